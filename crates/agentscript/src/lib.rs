@@ -1,1 +1,12 @@
-//! Gatewright agentscript.
+//! AgentScript: run JavaScript plans written by a language model without trusting them.
+//!
+//! A [`ScriptSource`] becomes a [`Script`] only through the validator, and only a `Script` can run. A run talks to the
+//! outside through one [`Host`] and ends in one [`Outcome`]. Nothing here knows MCP.
+
+mod host;
+mod limits;
+mod outcome;
+
+pub use host::{Host, HostFuture, ToolCall, ToolFailure};
+pub use limits::{Limits, Preset};
+pub use outcome::{CallRecord, CallStatus, IllegalKind, Location, Outcome, Verdict, WorkerError};

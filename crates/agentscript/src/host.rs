@@ -1,0 +1,42 @@
+//! The one door between a script and the world: what the embedder answers.
+
+use std::{future::Future, pin::Pin};
+
+use serde_json::value::RawValue;
+
+/// A boxed answer of a [`Host`].
+pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One `callTool(name, input)` of a script.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    /// Position of the call in its run, from 0, in the order the script made them.
+    pub index: u32,
+    /// The tool's name as the script gave it.
+    pub name: String,
+    /// The input as JSON text; `{}` when the script gave none.
+    pub input: Box<RawValue>,
+}
+
+/// Why a host call did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolFailure {
+    /// Stable code, such as `TOOL_NOT_FOUND` or one the tool itself reported.
+    pub code: String,
+    /// Safe to show to the author of the script.
+    pub message: String,
+    /// Ends the run at once: the script cannot catch it (contract: `SELF_REFERENCE_BLOCKED`).
+    pub ends_run: bool,
+}
+
+/// Answers the host calls of a run.
+///
+/// The future of a call that is still open when its run ends is dropped: dropping must cancel the work behind it.
+pub trait Host: Send + Sync + 'static {
+    /// Calls a tool and gives its result as JSON text.
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
+
+    /// Gives the tool's metadata (name, description, schemas) as JSON text.
+    fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
+}

@@ -1,0 +1,103 @@
+//! What one run may spend, by preset.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How much a script may do. `Secure` is the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Untrusted text: 2 s, 20 calls, `for…of` and bounded `for` only, no console, no regular expressions.
+    LockedDown,
+    /// The default: 3.5 s, 100 calls.
+    #[default]
+    Secure,
+    /// 5 s, 200 calls.
+    Balanced,
+    /// 10 s, 1,000 calls.
+    Experimental,
+}
+
+/// What one run may spend. Every field is a hard limit; "unlimited" does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Wall-clock time of the run, tool calls included.
+    pub timeout: Duration,
+    /// Turns of all loops of a run, callbacks of native functions (`map`, `sort`, …) included.
+    pub max_iterations: u64,
+    /// Calls of `callTool` in one run.
+    pub max_tool_calls: u32,
+    /// Calls of `callTool` that may be open at the same time.
+    pub max_pending_calls: u32,
+    /// Heap of the JavaScript engine, in bytes. Does not count host-side buffers.
+    pub memory_bytes: u64,
+    /// Stack of the JavaScript engine, in bytes.
+    pub stack_bytes: u64,
+    /// Text of the script, in bytes.
+    pub script_bytes: u64,
+    /// The returned value as JSON text, in bytes.
+    pub result_bytes: u64,
+    /// All console lines of a run together, in bytes.
+    pub log_bytes: u64,
+    /// Console lines of a run.
+    pub log_lines: u32,
+    /// One message between the run and its host, in bytes.
+    pub message_bytes: u64,
+    /// Messages a run may send to its host in one second.
+    pub messages_per_second: u32,
+}
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+impl Limits {
+    /// The limits that go with `preset`.
+    pub fn preset(preset: Preset) -> Self {
+        let (timeout_ms, max_iterations, max_tool_calls, memory_mib, script_kib, result_kib) = match preset {
+            Preset::LockedDown => (2_000, 10_000, 20, 16, 16, 256),
+            Preset::Secure => (3_500, 100_000, 100, 32, 64, 1_024),
+            Preset::Balanced => (5_000, 1_000_000, 200, 64, 128, 4_096),
+            Preset::Experimental => (10_000, 10_000_000, 1_000, 128, 256, 16_384),
+        };
+        Self {
+            timeout: Duration::from_millis(timeout_ms),
+            max_iterations,
+            max_tool_calls,
+            max_pending_calls: 64,
+            memory_bytes: memory_mib * MIB,
+            stack_bytes: 512 * KIB,
+            script_bytes: script_kib * KIB,
+            result_bytes: result_kib * KIB,
+            log_bytes: 256 * KIB,
+            log_lines: 1_000,
+            message_bytes: 8 * MIB,
+            messages_per_second: 2_000,
+        }
+    }
+
+    /// The lower of each limit: composing limits can only lower them.
+    #[must_use]
+    pub fn tightest(&self, other: &Self) -> Self {
+        Self {
+            timeout: self.timeout.min(other.timeout),
+            max_iterations: self.max_iterations.min(other.max_iterations),
+            max_tool_calls: self.max_tool_calls.min(other.max_tool_calls),
+            max_pending_calls: self.max_pending_calls.min(other.max_pending_calls),
+            memory_bytes: self.memory_bytes.min(other.memory_bytes),
+            stack_bytes: self.stack_bytes.min(other.stack_bytes),
+            script_bytes: self.script_bytes.min(other.script_bytes),
+            result_bytes: self.result_bytes.min(other.result_bytes),
+            log_bytes: self.log_bytes.min(other.log_bytes),
+            log_lines: self.log_lines.min(other.log_lines),
+            message_bytes: self.message_bytes.min(other.message_bytes),
+            messages_per_second: self.messages_per_second.min(other.messages_per_second),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::preset(Preset::default())
+    }
+}

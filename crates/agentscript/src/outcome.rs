@@ -1,0 +1,202 @@
+//! How a run ended, and what it did until then.
+
+use std::{fmt, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A place in the caller's text; both are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Location {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+}
+
+/// The rule a refused script broke (`error.kind`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum IllegalKind {
+    /// `eval`, `Function` and their kin.
+    IllegalBuiltinAccess,
+    /// `require`, `import`.
+    IllegalModuleAccess,
+    /// `process`, `global`, `globalThis`, `window`, `this` at top level.
+    IllegalGlobalAccess,
+    /// `__proto__`, `.constructor`, `.prototype` and computed forms of them.
+    IllegalPrototypeAccess,
+    /// `setTimeout` and its kin.
+    IllegalTimer,
+    /// A reserved identifier, such as one that begins with `__ag_`.
+    IllegalIdentifier,
+    /// A loop the preset does not allow.
+    IllegalLoop,
+    /// Syntax that AgentScript leaves out, such as `with` or generators.
+    IllegalSyntax,
+    /// An invisible or bidirectional control character.
+    IllegalCharacter,
+    /// The text is longer than `Limits::script_bytes`.
+    ScriptTooLarge,
+    /// A call of one of the embedder's own meta-tools.
+    SelfReferenceBlocked,
+}
+
+impl fmt::Display for IllegalKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// What a run ended in.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// The script returned; the value as JSON text (`null` for `undefined`).
+    Ok(Box<RawValue>),
+    /// The text is not JavaScript.
+    SyntaxError {
+        /// What the parser expected.
+        message: String,
+        /// Where, in the caller's text.
+        location: Location,
+    },
+    /// A rule of the language subset was broken, before or (self-reference) during the run.
+    IllegalAccess {
+        /// Which rule.
+        kind: IllegalKind,
+        /// What to remove.
+        message: String,
+        /// Where, when the validator found it.
+        location: Option<Location>,
+    },
+    /// The script threw something that no tool caused, or spent a limit other than time.
+    RuntimeError {
+        /// Class of the error, such as `TypeError`, or the limit's name, such as `IterationLimitError`.
+        name: String,
+        /// The error's message.
+        message: String,
+        /// Where it was thrown, when known.
+        location: Option<Location>,
+    },
+    /// A tool failed and the script did not catch it.
+    ToolError {
+        /// The tool's name as the script gave it.
+        tool_name: String,
+        /// The tool's message.
+        message: String,
+        /// The tool's code.
+        code: String,
+    },
+    /// Time ran out; the message names the calls that were still open.
+    Timeout {
+        /// What was still open.
+        message: String,
+    },
+    /// The sandbox itself ended the run.
+    Worker(WorkerError),
+}
+
+/// Errors of the worker pool (contract: "Worker-pool errors").
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerError {
+    /// The watchdog killed a worker that did not end in time.
+    #[error("the worker did not end within {} ms and was killed", .0.as_millis())]
+    Timeout(Duration),
+    /// The worker spent its memory.
+    #[error("the worker exceeded its memory limit of {0} bytes")]
+    MemoryExceeded(u64),
+    /// The worker died.
+    #[error("the worker crashed ({0})")]
+    Crashed(String),
+    /// The pool was shut down during the run.
+    #[error("the worker pool was shut down")]
+    Disposed,
+    /// As many runs are waiting as the pool allows.
+    #[error("the execution queue is full ({0} waiting); try again later")]
+    QueueFull(usize),
+    /// No worker came free in time.
+    #[error("waited {} ms for a worker; try again later", .0.as_millis())]
+    QueueTimeout(Duration),
+    /// The caller cancelled the run.
+    #[error("the execution was cancelled")]
+    Aborted,
+    /// The worker sent more messages than allowed.
+    #[error("the worker sent more than {0} messages per second")]
+    MessageFlood(u32),
+    /// The worker sent something that is not a message.
+    #[error("the worker sent a malformed message")]
+    MessageInvalid,
+    /// A message was larger than allowed.
+    #[error("a message exceeded {0} bytes")]
+    MessageTooLarge(u64),
+    /// No worker could be started.
+    #[error("a worker could not be started: {0}")]
+    StartupFailed(String),
+    /// Too many tool calls were open at once.
+    #[error("more than {0} tool calls were open at the same time; use __safe_parallel with a lower maxConcurrency")]
+    TooManyPendingCalls(u32),
+}
+
+impl WorkerError {
+    /// The contract's class name and code.
+    pub fn class_and_code(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Timeout(_) => ("WorkerTimeoutError", "WORKER_TIMEOUT"),
+            Self::MemoryExceeded(_) => ("WorkerMemoryError", "WORKER_MEMORY_EXCEEDED"),
+            Self::Crashed(_) => ("WorkerCrashedError", "WORKER_CRASHED"),
+            Self::Disposed => ("WorkerPoolDisposedError", "POOL_DISPOSED"),
+            Self::QueueFull(_) => ("QueueFullError", "QUEUE_FULL"),
+            Self::QueueTimeout(_) => ("QueueTimeoutError", "QUEUE_TIMEOUT"),
+            Self::Aborted => ("ExecutionAbortedError", "EXECUTION_ABORTED"),
+            Self::MessageFlood(_) => ("MessageFloodError", "MESSAGE_FLOOD"),
+            Self::MessageInvalid => ("MessageValidationError", "MESSAGE_INVALID"),
+            Self::MessageTooLarge(_) => ("MessageSizeError", "MESSAGE_TOO_LARGE"),
+            Self::StartupFailed(_) => ("WorkerStartupError", "WORKER_STARTUP_FAILED"),
+            Self::TooManyPendingCalls(_) => ("TooManyPendingCallsError", "TOO_MANY_PENDING_CALLS"),
+        }
+    }
+}
+
+/// How one tool call of a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    /// Answered with a result.
+    Ok,
+    /// Answered with an error.
+    Error,
+    /// Still open when the run ended, and then cancelled.
+    Open,
+}
+
+/// One tool call of a run. Arguments and results are never kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallRecord {
+    /// The tool's name as the script gave it.
+    pub name: String,
+    /// How it stands.
+    pub status: CallStatus,
+    /// The error's code, for `status: error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// From the start of the run to the start of the call, in milliseconds.
+    pub started_ms: f64,
+    /// From the call to its answer (or to the end of the run), in milliseconds.
+    pub duration_ms: f64,
+}
+
+/// How a run ended, and what it did until then: also after a failure.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Console lines so far, in order.
+    pub logs: Vec<String>,
+    /// Tool calls so far, in the order the script made them.
+    pub calls: Vec<CallRecord>,
+    /// Wall-clock time of the run.
+    pub duration: Duration,
+}
