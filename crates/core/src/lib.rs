@@ -1,1 +1,40 @@
-//! Gatewright core.
+//! Apps, the registry of what they offer, and the one path to a tool.
+//!
+//! An [`App`] is a bundle of tools, resources and prompts: Rust code in the process ([`LocalApp`]) or a server behind a
+//! connection. The [`Registry`] shows all apps as one catalog; the [`Invoker`] is the only way to a tool; the
+//! [`Gateway`] speaks MCP in front of both. HTTP, stdio and authentication live in other crates.
+#![forbid(unsafe_code)]
+#![expect(deprecated, reason = "the older era still has logging, which SEP-2577 marks as deprecated")]
+
+mod app;
+mod catalog;
+mod cursor;
+mod error;
+mod gateway;
+mod invoker;
+mod link;
+mod local_app;
+mod memory;
+mod names;
+mod plugin;
+mod principal;
+mod registry;
+mod schema;
+mod tool;
+
+pub use app::{App, AppEvent, AppFuture, AppHealth};
+pub use catalog::Catalog;
+pub use error::{InvokeError, codes};
+pub use gateway::{Gateway, GatewayConfig, SessionLogLevel};
+pub use invoker::{Invoker, RateLimiter, RetryAfter};
+pub use link::{CatalogLink, LinkHandler};
+pub use local_app::LocalApp;
+pub use memory::{MemoryTransport, memory_transport};
+pub use names::{ToolNames, check_app_id};
+pub use plugin::{DirectAccess, Plugin};
+pub use principal::{Principal, Scopes};
+pub use registry::{AppEntry, AppOptions, Change, Owned, Registry, Snapshot};
+pub use schema::{InputSchema, SchemaMode};
+pub use tool::{ToolEntry, ToolMeta, ToolOverride, UsageExample};
+
+pub use rmcp;

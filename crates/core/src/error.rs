@@ -1,0 +1,144 @@
+//! Why a tool call did not give a result, with the contract's codes.
+
+use std::time::Duration;
+
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, ContentBlock},
+};
+use serde_json::json;
+
+/// Stable codes (contract: "Script execution statuses and codes").
+pub mod codes {
+    /// No tool of that name that the caller may see.
+    pub const TOOL_NOT_FOUND: &str = "TOOL_NOT_FOUND";
+    /// The caller, or the script's allowlist, does not reach the tool.
+    pub const ACCESS_DENIED: &str = "ACCESS_DENIED";
+    /// Arguments do not fit the input schema.
+    pub const VALIDATION_ERROR: &str = "VALIDATION_ERROR";
+    /// The tool failed and named no code of its own.
+    pub const TOOL_EXECUTION_ERROR: &str = "TOOL_EXECUTION_ERROR";
+    /// Too many calls.
+    pub const RATE_LIMIT: &str = "RATE_LIMIT";
+    /// No answer in time.
+    pub const TIMEOUT: &str = "TIMEOUT";
+    /// The call was cancelled.
+    pub const CANCELLED: &str = "EXECUTION_ABORTED";
+    /// A script, or `codecall:invoke`, called one of the meta-tools.
+    pub const SELF_REFERENCE_BLOCKED: &str = "SELF_REFERENCE_BLOCKED";
+}
+
+/// Why [`Invoker::call`](crate::Invoker::call) did not reach a result. Display is safe to show.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvokeError {
+    /// No such tool, or none the caller may see.
+    #[error("tool `{name}` does not exist{}", suggestion(.nearest))]
+    NotFound {
+        /// The name asked for.
+        name: String,
+        /// The visible tool with the nearest name.
+        nearest: Option<String>,
+    },
+    /// The principal lacks scopes.
+    #[error("tool `{name}` needs the scope {}", .missing.join(" "))]
+    MissingScopes {
+        /// The tool.
+        name: String,
+        /// What is not granted.
+        missing: Vec<String>,
+    },
+    /// A rule keeps the caller from the tool.
+    #[error("tool `{name}` is not available: {why}")]
+    Denied {
+        /// The tool.
+        name: String,
+        /// Which rule, and what to do.
+        why: String,
+    },
+    /// The arguments do not fit.
+    #[error("invalid input for `{name}`: {problems}")]
+    InvalidArguments {
+        /// The tool.
+        name: String,
+        /// Each bad place.
+        problems: String,
+    },
+    /// Too many calls.
+    #[error("rate limit of `{name}` reached; try again in {} s", .retry_after.as_secs().max(1))]
+    RateLimited {
+        /// The tool.
+        name: String,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// No answer in time; the call was cancelled.
+    #[error("tool `{name}` did not answer within {} ms", .after.as_millis())]
+    TimedOut {
+        /// The tool.
+        name: String,
+        /// The app's timeout.
+        after: Duration,
+    },
+    /// The caller cancelled.
+    #[error("the call of `{name}` was cancelled")]
+    Cancelled {
+        /// The tool.
+        name: String,
+    },
+    /// The app answered with a protocol error.
+    #[error("tool `{name}` failed: {}", .error.message)]
+    App {
+        /// The tool.
+        name: String,
+        /// What the app said.
+        error: ErrorData,
+    },
+}
+
+fn suggestion(nearest: &Option<String>) -> String {
+    nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+impl InvokeError {
+    /// The contract's code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => codes::TOOL_NOT_FOUND,
+            Self::MissingScopes { .. } | Self::Denied { .. } => codes::ACCESS_DENIED,
+            Self::InvalidArguments { .. } => codes::VALIDATION_ERROR,
+            Self::RateLimited { .. } => codes::RATE_LIMIT,
+            Self::TimedOut { .. } => codes::TIMEOUT,
+            Self::Cancelled { .. } => codes::CANCELLED,
+            Self::App { .. } => codes::TOOL_EXECUTION_ERROR,
+        }
+    }
+
+    /// The answer to a direct `tools/call`: a protocol error for what no tool was reached by, a tool error otherwise.
+    ///
+    /// # Errors
+    /// -32602 for an unknown tool (MCP, tools: error handling), and an app's own protocol error.
+    pub fn into_call_result(self) -> Result<CallToolResult, ErrorData> {
+        match self {
+            Self::NotFound { .. } => {
+                Err(ErrorData::invalid_params(self.to_string(), Some(json!({"code": self.code()}))))
+            }
+            Self::App { error, .. } => Err(error),
+            other => Ok(other.as_tool_error()),
+        }
+    }
+
+    /// The error as a tool result that a model can read.
+    pub fn as_tool_error(&self) -> CallToolResult {
+        let mut body = json!({"code": self.code(), "message": self.to_string()});
+        if let Self::RateLimited { retry_after, .. } = self {
+            body["retryAfterSeconds"] = json!(retry_after.as_secs().max(1));
+        }
+        if let Self::MissingScopes { missing, .. } = self {
+            body["requiredScopes"] = json!(missing);
+        }
+        let mut result = CallToolResult::error(vec![ContentBlock::text(self.to_string())]);
+        result.structured_content = Some(body);
+        result
+    }
+}

@@ -1,0 +1,85 @@
+//! `tools/call`: a plugin's own tool, or an app's through the [`Invoker`](crate::Invoker).
+
+use std::sync::atomic::Ordering;
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{CallToolRequestParams, CallToolResponse},
+    service::RequestContext,
+};
+
+use super::{Gateway, SessionLogLevel};
+use crate::{AppEntry, DirectAccess, InvokeError, Principal};
+
+impl Gateway {
+    #[tracing::instrument(name = "tool.call", skip_all, fields(tool.name = %params.name))]
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let principal = self.principal(&context);
+        let own = |plugin: &&std::sync::Arc<dyn crate::Plugin>| {
+            plugin.tools().iter().any(|tool| tool.name == params.name)
+        };
+        let mut response = match self.shared.plugins.iter().find(own) {
+            Some(plugin) => match self.shared.invoker.count(&params.name, &principal).await {
+                Ok(()) => plugin.call_tool(params, principal, context.clone()).await?,
+                Err(limited) => limited.as_tool_error().into(),
+            },
+            None => match self.call_app(params, &principal, context.clone()).await {
+                Ok(response) => response,
+                Err(error) => {
+                    tracing::info!(error.code = error.code(), "a tool call was refused or failed");
+                    error.into_call_result()?.into()
+                }
+            },
+        };
+        match &mut response {
+            CallToolResponse::Complete(result) => self.stamp(&context, &mut result.meta),
+            CallToolResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
+            CallToolResponse::Task(result) => self.stamp(&context, &mut result.meta),
+            _ => {}
+        }
+        Ok(response)
+    }
+
+    async fn call_app(
+        &self,
+        params: CallToolRequestParams,
+        principal: &Principal,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, InvokeError> {
+        let tool = self.shared.invoker.find(&params.name, principal)?;
+        if self.direct_access(&tool) == DirectAccess::Refused {
+            let strictest =
+                self.shared.plugins.iter().find(|p| p.direct_access(&tool) == DirectAccess::Refused);
+            let why = strictest.map(|plugin| plugin.refusal(&tool)).unwrap_or_default();
+            return Err(InvokeError::Denied { name: tool.name.to_string(), why });
+        }
+        let mut context = context;
+        let level = self.session.log_level.load(Ordering::Relaxed);
+        if level > 0 {
+            context.extensions.insert(SessionLogLevel::ranked(level));
+        }
+        let mut response = self.shared.invoker.call(&tool, params, principal, context).await?;
+        if let CallToolResponse::Task(created) = &mut response {
+            created.task.task_id = task_id(&tool.app_id, &created.task.task_id);
+        }
+        Ok(response)
+    }
+
+    /// The app that made a task; its own id is put back into `task_id`.
+    pub(super) fn task_owner(&self, task_id: &mut String) -> Result<AppEntry, ErrorData> {
+        let unknown = || ErrorData::invalid_params(format!("unknown task `{task_id}`"), None);
+        let (app, own) = task_id.split_once(':').ok_or_else(unknown)?;
+        let owner = self.shared.registry.snapshot().app(app).cloned().ok_or_else(unknown)?;
+        *task_id = own.to_owned();
+        Ok(owner)
+    }
+}
+
+/// The public id of an app's task. App ids hold no `:`.
+pub(super) fn task_id(app: &str, own: &str) -> String {
+    format!("{app}:{own}")
+}

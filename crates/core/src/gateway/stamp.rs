@@ -1,0 +1,59 @@
+//! What every result carries: who answered.
+
+use rmcp::{
+    RoleServer,
+    model::{LoggingLevel, MetaObject, ProtocolVersion},
+    service::RequestContext,
+};
+
+use super::Gateway;
+
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+impl Gateway {
+    /// Adds `serverInfo` to a result of the 2026-07-28 era (MCP 2026-07-28, basic: `_meta`).
+    pub(super) fn stamp(&self, context: &RequestContext<RoleServer>, meta: &mut Option<MetaObject>) {
+        if is_modern(context)
+            && let Ok(info) = serde_json::to_value(&self.shared.config.info)
+        {
+            meta.get_or_insert_default().insert(SERVER_INFO.to_owned(), info);
+        }
+    }
+}
+
+/// Whether the request is of the era without sessions.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    // Versions are ISO dates: they compare as text.
+    context
+        .protocol_version()
+        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// The least severe log level a session of the older era asked for, as an extension of its requests' contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLogLevel(u8);
+
+impl SessionLogLevel {
+    pub(super) fn ranked(rank: u8) -> Self {
+        Self(rank)
+    }
+
+    /// Whether a message of `level` is wanted.
+    pub fn wants(self, level: LoggingLevel) -> bool {
+        rank(level) >= self.0
+    }
+}
+
+/// Severity of a level, least severe first.
+pub(super) fn rank(level: LoggingLevel) -> u8 {
+    match level {
+        LoggingLevel::Debug => 0,
+        LoggingLevel::Info => 1,
+        LoggingLevel::Notice => 2,
+        LoggingLevel::Warning => 3,
+        LoggingLevel::Error => 4,
+        LoggingLevel::Critical => 5,
+        LoggingLevel::Alert => 6,
+        LoggingLevel::Emergency => 7,
+    }
+}

@@ -1,0 +1,63 @@
+//! How tools are called in public: `<app>:<tool>`, or a spelling without `:` for APIs that refuse it.
+
+use serde::{Deserialize, Serialize};
+
+/// How tool names are listed. Calls accept both spellings always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolNames {
+    /// `crm:users_list`.
+    #[default]
+    Colon,
+    /// `crm_users_list`, for language-model APIs that allow only `[A-Za-z0-9_-]`.
+    Underscore,
+}
+
+impl ToolNames {
+    /// The public spelling of `name`, which is in the colon form.
+    pub fn spell(self, name: &str) -> String {
+        match self {
+            Self::Colon => name.to_owned(),
+            Self::Underscore => underscore(name),
+        }
+    }
+}
+
+/// The spelling without characters that some APIs refuse.
+pub(crate) fn underscore(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+/// Checks the id of an app: 1-64 of `a-z A-Z 0-9 _ - .`, and not one of the gateway's own.
+///
+/// # Errors
+/// A sentence that says what to change.
+pub fn check_app_id(id: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if id.is_empty() || id.len() > 64 || !id.chars().all(fits) {
+        return Err(format!("app id `{id}` must be 1 to 64 letters, digits, `_`, `-` or `.`"));
+    }
+    if id == "codecall" {
+        return Err("app id `codecall` is taken by the gateway's own meta-tools; choose another".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn underscore_names_hold_nothing_an_api_refuses() {
+        assert_eq!(ToolNames::Underscore.spell("crm:users.list/all"), "crm_users_list_all");
+        assert_eq!(ToolNames::Colon.spell("crm:users.list"), "crm:users.list");
+    }
+
+    #[test]
+    fn an_app_may_not_pose_as_the_meta_tools() {
+        assert!(check_app_id("crm-2.b").is_ok());
+        assert!(
+            check_app_id("codecall").is_err() && check_app_id("").is_err() && check_app_id("a:b").is_err()
+        );
+    }
+}

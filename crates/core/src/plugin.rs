@@ -1,0 +1,45 @@
+//! What the gateway lets a plugin do: serve tools of its own, and decide which app tools can be reached directly.
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{CallToolRequestParams, CallToolResponse, Tool},
+    service::RequestContext,
+};
+
+use crate::{AppFuture, Principal, ToolEntry};
+
+/// How a client reaches an app's tool without the plugin's own tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DirectAccess {
+    /// Not at all.
+    Refused,
+    /// By name, though `tools/list` does not show it.
+    Callable,
+    /// Listed and callable.
+    Listed,
+}
+
+/// Adds tools to the gateway.
+pub trait Plugin: Send + Sync + 'static {
+    /// The plugin's own tools; `tools/list` shows them before those of the apps.
+    fn tools(&self) -> &[Tool];
+
+    /// Calls one of its own tools. The name is one of [`Plugin::tools`].
+    fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        principal: Principal,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>>;
+
+    /// How clients reach `tool` directly. Of several plugins the strictest answer counts.
+    fn direct_access(&self, tool: &ToolEntry) -> DirectAccess;
+
+    /// What to tell a client that calls a refused tool.
+    fn refusal(&self, tool: &ToolEntry) -> String;
+
+    /// Text for the server's `instructions`.
+    fn instructions(&self) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,85 @@
+//! Who is calling, and what they were granted.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use rmcp::{RoleServer, service::RequestContext};
+
+/// What a principal may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scopes {
+    /// Everything: authentication is off.
+    All,
+    /// What the token grants. A grant of `a:*` covers every scope that begins with `a:`; `*` covers all.
+    Granted(BTreeSet<String>),
+}
+
+impl Scopes {
+    /// Reads a space-separated scope string (RFC 6749 §3.3).
+    pub fn parse(text: &str) -> Self {
+        Self::Granted(text.split_ascii_whitespace().map(str::to_owned).collect())
+    }
+
+    /// Whether `scope` is granted, by name or through a `*` grant above it.
+    pub fn allows(&self, scope: &str) -> bool {
+        let Self::Granted(granted) = self else { return true };
+        if granted.contains(scope) || granted.contains("*") {
+            return true;
+        }
+        let covering = |(at, _): (usize, char)| granted.contains(&format!("{}:*", &scope[..at]));
+        scope.char_indices().filter(|(_, c)| *c == ':').any(covering)
+    }
+}
+
+/// The caller of a request: the same value for direct calls, `codecall:invoke` and calls inside a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// Subject of the token; `anonymous` without one.
+    pub subject: Arc<str>,
+    /// OAuth client the token was issued to.
+    pub client_id: Option<Arc<str>>,
+    /// What was granted.
+    pub scopes: Scopes,
+}
+
+impl Principal {
+    /// The caller when authentication is off: unnamed, and allowed everything.
+    pub fn local() -> Self {
+        Self { subject: "anonymous".into(), client_id: None, scopes: Scopes::All }
+    }
+
+    /// The principal an authenticator put on the request, or [`Principal::local`] when none runs.
+    pub fn of(context: &RequestContext<RoleServer>) -> Self {
+        context
+            .extensions
+            .get::<http::request::Parts>()
+            .and_then(|parts| parts.extensions.get::<Principal>())
+            .or_else(|| context.extensions.get::<Principal>())
+            .cloned()
+            .unwrap_or_else(Self::local)
+    }
+
+    /// The scopes of `required` that are not granted.
+    pub fn missing<'a>(&self, required: &'a [String]) -> Vec<&'a str> {
+        required.iter().map(String::as_str).filter(|scope| !self.scopes.allows(scope)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_grant_covers_what_is_below_it_only() {
+        let scopes = Scopes::parse("crm:* billing:read");
+        assert!(scopes.allows("crm:read") && scopes.allows("crm:users:write"));
+        assert!(scopes.allows("billing:read"));
+        assert!(!scopes.allows("billing:write") && !scopes.allows("crm") && !scopes.allows("crmx:read"));
+    }
+
+    #[test]
+    fn everything_is_allowed_without_authentication_and_nothing_by_an_empty_grant() {
+        assert!(Principal::local().scopes.allows("x"));
+        assert!(!Scopes::parse("").allows("x"));
+        assert!(Scopes::parse("*").allows("any:thing"));
+    }
+}

@@ -1,0 +1,1 @@
+//! Gatewright testing-macros.
