@@ -1,0 +1,109 @@
+//! What a caller asks and what comes back.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Most hits one query may ask for.
+pub const MAX_TOP_K: usize = 100;
+
+/// Which documents the caller may know about.
+#[derive(Clone, Copy, Default)]
+pub enum Visible<'a> {
+    /// Every document.
+    #[default]
+    All,
+    /// Documents whose public name passes. Called once per document of the index, so prefer
+    /// [`Visible::Set`] where the answer can be kept between queries.
+    By(&'a dyn Fn(&str) -> bool),
+    /// A set made once with [`Index::visible_set`](crate::Index::visible_set).
+    Set(&'a crate::VisibleSet),
+}
+
+impl fmt::Debug for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "All",
+            Self::By(_) => "By(..)",
+            Self::Set(_) => "Set(..)",
+        })
+    }
+}
+
+/// One search.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// What the caller is looking for, in any language. Empty text finds nothing.
+    pub text: &'a str,
+    /// Most hits to return, clamped to 1-100. Default 5.
+    pub top_k: usize,
+    /// Only these apps. `None` means every app; an empty list finds nothing.
+    pub app_ids: Option<&'a [String]>,
+    /// What the caller may see. Default [`Visible::All`].
+    pub visible: Visible<'a>,
+    /// Hits scoring less are left out, 0-1. Default [`DEFAULT_MIN_SCORE`].
+    pub min_score: f32,
+}
+
+/// Score below which a hit is more likely noise than an answer.
+pub const DEFAULT_MIN_SCORE: f32 = 0.08;
+
+impl<'a> Query<'a> {
+    /// A query for five hits among everything.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self { text, top_k: 5, app_ids: None, visible: Visible::All, min_score: DEFAULT_MIN_SCORE }
+    }
+
+    /// Most hits to return, clamped to 1-100.
+    #[must_use]
+    pub fn top_k(mut self, top_k: usize) -> Self {
+        self.top_k = top_k;
+        self
+    }
+
+    /// Only these apps; `None` for every app.
+    #[must_use]
+    pub fn app_ids(mut self, app_ids: Option<&'a [String]>) -> Self {
+        self.app_ids = app_ids;
+        self
+    }
+
+    /// What the caller may see.
+    #[must_use]
+    pub fn visible(mut self, visible: Visible<'a>) -> Self {
+        self.visible = visible;
+        self
+    }
+
+    /// Leave out hits scoring less than this, 0-1.
+    #[must_use]
+    pub fn min_score(mut self, min_score: f32) -> Self {
+        self.min_score = min_score;
+        self
+    }
+}
+
+/// One tool found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hit {
+    /// Public name of the tool.
+    pub name: String,
+    /// The app it belongs to.
+    pub app_id: String,
+    /// Its description, whole.
+    pub description: String,
+    /// 0-1, the share of what a perfect match for this query would score. Comparable between queries.
+    pub score: f32,
+}
+
+/// The answer to a [`Query`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchResult {
+    /// Best first. Empty when nothing answers the query.
+    pub hits: Vec<Hit>,
+    /// Documents the caller may see, whatever the query and its app filter.
+    pub total_indexed: usize,
+}
