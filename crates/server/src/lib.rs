@@ -1,1 +1,26 @@
-//! Gatewright server.
+//! MCP over Streamable HTTP and stdio: what `rmcp` leaves open, closed.
+//!
+//! [`Server`] puts a [`Gateway`](gatewright_core::Gateway) on a socket: Host and Origin are checked, bodies, sessions and
+//! concurrent requests are capped, every refusal is JSON, and shutdown ends within a set time. [`serve_stdio`] serves one
+//! client on standard input and output. Protocol and dispatch live in `rmcp` and `gatewright-core`.
+#![forbid(unsafe_code)]
+
+mod auth;
+mod body;
+mod config;
+mod guard;
+mod health;
+mod lines;
+mod mcp;
+mod refusal;
+mod server;
+mod sessions;
+mod stdio;
+
+pub use auth::{Authenticator, HttpResponse};
+pub use config::{HttpConfig, InvalidHttpConfig};
+pub use lines::LineTransport;
+pub use server::{Bound, ServeError, Server, ServerBuilder};
+pub use stdio::{serve_lines, serve_stdio};
+
+pub use axum;

@@ -1,0 +1,109 @@
+//! Bodies: read whole under a limit, or sent with something that lives as long as they do.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::Body;
+use bytes::{Buf, Bytes, BytesMut};
+use futures::future::BoxFuture;
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt;
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unread {
+    TooLong,
+    TooSlow,
+    Broken,
+}
+
+/// Reads a body of at most `most` bytes within `time`.
+///
+/// Of a body that is too long as much again is read and dropped, so that its sender comes to hear the answer.
+pub(crate) async fn read(body: Body, most: usize, time: Duration) -> Result<Bytes, Unread> {
+    tokio::time::timeout(time, collect(body, most)).await.unwrap_or(Err(Unread::TooSlow))
+}
+
+async fn collect(mut body: Body, most: usize) -> Result<Bytes, Unread> {
+    let mut first: Option<Bytes> = None;
+    let mut more = BytesMut::new();
+    let mut length = 0usize;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        length += data.remaining();
+        if length > most.saturating_mul(2) {
+            return Err(Unread::TooLong);
+        }
+        if length > most {
+            (first, more) = (None, BytesMut::new());
+        } else if more.is_empty() && first.is_none() {
+            first = Some(data);
+        } else {
+            if let Some(first) = first.take() {
+                more.reserve(first.len() + data.len());
+                more.extend_from_slice(&first);
+            }
+            more.extend_from_slice(&data);
+        }
+    }
+    if length > most {
+        return Err(Unread::TooLong);
+    }
+    Ok(first.unwrap_or_else(|| more.freeze()))
+}
+
+/// A body that holds something until it is sent, and may be ended early.
+pub(crate) struct Held<H> {
+    body: Body,
+    held: Option<H>,
+    end: Option<BoxFuture<'static, ()>>,
+}
+
+impl<H: Send + Unpin + 'static> Held<H> {
+    /// Holds `held` until the body is sent or dropped.
+    pub(crate) fn new(body: Body, held: H) -> Self {
+        Self { body, held: Some(held), end: None }
+    }
+
+    /// Ends the body when `end` is done.
+    pub(crate) fn until(mut self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.end = Some(Box::pin(end));
+        self
+    }
+
+    pub(crate) fn into_body(self) -> Body {
+        Body::new(self)
+    }
+}
+
+impl<H: Unpin> http_body::Body for Held<H> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let this = self.get_mut();
+        let polled = Pin::new(&mut this.body).poll_frame(cx);
+        let polled = match (&mut this.end, polled) {
+            (Some(end), Poll::Pending) => end.as_mut().poll(cx).map(|()| None),
+            (_, polled) => polled,
+        };
+        if matches!(polled, Poll::Ready(None)) {
+            this.held = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,186 @@
+//! The `http` section of the configuration.
+
+use std::{net::IpAddr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+/// Where and how the server listens. Durations are texts such as `"5m"` or `"30s"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct HttpConfig {
+    /// Address to listen on. Default `127.0.0.1`.
+    pub host: IpAddr,
+    /// Port to listen on; 0 takes a free one. Default 3000.
+    pub port: u16,
+    /// Path of the MCP endpoint; begins with `/`. Default `/mcp`.
+    pub path: String,
+    /// The URL under which clients reach the server, without the path. Its host and origin are allowed. Default: none.
+    pub public_url: Option<Url>,
+    /// Hosts a request may name, besides loopback and the host of `publicUrl`: `name` for any port, or `name:port`.
+    /// `*` allows every host and gives up the protection against DNS rebinding. Default: none.
+    pub allowed_hosts: Vec<String>,
+    /// Origins a browser's request may come from, besides loopback and `publicUrl`: `scheme://host` for the scheme's own
+    /// port, `scheme://host:port`, `scheme://host:*` for any port, or `null`. `*` allows every origin. Default: none.
+    pub allowed_origins: Vec<String>,
+    /// Longest request body, in bytes, 1 to 64 MiB. Default 4 MiB. Longer ones get 413.
+    pub max_body_bytes: usize,
+    /// Requests worked on at the same time; more get 503 with `Retry-After`. Default 1,024. A request counts until its
+    /// answer is sent. Streams that only wait for notifications are counted by `maxStreams`.
+    pub max_concurrency: usize,
+    /// Open notification streams: `GET` of the older era, `subscriptions/listen`, `/sse`. More get 503. Default 10,000.
+    pub max_streams: usize,
+    /// Serves the older era (up to 2025-11-25) with sessions. `false` serves it request by request: no elicitation,
+    /// sampling or change notifications there. Default true. The 2026-07-28 era has no sessions either way.
+    pub sessions: bool,
+    /// Sessions held at the same time; more get 503. Default 10,000.
+    pub max_sessions: usize,
+    /// A session nobody uses ends after this time, 1 s to 24 h. Default 5 min.
+    #[serde(with = "humantime_serde")]
+    pub session_idle: Duration,
+    /// Serves the HTTP+SSE transport of 2024-11-05 too, at `/sse` and `/messages`. Default false.
+    pub legacy_sse: bool,
+    /// Answers with plain JSON where a stream is not needed. Default true. `false` always streams. Requests inside a
+    /// session of the older era are answered by streams either way.
+    pub json_response: bool,
+    /// Longest time from the stop signal to the end of [`serve`](crate::Bound::serve), 100 ms to 10 min. Default 10 s.
+    #[serde(with = "humantime_serde")]
+    pub drain_timeout: Duration,
+    /// Longest wait for the headers of a request, also between two requests of a connection. Default 30 s.
+    #[serde(with = "humantime_serde")]
+    pub header_read_timeout: Duration,
+    /// Longest wait for the body of a request. Default 30 s; then 408.
+    #[serde(with = "humantime_serde")]
+    pub body_read_timeout: Duration,
+    /// Time between two comments that keep an idle stream open. Default 15 s.
+    #[serde(with = "humantime_serde")]
+    pub keep_alive: Duration,
+    /// Shows a page at `/` that says what is served and how to connect. Default: only when `host` is a loopback address.
+    pub landing: Option<bool>,
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            host: IpAddr::from([127, 0, 0, 1]),
+            port: 3000,
+            path: "/mcp".to_owned(),
+            public_url: None,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            max_body_bytes: 4 * 1024 * 1024,
+            max_concurrency: 1024,
+            max_streams: 10_000,
+            sessions: true,
+            max_sessions: 10_000,
+            session_idle: Duration::from_secs(300),
+            legacy_sse: false,
+            json_response: true,
+            drain_timeout: Duration::from_secs(10),
+            header_read_timeout: Duration::from_secs(30),
+            body_read_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(15),
+            landing: None,
+        }
+    }
+}
+
+/// A field of [`HttpConfig`] that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("http.{field}: {problem}")]
+pub struct InvalidHttpConfig {
+    /// Name of the field, as in the file.
+    pub field: &'static str,
+    /// What is wrong and what would be right.
+    pub problem: String,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+impl HttpConfig {
+    /// Checks every field that has a range.
+    ///
+    /// # Errors
+    /// Names the first field that is out of its range.
+    pub fn validate(&self) -> Result<(), InvalidHttpConfig> {
+        let wrong = |field, problem: String| Err(InvalidHttpConfig { field, problem });
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
+        if !self.path.starts_with('/') || self.path.len() < 2 || !self.path.chars().all(plain) {
+            return wrong("path", format!("`{}` is not a path such as `/mcp`", self.path));
+        }
+        if ["/healthz", "/readyz", "/sse", "/messages"].contains(&self.path.as_str()) {
+            return wrong("path", format!("`{}` is taken by the server itself", self.path));
+        }
+        if let Some(url) = &self.public_url
+            && (!matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.path() != "/")
+        {
+            return wrong(
+                "publicUrl",
+                format!("`{url}` must be `https://host` or `http://host`, without a path"),
+            );
+        }
+        for (field, value, most) in [
+            ("maxBodyBytes", self.max_body_bytes, 64 << 20),
+            ("maxConcurrency", self.max_concurrency, 1_000_000),
+            ("maxStreams", self.max_streams, 1_000_000),
+            ("maxSessions", self.max_sessions, 1_000_000),
+        ] {
+            if !(1..=most).contains(&value) {
+                return wrong(field, format!("{value} is not between 1 and {most}"));
+            }
+        }
+        for (field, value, least, most) in [
+            ("sessionIdle", self.session_idle, 1_000, DAY),
+            ("drainTimeout", self.drain_timeout, 100, Duration::from_secs(600)),
+            ("headerReadTimeout", self.header_read_timeout, 100, DAY),
+            ("bodyReadTimeout", self.body_read_timeout, 100, DAY),
+            ("keepAlive", self.keep_alive, 1_000, DAY),
+        ] {
+            if value < Duration::from_millis(least) || value > most {
+                return wrong(field, format!("{value:?} is not between {least} ms and {most:?}"));
+            }
+        }
+        crate::guard::Guard::new(self).map(drop)
+    }
+
+    /// Whether the page at `/` is shown.
+    pub fn shows_landing(&self) -> bool {
+        self.landing.unwrap_or(self.host.is_loopback())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_section_is_the_default_and_a_misspelt_key_is_refused() {
+        let config: HttpConfig = serde_json::from_str("{}").unwrap();
+        assert_eq!(config, HttpConfig::default());
+        assert_eq!(config.validate(), Ok(()));
+        let error = serde_json::from_str::<HttpConfig>(r#"{"prot": 1}"#).unwrap_err();
+        assert!(error.to_string().contains("unknown field `prot`"), "{error}");
+    }
+
+    #[test]
+    fn durations_are_texts_with_units() {
+        let config: HttpConfig =
+            serde_json::from_str(r#"{"sessionIdle": "2m", "drainTimeout": "250ms"}"#).unwrap();
+        assert_eq!(config.session_idle, Duration::from_secs(120));
+        assert_eq!(config.drain_timeout, Duration::from_millis(250));
+    }
+
+    #[test]
+    fn names_the_field_that_is_out_of_range() {
+        let field =
+            |json: &str| serde_json::from_str::<HttpConfig>(json).unwrap().validate().unwrap_err().field;
+        assert_eq!(field(r#"{"path": "mcp"}"#), "path");
+        assert_eq!(field(r#"{"path": "/healthz"}"#), "path");
+        assert_eq!(field(r#"{"publicUrl": "https://a.example/x"}"#), "publicUrl");
+        assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
+        assert_eq!(field(r#"{"sessionIdle": "10ms"}"#), "sessionIdle");
+        assert_eq!(field(r#"{"allowedOrigins": ["app.example"]}"#), "allowedOrigins");
+        assert_eq!(field(r#"{"allowedHosts": ["https://app.example"]}"#), "allowedHosts");
+    }
+}

@@ -1,0 +1,233 @@
+//! Host and Origin: refuses requests that a page on the web made a browser send (DNS rebinding).
+//!
+//! MCP 2025-11-25 and 2026-07-28, transports: servers MUST validate `Origin`.
+
+use http::{HeaderMap, Uri, header, uri::Authority};
+
+use crate::config::{HttpConfig, InvalidHttpConfig};
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unwelcome {
+    NoHost,
+    Host(String),
+    Origin(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    scheme: String,
+    host: String,
+    /// `None` is any port.
+    port: Option<u16>,
+}
+
+/// The hosts and origins that may be named.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    any_host: bool,
+    hosts: Vec<(String, Option<u16>)>,
+    any_origin: bool,
+    null_origin: bool,
+    origins: Vec<Origin>,
+}
+
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+impl Guard {
+    pub(crate) fn new(config: &HttpConfig) -> Result<Self, InvalidHttpConfig> {
+        let mut guard = Self::default();
+        for host in LOOPBACK {
+            guard.hosts.push((host.to_owned(), None));
+            for scheme in ["http", "https"] {
+                guard.origins.push(Origin { scheme: scheme.into(), host: host.into(), port: None });
+            }
+        }
+        if let Some(url) = &config.public_url {
+            let host = bare(url.host_str().unwrap_or_default());
+            guard.hosts.push((host.clone(), None));
+            guard.origins.push(Origin {
+                scheme: url.scheme().to_owned(),
+                host,
+                port: url.port_or_known_default(),
+            });
+        }
+        for entry in &config.allowed_hosts {
+            match host_and_port(entry) {
+                _ if entry == "*" => guard.any_host = true,
+                Some(host) => guard.hosts.push(host),
+                None => return wrong("allowedHosts", entry, "`name` or `name:port`"),
+            }
+        }
+        for entry in &config.allowed_origins {
+            match entry.as_str() {
+                "*" => guard.any_origin = true,
+                "null" => guard.null_origin = true,
+                _ => match allowed_origin(entry) {
+                    Some(origin) => guard.origins.push(origin),
+                    None => {
+                        return wrong(
+                            "allowedOrigins",
+                            entry,
+                            "`https://host`, with `:port` or `:*` if needed",
+                        );
+                    }
+                },
+            }
+        }
+        Ok(guard)
+    }
+
+    /// Checks the host a request names.
+    pub(crate) fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unwelcome> {
+        if self.any_host {
+            return Ok(());
+        }
+        let named = match headers.get(header::HOST) {
+            Some(value) => value.to_str().unwrap_or("?"),
+            None => uri.authority().map(Authority::as_str).ok_or(Unwelcome::NoHost)?,
+        };
+        let allowed = |(host, port): (String, Option<u16>)| {
+            self.hosts.iter().any(|entry| entry.0 == host && (entry.1.is_none() || entry.1 == port))
+        };
+        if host_and_port(named).is_some_and(allowed) {
+            Ok(())
+        } else {
+            Err(Unwelcome::Host(named.to_owned()))
+        }
+    }
+
+    /// Checks the origin, when one is named: only browsers do.
+    pub(crate) fn origin(&self, headers: &HeaderMap) -> Result<(), Unwelcome> {
+        let Some(value) = headers.get(header::ORIGIN) else { return Ok(()) };
+        let named = value.to_str().unwrap_or("?");
+        let allowed = match named {
+            _ if self.any_origin => true,
+            "null" => self.null_origin,
+            _ => origin(named).is_some_and(|origin| {
+                self.origins.iter().any(|entry| {
+                    entry.scheme == origin.scheme
+                        && entry.host == origin.host
+                        && (entry.port.is_none() || entry.port == origin.port)
+                })
+            }),
+        };
+        if allowed { Ok(()) } else { Err(Unwelcome::Origin(named.to_owned())) }
+    }
+}
+
+fn wrong<T>(field: &'static str, entry: &str, right: &str) -> Result<T, InvalidHttpConfig> {
+    Err(InvalidHttpConfig { field, problem: format!("`{entry}` is not of the form {right}") })
+}
+
+fn bare(host: &str) -> String {
+    host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
+}
+
+fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
+    if text.contains('@') || text.contains('/') {
+        return None;
+    }
+    let authority = Authority::try_from(text).ok()?;
+    let host = bare(authority.host());
+    let port_is_sound = authority.port_u16().is_some() || !has_port(text);
+    (!host.is_empty() && port_is_sound).then(|| (host, authority.port_u16()))
+}
+
+fn has_port(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(_, after)| !after.ends_with(']'))
+}
+
+/// An origin as a browser writes it; the scheme's own port when none is written (RFC 6454 §6.2).
+fn origin(text: &str) -> Option<Origin> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (host, port) = host_and_port(rest)?;
+    let scheme = scheme.to_ascii_lowercase();
+    let default = match scheme.as_str() {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    };
+    Some(Origin { scheme, host, port: port.or(default) })
+}
+
+fn allowed_origin(text: &str) -> Option<Origin> {
+    match text.strip_suffix(":*") {
+        Some(base) => origin(base).map(|origin| Origin { port: None, ..origin }),
+        None => origin(text).filter(|origin| origin.port.is_some()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(json: &str) -> Guard {
+        Guard::new(&serde_json::from_str(json).unwrap()).unwrap()
+    }
+
+    fn headers(name: http::HeaderName, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(name, value.parse().unwrap())])
+    }
+
+    fn host(guard: &Guard, value: &str) -> bool {
+        guard.host(&Uri::from_static("/mcp"), &headers(header::HOST, value)).is_ok()
+    }
+
+    fn origin_ok(guard: &Guard, value: &str) -> bool {
+        guard.origin(&headers(header::ORIGIN, value)).is_ok()
+    }
+
+    #[test]
+    fn by_default_only_loopback_on_any_port_is_welcome() {
+        let guard = guard("{}");
+        for good in ["localhost", "LOCALHOST:1", "127.0.0.1:3000", "[::1]:3000", "[::1]"] {
+            assert!(host(&guard, good), "{good}");
+        }
+        for bad in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "a@localhost",
+            "localhost:x",
+            "",
+        ] {
+            assert!(!host(&guard, bad), "{bad}");
+        }
+        assert!(origin_ok(&guard, "http://localhost:5173") && origin_ok(&guard, "http://[::1]:1"));
+        for bad in ["http://evil.example", "null", "http://localhost.evil.example", "file://", "localhost"] {
+            assert!(!origin_ok(&guard, bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_public_url_is_welcome_from_its_own_origin_only() {
+        let guard = guard(r#"{"publicUrl": "https://mcp.acme.example"}"#);
+        assert!(host(&guard, "mcp.acme.example") && host(&guard, "mcp.acme.example:8443"));
+        assert!(
+            origin_ok(&guard, "https://mcp.acme.example")
+                && origin_ok(&guard, "https://mcp.acme.example:443")
+        );
+        assert!(
+            !origin_ok(&guard, "http://mcp.acme.example")
+                && !origin_ok(&guard, "https://mcp.acme.example:8443")
+        );
+    }
+
+    #[test]
+    fn a_port_in_an_entry_counts() {
+        let guard = guard(
+            r#"{"allowedHosts": ["a.example:8080", "b.example"], "allowedOrigins": ["https://a.example", "https://b.example:*"]}"#,
+        );
+        assert!(host(&guard, "a.example:8080") && !host(&guard, "a.example") && host(&guard, "b.example:9"));
+        assert!(origin_ok(&guard, "https://a.example") && !origin_ok(&guard, "https://a.example:8443"));
+        assert!(origin_ok(&guard, "https://b.example:8443"));
+    }
+
+    #[test]
+    fn a_request_without_a_host_is_refused_and_one_without_an_origin_is_not() {
+        let guard = guard("{}");
+        assert_eq!(guard.host(&Uri::from_static("/mcp"), &HeaderMap::new()), Err(Unwelcome::NoHost));
+        assert_eq!(guard.origin(&HeaderMap::new()), Ok(()));
+    }
+}

@@ -1,0 +1,50 @@
+//! `/healthz` and `/readyz`.
+//!
+//! `/healthz` is 200 as long as the process answers. `/readyz` is 503 while apps make their first connection and while the
+//! server shuts down; an app that is down leaves it 200 with `"status": "degraded"`, for the other apps are served.
+
+use std::sync::Arc;
+
+use axum::{body::Body, extract::State};
+use gatewright_core::AppHealth;
+use http::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::{mcp::Door, refusal};
+
+pub(crate) async fn alive() -> Response<Body> {
+    refusal::json(StatusCode::OK, &json!({"status": "ok"}))
+}
+
+pub(crate) async fn ready(State(door): State<Arc<Door>>) -> Response<Body> {
+    let (status, body) = report(&door, door.is_open_to_all());
+    refusal::json(status, &body)
+}
+
+/// The state of the server; `reasons` says whether to tell why an app is down.
+fn report(door: &Door, reasons: bool) -> (StatusCode, Value) {
+    let snapshot = door.gateway.registry().snapshot();
+    let mut apps = serde_json::Map::new();
+    let (mut starting, mut down) = (false, Vec::new());
+    for entry in &snapshot.apps {
+        let state = match entry.app.health() {
+            AppHealth::Starting => {
+                starting = true;
+                json!({"status": "starting"})
+            }
+            AppHealth::Up => json!({"status": "up", "tools": entry.app.catalog().tools.len()}),
+            AppHealth::Down(why) => {
+                down.push(entry.id.to_string());
+                if reasons { json!({"status": "down", "reason": why}) } else { json!({"status": "down"}) }
+            }
+        };
+        apps.insert(entry.id.to_string(), state);
+    }
+    let (status, word) = match () {
+        () if door.stopping.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        () if starting => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
+        () if !down.is_empty() => (StatusCode::OK, "degraded"),
+        () => (StatusCode::OK, "ready"),
+    };
+    (status, json!({"status": word, "down": down, "apps": apps}))
+}

@@ -1,0 +1,165 @@
+//! Messages as lines of JSON over any byte stream; a line that is no message is answered, and the next one is read.
+
+use std::{borrow::Cow, io, sync::Arc};
+
+use rmcp::{
+    RoleServer,
+    model::JsonRpcMessage,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::json;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    sync::Mutex,
+    task::JoinHandle,
+};
+
+use crate::refusal::not_a_message_code;
+
+/// Longest line read, in bytes. Longer ones are answered with an error.
+const MOST_BYTES: usize = 16 << 20;
+
+/// A server's end of a connection that carries one JSON message per line.
+pub struct LineTransport<R, W> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    skipping: bool,
+    met_a_request: bool,
+    /// An answer to an unusable line that is being written. A task of its own, so that it is written whole: `receive` may
+    /// be dropped at any await.
+    owed: Option<JoinHandle<io::Result<()>>>,
+    writer: Arc<Mutex<Option<W>>>,
+}
+
+impl<R, W> std::fmt::Debug for LineTransport<R, W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LineTransport").finish_non_exhaustive()
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTransport<R, W> {
+    /// A connection that reads from `reader` and writes to `writer`.
+    pub fn new(reader: R, writer: W) -> Self {
+        Self {
+            reader: BufReader::new(reader),
+            line: Vec::new(),
+            skipping: false,
+            met_a_request: false,
+            owed: None,
+            writer: Arc::new(Mutex::new(Some(writer))),
+        }
+    }
+
+    /// Reads on until the line is whole; `false` at the end of the input. Can be dropped and called again.
+    async fn read_line(&mut self) -> io::Result<bool> {
+        loop {
+            let room = (MOST_BYTES + 1).saturating_sub(self.line.len()) as u64;
+            let read = (&mut self.reader).take(room).read_until(b'\n', &mut self.line).await?;
+            if self.line.ends_with(b"\n") {
+                if !std::mem::take(&mut self.skipping) {
+                    return Ok(true);
+                }
+                self.line.clear();
+                self.owe(-32600, &format!("Invalid Request: the line is longer than {MOST_BYTES} bytes"));
+                return Ok(true);
+            }
+            if self.line.len() > MOST_BYTES {
+                self.skipping = true;
+                self.line.clear();
+            } else if read == 0 {
+                // A last line without its end may still be a message.
+                return Ok(!self.line.is_empty() && !self.skipping);
+            }
+        }
+    }
+
+    fn owe(&mut self, code: i32, message: &str) {
+        tracing::info!(error.code = code, "a line was refused");
+        let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+        let writer = self.writer.clone();
+        self.owed = Some(tokio::spawn(async move { write(&writer, error.to_string().into_bytes()).await }));
+    }
+
+    async fn pay(&mut self) -> io::Result<()> {
+        if let Some(owed) = &mut self.owed {
+            let written = owed.await;
+            self.owed = None;
+            written.map_err(io::Error::other)??;
+        }
+        Ok(())
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<Option<W>>, mut line: Vec<u8>) -> io::Result<()> {
+    line.push(b'\n');
+    let mut writer = writer.lock().await;
+    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    writer.write_all(&line).await?;
+    writer.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn name() -> Cow<'static, str> {
+        "lines".into()
+    }
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = self.writer.clone();
+        async move { write(&writer, serde_json::to_vec(&message)?).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Err(error) = self.pay().await {
+                tracing::warn!(%error, "an answer cannot be written");
+                return None;
+            }
+            match self.read_line().await {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    tracing::warn!(%error, "the input cannot be read");
+                    return None;
+                }
+            }
+            let line = self.line.trim_ascii();
+            if line.is_empty() {
+                self.line.clear();
+                continue;
+            }
+            match serde_json::from_slice(line) {
+                Ok(message) => {
+                    self.line.clear();
+                    // `rmcp` gives up on a client whose first message is no request.
+                    self.met_a_request |= matches!(message, JsonRpcMessage::Request(_));
+                    if self.met_a_request {
+                        return Some(message);
+                    }
+                    tracing::info!("a message before the first request was ignored");
+                }
+                Err(_) => {
+                    let (code, message) = not_a_message_code(line);
+                    self.line.clear();
+                    self.owe(code, &message);
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        if let Some(mut writer) = self.writer.lock().await.take() {
+            writer.shutdown().await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! The MCP endpoint: what happens to a request before and after `rmcp` has it.
+//!
+//! Origin → room → authentication → body → scopes → `rmcp` → refusals as JSON-RPC. Host is checked for the whole server.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{body::Body, extract::State};
+use bytes::Bytes;
+use gatewright_core::{Gateway, Principal, Scopes};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http_body_util::Full;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::Deserialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    auth::Authenticator,
+    body::{self, Held},
+    config::HttpConfig,
+    guard::Guard,
+    refusal,
+    sessions::{OwnedSessions, Owner, on_behalf_of},
+};
+
+const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const SESSION_ID: &str = "mcp-session-id";
+
+/// What the endpoints of both transports share.
+pub(crate) struct Door {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) guard: Guard,
+    authenticator: Option<Arc<dyn Authenticator>>,
+    calls: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    pub(crate) most_bytes: usize,
+    body_time: Duration,
+    /// Cancelled when shutdown begins: streams that only wait end.
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Door {
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        config: &HttpConfig,
+        guard: Guard,
+        authenticator: Option<Arc<dyn Authenticator>>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            gateway,
+            guard,
+            authenticator,
+            calls: Arc::new(Semaphore::new(config.max_concurrency)),
+            streams: Arc::new(Semaphore::new(config.max_streams)),
+            most_bytes: config.max_body_bytes,
+            body_time: config.body_read_timeout,
+            stopping,
+        }
+    }
+
+    /// Whether nobody has to say who they are.
+    pub(crate) fn is_open_to_all(&self) -> bool {
+        self.authenticator.is_none()
+    }
+
+    /// Checks where the request comes from, makes room for it, and puts its [`Principal`] on it.
+    pub(crate) async fn admit(
+        &self,
+        parts: &mut Parts,
+        stream: bool,
+    ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
+        self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
+        let (room, full) = match stream {
+            true => (&self.streams, "too many streams are open; `http.maxStreams` is the limit"),
+            false => (&self.calls, "too many requests at once; `http.maxConcurrency` is the limit"),
+        };
+        let permit = room.clone().try_acquire_owned().map_err(|_| refusal::busy(full))?;
+        let Some(authenticator) = &self.authenticator else { return Ok((permit, Owner::default())) };
+        let principal = authenticator.authenticate(parts).await?;
+        let owner = Owner::of(Some(&principal));
+        parts.extensions.insert(principal);
+        Ok((permit, owner))
+    }
+
+    /// Reads a message and refuses a call whose scopes its caller lacks.
+    pub(crate) async fn message(&self, parts: &Parts, body: Body) -> Result<Bytes, Response<Body>> {
+        let message = body::read(body, self.most_bytes, self.body_time)
+            .await
+            .map_err(|why| refusal::unread(why, self.most_bytes))?;
+        if let Some(authenticator) = &self.authenticator
+            && let Some(principal) = parts.extensions.get::<Principal>()
+            && principal.scopes != Scopes::All
+            && let Some(missing) = missing_scopes(&self.gateway, principal, &message)
+        {
+            tracing::info!(missing = missing.join(" "), "a call was refused for its caller's scopes");
+            return Err(authenticator.insufficient_scope(&missing));
+        }
+        Ok(message)
+    }
+}
+
+/// The scopes a `tools/call` lacks, when there are any.
+fn missing_scopes(gateway: &Gateway, principal: &Principal, message: &[u8]) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Call {
+        method: String,
+        params: Named,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let call: Call =
+        serde_json::from_slice(message).ok().filter(|call: &Call| call.method == "tools/call")?;
+    let missing = gateway.missing_scopes(&call.params.name, principal);
+    (!missing.is_empty()).then_some(missing)
+}
+
+/// The Streamable HTTP endpoint.
+pub(crate) struct Endpoint {
+    door: Arc<Door>,
+    service: StreamableHttpService<Gateway, OwnedSessions>,
+    pub(crate) sessions: Arc<OwnedSessions>,
+    with_sessions: bool,
+}
+
+impl Endpoint {
+    pub(crate) fn new(door: Arc<Door>, config: &HttpConfig, end: CancellationToken) -> Self {
+        let sessions = Arc::new(OwnedSessions::new(config.max_sessions, config.session_idle));
+        // Host, Origin and the body's length are checked before `rmcp` sees the request.
+        let settings = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_max_request_body_bytes(config.max_body_bytes)
+            .with_sse_keep_alive(Some(config.keep_alive))
+            .with_legacy_session_mode(config.sessions)
+            .with_json_response(config.json_response)
+            .with_cancellation_token(end);
+        let gateway = door.gateway.clone();
+        let service = StreamableHttpService::new(move || Ok(gateway.session()), sessions.clone(), settings);
+        Self { door, service, sessions, with_sessions: config.sessions }
+    }
+}
+
+/// Serves one request of the MCP endpoint.
+pub(crate) async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request<Body>) -> Response<Body> {
+    match answer(&endpoint, request).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<Body>, Response<Body>> {
+    let (mut parts, body) = request.into_parts();
+    let is_get = parts.method == Method::GET;
+    let only_waits = is_get || parts.headers.get("mcp-method").is_some_and(|m| m == "subscriptions/listen");
+    let (permit, owner) = endpoint.door.admit(&mut parts, only_waits).await?;
+    accept_anything(&mut parts.headers);
+
+    let message = match parts.method {
+        Method::POST => {
+            if !is_json(&parts.headers) {
+                return Err(refusal::wrong_content_type());
+            }
+            endpoint.door.message(&parts, body).await?
+        }
+        Method::DELETE if endpoint.with_sessions => {
+            if let Some(id) = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok())
+                && !endpoint.sessions.belongs(id, &owner)
+            {
+                return Err(refusal::session_not_found());
+            }
+            Bytes::new()
+        }
+        _ => Bytes::new(),
+    };
+
+    let request = Request::from_parts(parts, Full::new(message.clone()));
+    let (response, met_the_cap) = on_behalf_of(owner, endpoint.service.handle(request)).await;
+    if met_the_cap {
+        return Err(refusal::too_many_sessions());
+    }
+    let (mut parts, body) = response.into_parts();
+    if parts.status == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions {
+        parts.headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+    }
+    if refusal::is_plain(&parts) {
+        return Err(refusal::translate(parts, body, &message).await);
+    }
+    let held = Held::new(Body::new(body), permit);
+    let held = match is_get {
+        true => held.until(endpoint.door.stopping.clone().cancelled_owned()),
+        false => held,
+    };
+    Ok(Response::from_parts(parts, held.into_body()))
+}
+
+/// Clients that take anything, or do not say, take what MCP sends.
+fn accept_anything(headers: &mut HeaderMap) {
+    let anything = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains("*/*"));
+    let mut accepted = headers.get_all(header::ACCEPT).iter();
+    if !headers.contains_key(header::ACCEPT) || accepted.any(anything) {
+        headers.insert(header::ACCEPT, BOTH_KINDS);
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case("application/json")
+}

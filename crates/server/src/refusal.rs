@@ -1,0 +1,170 @@
+//! Refusals as JSON-RPC errors with the right HTTP status, and `rmcp`'s plain-text ones made so.
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header, response::Parts};
+use http_body_util::BodyExt;
+use rmcp::model::{ErrorCode, ProtocolVersion};
+use serde::{Deserialize, de::IgnoredAny};
+use serde_json::{Value, json};
+
+use crate::{body::Unread, guard::Unwelcome};
+
+/// What the SDKs use for "no such session".
+const SESSION_NOT_FOUND: i32 = -32001;
+/// What the SDKs use for a refusal of the transport that has no code of its own.
+const TRANSPORT: i32 = -32000;
+
+/// An answer of JSON with a status.
+pub(crate) fn json(status: StatusCode, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// A JSON-RPC error. The id is `null` when the request's could not be read.
+pub(crate) fn rpc(
+    status: StatusCode,
+    id: Value,
+    code: i32,
+    message: &str,
+    data: Option<Value>,
+) -> Response<Body> {
+    tracing::info!(http.status = status.as_u16(), error.code = code, message, "a request was refused");
+    let mut error = json!({"code": code, "message": message});
+    if let Some(data) = data {
+        error["data"] = data;
+    }
+    json(status, &json!({"jsonrpc": "2.0", "id": id, "error": error}))
+}
+
+fn transport(status: StatusCode, message: &str) -> Response<Body> {
+    rpc(status, Value::Null, TRANSPORT, message, None)
+}
+
+pub(crate) fn unwelcome(why: &Unwelcome) -> Response<Body> {
+    match why {
+        Unwelcome::NoHost => transport(StatusCode::BAD_REQUEST, "the request names no Host"),
+        Unwelcome::Host(host) => transport(
+            StatusCode::FORBIDDEN,
+            &format!(
+                "Host `{host}` is not allowed; if it is yours, add it to `http.allowedHosts` or set `http.publicUrl`"
+            ),
+        ),
+        Unwelcome::Origin(origin) => transport(
+            StatusCode::FORBIDDEN,
+            &format!("Origin `{origin}` is not allowed; if it is yours, add it to `http.allowedOrigins`"),
+        ),
+    }
+}
+
+pub(crate) fn busy(what: &str) -> Response<Body> {
+    let mut response = transport(StatusCode::SERVICE_UNAVAILABLE, what);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+pub(crate) fn too_many_sessions() -> Response<Body> {
+    busy("too many sessions are open; `http.maxSessions` is the limit")
+}
+
+pub(crate) fn session_not_found() -> Response<Body> {
+    rpc(
+        StatusCode::NOT_FOUND,
+        Value::Null,
+        SESSION_NOT_FOUND,
+        "session not found; send `initialize` again",
+        None,
+    )
+}
+
+pub(crate) fn wrong_content_type() -> Response<Body> {
+    transport(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
+}
+
+pub(crate) fn unread(why: Unread, most: usize) -> Response<Body> {
+    match why {
+        Unread::TooLong => {
+            let message = format!("the body is longer than {most} bytes; `http.maxBodyBytes` is the limit");
+            let mut response = transport(StatusCode::PAYLOAD_TOO_LARGE, &message);
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response
+        }
+        Unread::TooSlow => transport(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+        Unread::Broken => transport(StatusCode::BAD_REQUEST, "the body could not be read"),
+    }
+}
+
+/// The `id` of a message, when it has a sound one.
+fn id_of(message: &[u8]) -> Value {
+    #[derive(Deserialize)]
+    struct Id {
+        id: Option<Value>,
+    }
+    let id = serde_json::from_slice::<Id>(message).ok().and_then(|peek| peek.id);
+    id.filter(|id| id.is_string() || id.is_i64() || id.is_u64()).unwrap_or_default()
+}
+
+/// What to answer to a body that is no JSON-RPC message: JSON-RPC 2.0 §5.1.
+pub(crate) fn not_a_message(body: &[u8]) -> Response<Body> {
+    let (code, message) = not_a_message_code(body);
+    rpc(StatusCode::BAD_REQUEST, id_of(body), code, &message, None)
+}
+
+/// Code and text for bytes that are no JSON-RPC message.
+pub(crate) fn not_a_message_code(body: &[u8]) -> (i32, String) {
+    if let Err(error) = serde_json::from_slice::<IgnoredAny>(body) {
+        return (ErrorCode::PARSE_ERROR.0, format!("Parse error: {error}"));
+    }
+    let batch = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
+    let why =
+        if batch { "batches are not supported; send one message" } else { "not a JSON-RPC 2.0 message" };
+    (ErrorCode::INVALID_REQUEST.0, format!("Invalid Request: {why}"))
+}
+
+/// Whether `rmcp` answered with text where JSON is due.
+pub(crate) fn is_plain(parts: &Parts) -> bool {
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    parts.status.as_u16() >= 400 && !kind.is_some_and(|kind| kind.starts_with("application/json"))
+}
+
+/// Makes a plain-text refusal of `rmcp` a JSON-RPC error. `request` is the body it answers.
+pub(crate) async fn translate<B>(mut parts: Parts, body: B, request: &Bytes) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes>,
+{
+    let text = match body.collect().await {
+        Ok(collected) => String::from_utf8_lossy(&collected.to_bytes()).into_owned(),
+        Err(_) => String::new(),
+    };
+    let answer = match parts.status {
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => not_a_message(request),
+        StatusCode::NOT_FOUND => session_not_found(),
+        StatusCode::BAD_REQUEST if text.contains("MCP-Protocol-Version") => {
+            let supported: Vec<&str> =
+                ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+            let requested = text.rsplit(": ").next().unwrap_or_default();
+            let data = json!({"supported": supported, "requested": requested});
+            let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0;
+            rpc(parts.status, id_of(request), code, "unsupported MCP-Protocol-Version", Some(data))
+        }
+        StatusCode::BAD_REQUEST => {
+            let message = text.trim_start_matches("Bad Request: ");
+            rpc(parts.status, id_of(request), ErrorCode::INVALID_REQUEST.0, message, None)
+        }
+        status if status.is_server_error() => {
+            rpc(status, id_of(request), ErrorCode::INTERNAL_ERROR.0, "Internal error", None)
+        }
+        status => transport(status, &text),
+    };
+    let (made, body) = answer.into_parts();
+    parts.status = made.status;
+    for name in [header::CONTENT_TYPE, header::RETRY_AFTER] {
+        if let Some(value) = made.headers.get(&name) {
+            parts.headers.insert(name, value.clone());
+        }
+    }
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, body)
+}

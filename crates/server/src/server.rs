@@ -1,0 +1,227 @@
+//! The server: its routes, its socket, and how it ends.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    middleware::{self, Next},
+    routing::{any, get},
+};
+use gatewright_core::Gateway;
+use http::{HeaderValue, Response, header};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+    service::TowerToHyperService,
+};
+use tokio::{net::TcpListener, task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    auth::Authenticator,
+    config::{HttpConfig, InvalidHttpConfig},
+    guard::Guard,
+    health,
+    mcp::{self, Door, Endpoint},
+    refusal,
+};
+
+/// Why a server does not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A field of the configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] InvalidHttpConfig),
+    /// The address is taken, or not this machine's.
+    #[error("cannot listen on {address}: {source}; choose another `http.port` or `http.host`")]
+    Bind {
+        /// Where it was to listen.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Standard input or output broke.
+    #[error("standard input or output is not usable")]
+    Stdio(#[source] std::io::Error),
+}
+
+/// An HTTP server in front of a [`Gateway`].
+#[derive(Debug)]
+pub struct Server;
+
+impl Server {
+    /// A server to be set up further.
+    pub fn builder(gateway: Arc<Gateway>, config: HttpConfig) -> ServerBuilder {
+        ServerBuilder { gateway, config, authenticator: None, extra: Router::new() }
+    }
+}
+
+/// A server that does not listen yet.
+pub struct ServerBuilder {
+    gateway: Arc<Gateway>,
+    config: HttpConfig,
+    authenticator: Option<Arc<dyn Authenticator>>,
+    extra: Router,
+}
+
+impl std::fmt::Debug for ServerBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl ServerBuilder {
+    /// Asks `authenticator` who sends each MCP request. Without one everybody may do everything.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
+        self.authenticator = Some(authenticator);
+        self
+    }
+
+    /// Serves more routes beside the server's own. They get the Host check, not the Origin check and no authentication.
+    /// A route the server has itself is a panic, as in [`Router::merge`].
+    #[must_use]
+    pub fn merge(mut self, routes: Router) -> Self {
+        self.extra = self.extra.merge(routes);
+        self
+    }
+
+    /// Starts to listen; connections wait until [`Bound::serve`].
+    ///
+    /// # Errors
+    /// A field of the configuration is out of its range, or the address cannot be had.
+    pub async fn bind(self) -> Result<Bound, ServeError> {
+        self.config.validate()?;
+        let address = SocketAddr::new(self.config.host, self.config.port);
+        let bind_error = |source| ServeError::Bind { address, source };
+        let listener = TcpListener::bind(address).await.map_err(bind_error)?;
+        let address = listener.local_addr().map_err(bind_error)?;
+
+        let stopping = CancellationToken::new();
+        let end = CancellationToken::new();
+        let guard = Guard::new(&self.config)?;
+        let door = Arc::new(Door::new(
+            self.gateway.clone(),
+            &self.config,
+            guard,
+            self.authenticator,
+            stopping.clone(),
+        ));
+        let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, end.clone()));
+        let routes = Router::new()
+            .route(&self.config.path, any(mcp::serve).with_state(endpoint.clone()))
+            .merge(self.extra)
+            .layer(middleware::from_fn_with_state(door.clone(), check_host))
+            .route("/healthz", get(health::alive))
+            .route("/readyz", get(health::ready).with_state(door))
+            .layer(middleware::map_response(add_headers));
+        Ok(Bound {
+            listener,
+            address,
+            routes,
+            gateway: self.gateway,
+            endpoint,
+            stopping,
+            end,
+            header_read_timeout: self.config.header_read_timeout,
+            drain_timeout: self.config.drain_timeout,
+        })
+    }
+}
+
+/// A server that listens.
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+    routes: Router,
+    gateway: Arc<Gateway>,
+    endpoint: Arc<Endpoint>,
+    stopping: CancellationToken,
+    end: CancellationToken,
+    header_read_timeout: Duration,
+    drain_timeout: Duration,
+}
+
+impl std::fmt::Debug for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bound").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Bound {
+    /// Where it listens, with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` is cancelled, then lets open requests end. Streams that only wait for notifications end at
+    /// once; what is still open when `drainTimeout` is nearly over is cut off.
+    pub async fn serve(self, shutdown: CancellationToken) {
+        let mut http = hyper::server::conn::http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(self.header_read_timeout);
+        let graceful = GracefulShutdown::new();
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+                () = shutdown.cancelled() => break,
+            };
+            let socket = match accepted {
+                Ok((socket, _)) => socket,
+                Err(error) => {
+                    // Out of file descriptors, most likely: let connections end before the next try.
+                    tracing::error!(%error, "a connection cannot be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            // Without it answers wait up to 40 ms for a delayed acknowledgement.
+            let _ = socket.set_nodelay(true);
+            let service = TowerToHyperService::new(self.routes.clone());
+            let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
+            connections.spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a connection broke");
+                }
+            });
+        }
+        drop(self.listener);
+
+        let started = Instant::now();
+        let open = connections.len();
+        tracing::info!(open, "shutting down: waiting for open requests");
+        self.stopping.cancel();
+        self.gateway.stop();
+        let spare = (self.drain_timeout / 10).min(Duration::from_millis(500));
+        let drained =
+            tokio::time::timeout_at(started + self.drain_timeout - spare, graceful.shutdown()).await;
+        self.end.cancel();
+        self.endpoint.sessions.close_all().await;
+        if drained.is_err() {
+            tracing::warn!(
+                open = connections.len(),
+                "requests still open at the end of `http.drainTimeout` are cut off"
+            );
+            let rest = async { while connections.join_next().await.is_some() {} };
+            let _ = tokio::time::timeout_at(started + self.drain_timeout, rest).await;
+        }
+        connections.shutdown().await;
+    }
+}
+
+async fn check_host(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response<Body> {
+    match door.guard.host(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(why) => refusal::unwelcome(&why),
+    }
+}
+
+async fn add_headers(mut response: Response<Body>) -> Response<Body> {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

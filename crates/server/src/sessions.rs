@@ -1,0 +1,168 @@
+//! Sessions of the older era: capped in number, and usable only by the principal that opened them.
+//!
+//! `rmcp` asks for a session without saying for whom. The caller is known to the task that handles the request, and is
+//! handed over by a task-local.
+
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::Stream;
+use gatewright_core::Principal;
+use rmcp::{
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    transport::streamable_http_server::session::{
+        ServerSseMessage, SessionId, SessionManager,
+        local::{LocalSessionManager, LocalSessionManagerError},
+    },
+};
+
+/// To whom a session belongs: subject and client of its principal, or nobody when authentication is off.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Owner(Option<(Arc<str>, Option<Arc<str>>)>);
+
+impl Owner {
+    pub(crate) fn of(principal: Option<&Principal>) -> Self {
+        Self(principal.map(|principal| (principal.subject.clone(), principal.client_id.clone())))
+    }
+}
+
+struct Caller {
+    owner: Owner,
+    met_the_cap: Cell<bool>,
+}
+
+tokio::task_local! {
+    static CALLER: Caller;
+}
+
+/// Runs `work` on behalf of `owner`; also says whether it was refused a session for their number.
+pub(crate) async fn on_behalf_of<T>(owner: Owner, work: impl Future<Output = T>) -> (T, bool) {
+    let caller = Caller { owner, met_the_cap: Cell::new(false) };
+    CALLER.scope(caller, async { (work.await, CALLER.with(|caller| caller.met_the_cap.get())) }).await
+}
+
+/// The sessions of one server.
+pub(crate) struct OwnedSessions {
+    inner: LocalSessionManager,
+    most: usize,
+    owners: Mutex<HashMap<SessionId, Owner>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionsError {
+    #[error("too many sessions are open")]
+    Full,
+    #[error(transparent)]
+    Session(#[from] LocalSessionManagerError),
+}
+
+impl OwnedSessions {
+    pub(crate) fn new(most: usize, idle: Duration) -> Self {
+        let mut inner = LocalSessionManager::default();
+        inner.session_config.keep_alive = Some(idle);
+        Self { inner, most, owners: Mutex::default() }
+    }
+
+    fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Owner>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether `id` is a session of `owner`.
+    pub(crate) fn belongs(&self, id: &str, owner: &Owner) -> bool {
+        self.owners().get(id).is_some_and(|of| of == owner)
+    }
+
+    /// Ends every session.
+    pub(crate) async fn close_all(&self) {
+        let all: Vec<SessionId> = self.owners().keys().cloned().collect();
+        for id in all {
+            let _ = self.close_session(&id).await;
+        }
+    }
+
+    fn refuse_for_the_cap(&self) -> SessionsError {
+        let _ = CALLER.try_with(|caller| caller.met_the_cap.set(true));
+        tracing::info!(sessions = self.most, "a session was refused: http.maxSessions are open");
+        SessionsError::Full
+    }
+}
+
+impl SessionManager for OwnedSessions {
+    type Error = SessionsError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
+        if self.owners().len() >= self.most {
+            return Err(self.refuse_for_the_cap());
+        }
+        let (id, transport) = self.inner.create_session().await?;
+        let owner = CALLER.try_with(|caller| caller.owner.clone()).unwrap_or_default();
+        let fits = {
+            let mut owners = self.owners();
+            let fits = owners.len() < self.most;
+            if fits {
+                owners.insert(id.clone(), owner);
+            }
+            fits
+        };
+        if !fits {
+            self.inner.close_session(&id).await?;
+            return Err(self.refuse_for_the_cap());
+        }
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, SessionsError> {
+        Ok(self.inner.initialize_session(id, message).await?)
+    }
+
+    /// Another principal's session is unknown: every use of a session asks here first.
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionsError> {
+        let own = CALLER.try_with(|caller| self.belongs(id, &caller.owner)).unwrap_or(false);
+        Ok(own && self.inner.has_session(id).await?)
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
+        self.owners().remove(id);
+        Ok(self.inner.close_session(id).await?)
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        Ok(self.inner.create_stream(id, message).await?)
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), SessionsError> {
+        Ok(self.inner.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        Ok(self.inner.create_standalone_stream(id).await?)
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        Ok(self.inner.resume(id, last_event_id).await?)
+    }
+}
