@@ -69,6 +69,18 @@ impl Gateway {
         Ok(response)
     }
 
+    /// The scopes `principal` lacks for a direct call of an app's tool. Empty for tools that do not exist, that no direct
+    /// call reaches, or that are a plugin's own.
+    pub fn missing_scopes(&self, tool: &str, principal: &Principal) -> Vec<String> {
+        let snapshot = self.shared.registry.snapshot();
+        match snapshot.tool(tool) {
+            Some(tool) if self.direct_access(tool) != DirectAccess::Refused => {
+                principal.missing(&tool.meta.scopes).into_iter().map(str::to_owned).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The app that made a task; its own id is put back into `task_id`.
     pub(super) fn task_owner(&self, task_id: &mut String) -> Result<AppEntry, ErrorData> {
         let unknown = || ErrorData::invalid_params(format!("unknown task `{task_id}`"), None);
