@@ -1,103 +1,265 @@
 //! The index: an immutable snapshot that readers share and updates replace.
+//!
+//! A snapshot is a list of parts, each an immutable [`Segment`] and the documents removed from it since. An update
+//! adds a small part and joins parts of like size, so its cost follows the change and not the index.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{Change, Document, Hit, Query, SearchResult, Visible};
+use rustc_hash::FxHashMap;
+
+use crate::{
+    Change, Document, Visible,
+    builder::SegmentBuilder,
+    merge::merge,
+    segment::{Segment, squeezed},
+    weights::Weights,
+};
 
 /// An immutable snapshot of searchable documents. Clones share everything and cost nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    documents: Arc<BTreeMap<String, Document>>,
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Inner {
+    pub(crate) weights: Arc<Weights>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// A segment and what was removed from it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Part {
+    pub(crate) segment: Arc<Segment>,
+    dead: Arc<Dead>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Dead {
+    documents: Bits,
+    /// For each term, how many removed documents hold it.
+    frequencies: FxHashMap<u32, u32>,
+    count: usize,
+}
+
+/// A set of small numbers. Numbers past its end are absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn has(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    fn add(&mut self, number: u32) {
+        let at = number as usize / 64;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (number % 64);
+    }
+}
+
+impl Part {
+    fn new(segment: Segment) -> Self {
+        Self { segment: Arc::new(segment), dead: Arc::default() }
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.segment.documents.len() - self.dead.count
+    }
+
+    pub(crate) fn is_live(&self, document: u32) -> bool {
+        self.dead.count == 0 || !self.dead.documents.has(document)
+    }
+
+    pub(crate) fn live_documents(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.segment.documents.len() as u32).filter(|document| self.is_live(*document))
+    }
+
+    /// Live documents that hold a term.
+    pub(crate) fn frequency(&self, term: u32) -> u32 {
+        let all = self.segment.postings(term).documents.len() as u32;
+        all - self.dead.frequencies.get(&term).copied().unwrap_or(0)
+    }
+
+    fn kill(&mut self, document: u32) {
+        if !self.is_live(document) {
+            return;
+        }
+        let dead = Arc::make_mut(&mut self.dead);
+        dead.documents.add(document);
+        dead.count += 1;
+        for term in self.segment.terms_of(document) {
+            *dead.frequencies.entry(*term).or_default() += 1;
+        }
+    }
 }
 
 /// Which documents of one index a caller may see, kept between queries.
 ///
-/// Made for one snapshot: documents added later are not visible through it, so make it anew after an update.
+/// Documents added by a later update are not visible through it, so make it anew after one.
 #[derive(Debug, Clone, Default)]
 pub struct VisibleSet {
-    names: std::collections::BTreeSet<String>,
+    parts: Vec<(Arc<Segment>, Bits)>,
+}
+
+impl VisibleSet {
+    fn of(&self, segment: &Arc<Segment>) -> Option<&Bits> {
+        self.parts.iter().find(|(of, _)| Arc::ptr_eq(of, segment)).map(|(_, bits)| bits)
+    }
 }
 
 impl Index {
     /// An index over `documents`; of two with one name the later counts.
     #[must_use]
     pub fn build(documents: impl IntoIterator<Item = Document>) -> Self {
-        Self::default().updated(documents.into_iter().map(Change::Upsert))
+        Self::build_with(Weights::default(), documents)
+    }
+
+    /// [`Index::build`] with other constants, for measuring.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn build_with(weights: Weights, documents: impl IntoIterator<Item = Document>) -> Self {
+        let weights = Arc::new(weights);
+        let mut builder = SegmentBuilder::new(Arc::clone(&weights));
+        documents.into_iter().for_each(|document| builder.add(document));
+        let part = Part::new(builder.finish());
+        let parts = if part.live() == 0 { Vec::new() } else { vec![part] };
+        Self { inner: Arc::new(Inner { weights, parts }) }
+    }
+
+    /// The same documents ranked with other constants; those used at build time stay.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_weights(&self, weights: Weights) -> Self {
+        Self { inner: Arc::new(Inner { weights: Arc::new(weights), parts: self.inner.parts.clone() }) }
     }
 
     /// The snapshot after `changes`, applied in order. `self` and its readers are unaffected.
+    ///
+    /// Searching the result is the same as searching an index built anew from the documents that are left.
     #[must_use]
     pub fn updated(&self, changes: impl IntoIterator<Item = Change>) -> Self {
-        let mut documents = (*self.documents).clone();
+        let mut parts = self.inner.parts.clone();
+        let mut new: BTreeMap<String, Document> = BTreeMap::new();
         for change in changes {
             match change {
                 Change::Upsert(document) => {
-                    documents.insert(document.name.clone(), document);
+                    kill_named(&mut parts, &document.name);
+                    new.insert(document.name.clone(), document);
                 }
                 Change::Remove(name) => {
-                    documents.remove(&name);
+                    kill_named(&mut parts, &name);
+                    new.remove(&name);
                 }
-                Change::ReplaceApp { app_id, documents: new } => {
-                    documents.retain(|_, document| document.app_id != app_id);
-                    for mut document in new {
+                Change::ReplaceApp { app_id, documents } => {
+                    for part in &mut parts {
+                        let range = part.segment.app(&app_id).map(|app| app.documents.clone());
+                        range.into_iter().flatten().for_each(|document| part.kill(document));
+                    }
+                    new.retain(|_, document| document.app_id != app_id);
+                    for mut document in documents {
                         document.app_id.clone_from(&app_id);
-                        documents.insert(document.name.clone(), document);
+                        kill_named(&mut parts, &document.name);
+                        new.insert(document.name.clone(), document);
                     }
                 }
             }
         }
-        Self { documents: Arc::new(documents) }
+        if !new.is_empty() {
+            let mut builder = SegmentBuilder::new(Arc::clone(&self.inner.weights));
+            new.into_values().for_each(|document| builder.add(document));
+            parts.push(Part::new(builder.finish()));
+        }
+        tidy(&mut parts);
+        Self { inner: Arc::new(Inner { weights: Arc::clone(&self.inner.weights), parts }) }
     }
 
     /// How many documents there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.documents.len()
+        self.inner.parts.iter().map(Part::live).sum()
     }
 
     /// Whether there is no document.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.documents.is_empty()
+        self.len() == 0
+    }
+
+    /// Public names of all documents, in no particular order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.inner.parts.iter().flat_map(|part| {
+            part.live_documents().map(|document| &*part.segment.documents[document as usize].name)
+        })
     }
 
     /// The documents whose name passes, for use in many queries against this snapshot.
     #[must_use]
     pub fn visible_set(&self, visible: impl Fn(&str) -> bool) -> VisibleSet {
-        VisibleSet { names: self.documents.keys().filter(|name| visible(name)).cloned().collect() }
+        let parts = self.inner.parts.iter().map(|part| {
+            let mut bits = Bits::default();
+            part.live_documents()
+                .filter(|document| visible(&part.segment.documents[*document as usize].name))
+                .for_each(|document| bits.add(document));
+            (Arc::clone(&part.segment), bits)
+        });
+        VisibleSet { parts: parts.collect() }
     }
 
-    /// The best tools for a query.
+    /// How many documents the caller may see.
     #[must_use]
-    pub fn search(&self, query: &Query<'_>) -> SearchResult {
-        let sees = |name: &str| match query.visible {
-            Visible::All => true,
-            Visible::By(passes) => passes(name),
-            Visible::Set(set) => set.names.contains(name),
-        };
-        let words: Vec<String> = query.text.split_whitespace().map(str::to_lowercase).collect();
-        let mut hits = Vec::new();
-        let mut total_indexed = 0;
-        for document in self.documents.values().filter(|document| sees(&document.name)) {
-            total_indexed += 1;
-            if query.app_ids.is_some_and(|apps| !apps.contains(&document.app_id)) || words.is_empty() {
-                continue;
+    pub fn count_visible(&self, visible: Visible<'_>) -> usize {
+        if matches!(visible, Visible::All) {
+            return self.len();
+        }
+        self.inner
+            .parts
+            .iter()
+            .map(|part| part.live_documents().filter(|at| part.sees(visible, *at)).count())
+            .sum()
+    }
+}
+
+impl Part {
+    /// Whether the caller may see a document of this part.
+    pub(crate) fn sees(&self, visible: Visible<'_>, document: u32) -> bool {
+        self.is_live(document)
+            && match visible {
+                Visible::All => true,
+                Visible::By(passes) => passes(&self.segment.documents[document as usize].name),
+                Visible::Set(set) => set.of(&self.segment).is_some_and(|bits| bits.has(document)),
             }
-            let text = format!("{} {}", document.name, document.description).to_lowercase();
-            let found = words.iter().filter(|word| text.contains(word.as_str())).count();
-            #[expect(clippy::cast_precision_loss, reason = "word counts are small")]
-            let score = found as f32 / words.len() as f32;
-            if score > query.min_score {
-                hits.push(Hit {
-                    name: document.name.clone(),
-                    app_id: document.app_id.clone(),
-                    description: document.description.clone(),
-                    score,
-                });
+    }
+}
+
+fn kill_named(parts: &mut [Part], name: &str) {
+    let key = squeezed(name);
+    for part in parts {
+        let segment = Arc::clone(&part.segment);
+        for document in segment.named(&key) {
+            if *segment.documents[document as usize].name == *name {
+                part.kill(document);
             }
         }
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.name.cmp(&b.name)));
-        hits.truncate(query.top_k.clamp(1, crate::query::MAX_TOP_K));
-        SearchResult { hits, total_indexed }
+    }
+}
+
+/// Joins parts of like size and drops what is mostly removed, so that there are few parts, each mostly alive.
+fn tidy(parts: &mut Vec<Part>) {
+    for part in parts.iter_mut() {
+        if part.dead.count * 3 > part.segment.documents.len() && part.live() > 0 {
+            *part = Part::new(merge(part, &Part::default()));
+        }
+    }
+    parts.retain(|part| part.live() > 0);
+    while let [.., before, last] = parts.as_slice() {
+        if last.live() * 2 < before.live() {
+            break;
+        }
+        let merged = Part::new(merge(before, last));
+        parts.truncate(parts.len() - 2);
+        parts.push(merged);
     }
 }

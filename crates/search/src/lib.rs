@@ -3,10 +3,27 @@
 //! An [`Index`] is an immutable snapshot; [`Index::updated`] gives the next one without disturbing readers.
 #![forbid(unsafe_code)]
 
+mod builder;
 mod document;
+mod fields;
+mod fuzzy;
 mod index;
+mod intents;
+mod merge;
+mod plan;
 mod query;
+mod rank;
+mod segment;
+mod synonyms;
+mod terms;
+mod tokenize;
+mod trigrams;
+mod weights;
+
+pub mod eval;
 
 pub use document::{Change, Document};
 pub use index::{Index, VisibleSet};
 pub use query::{DEFAULT_MIN_SCORE, Hit, MAX_TOP_K, Query, SearchResult, Visible};
+#[doc(hidden)]
+pub use weights::{FieldWeight, Weights};

@@ -1,0 +1,135 @@
+//! Measures the ranking on the sets of a folder: `eval FOLDER [NAME=VALUE ...]`.
+use std::{error::Error, fs::File, io::BufReader, path::Path};
+
+use gatewright_search::{
+    Document, Index, Query, Weights,
+    eval::{Bm25, Case, Report, Searcher, TfIdfCosine, area_under_roc, evaluate, read_cases, read_corpus},
+};
+
+struct Set {
+    name: String,
+    corpus: Vec<Document>,
+    cases: Vec<Case>,
+}
+
+fn load(folder: &Path) -> Result<Vec<Set>, Box<dyn Error>> {
+    let mut sets = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        sets.push(Set {
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            corpus: read_corpus(BufReader::new(File::open(path.join("corpus.jsonl"))?))?,
+            cases: read_cases(BufReader::new(File::open(path.join("queries.jsonl"))?))?,
+        });
+    }
+    sets.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(sets)
+}
+
+fn line(label: &str, report: &Report) {
+    println!(
+        "{label:<22} R@1 {:5.1} R@3 {:5.1} R@5 {:5.1} R@10 {:5.1} nDCG@5 {:5.1} nDCG@10 {:5.1} MRR {:5.1} p50 {:.3} p99 {:.3} ms",
+        report.recall_at_1 * 100.0,
+        report.recall_at_3 * 100.0,
+        report.recall_at_5 * 100.0,
+        report.recall_at_10 * 100.0,
+        report.ndcg_at_5 * 100.0,
+        report.ndcg_at_10 * 100.0,
+        report.mrr * 100.0,
+        report.latency.p50_ms,
+        report.latency.p99_ms
+    );
+}
+
+fn mean(reports: &[Report]) -> Report {
+    let n = reports.len().max(1) as f64;
+    let of = |field: fn(&Report) -> f64| reports.iter().map(field).sum::<f64>() / n;
+    Report {
+        recall_at_1: of(|r| r.recall_at_1),
+        recall_at_3: of(|r| r.recall_at_3),
+        recall_at_5: of(|r| r.recall_at_5),
+        recall_at_10: of(|r| r.recall_at_10),
+        ndcg_at_5: of(|r| r.ndcg_at_5),
+        ndcg_at_10: of(|r| r.ndcg_at_10),
+        mrr: of(|r| r.mrr),
+        ..Report::default()
+    }
+}
+
+fn top(searcher: &dyn Searcher, text: &str) -> f32 {
+    searcher.find(text, 1).first().map_or(0.0, |hit| hit.1)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().ok_or("usage: eval FOLDER [baselines] [worst=N] [NAME=VALUE ...]")?;
+    let sets = load(Path::new(&folder))?;
+    let mut weights = Weights::default();
+    let (mut baselines, mut worst, mut cut) = (false, 0, 0.0);
+    for argument in arguments {
+        if argument == "baselines" {
+            baselines = true;
+            continue;
+        }
+        let (name, value) = argument.split_once('=').ok_or("NAME=VALUE expected")?;
+        let value: f32 = value.parse()?;
+        match name {
+            "worst" => worst = value as usize,
+            "cut" => cut = value,
+            "k1" => weights.k1 = value,
+            "coverage" => weights.coverage = value,
+            _ => {
+                let at: usize = name[1..].parse()?;
+                match &name[..1] {
+                    "w" => weights.fields[at].weight = value,
+                    "b" => weights.fields[at].length = value,
+                    "p" => weights.fields[at].pivot = value,
+                    "x" => weights.x[at] = value,
+                    _ => return Err(format!("unknown {name}").into()),
+                }
+            }
+        }
+    }
+    let indexes: Vec<Index> =
+        sets.iter().map(|set| Index::build_with(weights.clone(), set.corpus.iter().cloned())).collect();
+    let mut reports = Vec::new();
+    for (set, index) in sets.iter().zip(&indexes) {
+        let find = |text: &str, top_k: usize| -> Vec<(String, f32)> {
+            let hits = index.search(&Query::new(text).top_k(top_k).min_score(cut)).hits;
+            hits.into_iter().map(|hit| (hit.name, hit.score)).collect()
+        };
+        let report = evaluate(&find, &set.cases, worst, |_, _| {});
+        line(&set.name, &report);
+        if worst > 0 {
+            println!("{report}");
+        }
+        reports.push(report);
+        if baselines {
+            line("  bm25", &evaluate(&Bm25::new(&set.corpus), &set.cases, 0, |_, _| {}));
+            line("  tf-idf", &evaluate(&TfIdfCosine::new(&set.corpus), &set.cases, 0, |_, _| {}));
+        }
+    }
+    line("MEAN", &mean(&reports));
+    // Unanswerable: a set's queries against another set's tools.
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    let mut areas = Vec::new();
+    for (at, index) in indexes.iter().enumerate() {
+        let mine: Vec<f32> = sets[at].cases.iter().map(|case| top(index, &case.query)).collect();
+        let mut theirs = Vec::new();
+        for (other, set) in sets.iter().enumerate().filter(|(other, _)| *other != at) {
+            let _ = other;
+            theirs.extend(
+                set.cases.iter().step_by(set.cases.len() / 100 + 1).map(|case| top(index, &case.query)),
+            );
+        }
+        areas.push(area_under_roc(&mine, &theirs).unwrap_or(0.0));
+        good.extend(mine.iter().step_by(mine.len() / 150 + 1).copied());
+        bad.extend(theirs);
+    }
+    println!("AUC {:.4} per set {areas:.3?}", area_under_roc(&good, &bad).unwrap_or(0.0));
+    for cut in [0.05_f32, 0.08, 0.1, 0.12, 0.15, 0.2] {
+        let share = |scores: &[f32]| scores.iter().filter(|s| **s < cut).count() as f32 / scores.len() as f32;
+        println!("cut {cut}: answerable lost {:.3}, unanswerable cut {:.3}", share(&good), share(&bad));
+    }
+    Ok(())
+}

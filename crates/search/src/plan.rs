@@ -1,0 +1,190 @@
+//! A query's text to what is looked up: one slot per word, with the terms that may fill it.
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    fuzzy,
+    index::Inner,
+    synonyms,
+    terms::Terms,
+    tokenize::{self, Kind},
+    trigrams,
+};
+
+/// Most distinct words of a query that are looked up.
+const MAX_SLOTS: usize = 64;
+/// Bytes of a query that are read.
+const MAX_BYTES: usize = 8 * 1024;
+
+/// Why a term may fill a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Why {
+    Same,
+    Joined,
+    Synonym,
+    Typo,
+}
+
+/// A term that may fill a slot.
+#[derive(Debug, Clone)]
+pub(crate) struct Alternative {
+    pub(crate) term: String,
+    pub(crate) weight: f32,
+    pub(crate) why: Why,
+    /// The term's number in each part.
+    pub(crate) numbers: Vec<Option<u32>>,
+    pub(crate) frequency: u32,
+}
+
+/// One distinct word of the query.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    pub(crate) term: String,
+    /// How much finding it says.
+    pub(crate) idf: f32,
+    /// In no particular order; empty if no document has anything like it.
+    pub(crate) alternatives: Vec<Alternative>,
+    /// Clauses it occurs in, as bits.
+    pub(crate) clauses: u64,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) slots: Vec<Slot>,
+    /// How many clauses the query has.
+    pub(crate) clauses: usize,
+}
+
+/// The information a term carries when `frequency` of `documents` hold it.
+#[expect(clippy::cast_precision_loss, reason = "an approximate count is enough")]
+pub(crate) fn idf(documents: usize, frequency: u32) -> f32 {
+    let (all, some) = (documents as f32, frequency as f32);
+    ((all - some + 0.5).max(0.5) / (some + 0.5)).ln_1p()
+}
+
+impl Plan {
+    /// The plan for a text against an index of `documents` documents.
+    pub(crate) fn new(inner: &Inner, documents: usize, text: &str) -> Self {
+        let terms = Terms::default();
+        let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+        let mut builder = Builder { inner, documents, slots: Vec::new(), seen: FxHashMap::default() };
+        let clauses = crate::intents::clauses(text);
+        for (number, clause) in clauses.iter().enumerate() {
+            builder.clause(&terms, clause, number);
+        }
+        builder.fill();
+        Self { slots: builder.slots, clauses: clauses.len() }
+    }
+}
+
+struct Builder<'i> {
+    inner: &'i Inner,
+    documents: usize,
+    slots: Vec<Slot>,
+    seen: FxHashMap<String, usize>,
+}
+
+impl Builder<'_> {
+    fn clause(&mut self, terms: &Terms, text: &str, clause: usize) {
+        // The word before, for pairs that are also written as one word.
+        let mut before: Option<(String, usize)> = None;
+        let mut recent: Vec<usize> = Vec::new();
+        tokenize::words(text, |word, kind| {
+            if kind == Kind::Joined {
+                let stem = terms.stem(word).into_owned();
+                let count = recent.len().min(4);
+                for at in recent.iter().rev().take(count) {
+                    self.alternative(*at, &stem, 1.0, Why::Joined);
+                }
+                return;
+            }
+            let Some(term) = terms.of(word, kind) else {
+                before = None;
+                return;
+            };
+            if self.slots.len() >= MAX_SLOTS && !self.seen.contains_key(term.as_ref()) {
+                return;
+            }
+            let at = *self.seen.entry(term.as_ref().to_owned()).or_insert_with(|| {
+                self.slots.push(Slot {
+                    term: term.as_ref().to_owned(),
+                    idf: 0.0,
+                    alternatives: Vec::new(),
+                    clauses: 0,
+                });
+                self.slots.len() - 1
+            });
+            self.slots[at].clauses |= 1 << clause.min(63);
+            recent.push(at);
+            if kind == Kind::Word {
+                if let Some((first, first_at)) = &before {
+                    let joined = format!("{first}{word}");
+                    let joined = terms.stem(&joined);
+                    self.alternative(*first_at, &joined, 1.0, Why::Joined);
+                    self.alternative(at, &joined, 1.0, Why::Joined);
+                }
+                before = Some((word.to_owned(), at));
+            }
+        });
+    }
+
+    /// Adds a term to a slot if any document has it and the slot does not have it yet.
+    fn alternative(&mut self, slot: usize, term: &str, weight: f32, why: Why) {
+        if self.slots[slot].alternatives.iter().any(|other| other.term == term) {
+            return;
+        }
+        let numbers: Vec<Option<u32>> =
+            self.inner.parts.iter().map(|part| part.segment.dictionary.get(term)).collect();
+        let frequency = self
+            .inner
+            .parts
+            .iter()
+            .zip(&numbers)
+            .map(|(part, number)| number.map_or(0, |number| part.frequency(number)))
+            .sum();
+        if frequency > 0 {
+            self.slots[slot].alternatives.push(Alternative {
+                term: term.to_owned(),
+                weight,
+                why,
+                numbers,
+                frequency,
+            });
+        }
+    }
+
+    /// Looks up every slot's own term, and what stands in for it.
+    fn fill(&mut self) {
+        let x = &self.inner.weights.x;
+        for at in 0..self.slots.len() {
+            let term = self.slots[at].term.clone();
+            self.alternative(at, &term, 1.0, Why::Same);
+            let own =
+                self.slots[at].alternatives.iter().find(|one| one.why == Why::Same).map(|one| one.frequency);
+            if x[0] == 0.0 {
+                for other in synonyms::of(&term) {
+                    self.alternative(at, other, 0.5, Why::Synonym);
+                }
+            }
+            if own.is_none() && x[1] == 0.0 && term.chars().count() >= trigrams::MIN_CHARS {
+                for (other, similarity) in fuzzy::corrections(self.inner, &term) {
+                    self.alternative(at, &other, similarity, Why::Typo);
+                }
+            }
+            let slot = &mut self.slots[at];
+            slot.idf = match own {
+                Some(frequency) => idf(self.documents, frequency),
+                None => slot
+                    .alternatives
+                    .iter()
+                    .map(|one| idf(self.documents, one.frequency))
+                    .reduce(f32::max)
+                    .unwrap_or_else(|| 0.5 * idf(self.documents, 0)),
+            };
+            if term.bytes().all(|byte| byte.is_ascii_digit()) {
+                slot.idf *= 0.3;
+            }
+        }
+    }
+}

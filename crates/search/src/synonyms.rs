@@ -1,0 +1,44 @@
+//! Words that stand in for one another in the names of tools.
+//!
+//! Few and safe on purpose: eager lists cost more than they find.
+
+/// Groups of stems; a word finds the others of its group at half weight.
+const GROUPS: &[&[&str]] = &[
+    &["creat", "add", "new", "make"],
+    &["delet", "remov", "destroy", "erase"],
+    &["updat", "edit", "modifi", "chang"],
+    &["get", "fetch", "retriev", "read", "show"],
+    &["find", "search", "lookup", "locat"],
+    &["list", "enumer", "brows"],
+    &["send", "post", "deliv"],
+    &["pr", "pull"],
+    &["repo", "repositori"],
+    &["doc", "document"],
+    &["mail", "email"],
+    &["pictur", "imag", "photo"],
+    &["car", "vehicl"],
+    &["compani", "busi", "firm"],
+    &["buy", "purchas"],
+    &["cost", "price"],
+    &["film", "movi"],
+    &["flight", "airlin"],
+    &["folder", "directori"],
+    &["begin", "start"],
+    &["db", "databas"],
+    &["config", "configur", "set"],
+    &["calcul", "comput"],
+    &["ticket", "issu"],
+    &["meet", "appoint", "event"],
+    &["notif", "notifi", "alert"],
+    &["msg", "messag"],
+    &["info", "inform", "detail"],
+    &["auth", "authent"],
+    &["convert", "transform", "translat"],
+];
+
+/// The other stems of a stem's group.
+pub(crate) fn of(stem: &str) -> impl Iterator<Item = &'static str> {
+    let group = GROUPS.iter().find(|group| group.contains(&stem));
+    let stem = stem.to_owned();
+    group.into_iter().flat_map(|group| group.iter().copied()).filter(move |other| *other != stem)
+}
