@@ -3,10 +3,17 @@
 //! A [`ScriptSource`] becomes a [`Script`] only through the validator, and only a `Script` can run. A run talks to the
 //! outside through one [`Host`] and ends in one [`Outcome`]. Nothing here knows MCP.
 
+mod engine;
 mod host;
 mod limits;
 mod outcome;
+mod pool;
+mod protocol;
+mod worker;
 
 pub use host::{Host, HostFuture, ToolCall, ToolFailure};
 pub use limits::{Limits, Preset};
 pub use outcome::{CallRecord, CallStatus, IllegalKind, Location, Outcome, Verdict, WorkerError};
+pub use engine::ScriptPolicy;
+pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
+pub use worker::{SandboxReport, worker_main};

@@ -172,7 +172,7 @@ pub enum CallStatus {
 }
 
 /// One tool call of a run. Arguments and results are never kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallRecord {
     /// The tool's name as the script gave it.

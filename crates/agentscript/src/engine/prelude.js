@@ -1,0 +1,337 @@
+// The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
+// and returns the functions the engine drives a run with. Everything it needs
+// later it takes hold of now.
+(function (host, tick, now, random) {
+  'use strict';
+  const { freeze, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
+  const { isArray } = Array;
+  const { stringify } = JSON;
+  const { min, floor } = Math;
+  const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
+  const StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol;
+  const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
+  const CALL = 0, TOOL = 1, LOG = 2;
+
+  // ---- the door to tools ----
+  const waiting = new Map();
+  const toolErrors = new WeakMap();
+  const illegal = new WeakSet();
+  const text = (value) => StringFn(value).toWellFormed();
+
+  const toolError = (failure) => {
+    const error = new ErrorCtor(failure.message);
+    const field = (name, value, enumerable) =>
+      defineProperty(error, name, { value, writable: true, enumerable, configurable: true });
+    field('name', 'ToolError', false);
+    field('code', failure.code, true);
+    field('toolName', failure.toolName, true);
+    toolErrors.set(error, failure);
+    return error;
+  };
+  const nameOf = (name, who) => {
+    if (typeof name !== 'string' || name === '') throw new TypeErrorCtor(who + ': the tool name must be a non-empty string');
+    return text(name);
+  };
+  const ask = (kind, name, body, quiet) =>
+    new PromiseCtor((resolve, reject) => {
+      waiting.set(host(kind, name, body), { name, resolve, reject, quiet });
+    });
+  const inputText = (input) => {
+    if (input === undefined) return '{}';
+    const json = stringify(input);
+    if (json === undefined) throw new TypeErrorCtor('callTool: the input is a ' + typeof input + ', which JSON cannot carry');
+    return json;
+  };
+  const callTool = async function callTool(name, input, options) {
+    const tool = nameOf(name, 'callTool');
+    const quiet = options !== undefined && options !== null && options.throwOnError === false;
+    return ask(CALL, tool, inputText(input), quiet);
+  };
+  const getTool = async function getTool(name) {
+    return ask(TOOL, nameOf(name, 'getTool'), '', false);
+  };
+  const deliver = (id, ok, value) => {
+    const open = waiting.get(id);
+    if (open === undefined) return;
+    waiting.delete(id);
+    if (ok) {
+      open.resolve(open.quiet ? { success: true, data: value, error: null } : value);
+    } else if (open.quiet) {
+      open.resolve({ success: false, data: null, error: { message: value.message, code: value.code } });
+    } else {
+      open.reject(toolError({ toolName: open.name, code: value.code, message: value.message }));
+    }
+  };
+
+  // ---- __safe_parallel ----
+  const messageOf = (error) => {
+    try {
+      return text(error !== null && typeof error === 'object' && 'message' in error ? error.message : error);
+    } catch {
+      return 'unprintable error';
+    }
+  };
+  const parallel = async function __safe_parallel(fns, options) {
+    if (!isArray(fns)) throw new TypeErrorCtor('__safe_parallel: the first argument must be an array of functions');
+    const total = fns.length;
+    if (total > 100) throw new RangeErrorCtor('__safe_parallel: ' + total + ' operations; at most 100 are allowed');
+    const work = [];
+    for (let i = 0; i < total; i++) {
+      const fn = fns[i];
+      if (typeof fn !== 'function') throw new TypeErrorCtor('__safe_parallel: operation ' + i + ' is not a function');
+      work[i] = fn;
+    }
+    let lanes = 10;
+    const asked = options === undefined || options === null ? undefined : options.maxConcurrency;
+    if (asked !== undefined) {
+      if (typeof asked !== 'number' || !(asked >= 1)) {
+        throw new RangeErrorCtor('__safe_parallel: maxConcurrency must be a number of at least 1');
+      }
+      lanes = min(20, floor(asked));
+    }
+    const results = [], failed = [];
+    for (let i = 0; i < total; i++) { results[i] = undefined; failed[i] = null; }
+    let next = 0, failures = 0;
+    const lane = async () => {
+      while (next < total) {
+        const i = next++;
+        try {
+          results[i] = await work[i]();
+        } catch (error) {
+          failed[i] = { message: messageOf(error) };
+          failures++;
+        }
+      }
+    };
+    const running = [];
+    for (let i = 0; i < lanes && i < total; i++) running[i] = lane();
+    for (let i = 0; i < running.length; i++) await running[i];
+    if (failures > 0) {
+      let message = failures + ' of ' + total + ' parallel operations failed';
+      for (let i = 0; i < total; i++) if (failed[i] !== null) message += '\n[' + i + ']: ' + failed[i].message;
+      throw new ErrorCtor(message);
+    }
+    return results;
+  };
+
+  // ---- values that leave ----
+  const isDate = (value) => { try { NativeDate.prototype.valueOf.call(value); return true; } catch { return false; } };
+  const mapSize = getOwnPropertyDescriptor(Map.prototype, 'size').get;
+  const setSize = getOwnPropertyDescriptor(Set.prototype, 'size').get;
+  const mapEach = Map.prototype.forEach, setEach = Set.prototype.forEach;
+  const regexpText = RegExp.prototype.toString, isView = ArrayBuffer.isView;
+  const holds = (get, value) => { try { get.call(value); return true; } catch { return false; } };
+  const plainForm = (value) => {
+    if (typeof value === 'bigint') return StringFn(value);
+    if (value === null || typeof value !== 'object' || isArray(value)) return value;
+    if (value instanceof ErrorCtor) {
+      const out = { name: messageOf(value.name), message: messageOf(value.message) };
+      if (value.code !== undefined) out.code = value.code;
+      return out;
+    }
+    if (value instanceof MapCtor && holds(mapSize, value)) {
+      const pairs = [];
+      let textual = true;
+      mapEach.call(value, (v, k) => { tick(); if (typeof k !== 'string') textual = false; pairs[pairs.length] = [k, v]; });
+      if (!textual) return pairs;
+      const out = create(null);
+      for (let i = 0; i < pairs.length; i++) out[pairs[i][0]] = pairs[i][1];
+      return out;
+    }
+    if (value instanceof SetCtor && holds(setSize, value)) {
+      const items = [];
+      setEach.call(value, (v) => { tick(); items[items.length] = v; });
+      return items;
+    }
+    if (value instanceof RegExp) return regexpText.call(value);
+    if (isView(value) && !(value instanceof DataView)) {
+      const items = [];
+      for (let i = 0; i < value.length; i++) { tick(); items[i] = value[i]; }
+      return items;
+    }
+    return value;
+  };
+  const leave = (key, value) => plainForm(value);
+  const encode = (value) => {
+    const json = stringify(value, leave);
+    return json === undefined ? 'null' : json;
+  };
+
+  // ---- console ----
+  const shown = (value) => {
+    switch (typeof value) {
+      case 'string': return value;
+      case 'bigint': return value + 'n';
+      case 'function': return '[Function]';
+      case 'object':
+        if (value === null) return 'null';
+        try {
+          if (value instanceof ErrorCtor) return messageOf(value.name) + ': ' + messageOf(value.message);
+          return encode(value);
+        } catch {
+          return '[object]';
+        }
+      default: return StringFn(value);
+    }
+  };
+  const log = (...args) => {
+    let line = '';
+    for (let i = 0; i < args.length; i++) line += (i === 0 ? '' : ' ') + shown(args[i]);
+    host(LOG, line.toWellFormed(), '');
+  };
+  const consoleObject = {};
+  const level = { log: (...args) => log(...args), info: (...args) => log(...args), debug: (...args) => log(...args),
+    warn: (...args) => log(...args), error: (...args) => log(...args) };
+  for (const name of keys(level)) consoleObject[name] = freeze(level[name]);
+
+  // ---- how a run starts and ends ----
+  const describe = (error) => {
+    const tool = (typeof error === 'object' && error !== null) ? toolErrors.get(error) : undefined;
+    if (tool !== undefined) return ['tool', tool.toolName, tool.message, tool.code, ''];
+    let name = 'Error', message, stack = '';
+    if (typeof error === 'object' && error !== null) {
+      try { const own = error.name; if (typeof own === 'string' && own !== '') name = own; } catch { }
+      message = 'message' in error ? messageOf(error) : shown(error);
+      try { stack = StringFn(stackOf.call(error)); } catch { }
+    } else {
+      message = shown(error);
+    }
+    const kind = typeof error === 'object' && error !== null && illegal.has(error) ? 'illegal' : 'error';
+    return [kind, text(name), text(message), '', stack];
+  };
+  const start = (main, done, failed) => {
+    const fail = (error) => {
+      let parts;
+      try { parts = describe(error); } catch { parts = ['error', 'Error', 'unprintable error', '', '']; }
+      failed(parts[0], parts[1], parts[2], parts[3], parts[4]);
+    };
+    main().then((value) => {
+      let json;
+      try { json = encode(value); } catch (error) { fail(error); return; }
+      done(json);
+    }, fail);
+  };
+  const deepFreeze = (value) => {
+    const queue = [value];
+    for (let i = 0; i < queue.length; i++) {
+      const at = queue[i];
+      if (at === null || typeof at !== 'object') continue;
+      freeze(at);
+      const names = keys(at);
+      for (let k = 0; k < names.length; k++) queue[queue.length] = at[names[k]];
+    }
+    return value;
+  };
+
+  // ---- time and randomness come from the run, not from the machine ----
+  const DateFn = function Date(...args) {
+    if (new.target === undefined) return new NativeDate(now()).toString();
+    const date = args.length === 0 ? new NativeDate(now()) : new NativeDate(...args);
+    return new.target === DateFn ? date : setPrototypeOf(date, new.target.prototype);
+  };
+  const hidden = (object, name, value) => defineProperty(object, name, { value, writable: true, enumerable: false, configurable: true });
+  hidden(DateFn, 'now', { now() { return now(); } }.now);
+  hidden(DateFn, 'parse', NativeDate.parse);
+  hidden(DateFn, 'UTC', NativeDate.UTC);
+  defineProperty(DateFn, 'prototype', { value: NativeDate.prototype, writable: false });
+  defineProperty(DateFn, 'length', { value: 7 });
+  hidden(Math, 'random', { random() { return random(); } }.random);
+
+  // ---- the realm ----
+  const global = globalThis;
+  hidden(global, 'Date', DateFn);
+  hidden(global, 'callTool', callTool);
+  hidden(global, 'getTool', getTool);
+  hidden(global, '__safe_parallel', parallel);
+  hidden(global, '__ag_tick', tick);
+  hidden(global, 'console', consoleObject);
+  const kept = { __proto__: null };
+  for (const name of ['Object', 'Array', 'String', 'Number', 'Boolean', 'Symbol', 'BigInt', 'Math', 'JSON', 'Date', 'RegExp', 'Map',
+    'Set', 'WeakMap', 'WeakSet', 'Promise', 'Error', 'TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError',
+    'EvalError', 'AggregateError', 'Infinity', 'NaN', 'undefined', 'parseInt', 'parseFloat', 'isNaN', 'isFinite',
+    'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
+    'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
+    'BigInt64Array', 'BigUint64Array', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', 'console']) kept[name] = true;
+
+  const intrinsics = new Set();
+  const keep = (value) => { if (value !== null && (typeof value === 'object' || typeof value === 'function')) intrinsics.add(value); };
+  const iterators = [[][SymbolFn.iterator](), new Map().entries(), new Set().values(), ''[SymbolFn.iterator](), 'a'.matchAll(/a/g)];
+  for (const iterator of iterators) {
+    const proto = getPrototypeOf(iterator);
+    keep(proto);
+    keep(getPrototypeOf(proto));
+  }
+  const kinds = [async function () { }, function* () { }, async function* () { }];
+  for (const fn of kinds) {
+    const proto = getPrototypeOf(fn);
+    keep(proto);
+    if (proto.prototype) { keep(proto.prototype); keep(getPrototypeOf(proto.prototype)); }
+  }
+  const typedArray = getPrototypeOf(Uint8Array);
+  keep(typedArray);
+  keep(typedArray.prototype);
+  keep(callTool); keep(getTool); keep(parallel); keep(consoleObject); keep(tick);
+  keep(Function.prototype);
+  keep(NativeDate);
+  for (const name of getOwnPropertyNames(global)) {
+    const value = global[name];
+    keep(value);
+    if (typeof value === 'function') keep(value.prototype);
+    if (!kept[name]) delete global[name];
+  }
+  delete Object.getPrototypeOf;
+  delete Object.setPrototypeOf;
+  for (const name of ['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__']) delete Object.prototype[name];
+  for (const name of ['captureStackTrace', 'prepareStackTrace']) delete Error[name];
+  Error.stackTraceLimit = 4;
+  delete Error.stackTraceLimit;
+
+  const refuse = (name) => {
+    const error = new TypeErrorCtor("access to '" + name + "' is not allowed");
+    illegal.add(error);
+    throw error;
+  };
+  const ownSetter = (name, home) => function (value) {
+    if (this === home) throw new TypeErrorCtor("cannot assign to read only property '" + name + "'");
+    defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
+  };
+  // A frozen prototype would make `own.toString = …` throw (the "override mistake"): the names that scripts do override are
+  // accessors whose setter defines the property on the receiver.
+  const overridable = (proto, names) => {
+    for (const name of names) {
+      const at = getOwnPropertyDescriptor(proto, name);
+      if (at === undefined || !('value' in at)) continue;
+      const value = at.value;
+      defineProperty(proto, name, { get: () => value, set: ownSetter(name, proto), enumerable: false, configurable: false });
+    }
+  };
+  const species = new Set([Array.prototype, RegExp.prototype, ArrayBuffer.prototype, typedArray.prototype]);
+  for (const value of intrinsics) {
+    const at = getOwnPropertyDescriptor(value, 'constructor');
+    if (at !== undefined && value !== PromiseCtor.prototype) {
+      // Species lookups of arrays, buffers and expressions read it without being asked to: there it leads nowhere. Everything
+      // else inherits the refusal of Object.prototype. A promise keeps its own, which is a global anyway.
+      if (species.has(value)) defineProperty(value, 'constructor', { value: undefined, writable: false, enumerable: false, configurable: false });
+      else delete value.constructor;
+    }
+    if (value === Error.prototype || (typeof value === 'object' && getPrototypeOf(value) === Error.prototype)) {
+      overridable(value, ['name', 'message', 'toString']);
+    } else if (value === Object.prototype) {
+      overridable(value, ['toString', 'toLocaleString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable']);
+    } else if (typeof value === 'object' || value === Function.prototype) {
+      overridable(value, ['toString', 'valueOf', 'toJSON']);
+    }
+  }
+  defineProperty(Object.prototype, 'constructor', { get: () => refuse('constructor'), set: ownSetter('constructor', Object.prototype), enumerable: false, configurable: false });
+  defineProperty(Object.prototype, '__proto__', { get: () => refuse('__proto__'), set: () => refuse('__proto__'), enumerable: false, configurable: false });
+  defineProperty(Error.prototype, 'stack', { get: () => '', set: ownSetter('stack', Error.prototype), enumerable: false, configurable: false });
+  for (const value of intrinsics) freeze(value);
+
+  const seal = (context, withConsole, withRegExp) => {
+    if (!withConsole) delete global.console;
+    if (!withRegExp) delete global.RegExp;
+    hidden(global, 'codecallContext', deepFreeze(context));
+    freeze(global);
+  };
+  return { start, deliver, seal };
+})

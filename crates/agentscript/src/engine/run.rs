@@ -1,0 +1,267 @@
+//! One run: compile, call, answer host calls until the script's promise settles or the run must end.
+
+use std::{cell::RefCell, rc::Rc};
+
+use rquickjs::{Ctx, Function, Object, Value};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Realm, realm,
+    state::{Doom, State},
+};
+use crate::{
+    limits::Limits,
+    outcome::{IllegalKind, Location},
+    protocol::{self, Kind},
+};
+
+/// What the pool says about a run, beside its text and its context.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    pub(crate) limits: Limits,
+    pub(crate) policy: crate::ScriptPolicy,
+    /// Where `Math.random` starts.
+    pub(crate) seed: u64,
+    /// Milliseconds since the Unix epoch at the start of the run.
+    pub(crate) now_ms: f64,
+    /// Bytes of the script at the start of the body; the rest is the context.
+    pub(crate) script_len: usize,
+}
+
+/// How the engine says a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) enum Ending {
+    /// The result is the frame's body.
+    Ok,
+    Syntax { message: String, location: Location },
+    Illegal { kind: IllegalKind, message: String, location: Option<Location> },
+    Runtime { name: String, message: String, location: Option<Location> },
+    Tool { tool_name: String, message: String, code: String },
+    Timeout,
+    Memory(u64),
+    PendingCalls(u32),
+    MessageTooLarge(u64),
+}
+
+impl Ending {
+    fn runtime(name: &str, message: impl Into<String>) -> Self {
+        Self::Runtime { name: name.to_owned(), message: message.into(), location: None }
+    }
+}
+
+/// A failed host call as the pool sends it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Failure {
+    pub(crate) code: String,
+    pub(crate) message: String,
+    pub(crate) ends_run: bool,
+}
+
+/// Text before the script on its first line.
+const OPEN: &str = "(async function(){";
+/// Name of the script in positions.
+const NAME: &str = "script";
+
+type Settled = Rc<RefCell<Option<(Ending, String)>>>;
+
+impl Realm {
+    /// Runs `code` with `context` (JSON text) as `codecallContext`; gives the ending and the result as JSON text.
+    pub(crate) fn run(mut self, run: u32, code: &str, context: &str, settings: &Settings) -> (Ending, String) {
+        let limits = &settings.limits;
+        self.runtime.set_max_stack_size(usize::try_from(limits.stack_bytes).unwrap_or(MAX_STACK).clamp(MIN_STACK, MAX_STACK));
+        self.state.begin(run, limits, settings.seed, settings.now_ms);
+        let Some(exports) = self.exports.take() else {
+            return (Ending::runtime("InternalError", "the realm was used before"), String::new());
+        };
+        let settled: Settled = Rc::default();
+        let failure = self.context.with(|ctx| {
+            let exports = exports.restore(&ctx).ok()?;
+            drive(&ctx, &exports, &self.state, &settled, code, context, settings).err()
+        });
+        // A doom outranks whatever the script made of it, an ordinary return included.
+        let ending = if self.state.must_end() {
+            self.doom_ending(limits)
+        } else if let Some(failure) = failure {
+            Some((failure, String::new()))
+        } else {
+            settled.borrow_mut().take()
+        };
+        let ending = ending.unwrap_or_else(|| {
+            let message = "the script waits for something that never happens";
+            (Ending::runtime("DeadlockError", message), String::new())
+        });
+        check_result(ending, limits)
+    }
+
+    fn doom_ending(&self, limits: &Limits) -> Option<(Ending, String)> {
+        let doom = self.state.doom.borrow_mut().take()?;
+        let ending = match doom {
+            Doom::Timeout | Doom::Gone => Ending::Timeout,
+            Doom::Iterations => Ending::runtime(
+                "IterationLimitError",
+                format!("iteration limit reached: the script's loops may turn {} times", limits.max_iterations),
+            ),
+            Doom::ToolCalls => Ending::runtime(
+                "ToolCallLimitError",
+                format!("tool call limit reached: the script may make {} tool calls", limits.max_tool_calls),
+            ),
+            Doom::Memory => Ending::Memory(limits.memory_bytes),
+            Doom::PendingCalls => Ending::PendingCalls(limits.max_pending_calls),
+            Doom::MessageTooLarge => Ending::MessageTooLarge(limits.message_bytes),
+            Doom::SelfReference(message) => {
+                Ending::Illegal { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
+            }
+        };
+        Some((ending, String::new()))
+    }
+}
+
+/// Bounds of the engine's stack: below, nothing runs; above 16 MiB the engine would stop checking.
+const MIN_STACK: usize = 64 * 1024;
+const MAX_STACK: usize = 8 * 1024 * 1024;
+
+fn check_result((ending, result): (Ending, String), limits: &Limits) -> (Ending, String) {
+    if ending != Ending::Ok {
+        return (ending, String::new());
+    }
+    if result.len() as u64 > limits.result_bytes {
+        let message = format!("the result is {} bytes of JSON; at most {} are allowed", result.len(), limits.result_bytes);
+        return (Ending::runtime("ResultSizeError", message), String::new());
+    }
+    if protocol::too_deep(&result) {
+        let message = format!("the result is nested deeper than {} levels", protocol::MAX_DEPTH);
+        return (Ending::runtime("ResultDepthError", message), String::new());
+    }
+    (ending, result)
+}
+
+/// Runs until the script's promise settles, nothing can settle it any more, or the run is doomed.
+fn drive<'js>(
+    ctx: &Ctx<'js>,
+    exports: &Object<'js>,
+    state: &Rc<State>,
+    settled: &Settled,
+    code: &str,
+    context: &str,
+    settings: &Settings,
+) -> Result<(), Ending> {
+    let fail = |error: rquickjs::Error| engine_failure(ctx, state, &error);
+    let context: Value<'js> = ctx.json_parse(context).map_err(fail)?;
+    let seal: Function<'js> = exports.get("seal").map_err(fail)?;
+    let policy = &settings.policy;
+    seal.call::<_, ()>((context, policy.console_allowed(), policy.regexp_allowed())).map_err(fail)?;
+    state.set_heap_limit(settings.limits.memory_bytes);
+    let main: Value<'js> = realm::eval(ctx, &format!("{OPEN}{code}\n}})"), NAME).map_err(fail)?;
+    let (on_done, on_failed) = (Rc::clone(settled), Rc::clone(settled));
+    let done = Function::new(ctx.clone(), move |json: String| {
+        on_done.borrow_mut().get_or_insert((Ending::Ok, json));
+    })
+    .map_err(fail)?;
+    let failed = Function::new(
+        ctx.clone(),
+        move |kind: String, name: String, message: String, code: String, stack: String| {
+            let ending = match kind.as_str() {
+                "tool" => Ending::Tool { tool_name: name, message, code },
+                "illegal" => Ending::Illegal {
+                    kind: IllegalKind::IllegalPrototypeAccess,
+                    message,
+                    location: location(&stack),
+                },
+                _ => Ending::Runtime { name, message, location: location(&stack) },
+            };
+            on_failed.borrow_mut().get_or_insert((ending, String::new()));
+        },
+    )
+    .map_err(fail)?;
+    let start: Function<'js> = exports.get("start").map_err(fail)?;
+    let deliver: Function<'js> = exports.get("deliver").map_err(fail)?;
+    start.call::<_, ()>((main, done, failed)).map_err(fail)?;
+    loop {
+        while !state.must_stop() && settled.borrow().is_none() && ctx.execute_pending_job() {}
+        if state.must_stop() || settled.borrow().is_some() || state.open.get() == 0 {
+            return Ok(());
+        }
+        receive(ctx, state, &deliver).map_err(fail)?;
+    }
+}
+
+/// Waits for one frame of the pool and hands it to the script.
+fn receive<'js>(ctx: &Ctx<'js>, state: &State, deliver: &Function<'js>) -> rquickjs::Result<()> {
+    let (id, ok, value) = {
+        let mut link = state.link.borrow_mut();
+        let Ok(Some(frame)) = link.next() else {
+            state.end(Doom::Gone);
+            return Ok(());
+        };
+        if frame.run != state.run.get() {
+            return Ok(());
+        }
+        match frame.kind {
+            Kind::Answer => {
+                state.advance_clock(frame.head);
+                (frame.id, true, ctx.json_parse(frame.body)?)
+            }
+            Kind::Failure => {
+                state.advance_clock(frame.body);
+                let Ok(failure) = serde_json::from_str::<Failure>(frame.head) else {
+                    state.end(Doom::Gone);
+                    return Ok(());
+                };
+                if failure.ends_run {
+                    state.end(Doom::SelfReference(failure.message));
+                    return Ok(());
+                }
+                let value = Object::new(ctx.clone())?;
+                value.set("code", failure.code)?;
+                value.set("message", failure.message)?;
+                (frame.id, false, value.into_value())
+            }
+            _ => {
+                state.end(Doom::Timeout);
+                return Ok(());
+            }
+        }
+    };
+    state.open.set(state.open.get().saturating_sub(1));
+    deliver.call((id, ok, value))
+}
+
+/// An exception that reached the engine's own code.
+fn engine_failure<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error) -> Ending {
+    let Some(value) = realm::thrown(ctx, state, error) else {
+        return Ending::runtime("InternalError", "the engine could not carry out the script");
+    };
+    let part = |name: &str| value.as_object().and_then(|object| object.get::<_, String>(name).ok());
+    let name = part("name").unwrap_or_else(|| "Error".to_owned());
+    let message = part("message").unwrap_or_else(|| "the script failed".to_owned());
+    if name == "SyntaxError" {
+        return Ending::Syntax { message, location: Location { line: 1, column: 1 } };
+    }
+    Ending::Runtime { name, message, location: None }
+}
+
+/// The first place of the script in a stack text such as `    at f (script:3:7)`.
+fn location(stack: &str) -> Option<Location> {
+    let at = stack.find("script:")?;
+    let mut numbers = stack[at + "script:".len()..].split(|c: char| !c.is_ascii_digit());
+    let line: u32 = numbers.next()?.parse().ok()?;
+    let column: u32 = numbers.next()?.parse().ok()?;
+    let before = if line == 1 { u32::try_from(OPEN.len()).ok()? } else { 0 };
+    Some(Location { line, column: column.saturating_sub(before).max(1) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_first_place_of_the_script_in_a_stack() {
+        let stack = "    at f (native)\n    at g (script:3:7)\n    at <anonymous> (script:1:20)\n";
+        assert_eq!(location(stack), Some(Location { line: 3, column: 7 }));
+        assert_eq!(location("    at <anonymous> (script:1:20)"), Some(Location { line: 1, column: 2 }));
+        assert_eq!(location(""), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! What a run has spent so far, and why it must end.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    time::Instant,
+};
+
+use crate::{
+    limits::Limits,
+    protocol::Kind,
+    worker::{Link, harden::Heap},
+};
+
+/// Why a run ends whatever the script does: a script cannot catch any of these.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Doom {
+    Timeout,
+    Iterations,
+    ToolCalls,
+    Memory,
+    PendingCalls,
+    MessageTooLarge,
+    SelfReference(String),
+    /// The other end is gone.
+    Gone,
+}
+
+/// Shared by the native functions of one realm.
+pub(crate) struct State {
+    pub(crate) link: Rc<RefCell<Link>>,
+    heap: Rc<Heap>,
+    start_ms: Cell<f64>,
+    pub(crate) run: Cell<u32>,
+    pub(crate) limits: RefCell<Limits>,
+    pub(crate) deadline: Cell<Option<Instant>>,
+    pub(crate) doom: RefCell<Option<Doom>>,
+    doomed: Cell<bool>,
+    iterations: Cell<u64>,
+    max_iterations: Cell<u64>,
+    calls: Cell<u32>,
+    next_id: Cell<u32>,
+    pub(crate) open: Cell<u32>,
+    log_bytes: Cell<u64>,
+    log_lines: Cell<u32>,
+    /// Milliseconds since the Unix epoch as the script sees them.
+    pub(crate) now_ms: Cell<f64>,
+    /// State of the generator behind `Math.random`.
+    pub(crate) random: Cell<u64>,
+}
+
+/// What the script did cannot go on; the message is for the script, the doom in [`State`] for the outcome.
+pub(crate) struct Refused(pub(crate) &'static str);
+
+impl State {
+    pub(crate) fn new(link: Rc<RefCell<Link>>, heap: Rc<Heap>) -> Self {
+        Self {
+            link,
+            heap,
+            start_ms: Cell::new(0.0),
+            run: Cell::new(0),
+            limits: RefCell::new(Limits::default()),
+            deadline: Cell::new(None),
+            doom: RefCell::new(None),
+            doomed: Cell::new(false),
+            iterations: Cell::new(0),
+            max_iterations: Cell::new(u64::MAX),
+            calls: Cell::new(0),
+            next_id: Cell::new(0),
+            open: Cell::new(0),
+            log_bytes: Cell::new(0),
+            log_lines: Cell::new(0),
+            now_ms: Cell::new(0.0),
+            random: Cell::new(1),
+        }
+    }
+
+    /// Sets the state of a realm that has not run anything to the start of a run.
+    pub(crate) fn begin(&self, run: u32, limits: &Limits, seed: u64, now_ms: f64) {
+        self.run.set(run);
+        self.max_iterations.set(limits.max_iterations);
+        self.deadline.set(Instant::now().checked_add(limits.timeout));
+        self.start_ms.set(now_ms);
+        self.now_ms.set(now_ms);
+        self.random.set(seed | 1);
+        *self.limits.borrow_mut() = limits.clone();
+    }
+
+    /// Ends the run. The first reason stays.
+    pub(crate) fn end(&self, doom: Doom) {
+        self.doomed.set(true);
+        self.doom.borrow_mut().get_or_insert(doom);
+    }
+
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.doomed.get()
+    }
+
+    /// Allows the engine `bytes` of heap from here on.
+    pub(crate) fn set_heap_limit(&self, bytes: u64) {
+        self.heap.set_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// Moves the script's clock to `elapsed` milliseconds after the start of the run. It never goes back, and moves only with a
+    /// host's answer: a run is a function of its script, its context and those answers.
+    pub(crate) fn advance_clock(&self, elapsed: &str) {
+        if let Ok(elapsed) = elapsed.parse::<f64>()
+            && elapsed.is_finite()
+        {
+            self.now_ms.set(self.now_ms.get().max(self.start_ms.get() + elapsed));
+        }
+    }
+
+    /// Whether the run ended by a limit, checked once more when the script is done.
+    pub(crate) fn must_end(&self) -> bool {
+        if self.heap.exhausted() {
+            self.end(Doom::Memory);
+        }
+        self.doomed.get()
+    }
+
+    /// Whether the engine must stop now: called by its interrupt poll and between jobs.
+    pub(crate) fn must_stop(&self) -> bool {
+        if !self.doomed.get() && self.deadline.get().is_some_and(|at| Instant::now() >= at) {
+            self.end(Doom::Timeout);
+        }
+        self.must_end()
+    }
+
+    /// Counts one turn of a loop.
+    pub(crate) fn tick(&self) -> Result<(), Refused> {
+        let turns = self.iterations.get() + 1;
+        self.iterations.set(turns);
+        if turns > self.max_iterations.get() {
+            self.end(Doom::Iterations);
+        }
+        if self.doomed.get() { Err(Refused("the run is over")) } else { Ok(()) }
+    }
+
+    /// Sends a host call and gives its id.
+    pub(crate) fn ask(&self, kind: Kind, name: &str, body: &str) -> Result<u32, Refused> {
+        if self.must_stop() {
+            return Err(Refused("the run is over"));
+        }
+        let limits = self.limits.borrow();
+        if kind == Kind::Call {
+            self.calls.set(self.calls.get() + 1);
+            if self.calls.get() > limits.max_tool_calls {
+                self.end(Doom::ToolCalls);
+                return Err(Refused("tool call limit reached"));
+            }
+        }
+        if self.open.get() >= limits.max_pending_calls {
+            self.end(Doom::PendingCalls);
+            return Err(Refused("too many open calls"));
+        }
+        if (name.len() + body.len()) as u64 > limits.message_bytes {
+            self.end(Doom::MessageTooLarge);
+            return Err(Refused("message too large"));
+        }
+        let id = self.next_id.get();
+        self.next_id.set(id + 1);
+        self.open.set(self.open.get() + 1);
+        self.send(kind, id, name, body)?;
+        Ok(id)
+    }
+
+    /// Sends a console line. Beyond the limits one last line says so, and the rest is dropped.
+    pub(crate) fn log(&self, line: &str) -> Result<(), Refused> {
+        if self.is_doomed() {
+            return Err(Refused("the run is over"));
+        }
+        let limits = self.limits.borrow();
+        let lines = self.log_lines.get();
+        if lines >= limits.log_lines {
+            return Ok(());
+        }
+        let bytes = self.log_bytes.get() + line.len() as u64;
+        if bytes > limits.log_bytes || lines + 1 == limits.log_lines {
+            self.log_lines.set(u32::MAX);
+            return self.send(Kind::Log, 0, "", LOG_LIMIT_LINE);
+        }
+        self.log_bytes.set(bytes);
+        self.log_lines.set(lines + 1);
+        self.send(Kind::Log, 0, "", line)
+    }
+
+    fn send(&self, kind: Kind, id: u32, head: &str, body: &str) -> Result<(), Refused> {
+        self.link.borrow_mut().send(kind, self.run.get(), id, head, &[body]).map_err(|_| {
+            self.end(Doom::Gone);
+            Refused("the run is over")
+        })
+    }
+
+    /// The next number of `Math.random`: xorshift64*, seeded by the run.
+    pub(crate) fn next_random(&self) -> f64 {
+        let mut x = self.random.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        self.random.set(x);
+        (x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// The last console line of a run that wrote more than it may.
+pub(crate) const LOG_LIMIT_LINE: &str = "[log limit reached]";

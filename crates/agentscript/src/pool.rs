@@ -1,0 +1,385 @@
+//! Pre-warmed workers, one run each at a time, and the queue in front of them.
+//!
+//! `config` says what a pool is made of, `process` starts and ends workers, `drive` is one run seen from this side.
+
+mod config;
+mod drive;
+mod process;
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, TryAcquireError, oneshot};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub use config::{Adapter, PoolConfig, WorkerCommand};
+use process::{Ended, Keeper, Worker};
+
+use crate::{
+    host::Host,
+    limits::Limits,
+    outcome::{IllegalKind, Outcome, Verdict, WorkerError},
+    worker::SandboxReport,
+};
+
+/// One script to run.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The text, as the caller sent it.
+    pub source: String,
+    /// `codecallContext` as JSON text; `{}` when absent.
+    pub context: Option<Box<RawValue>>,
+    /// What the text may contain.
+    pub policy: crate::ScriptPolicy,
+    /// What the run may spend.
+    pub limits: Limits,
+    /// Who runs it, for [`PoolConfig::isolate_principals`].
+    pub principal_key: Option<String>,
+}
+
+impl RunRequest {
+    /// A run of `source` under the default policy and limits, without context.
+    pub fn new(source: impl Into<String>) -> Self {
+        Self {
+            source: source.into(),
+            context: None,
+            policy: crate::ScriptPolicy::default(),
+            limits: Limits::default(),
+            principal_key: None,
+        }
+    }
+}
+
+/// What a pool has done so far and is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolStats {
+    /// Workers that wait for a run.
+    pub idle: usize,
+    /// Runs that wait for a worker.
+    pub waiting: usize,
+    /// Runs under way.
+    pub running: usize,
+    /// Runs that ended, however they did.
+    pub finished: u64,
+    /// Workers ended and replaced: killed, died or recycled.
+    pub replaced: u64,
+}
+
+enum Slot {
+    Ready(Worker),
+    /// A replacement failed; whoever takes this place starts a worker.
+    Empty,
+}
+
+/// What runs and the keeper's thread share.
+struct Shared {
+    slots: Mutex<VecDeque<Slot>>,
+    /// One permit per slot in `slots`; closed when the pool is.
+    free: Semaphore,
+}
+
+impl Shared {
+    fn slots(&self) -> MutexGuard<'_, VecDeque<Slot>> {
+        // Nothing panics while it holds the lock.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a slot available; gives it back when the pool is closed.
+    fn put(&self, slot: Slot) -> Option<Slot> {
+        let mut slots = self.slots();
+        if self.free.is_closed() {
+            return Some(slot);
+        }
+        slots.push_back(slot);
+        self.free.add_permits(1);
+        None
+    }
+}
+
+/// Runs scripts in workers.
+///
+/// Dropping the pool ends its workers; [`WorkerPool::shutdown`] first lets what runs come to its end.
+pub struct WorkerPool {
+    config: PoolConfig,
+    shared: Arc<Shared>,
+    keeper: Keeper,
+    waiting: AtomicUsize,
+    running: TaskTracker,
+    /// Cancelled by [`WorkerPool::dispose`].
+    disposed: CancellationToken,
+    finished: AtomicU64,
+    replaced: AtomicU64,
+    seed: AtomicU64,
+    report: SandboxReport,
+}
+
+impl std::fmt::Debug for WorkerPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerPool").field("config", &self.config).field("stats", &self.stats()).finish()
+    }
+}
+
+impl WorkerPool {
+    /// Starts the workers and waits until each is ready.
+    ///
+    /// # Errors
+    /// A worker does not start, or the sandbox is incomplete and [`PoolConfig::require_sandbox`] is set.
+    pub fn new(config: PoolConfig) -> Result<Arc<Self>, WorkerError> {
+        let shared = Arc::new(Shared { slots: Mutex::default(), free: Semaphore::new(0) });
+        let keeper = Keeper::new(config.clone(), Arc::downgrade(&shared))
+            .map_err(|error| WorkerError::StartupFailed(error.kind().to_string()))?;
+        let mut report = SandboxReport::default();
+        for _ in 0..config.workers {
+            let worker = keeper.start_blocking()?;
+            report = worker.report.clone();
+            shared.put(Slot::Ready(worker));
+        }
+        if config.adapter == Adapter::Processes && !report.is_complete() {
+            tracing::warn!(missing = %report.missing.join("; "), "the sandbox around scripts is incomplete");
+        }
+        Ok(Arc::new(Self {
+            config,
+            shared,
+            keeper,
+            waiting: AtomicUsize::new(0),
+            running: TaskTracker::new(),
+            disposed: CancellationToken::new(),
+            finished: AtomicU64::new(0),
+            replaced: AtomicU64::new(0),
+            seed: AtomicU64::new(drive::fresh_seed()),
+            report,
+        }))
+    }
+
+    /// Which walls stand around the workers.
+    pub fn sandbox_report(&self) -> &SandboxReport {
+        &self.report
+    }
+
+    /// Runs a script; never fails otherwise than through [`Outcome::verdict`].
+    ///
+    /// Host calls run inside this future. Dropping it, or cancelling `cancel`, ends the run at once: open calls are dropped and
+    /// the worker is killed and replaced.
+    pub async fn run(&self, request: RunRequest, host: Arc<dyn Host>, cancel: CancellationToken) -> Outcome {
+        let started = Instant::now();
+        let outcome = self.run_inner(request, host, &cancel, started).await;
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        outcome
+    }
+
+    async fn run_inner(
+        &self,
+        request: RunRequest,
+        host: Arc<dyn Host>,
+        cancel: &CancellationToken,
+        started: Instant,
+    ) -> Outcome {
+        let nothing = |verdict| Outcome { verdict, logs: Vec::new(), calls: Vec::new(), duration: started.elapsed() };
+        let limits = &request.limits;
+        if request.source.len() as u64 > limits.script_bytes {
+            return nothing(Verdict::IllegalAccess {
+                kind: IllegalKind::ScriptTooLarge,
+                message: format!(
+                    "the script is {} bytes; at most {} are allowed",
+                    request.source.len(),
+                    limits.script_bytes
+                ),
+                location: None,
+            });
+        }
+        let context_len = request.context.as_ref().map_or(0, |context| context.get().len());
+        if context_len as u64 > limits.message_bytes {
+            return nothing(Verdict::Worker(WorkerError::MessageTooLarge(limits.message_bytes)));
+        }
+        let lease = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(WorkerError::Aborted),
+            lease = self.lease(request.principal_key.as_deref()) => lease,
+        };
+        let mut lease = match lease {
+            Ok(lease) => lease,
+            Err(error) => return nothing(Verdict::Worker(error)),
+        };
+        let seed = self.seed.fetch_add(SEED_STEP, Ordering::Relaxed);
+        drive::drive(&mut lease, request, host, seed, cancel).await
+    }
+
+    /// Waits for a worker.
+    async fn lease(&self, principal: Option<&str>) -> Result<Lease<'_>, WorkerError> {
+        let token = self.running.token();
+        let permit = match self.shared.free.try_acquire() {
+            Ok(permit) => permit,
+            Err(TryAcquireError::Closed) => return Err(WorkerError::Disposed),
+            Err(TryAcquireError::NoPermits) => {
+                let place = Waiting::enter(&self.waiting, self.config.queue)?;
+                let wait = self.config.queue_timeout;
+                let permit = tokio::time::timeout(wait, self.shared.free.acquire()).await;
+                drop(place);
+                permit.map_err(|_| WorkerError::QueueTimeout(wait))?.map_err(|_| WorkerError::Disposed)?
+            }
+        };
+        permit.forget();
+        let slot = self.shared.slots().pop_front();
+        let mut lease = Lease { pool: self, worker: None, settled: false, _running: token };
+        let fresh = match slot {
+            Some(Slot::Ready(worker)) => {
+                let other = self.config.isolate_principals && worker.runs > 0 && worker.principal.as_deref() != principal;
+                if other {
+                    self.replaced.fetch_add(1, Ordering::Relaxed);
+                    self.keeper.retire(worker, false, None);
+                    None
+                } else {
+                    Some(worker)
+                }
+            }
+            Some(Slot::Empty) | None => None,
+        };
+        let mut worker = match fresh {
+            Some(worker) => worker,
+            None => self.keeper.start().await?,
+        };
+        worker.principal = principal.map(str::to_owned);
+        lease.worker = Some(worker);
+        Ok(lease)
+    }
+
+    /// Takes no more runs, refuses those that wait, lets those under way end, then ends the workers.
+    pub async fn shutdown(&self) {
+        self.close();
+        self.running.close();
+        self.running.wait().await;
+    }
+
+    /// Ends everything now: runs under way end with [`WorkerError::Disposed`].
+    pub fn dispose(&self) {
+        self.disposed.cancel();
+        self.close();
+    }
+
+    fn close(&self) {
+        let slots: Vec<Slot> = {
+            let mut slots = self.shared.slots();
+            self.shared.free.close();
+            slots.drain(..).collect()
+        };
+        for slot in slots {
+            if let Slot::Ready(worker) = slot {
+                self.keeper.retire(worker, false, None);
+            }
+        }
+    }
+
+    /// What the pool has done so far and is doing.
+    pub fn stats(&self) -> PoolStats {
+        PoolStats {
+            idle: self.shared.slots().iter().filter(|slot| matches!(slot, Slot::Ready(_))).count(),
+            waiting: self.waiting.load(Ordering::Relaxed),
+            running: self.running.len().saturating_sub(self.waiting.load(Ordering::Relaxed)),
+            finished: self.finished.load(Ordering::Relaxed),
+            replaced: self.replaced.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Process ids of the idle workers: for tests that kill one and for memory accounting.
+    pub fn idle_pids(&self) -> Vec<u32> {
+        let slots = self.shared.slots();
+        slots
+            .iter()
+            .filter_map(|slot| match slot {
+                Slot::Ready(worker) => worker.pid(),
+                Slot::Empty => None,
+            })
+            .collect()
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// An odd step visits every seed before one repeats.
+const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A place in the queue, given back when dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn enter(waiting: &'a AtomicUsize, queue: usize) -> Result<Self, WorkerError> {
+        if waiting.fetch_add(1, Ordering::AcqRel) >= queue {
+            waiting.fetch_sub(1, Ordering::AcqRel);
+            return Err(WorkerError::QueueFull(queue));
+        }
+        Ok(Self(waiting))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A worker taken out of the pool: it goes back, or is replaced, whatever happens to the run.
+struct Lease<'a> {
+    pool: &'a WorkerPool,
+    worker: Option<Worker>,
+    /// The place in the pool was given back.
+    settled: bool,
+    _running: tokio_util::task::task_tracker::TaskTrackerToken,
+}
+
+impl Lease<'_> {
+    /// Gives the worker back for the next run, or replaces it when it has served enough.
+    fn give_back(&mut self) {
+        let Some(mut worker) = self.worker.take() else { return };
+        worker.runs += 1;
+        if worker.runs >= self.pool.config.recycle_after {
+            self.replace(worker, None);
+            return;
+        }
+        self.settled = true;
+        if let Some(Slot::Ready(worker)) = self.pool.shared.put(Slot::Ready(worker)) {
+            self.pool.keeper.retire(worker, false, None);
+        }
+    }
+
+    /// Ends the worker and has it replaced.
+    fn replace(&mut self, worker: Worker, ended: Option<oneshot::Sender<Ended>>) {
+        self.settled = true;
+        self.pool.replaced.fetch_add(1, Ordering::Relaxed);
+        self.pool.keeper.retire(worker, true, ended);
+    }
+
+    /// Ends a worker that died or misbehaved; gives how its process ended, when it was one.
+    async fn bury(&mut self) -> Ended {
+        let worker = self.worker.take()?;
+        let (reply, ended) = oneshot::channel();
+        self.replace(worker, Some(reply));
+        ended.await.ok().flatten()
+    }
+
+    fn watchdog_extra(&self) -> Duration {
+        self.pool.config.watchdog_extra
+    }
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        if let Some(worker) = self.worker.take() {
+            self.replace(worker, None);
+        }
+        if !self.settled {
+            self.pool.shared.put(Slot::Empty);
+        }
+    }
+}

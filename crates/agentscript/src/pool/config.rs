@@ -1,0 +1,139 @@
+//! What a pool is made of.
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+/// Where scripts run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Adapter {
+    /// One sandboxed process per worker: the only adapter for text you do not trust.
+    #[default]
+    Processes,
+    /// One thread per worker, for tests and trusted scripts: a native loop that ignores the engine's interrupts cannot be
+    /// killed and keeps its thread until it ends.
+    InProcess,
+}
+
+/// The program a worker process is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerCommand {
+    /// The executable.
+    pub program: PathBuf,
+    /// Arguments in front of those the pool adds for [`worker_main`](crate::worker_main).
+    pub args: Vec<OsString>,
+}
+
+/// Settings of a [`WorkerPool`](super::WorkerPool).
+#[derive(Debug, Clone)]
+pub struct PoolConfig {
+    pub(super) adapter: Adapter,
+    pub(super) workers: usize,
+    pub(super) queue: usize,
+    pub(super) queue_timeout: Duration,
+    pub(super) watchdog_extra: Duration,
+    pub(super) recycle_after: u32,
+    pub(super) startup_timeout: Duration,
+    pub(super) require_sandbox: bool,
+    pub(super) isolate_principals: bool,
+    pub(super) address_space: u64,
+    pub(super) command: Option<WorkerCommand>,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self {
+            adapter: Adapter::default(),
+            workers: std::thread::available_parallelism().map_or(2, usize::from),
+            queue: 64,
+            queue_timeout: Duration::from_secs(5),
+            watchdog_extra: Duration::from_millis(500),
+            recycle_after: 1_000,
+            startup_timeout: Duration::from_secs(5),
+            require_sandbox: false,
+            isolate_principals: false,
+            address_space: 768 * 1024 * 1024,
+            command: None,
+        }
+    }
+}
+
+impl PoolConfig {
+    /// Where scripts run. Default: [`Adapter::Processes`].
+    #[must_use]
+    pub fn adapter(mut self, adapter: Adapter) -> Self {
+        self.adapter = adapter;
+        self
+    }
+
+    /// Workers kept warm, each serving one run at a time; at least 1. Default: one per core.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// Runs that may wait for a worker; one more is refused. Default 64.
+    #[must_use]
+    pub fn queue(mut self, queue: usize) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Longest wait for a worker. Default 5 s.
+    #[must_use]
+    pub fn queue_timeout(mut self, timeout: Duration) -> Self {
+        self.queue_timeout = timeout;
+        self
+    }
+
+    /// How long after its time limit a run's worker is killed when it has not ended the run itself. Default 500 ms.
+    #[must_use]
+    pub fn watchdog_extra(mut self, extra: Duration) -> Self {
+        self.watchdog_extra = extra;
+        self
+    }
+
+    /// Runs after which a worker is replaced; at least 1. Default 1,000.
+    #[must_use]
+    pub fn recycle_after(mut self, runs: u32) -> Self {
+        self.recycle_after = runs.max(1);
+        self
+    }
+
+    /// Longest wait for a new worker to report that it is ready. Default 5 s.
+    #[must_use]
+    pub fn startup_timeout(mut self, timeout: Duration) -> Self {
+        self.startup_timeout = timeout;
+        self
+    }
+
+    /// Refuse to start when a wall of the sandbox is missing. Default `false`: what is missing is reported.
+    #[must_use]
+    pub fn require_sandbox(mut self, require: bool) -> Self {
+        self.require_sandbox = require;
+        self
+    }
+
+    /// Replace a worker before it serves another principal than the one before. Default `false`: a realm never survives its
+    /// run, so only a script that broke the engine itself could reach over. Runs without a principal count as one.
+    #[must_use]
+    pub fn isolate_principals(mut self, isolate: bool) -> Self {
+        self.isolate_principals = isolate;
+        self
+    }
+
+    /// Address space of a worker process, in bytes, at least 256 MiB; a hard limit behind the engine's own. Default 768 MiB, of
+    /// which 128 MiB are the stack.
+    #[must_use]
+    pub fn address_space_bytes(mut self, bytes: u64) -> Self {
+        self.address_space = bytes.max(256 * 1024 * 1024);
+        self
+    }
+
+    /// The worker program. Default: this executable with the argument `worker`.
+    #[must_use]
+    pub fn command(mut self, command: WorkerCommand) -> Self {
+        self.command = Some(command);
+        self
+    }
+}

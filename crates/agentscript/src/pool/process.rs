@@ -1,0 +1,205 @@
+//! Starting, killing and reaping workers, all on one thread that lives as long as the pool.
+//!
+//! One thread, because the parent-death signal follows the *thread* that started a process, not the process.
+
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Weak, mpsc},
+    thread,
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    Shared, Slot,
+    config::{Adapter, PoolConfig, WorkerCommand},
+};
+use crate::{
+    outcome::WorkerError,
+    protocol::Kind,
+    worker::{self, Link, SandboxReport, harden::Plan},
+};
+
+/// A worker that serves no run at the moment.
+pub(super) struct Worker {
+    pub(super) stream: UnixStream,
+    child: Option<Child>,
+    pub(super) runs: u32,
+    pub(super) principal: Option<String>,
+    pub(super) report: SandboxReport,
+}
+
+impl Worker {
+    /// The process's id, for a worker that is one.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+}
+
+/// How a retired worker had ended.
+pub(super) type Ended = Option<ExitStatus>;
+
+enum Job {
+    Start(oneshot::Sender<Result<Worker, WorkerError>>),
+    Retire { worker: Worker, replace: bool, ended: Option<oneshot::Sender<Ended>> },
+}
+
+/// The door to the thread.
+pub(super) struct Keeper {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Keeper {
+    /// Starts the thread. Replacements go to `pool`.
+    pub(super) fn new(config: PoolConfig, pool: Weak<Shared>) -> io::Result<Self> {
+        let (jobs, inbox) = mpsc::channel();
+        thread::Builder::new().name("agentscript-pool".to_owned()).spawn(move || keep(&inbox, &config, &pool))?;
+        Ok(Self { jobs })
+    }
+
+    /// Starts a worker.
+    pub(super) async fn start(&self) -> Result<Worker, WorkerError> {
+        let (reply, started) = oneshot::channel();
+        let gone = || WorkerError::StartupFailed("the pool's thread is gone".to_owned());
+        self.jobs.send(Job::Start(reply)).map_err(|_| gone())?;
+        started.await.map_err(|_| gone())?
+    }
+
+    /// As [`Keeper::start`], for callers outside a runtime.
+    pub(super) fn start_blocking(&self) -> Result<Worker, WorkerError> {
+        let (reply, mut started) = oneshot::channel();
+        let gone = || WorkerError::StartupFailed("the pool's thread is gone".to_owned());
+        self.jobs.send(Job::Start(reply)).map_err(|_| gone())?;
+        // Not `blocking_recv`, which refuses to run inside a runtime: start-up is short and happens once.
+        loop {
+            match started.try_recv() {
+                Ok(worker) => return worker,
+                Err(oneshot::error::TryRecvError::Empty) => thread::park_timeout(std::time::Duration::from_micros(100)),
+                Err(oneshot::error::TryRecvError::Closed) => return Err(gone()),
+            }
+        }
+    }
+
+    /// Ends a worker and, unless the pool is closing, puts a new one in its place.
+    pub(super) fn retire(&self, worker: Worker, replace: bool, ended: Option<oneshot::Sender<Ended>>) {
+        // When the thread is gone so is the pool, and with it every worker: they die with their socket's other end.
+        let _ = self.jobs.send(Job::Retire { worker, replace, ended });
+    }
+}
+
+fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<Shared>) {
+    while let Ok(job) = inbox.recv() {
+        match job {
+            Job::Start(reply) => {
+                if let Err(Ok(unwanted)) = reply.send(start(config)) {
+                    end(unwanted);
+                }
+            }
+            Job::Retire { worker, replace, ended } => {
+                let status = end(worker);
+                if let Some(ended) = ended {
+                    let _ = ended.send(status);
+                }
+                if replace && let Some(pool) = pool.upgrade() {
+                    let slot = match start(config) {
+                        Ok(worker) => Slot::Ready(worker),
+                        Err(error) => {
+                            tracing::warn!(error = %error, "a worker could not be replaced; the next run tries again");
+                            Slot::Empty
+                        }
+                    };
+                    if let Some(Slot::Ready(unwanted)) = pool.put(slot) {
+                        end(unwanted);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Kills a worker and waits for it, so that it leaves no zombie.
+fn end(worker: Worker) -> Ended {
+    let _ = worker.stream.shutdown(std::net::Shutdown::Both);
+    let mut child = worker.child?;
+    // A process that is dead already keeps the status it died with.
+    let _ = child.kill();
+    child.wait().ok()
+}
+
+fn start(config: &PoolConfig) -> Result<Worker, WorkerError> {
+    let failed = |error: io::Error| WorkerError::StartupFailed(plain(&error));
+    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+    let child = match config.adapter {
+        Adapter::Processes => Some(spawn(config, theirs).map_err(failed)?),
+        Adapter::InProcess => {
+            let report =
+                SandboxReport { missing: vec!["runs in this process".to_owned()], ..SandboxReport::default() };
+            thread::Builder::new()
+                .name("agentscript-run".to_owned())
+                .stack_size(worker::WORKER_STACK)
+                .spawn(move || worker::serve(theirs, report))
+                .map_err(failed)?;
+            None
+        }
+    };
+    let worker = Worker { stream: ours, child, runs: 0, principal: None, report: SandboxReport::default() };
+    match greet(&worker.stream, config) {
+        Ok(report) => Ok(Worker { report, ..worker }),
+        Err(error) => {
+            end(worker);
+            Err(error)
+        }
+    }
+}
+
+/// What the operating system said, without its number or any path.
+fn plain(error: &io::Error) -> String {
+    error.kind().to_string()
+}
+
+fn spawn(config: &PoolConfig, socket: UnixStream) -> io::Result<Child> {
+    let own;
+    let command = match &config.command {
+        Some(command) => command,
+        None => {
+            own = WorkerCommand { program: std::env::current_exe()?, args: vec!["worker".into()] };
+            &own
+        }
+    };
+    Command::new(&command.program)
+        .args(&command.args)
+        .args(Plan::to_args(std::process::id(), config.address_space))
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(socket)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
+
+/// Longest first message of a worker.
+const MAX_GREETING: usize = 64 * 1024;
+
+/// Waits for the worker's first message.
+fn greet(stream: &UnixStream, config: &PoolConfig) -> Result<SandboxReport, WorkerError> {
+    let silent = |_| WorkerError::StartupFailed("it did not report that it is ready".to_owned());
+    stream.set_read_timeout(Some(config.startup_timeout)).map_err(silent)?;
+    let mut link = Link::new(stream.try_clone().map_err(silent)?, MAX_GREETING);
+    let report = match link.next().map_err(silent)? {
+        Some(frame) if frame.kind == Kind::Ready => serde_json::from_str::<SandboxReport>(frame.head)
+            .map_err(|_| WorkerError::StartupFailed("its first message is malformed".to_owned()))?,
+        Some(_) => return Err(WorkerError::StartupFailed("its first message is malformed".to_owned())),
+        None => return Err(WorkerError::StartupFailed("it ended before it was ready".to_owned())),
+    };
+    if config.require_sandbox && !report.is_complete() {
+        return Err(WorkerError::StartupFailed(format!(
+            "the sandbox is incomplete and required: {}",
+            report.missing.join("; ")
+        )));
+    }
+    stream.set_read_timeout(None).map_err(silent)?;
+    stream.set_nonblocking(true).map_err(silent)?;
+    Ok(report)
+}

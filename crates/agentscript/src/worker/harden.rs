@@ -1,0 +1,355 @@
+//! Everything of this crate that needs `unsafe`: giving up a process's capabilities, and the engine's counted heap.
+//!
+//! Order matters. `enter` runs on the main thread before any other exists, so that threads inherit what it does; `lock` runs on
+//! the thread that serves, last, because afterwards no file can be opened and no thread started.
+#![expect(unsafe_code, reason = "system calls without a safe wrapper, and the engine's allocator; each block says why it holds")]
+
+use std::{cell::Cell, io, os::fd::AsFd, os::unix::net::UnixStream, rc::Rc};
+
+use rquickjs::allocator::Allocator;
+use serde::{Deserialize, Serialize};
+
+/// Which walls stand around a worker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxReport {
+    /// Only the system calls a running script needs are allowed; any other kills the worker.
+    pub seccomp: bool,
+    /// The file system and the network are out of reach (Landlock).
+    pub landlock: bool,
+    /// Address space, files, processes and core dumps are limited.
+    pub rlimits: bool,
+    /// What is missing and why, for a person.
+    pub missing: Vec<String>,
+}
+
+impl SandboxReport {
+    /// Whether every wall stands.
+    pub fn is_complete(&self) -> bool {
+        self.seccomp && self.landlock && self.rlimits
+    }
+}
+
+/// What the pool told the process to do.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    parent: u32,
+    address_space: u64,
+    early: SandboxReport,
+}
+
+impl Plan {
+    /// Arguments for a worker of the process `parent` that may map `address_space` bytes.
+    pub(crate) fn to_args(parent: u32, address_space: u64) -> [String; 2] {
+        [parent.to_string(), address_space.to_string()]
+    }
+
+    /// Reads what [`Plan::to_args`] wrote.
+    pub(crate) fn from_args(args: impl IntoIterator<Item = String>) -> Option<Self> {
+        let mut args = args.into_iter();
+        let parent = args.next()?.parse().ok()?;
+        let address_space = args.next()?.parse().ok()?;
+        Some(Self { parent, address_space, early: SandboxReport::default() })
+    }
+}
+
+/// Ties the process to its parent, drops inherited descriptors, limits it, closes the file system; gives the socket found on
+/// standard input.
+///
+/// # Errors
+/// The parent is gone already, or standard input is not usable.
+pub(crate) fn enter(plan: &mut Plan) -> io::Result<UnixStream> {
+    #[cfg(target_os = "linux")]
+    linux::enter(plan)?;
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = plan.parent;
+        plan.early.missing.push("this system has no worker sandbox".to_owned());
+    }
+    Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Takes the last capabilities away: afterwards the process can compute, and read and write its socket.
+pub(crate) fn lock(plan: &Plan) -> SandboxReport {
+    #[allow(unused_mut, reason = "changed on Linux only")]
+    let mut report = plan.early.clone();
+    #[cfg(target_os = "linux")]
+    linux::lock(&mut report, plan.address_space);
+    report
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io;
+
+    use landlock::{
+        ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope,
+    };
+    use seccompiler::{
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+        apply_filter_all_threads,
+    };
+
+    use super::{Plan, SandboxReport};
+
+    pub(super) fn enter(plan: &mut Plan) -> io::Result<()> {
+        // SAFETY: `prctl` with these options takes plain numbers and touches no memory of ours.
+        let tied = unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+                && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) == 0
+        };
+        if !tied {
+            return Err(io::Error::last_os_error());
+        }
+        // The parent may have died before the signal was asked for.
+        if std::os::unix::process::parent_id() != plan.parent {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        // SAFETY: closes descriptors 3 and up. Nothing in this process owns one yet: this runs first in `main`.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+        utc();
+        match confine() {
+            Ok(true) => plan.early.landlock = true,
+            Ok(false) => plan.early.missing.push("Landlock: this kernel does not enforce all of it".to_owned()),
+            Err(error) => plan.early.missing.push(format!("Landlock: {error}")),
+        }
+        Ok(())
+    }
+
+    /// Fixes local time to UTC while the time-zone files are still readable: the engine asks for it later.
+    fn utc() {
+        unsafe extern "C" {
+            fn tzset();
+        }
+        // SAFETY: this is the only thread of the process, so nothing reads the environment at the same time.
+        unsafe {
+            std::env::set_var("TZ", "UTC0");
+            tzset();
+            std::env::remove_var("TZ");
+        }
+    }
+
+    /// No file, no TCP port, no abstract socket, no signal to other processes.
+    fn confine() -> Result<bool, landlock::RulesetError> {
+        let abi = ABI::V6;
+        let status = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(abi))?
+            .handle_access(AccessNet::from_all(abi))?
+            .scope(Scope::from_all(abi))?
+            .create()?
+            .restrict_self()?;
+        Ok(status.ruleset == RulesetStatus::FullyEnforced)
+    }
+
+    pub(super) fn lock(report: &mut SandboxReport, address_space: u64) {
+        // Files after Landlock's ruleset, which needs a descriptor of its own.
+        let limits = [
+            (libc::RLIMIT_AS, address_space),
+            (libc::RLIMIT_CORE, 0),
+            (libc::RLIMIT_FSIZE, 0),
+            (libc::RLIMIT_NPROC, 0),
+            (libc::RLIMIT_NOFILE, 4),
+        ];
+        report.rlimits = limits.into_iter().all(|(resource, value)| {
+            let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
+            // SAFETY: `limit` lives through the call, which only reads it.
+            unsafe { libc::setrlimit(resource, &limit) == 0 }
+        });
+        if !report.rlimits {
+            report.missing.push(format!("rlimits: {}", io::Error::last_os_error()));
+        }
+        match filter().and_then(|filter| apply_filter_all_threads(&filter).map_err(|error| error.to_string())) {
+            Ok(()) => report.seccomp = true,
+            Err(error) => report.missing.push(format!("seccomp: {error}")),
+        }
+    }
+
+    /// What a running script needs: its socket, memory, time, and the way out (abort and faults included, so that they are
+    /// reported as what they are).
+    const ALLOWED: &[libc::c_long] = &[
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_recvfrom,
+        libc::SYS_sendto,
+        libc::SYS_ppoll,
+        libc::SYS_futex,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_madvise,
+        libc::SYS_brk,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+        libc::SYS_restart_syscall,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigaction,
+        libc::SYS_sigaltstack,
+        libc::SYS_tgkill,
+        libc::SYS_gettid,
+        libc::SYS_getpid,
+        libc::SYS_clock_gettime,
+        libc::SYS_gettimeofday,
+        libc::SYS_getrandom,
+        libc::SYS_sched_yield,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_close,
+    ];
+
+    fn filter() -> Result<BpfProgram, String> {
+        let text = |error: seccompiler::BackendError| error.to_string();
+        // Memory that can be executed is never mapped.
+        let not_executable = || -> Result<Vec<SeccompRule>, String> {
+            let exec = libc::PROT_EXEC as u64;
+            let condition =
+                SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(exec), 0).map_err(text)?;
+            Ok(vec![SeccompRule::new(vec![condition]).map_err(text)?])
+        };
+        let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
+            ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+        rules.insert(libc::SYS_mmap, not_executable()?);
+        rules.insert(libc::SYS_mprotect, not_executable()?);
+        let arch = std::env::consts::ARCH.try_into().map_err(text)?;
+        SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, arch)
+            .and_then(TryInto::try_into)
+            .map_err(text)
+    }
+}
+
+/// What the engine of one realm has allocated, and may.
+#[derive(Debug)]
+pub(crate) struct Heap {
+    used: Cell<usize>,
+    limit: Cell<usize>,
+    exhausted: Cell<bool>,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self { used: Cell::new(0), limit: Cell::new(usize::MAX), exhausted: Cell::new(false) }
+    }
+}
+
+impl Heap {
+    /// Allows `bytes` in all, what is in use included.
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        self.limit.set(bytes);
+    }
+
+    /// Whether an allocation was ever refused.
+    pub(crate) fn exhausted(&self) -> bool {
+        self.exhausted.get()
+    }
+
+    fn grow(&self, bytes: usize) -> bool {
+        let used = self.used.get().saturating_add(bytes);
+        if used > self.limit.get() {
+            self.exhausted.set(true);
+            return false;
+        }
+        self.used.set(used);
+        true
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.used.set(self.used.get().saturating_sub(bytes));
+    }
+}
+
+/// Counts the engine's allocations against a [`Heap`].
+///
+/// The engine's own limit tells nobody that it was reached, and a script could catch the exception it throws.
+pub(crate) struct HeapAllocator {
+    heap: Rc<Heap>,
+}
+
+/// In front of each block: its size, padded to keep the alignment of `malloc`.
+const HEADER: usize = 16;
+
+impl HeapAllocator {
+    pub(crate) fn new(heap: Rc<Heap>) -> Self {
+        Self { heap }
+    }
+
+    fn take(&self, size: usize, zeroed: bool) -> *mut u8 {
+        let Some(total) = size.checked_add(HEADER) else {
+            self.heap.exhausted.set(true);
+            return std::ptr::null_mut();
+        };
+        if !self.heap.grow(total) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: `total` is at least HEADER, so the size fits in front of the block; `malloc` aligns to 16 bytes.
+        unsafe {
+            let block = if zeroed { libc::calloc(1, total) } else { libc::malloc(total) }.cast::<u8>();
+            if block.is_null() {
+                self.heap.shrink(total);
+                self.heap.exhausted.set(true);
+                return block;
+            }
+            block.cast::<usize>().write(size);
+            block.add(HEADER)
+        }
+    }
+}
+
+// SAFETY: blocks come from `malloc` with room for the size that was asked for after the header; the size in the header is what
+// `usable_size` reports; null is returned when there is no memory.
+unsafe impl Allocator for HeapAllocator {
+    fn alloc(&mut self, size: usize) -> *mut u8 {
+        self.take(size, false)
+    }
+
+    fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
+        match count.checked_mul(size) {
+            Some(total) => self.take(total, true),
+            None => std::ptr::null_mut(),
+        }
+    }
+
+    unsafe fn dealloc(&mut self, ptr: *mut u8) {
+        // SAFETY: `ptr` came from `take`, so HEADER bytes in front of it belong to the block and hold its size.
+        unsafe {
+            let block = ptr.sub(HEADER);
+            self.heap.shrink(block.cast::<usize>().read() + HEADER);
+            libc::free(block.cast());
+        }
+    }
+
+    unsafe fn realloc(&mut self, ptr: *mut u8, new_size: usize) -> *mut u8 {
+        if ptr.is_null() {
+            return self.take(new_size, false);
+        }
+        let Some(total) = new_size.checked_add(HEADER) else {
+            self.heap.exhausted.set(true);
+            return std::ptr::null_mut();
+        };
+        // SAFETY: as in `dealloc`; the old block stays valid when `realloc` gives null.
+        unsafe {
+            let block = ptr.sub(HEADER);
+            let old = block.cast::<usize>().read();
+            if new_size > old && !self.heap.grow(new_size - old) {
+                return std::ptr::null_mut();
+            }
+            let moved = libc::realloc(block.cast(), total).cast::<u8>();
+            if moved.is_null() {
+                self.heap.shrink(new_size.saturating_sub(old));
+                self.heap.exhausted.set(true);
+                return moved;
+            }
+            self.heap.shrink(old.saturating_sub(new_size));
+            moved.cast::<usize>().write(new_size);
+            moved.add(HEADER)
+        }
+    }
+
+    unsafe fn usable_size(ptr: *mut u8) -> usize {
+        if ptr.is_null() {
+            return 0;
+        }
+        // SAFETY: `ptr` came from `take`.
+        unsafe { ptr.sub(HEADER).cast::<usize>().read() }
+    }
+}
