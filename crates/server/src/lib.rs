@@ -10,11 +10,13 @@ mod body;
 mod config;
 mod guard;
 mod health;
+mod landing;
 mod lines;
 mod mcp;
 mod refusal;
 mod server;
 mod sessions;
+mod sse;
 mod stdio;
 
 pub use auth::{Authenticator, HttpResponse};

@@ -204,7 +204,7 @@ fn accept_anything(headers: &mut HeaderMap) {
     }
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("application/json")

@@ -7,7 +7,7 @@ use axum::{
     body::Body,
     extract::{Request, State},
     middleware::{self, Next},
-    routing::{any, get},
+    routing::{any, get, post},
 };
 use gatewright_core::Gateway;
 use http::{HeaderValue, Response, header};
@@ -24,8 +24,10 @@ use crate::{
     config::{HttpConfig, InvalidHttpConfig},
     guard::Guard,
     health,
+    landing::{self, Page},
     mcp::{self, Door, Endpoint},
     refusal,
+    sse::{self, SseEndpoint},
 };
 
 /// Why a server does not run.
@@ -111,9 +113,20 @@ impl ServerBuilder {
             stopping.clone(),
         ));
         let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, end.clone()));
-        let routes = Router::new()
+        let mut routes = Router::new()
             .route(&self.config.path, any(mcp::serve).with_state(endpoint.clone()))
-            .merge(self.extra)
+            .merge(self.extra);
+        let sse = self.config.legacy_sse.then(|| Arc::new(SseEndpoint::new(door.clone(), &self.config)));
+        if let Some(sse) = &sse {
+            routes = routes
+                .route("/sse", get(sse::open).with_state(sse.clone()))
+                .route("/messages", post(sse::say).with_state(sse.clone()));
+        }
+        if self.config.shows_landing() {
+            let (public_url, path) = (self.config.public_url.clone(), self.config.path.clone());
+            routes = routes.merge(landing::routes(Page { door: door.clone(), public_url, address, path }));
+        }
+        let routes = routes
             .layer(middleware::from_fn_with_state(door.clone(), check_host))
             .route("/healthz", get(health::alive))
             .route("/readyz", get(health::ready).with_state(door))
@@ -124,6 +137,7 @@ impl ServerBuilder {
             routes,
             gateway: self.gateway,
             endpoint,
+            sse,
             stopping,
             end,
             header_read_timeout: self.config.header_read_timeout,
@@ -139,6 +153,7 @@ pub struct Bound {
     routes: Router,
     gateway: Arc<Gateway>,
     endpoint: Arc<Endpoint>,
+    sse: Option<Arc<SseEndpoint>>,
     stopping: CancellationToken,
     end: CancellationToken,
     header_read_timeout: Duration,
@@ -210,6 +225,10 @@ impl Bound {
             let _ = tokio::time::timeout_at(started + self.drain_timeout, rest).await;
         }
         connections.shutdown().await;
+        if let Some(sse) = &self.sse {
+            sse.tasks.close();
+            let _ = tokio::time::timeout_at(started + self.drain_timeout, sse.tasks.wait()).await;
+        }
     }
 }
 

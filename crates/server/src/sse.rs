@@ -1,0 +1,281 @@
+//! The HTTP+SSE transport of MCP 2024-11-05: one stream for what the server says, POSTs for what the client says.
+//!
+//! Off by default (`http.legacySse`). It gets the same guards and caps as the endpoint of today, and its sessions belong to
+//! the principal that opened the stream. A session lives as long as its stream.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt::Write as _,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    body::Body,
+    extract::{Query, State, rejection::QueryRejection},
+};
+use bytes::Bytes;
+use gatewright_core::Gateway;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use rmcp::{
+    RoleServer, ServiceExt,
+    model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde::Deserialize;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior},
+};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+use crate::{
+    body::Held,
+    config::HttpConfig,
+    mcp::{Door, is_json},
+    refusal,
+    sessions::Owner,
+};
+
+/// Messages that wait on their way through one session, each way.
+const ROOM: usize = 64;
+
+struct Session {
+    owner: Owner,
+    inbox: mpsc::Sender<ClientJsonRpcMessage>,
+    /// Requests of the client that are not answered yet.
+    unanswered: Arc<AtomicUsize>,
+}
+
+type Sessions = Mutex<HashMap<String, Arc<Session>>>;
+
+/// The two paths of the transport.
+pub(crate) struct SseEndpoint {
+    door: Arc<Door>,
+    most: usize,
+    keep_alive: Duration,
+    sessions: Arc<Sessions>,
+    pub(crate) tasks: TaskTracker,
+}
+
+impl SseEndpoint {
+    pub(crate) fn new(door: Arc<Door>, config: &HttpConfig) -> Self {
+        let (most, keep_alive) = (config.max_sessions, config.keep_alive);
+        Self { door, most, keep_alive, sessions: Arc::default(), tasks: TaskTracker::new() }
+    }
+
+    fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends a session when its stream is gone.
+struct EndOfSession {
+    id: String,
+    sessions: Arc<Sessions>,
+    _stop: DropGuard,
+}
+
+impl Drop for EndOfSession {
+    fn drop(&mut self) {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+/// `GET /sse`: opens a session and streams what the server says.
+pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Request<Body>) -> Response<Body> {
+    let (mut parts, _) = request.into_parts();
+    let (permit, owner) = match endpoint.door.admit(&mut parts, true).await {
+        Ok(admitted) => admitted,
+        Err(refused) => return refused,
+    };
+    let Ok(id) = unguessable() else { return refusal::busy("no session id can be made; try again") };
+    let (inbox, from_client) = mpsc::channel(ROOM);
+    let (to_client, outbox) = mpsc::channel(ROOM);
+    let session = Arc::new(Session { owner, inbox, unanswered: Arc::default() });
+    let unanswered = session.unanswered.clone();
+    {
+        let mut sessions = endpoint.sessions();
+        if sessions.len() >= endpoint.most {
+            return refusal::too_many_sessions();
+        }
+        sessions.insert(id.clone(), session);
+    }
+    let stop = CancellationToken::new();
+    let end = EndOfSession {
+        id: id.clone(),
+        sessions: endpoint.sessions.clone(),
+        _stop: stop.clone().drop_guard(),
+    };
+    let transport = SseTransport { from_client, to_client: Some(to_client) };
+    endpoint.tasks.spawn(serve(endpoint.door.gateway.session(), transport, stop));
+
+    let first = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n");
+    let stream = events(first, outbox, unanswered, endpoint.door.stopping.clone(), endpoint.keep_alive);
+    let body = Held::new(Body::from_stream(stream), (permit, end)).into_body();
+    let mut response = Response::new(body);
+    for (name, value) in [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn serve(gateway: Gateway, transport: SseTransport, stop: CancellationToken) {
+    match gateway.serve_with_ct(transport, stop).await {
+        Ok(running) => {
+            let _ = running.waiting().await;
+        }
+        Err(error) => tracing::debug!(%error, "a session ended before it was initialized"),
+    }
+}
+
+/// The bytes of the stream. At shutdown it ends as soon as every request is answered.
+fn events(
+    first: String,
+    outbox: mpsc::Receiver<String>,
+    unanswered: Arc<AtomicUsize>,
+    stopping: CancellationToken,
+    keep_alive: Duration,
+) -> impl futures::Stream<Item = Result<Bytes, std::convert::Infallible>> {
+    let mut ticks = tokio::time::interval_at(Instant::now() + keep_alive, keep_alive);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    futures::stream::unfold((Some(first), outbox, ticks), move |(first, mut outbox, mut ticks)| {
+        let (unanswered, stopping) = (unanswered.clone(), stopping.clone());
+        async move {
+            let mut event = first;
+            while event.is_none() {
+                let ending = stopping.is_cancelled();
+                if ending && unanswered.load(Ordering::Acquire) == 0 {
+                    return None;
+                }
+                tokio::select! {
+                    biased;
+                    said = outbox.recv() => event = Some(said?),
+                    () = stopping.cancelled(), if !ending => {}
+                    _ = ticks.tick() => event = Some(": still here\n\n".to_owned()),
+                }
+            }
+            let event = event?;
+            if event.starts_with(ANSWER) {
+                unanswered.fetch_sub(1, Ordering::AcqRel);
+            }
+            Some((Ok(Bytes::from(event)), (None, outbox, ticks)))
+        }
+    })
+}
+
+/// How an event that answers a request begins; other messages have no space after the colon. Both are sound (HTML, server-
+/// sent events: one leading space of a value is dropped).
+const ANSWER: &str = "event: message";
+const OTHER: &str = "event:message";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Address {
+    session_id: String,
+}
+
+/// `POST /messages?sessionId=…`: what the client says.
+pub(crate) async fn say(
+    State(endpoint): State<Arc<SseEndpoint>>,
+    address: Result<Query<Address>, QueryRejection>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (mut parts, body) = request.into_parts();
+    let (_permit, owner) = match endpoint.door.admit(&mut parts, false).await {
+        Ok(admitted) => admitted,
+        Err(refused) => return refused,
+    };
+    let session =
+        address.ok().and_then(|Query(address)| endpoint.sessions().get(&address.session_id).cloned());
+    let Some(session) = session.filter(|session| session.owner == owner) else {
+        return refusal::session_not_found();
+    };
+    if !is_json(&parts.headers) {
+        return refusal::wrong_content_type();
+    }
+    let bytes = match endpoint.door.message(&parts, body).await {
+        Ok(bytes) => bytes,
+        Err(refused) => return refused,
+    };
+    let Ok(mut message) = serde_json::from_slice::<ClientJsonRpcMessage>(&bytes) else {
+        return refusal::not_a_message(&bytes);
+    };
+    match &mut message {
+        JsonRpcMessage::Request(request) => {
+            session.unanswered.fetch_add(1, Ordering::AcqRel);
+            request.request.extensions_mut().insert(parts);
+        }
+        JsonRpcMessage::Notification(notification) => {
+            notification.notification.extensions_mut().insert(parts);
+        }
+        _ => {}
+    }
+    match session.inbox.send(message).await {
+        Ok(()) => {
+            let mut response = Response::new(Body::from("Accepted"));
+            *response.status_mut() = StatusCode::ACCEPTED;
+            response
+        }
+        Err(_) => refusal::session_not_found(),
+    }
+}
+
+struct SseTransport {
+    from_client: mpsc::Receiver<ClientJsonRpcMessage>,
+    to_client: Option<mpsc::Sender<String>>,
+}
+
+impl Transport<RoleServer> for SseTransport {
+    type Error = std::io::Error;
+
+    fn name() -> Cow<'static, str> {
+        "sse".into()
+    }
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+        let to_client = self.to_client.clone();
+        async move {
+            let answers = matches!(message, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+            let event = if answers { ANSWER } else { OTHER };
+            let event = format!("{event}\ndata: {}\n\n", serde_json::to_string(&message)?);
+            let gone = std::io::ErrorKind::NotConnected;
+            to_client.ok_or(gone)?.send(event).await.map_err(|_| gone.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        self.from_client.recv().await
+    }
+
+    async fn close(&mut self) -> std::io::Result<()> {
+        self.to_client = None;
+        self.from_client.close();
+        Ok(())
+    }
+}
+
+/// 128 random bits as text.
+fn unguessable() -> Result<String, getrandom::Error> {
+    let mut random = [0u8; 16];
+    getrandom::fill(&mut random)?;
+    Ok(random.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}

@@ -1,0 +1,70 @@
+//! Health, readiness and the page at `/`.
+
+use std::sync::Arc;
+
+use gatewright_core::{AppOptions, LocalApp};
+use serde_json::{Value, json};
+
+use crate::support::{Believing, Rig, Tools, start, start_with};
+
+async fn get(rig: &Rig, path: &str) -> (u16, Value) {
+    let response =
+        rig.http.get(format!("{}{path}", rig.base)).header("host", "10.1.2.3:80").send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_server_whose_apps_are_up_is_ready_whatever_the_probe_calls_it() {
+    let rig = start(json!({})).await;
+    assert_eq!(get(&rig, "/healthz").await, (200, json!({"status": "ok"})));
+    let expected = json!({"status": "ready", "down": [], "apps": {"app": {"status": "up", "tools": 4}}});
+    assert_eq!(get(&rig, "/readyz").await, (200, expected));
+}
+
+#[tokio::test]
+async fn an_app_that_is_down_degrades_the_server_and_is_named() {
+    let rig = start(json!({})).await;
+    let app = Arc::new(LocalApp::start(Tools::default()).await.unwrap());
+    rig.gateway.registry().add("broken", app.clone(), AppOptions::default());
+    gatewright_core::App::shutdown(&*app).await;
+    let (status, body) = get(&rig, "/readyz").await;
+    assert_eq!((status, &body["status"], &body["down"]), (200, &json!("degraded"), &json!(["broken"])));
+    assert_eq!(body["apps"]["app"]["status"], "up");
+}
+
+async fn page(rig: &Rig) -> (http::HeaderMap, String) {
+    let response = rig.http.get(format!("{}/", rig.base)).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    (response.headers().clone(), response.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn the_page_shows_apps_tools_and_snippets_and_allows_no_script() {
+    let rig = start(json!({})).await;
+    let (headers, html) = page(&rig).await;
+    let policy = headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("script"), "{policy}");
+    assert!(!html.contains("<script") && !html.contains("style="), "{html}");
+    for expected in ["test-gateway", "1.2.3", "app:echo", "4 tools", &rig.url] {
+        assert!(html.contains(expected), "{expected}: {html}");
+    }
+    assert!(html.contains(&format!("claude mcp add --transport http test-gateway {}", rig.url)), "{html}");
+    let style = rig.http.get(format!("{}/style.css", rig.base)).send().await.unwrap();
+    assert_eq!(style.headers()["content-type"], "text/css; charset=utf-8");
+}
+
+#[tokio::test]
+async fn the_page_keeps_the_apps_to_itself_when_callers_must_say_who_they_are() {
+    let rig = start_with(json!({}), |builder| builder.authenticator(Arc::new(Believing))).await;
+    let (_, html) = page(&rig).await;
+    assert!(html.contains("test-gateway") && html.contains("Bearer $TOKEN"), "{html}");
+    for private in ["app:echo", "1.2.3", "tools</span>"] {
+        assert!(!html.contains(private), "{private}: {html}");
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_page_when_it_is_off() {
+    let rig = start(json!({"landing": false})).await;
+    assert_eq!(rig.http.get(format!("{}/", rig.base)).send().await.unwrap().status(), 404);
+}

@@ -1,0 +1,48 @@
+//! Sessions, streams and requests are capped.
+
+use serde_json::json;
+
+use crate::support::{PATIENCE, answer, refused, start};
+
+#[tokio::test]
+async fn a_session_over_the_cap_is_refused_until_another_ends() {
+    let rig = start(json!({"maxSessions": 2})).await;
+    let (first, _second) = (rig.open("x").await, rig.open("x").await);
+    let response = rig.initialize().send().await.unwrap();
+    assert_eq!(response.status(), 503);
+    assert!(response.headers().contains_key("retry-after"));
+    let body = answer(response).await;
+    assert!(body["error"]["message"].as_str().unwrap().contains("http.maxSessions"), "{body}");
+    assert_eq!(rig.modern("tools/list", json!({})).send().await.unwrap().status(), 200);
+
+    rig.http.delete(&rig.url).header("mcp-session-id", first).send().await.unwrap();
+    rig.open("x").await;
+}
+
+#[tokio::test]
+async fn a_request_over_the_cap_is_refused_until_another_is_answered() {
+    let rig = start(json!({"maxConcurrency": 1})).await;
+    let waiting = tokio::spawn(rig.modern("tools/call", json!({"name": "app:wait", "arguments": {}})).send());
+    rig.tools.started.notified().await;
+    let (status, _, text) = refused(rig.modern("tools/list", json!({}))).await;
+    assert_eq!(status, 503);
+    assert!(text.contains("http.maxConcurrency"), "{text}");
+    assert_eq!(rig.http.get(format!("{}/healthz", rig.base)).send().await.unwrap().status(), 200);
+
+    rig.tools.go_on.notify_one();
+    let called = answer(waiting.await.unwrap().unwrap()).await;
+    assert_eq!(called["result"]["content"][0]["text"], "done");
+    assert_eq!(rig.modern("tools/list", json!({})).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn streams_that_wait_have_a_cap_of_their_own() {
+    let rig = start(json!({"maxStreams": 1})).await;
+    let id = rig.open("x").await;
+    let listen =
+        || rig.http.get(&rig.url).header("accept", "text/event-stream").header("mcp-session-id", &id);
+    let open = tokio::time::timeout(PATIENCE, listen().send()).await.unwrap().unwrap();
+    assert_eq!(open.status(), 200);
+    assert_eq!(refused(listen()).await.0, 503);
+    assert_eq!(rig.in_session(&id, "ping", json!({})).send().await.unwrap().status(), 200);
+}

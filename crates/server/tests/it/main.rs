@@ -1,0 +1,22 @@
+//! The server as its clients see it.
+
+#[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod eras;
+#[cfg(test)]
+mod guards;
+#[cfg(test)]
+mod health;
+#[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod principals;
+#[cfg(test)]
+mod shutdown;
+#[cfg(test)]
+mod sse;
+#[cfg(test)]
+mod stdio;
+#[cfg(test)]
+mod support;

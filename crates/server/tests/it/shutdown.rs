@@ -1,0 +1,54 @@
+//! The end of a server, with streams open.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::{PATIENCE, answer, start};
+
+#[tokio::test]
+async fn open_streams_that_wait_do_not_delay_the_end() {
+    let mut rig = start(json!({})).await;
+    let id = rig.open("x").await;
+    let get = rig.http.get(&rig.url).header("accept", "text/event-stream").header("mcp-session-id", &id);
+    let standalone = get.send().await.unwrap();
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    let listening = rig.modern("subscriptions/listen", filter).send().await.unwrap();
+    assert_eq!(listening.status(), 200);
+    let started = Instant::now();
+    rig.shutdown.cancel();
+    tokio::time::timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(9), "the drain timeout of 10 s was used up");
+    standalone.bytes().await.unwrap();
+    // The stream ends as the protocol says: with the result of the request.
+    let text = listening.text().await.unwrap();
+    assert!(text.contains(r#""result""#), "{text}");
+}
+
+#[tokio::test]
+async fn a_call_in_flight_is_answered_before_the_end_and_nobody_new_is_let_in() {
+    let mut rig = start(json!({})).await;
+    let call = rig.modern("tools/call", json!({"name": "app:wait", "arguments": {}})).send();
+    let call = tokio::spawn(call);
+    rig.tools.started.notified().await;
+    rig.shutdown.cancel();
+    while rig.http.get(format!("{}/healthz", rig.base)).send().await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    rig.tools.go_on.notify_one();
+    let response = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap().unwrap();
+    assert_eq!(answer(response).await["result"]["content"][0]["text"], "done");
+    tokio::time::timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_never_ends_is_cut_off_at_the_drain_timeout() {
+    let mut rig = start(json!({"drainTimeout": "300ms"})).await;
+    let id = rig.open("x").await;
+    let streamed = rig.in_session(&id, "tools/call", json!({"name": "app:wait", "arguments": {}})).send();
+    let streamed = streamed.await.unwrap();
+    rig.tools.started.notified().await;
+    rig.shutdown.cancel();
+    tokio::time::timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
+    drop(streamed);
+}

@@ -1,0 +1,121 @@
+//! The HTTP+SSE transport of 2024-11-05.
+
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt};
+use serde_json::{Value, json};
+
+use crate::support::{Believing, PATIENCE, Rig, message, refused, start, start_with};
+
+struct Events {
+    chunks: std::pin::Pin<Box<dyn Stream<Item = reqwest::Result<bytes::Bytes>> + Send>>,
+    text: String,
+}
+
+impl Events {
+    /// The data of the next event; `None` at the end of the stream.
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: ")).map(str::to_owned);
+                self.text = rest.to_owned();
+                if data.is_some() {
+                    return data;
+                }
+                continue;
+            }
+            let chunk = tokio::time::timeout(PATIENCE, self.chunks.next()).await.unwrap()?;
+            self.text.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
+        }
+    }
+
+    async fn message(&mut self) -> Value {
+        serde_json::from_str(&self.next().await.unwrap()).unwrap()
+    }
+}
+
+async fn open(rig: &Rig, who: &str) -> (Events, String) {
+    let response = rig.http.get(format!("{}/sse", rig.base)).bearer_auth(who).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["x-accel-buffering"], "no");
+    let mut events = Events { chunks: Box::pin(response.bytes_stream()), text: String::new() };
+    let path = events.next().await.unwrap();
+    assert!(path.starts_with("/messages?sessionId="), "{path}");
+    (events, format!("{}{path}", rig.base))
+}
+
+fn say(rig: &Rig, url: &str, who: &str, body: String) -> reqwest::RequestBuilder {
+    rig.http.post(url).bearer_auth(who).header("content-type", "application/json").body(body)
+}
+
+async fn said(rig: &Rig, url: &str, who: &str, body: String) {
+    assert_eq!(say(rig, url, who, body).send().await.unwrap().status(), 202);
+}
+
+async fn introduce(rig: &Rig, events: &mut Events, url: &str, who: &str) {
+    let params = json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    said(rig, url, who, message(1, "initialize", &params)).await;
+    assert_eq!(events.message().await["result"]["protocolVersion"], "2024-11-05");
+    said(rig, url, who, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned()).await;
+}
+
+#[tokio::test]
+async fn it_is_off_unless_asked_for() {
+    let rig = start(json!({})).await;
+    assert_eq!(rig.http.get(format!("{}/sse", rig.base)).send().await.unwrap().status(), 404);
+}
+
+#[tokio::test]
+async fn what_is_posted_is_answered_on_the_stream() {
+    let rig = start(json!({"legacySse": true})).await;
+    let (mut events, url) = open(&rig, "x").await;
+    introduce(&rig, &mut events, &url, "x").await;
+    let params = json!({"name": "app:echo", "arguments": {"a": 1}});
+    said(&rig, &url, "x", message(2, "tools/call", &params)).await;
+    assert_eq!(events.message().await["result"]["content"][0]["text"], r#"{"a":1}"#);
+    assert_eq!(refused(say(&rig, &url, "x", "{".to_owned())).await.1, -32700);
+}
+
+#[tokio::test]
+async fn it_has_the_same_guards_and_caps() {
+    let rig = start(json!({"legacySse": true, "maxSessions": 1, "maxBodyBytes": 1000})).await;
+    let get = || rig.http.get(format!("{}/sse", rig.base));
+    assert_eq!(refused(get().header("origin", "http://evil.example")).await.0, 403);
+    assert_eq!(refused(get().header("host", "evil.example")).await.0, 403);
+    let (events, url) = open(&rig, "x").await;
+    assert_eq!(refused(get()).await.0, 503);
+    assert_eq!(refused(say(&rig, &url, "x", "x".repeat(1001))).await.0, 413);
+    drop(events);
+    while get().send().await.unwrap().status() != 200 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(refused(say(&rig, &url, "x", "{}".to_owned())).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_stream_belongs_to_who_opened_it() {
+    let set_up = |builder: gatewright_server::ServerBuilder| builder.authenticator(Arc::new(Believing));
+    let rig = start_with(json!({"legacySse": true}), set_up).await;
+    let (mut events, url) = open(&rig, "ann").await;
+    assert_eq!(refused(say(&rig, &url, "bob", message(1, "ping", &json!({})))).await.0, 404);
+    introduce(&rig, &mut events, &url, "ann").await;
+    said(&rig, &url, "ann", message(2, "tools/call", &json!({"name": "app:whoami", "arguments": {}}))).await;
+    assert_eq!(events.message().await["result"]["content"][0]["text"], "ann");
+}
+
+#[tokio::test]
+async fn at_the_end_of_the_server_open_requests_are_answered_and_then_the_stream_ends() {
+    let mut rig = start(json!({"legacySse": true})).await;
+    let (mut idle, _) = open(&rig, "x").await;
+    let (mut events, url) = open(&rig, "x").await;
+    introduce(&rig, &mut events, &url, "x").await;
+    said(&rig, &url, "x", message(2, "tools/call", &json!({"name": "app:wait", "arguments": {}}))).await;
+    rig.tools.started.notified().await;
+    rig.shutdown.cancel();
+    assert_eq!(idle.next().await, None);
+    rig.tools.go_on.notify_one();
+    assert_eq!(events.message().await["result"]["content"][0]["text"], "done");
+    assert_eq!(events.next().await, None);
+    tokio::time::timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
+}

@@ -1,0 +1,114 @@
+//! Lines of JSON, as on standard input and output.
+
+use rmcp::{ServiceExt, model::CallToolRequestParams};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{PATIENCE, Tools, gateway, message};
+
+struct Line {
+    input: tokio::io::DuplexStream,
+    output: BufReader<tokio::io::DuplexStream>,
+    served: tokio::task::JoinHandle<()>,
+    stop: CancellationToken,
+}
+
+async fn connect() -> Line {
+    let (input, server_input) = tokio::io::duplex(1 << 16);
+    let (server_output, output) = tokio::io::duplex(1 << 16);
+    let (gateway, stop) = (gateway(Tools::default()).await, CancellationToken::new());
+    let serving = gatewright_server::serve_lines(gateway, server_input, server_output, stop.clone());
+    let served = tokio::spawn(async move { serving.await.unwrap() });
+    Line { input, output: BufReader::new(output), served, stop }
+}
+
+impl Line {
+    async fn say(&mut self, line: &str) {
+        self.input.write_all(line.as_bytes()).await.unwrap();
+        self.input.write_all(b"\n").await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        tokio::time::timeout(PATIENCE, self.output.read_line(&mut line)).await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+fn initialize() -> String {
+    message(
+        1,
+        "initialize",
+        &json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+        }),
+    )
+}
+
+#[tokio::test]
+async fn a_line_that_is_not_json_is_answered_and_the_next_one_is_served() {
+    let mut line = connect().await;
+    line.say("hello?").await;
+    assert_eq!(line.hear().await["error"]["code"], -32700);
+    line.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    line.say("").await;
+    line.say(&initialize()).await;
+    assert_eq!(line.hear().await["result"]["serverInfo"]["name"], "test-gateway");
+    line.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    line.say("[1,").await;
+    let error = line.hear().await;
+    assert_eq!((&error["id"], &error["error"]["code"]), (&Value::Null, &json!(-32700)));
+    line.say("{}").await;
+    assert_eq!(line.hear().await["error"]["code"], -32600);
+    line.say(&message(2, "tools/call", &json!({"name": "app:echo", "arguments": {"a": 1}}))).await;
+    assert_eq!(line.hear().await["result"]["content"][0]["text"], r#"{"a":1}"#);
+}
+
+#[tokio::test]
+async fn what_was_asked_before_the_end_of_the_input_is_answered() {
+    let mut line = connect().await;
+    line.say(&initialize()).await;
+    line.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    line.say(&message(2, "tools/list", &json!({}))).await;
+    // Without its line end, as of a file that lacks the last one.
+    line.input.write_all(message(3, "ping", &json!({})).as_bytes()).await.unwrap();
+    let Line { input, mut output, served, .. } = line;
+    drop(input);
+    let mut all = String::new();
+    tokio::time::timeout(PATIENCE, output.read_to_string(&mut all)).await.unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, served).await.unwrap().unwrap();
+    let mut ids: Vec<i64> = all
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["id"].as_i64().unwrap())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_stop_ends_it_while_the_input_is_open() {
+    let mut line = connect().await;
+    line.say(&initialize()).await;
+    line.hear().await;
+    line.stop.cancel();
+    tokio::time::timeout(PATIENCE, line.served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_rust_client_calls_over_lines() {
+    let (client, server) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(server);
+    let serving = gatewright_server::serve_lines(
+        gateway(Tools::default()).await,
+        reader,
+        writer,
+        CancellationToken::new(),
+    );
+    let served = tokio::spawn(serving);
+    let client = ().serve(client).await.unwrap();
+    let result = client.call_tool(CallToolRequestParams::new("app:echo")).await.unwrap();
+    assert_eq!(serde_json::to_value(&result).unwrap()["content"][0]["text"], "{}");
+    client.cancel().await.unwrap();
+    tokio::time::timeout(PATIENCE, served).await.unwrap().unwrap().unwrap();
+}
