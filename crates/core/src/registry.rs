@@ -266,7 +266,7 @@ impl Registry {
     fn rebuild(&self, apps: &[AppEntry]) {
         let old = self.snapshot();
         let new = build(apps, self.names, &old);
-        let tools = !same_by(&old.tools, &new.tools, |a, b| Arc::ptr_eq(a, b));
+        let tools = !same_by(&old.tools, &new.tools, Arc::ptr_eq);
         let resources = !same_by(&old.resources, &new.resources, |a, b| a.item == b.item)
             || !same_by(&old.templates, &new.templates, |a, b| a.item == b.item);
         let prompts = !same_by(&old.prompts, &new.prompts, |a, b| a.item == b.item);

@@ -7,6 +7,7 @@ mod changes;
 mod content;
 mod lists;
 mod stamp;
+mod unknown;
 
 pub use stamp::SessionLogLevel;
 
@@ -19,7 +20,7 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
-        DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
         Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
         LoggingLevel, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
         ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
@@ -315,6 +316,15 @@ impl ServerHandler for Gateway {
     ) -> Result<(), ErrorData> {
         let owner = self.task_owner(&mut request.task_id)?;
         owner.app.cancel_task(request, context).await
+    }
+
+    /// Known methods come here too when their params do not fit.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unknown::refusal(&request))
     }
 }
 

@@ -1,0 +1,42 @@
+//! Requests that `rmcp` could not read: an unknown method, or a known one whose params do not fit.
+
+use rmcp::{
+    ErrorData,
+    model::{
+        CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, GetPromptRequestParams,
+        InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams, SetLevelRequestParams,
+        SubscribeRequestParams, UnsubscribeRequestParams,
+    },
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// -32602 with what is wrong for a method there is, -32601 for the rest (JSON-RPC 2.0 §5.1).
+pub(super) fn refusal(request: &CustomRequest) -> ErrorData {
+    let params = request.params.clone().unwrap_or_else(|| Value::Object(Default::default()));
+    let problem = match request.method.as_str() {
+        "initialize" => problem::<InitializeRequestParams>(params),
+        "tools/call" => problem::<CallToolRequestParams>(params),
+        "prompts/get" => problem::<GetPromptRequestParams>(params),
+        "resources/read" => problem::<ReadResourceRequestParams>(params),
+        "resources/subscribe" => problem::<SubscribeRequestParams>(params),
+        "resources/unsubscribe" => problem::<UnsubscribeRequestParams>(params),
+        "completion/complete" => problem::<CompleteRequestParams>(params),
+        "logging/setLevel" => problem::<SetLevelRequestParams>(params),
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            problem::<PaginatedRequestParams>(params)
+        }
+        method => {
+            let message = format!("unknown method `{method}`");
+            return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
+        }
+    };
+    ErrorData::invalid_params(format!("the params of `{}` do not fit: {problem}", request.method), None)
+}
+
+fn problem<T: DeserializeOwned>(params: Value) -> String {
+    match serde_json::from_value::<T>(params) {
+        Err(error) => error.to_string(),
+        Ok(_) => "an unexpected field or type".to_owned(),
+    }
+}
