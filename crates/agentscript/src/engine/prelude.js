@@ -271,11 +271,12 @@
   keep(typedArray);
   keep(typedArray.prototype);
   keep(callTool); keep(getTool); keep(parallel); keep(consoleObject); keep(tick);
-  keep(Function.prototype);
+  const functionProto = Function.prototype;
+  keep(functionProto);
   keep(NativeDate);
   for (const name of getOwnPropertyNames(global)) {
     const value = global[name];
-    keep(value);
+    if (value !== global) keep(value);
     if (typeof value === 'function') keep(value.prototype);
     if (!kept[name]) delete global[name];
   }
@@ -318,7 +319,7 @@
       overridable(value, ['name', 'message', 'toString']);
     } else if (value === Object.prototype) {
       overridable(value, ['toString', 'toLocaleString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable']);
-    } else if (typeof value === 'object' || value === Function.prototype) {
+    } else if (typeof value === 'object' || value === functionProto) {
       overridable(value, ['toString', 'valueOf', 'toJSON']);
     }
   }

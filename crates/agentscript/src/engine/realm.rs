@@ -105,3 +105,25 @@ pub(super) fn thrown<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_realm_builds() {
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let link = Rc::new(RefCell::new(Link::new(ours, 1024)));
+        let heap = Rc::new(Heap::default());
+        let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap))).unwrap();
+        let context = Context::custom::<Intrinsics>(&runtime).unwrap();
+        let state = Rc::new(State::new(link, heap));
+        context.with(|ctx| {
+            if let Err(error) = build(&ctx, &state) {
+                let thrown = ctx.catch();
+                let stack: String = thrown.as_object().unwrap().get("stack").unwrap();
+                panic!("{error}: {:?} {stack}", thrown.as_exception().and_then(|e| e.message()));
+            }
+        });
+    }
+}

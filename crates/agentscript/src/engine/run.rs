@@ -149,12 +149,13 @@ fn drive<'js>(
     settings: &Settings,
 ) -> Result<(), Ending> {
     let fail = |error: rquickjs::Error| engine_failure(ctx, state, &error);
+    state.set_heap_limit(settings.limits.memory_bytes);
+    // Before the global object is frozen: compiling runs nothing of the script.
+    let main: Value<'js> = realm::eval(ctx, &format!("{OPEN}{code}\n}})"), NAME).map_err(fail)?;
     let context: Value<'js> = ctx.json_parse(context).map_err(fail)?;
     let seal: Function<'js> = exports.get("seal").map_err(fail)?;
     let policy = &settings.policy;
     seal.call::<_, ()>((context, policy.console_allowed(), policy.regexp_allowed())).map_err(fail)?;
-    state.set_heap_limit(settings.limits.memory_bytes);
-    let main: Value<'js> = realm::eval(ctx, &format!("{OPEN}{code}\n}})"), NAME).map_err(fail)?;
     let (on_done, on_failed) = (Rc::clone(settled), Rc::clone(settled));
     let done = Function::new(ctx.clone(), move |json: String| {
         on_done.borrow_mut().get_or_insert((Ending::Ok, json));
