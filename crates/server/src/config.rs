@@ -2,27 +2,32 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 /// Where and how the server listens. Durations are texts such as `"5m"` or `"30s"`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct HttpConfig {
-    /// Address to listen on. Default `127.0.0.1`.
+    /// Address to listen on, or `localhost`. Default `127.0.0.1`.
+    #[serde(deserialize_with = "address")]
+    #[schemars(with = "String")]
     pub host: IpAddr,
     /// Port to listen on; 0 takes a free one. Default 3000.
     pub port: u16,
     /// Path of the MCP endpoint; begins with `/`. Default `/mcp`.
     pub path: String,
     /// The URL under which clients reach the server, without the path. Its host and origin are allowed. Default: none.
+    #[schemars(with = "Option<String>")]
     pub public_url: Option<Url>,
     /// Hosts a request may name, besides loopback and the host of `publicUrl`: `name` for any port, or `name:port`.
     /// `*` allows every host and gives up the protection against DNS rebinding. Default: none.
     pub allowed_hosts: Vec<String>,
     /// Origins a browser's request may come from, besides loopback and `publicUrl`: `scheme://host` for the scheme's own
-    /// port, `scheme://host:port`, `scheme://host:*` for any port, or `null`. `*` allows every origin. Default: none.
+    /// port, `scheme://host:port`, `scheme://host:*` for any port, or `null`. `*` allows every origin. Pages of these origins
+    /// may also read answers (CORS); pages on loopback only when listed. Default: none.
     pub allowed_origins: Vec<String>,
     /// Longest request body, in bytes, 1 to 64 MiB. Default 4 MiB. Longer ones get 413.
     pub max_body_bytes: usize,
@@ -38,6 +43,7 @@ pub struct HttpConfig {
     pub max_sessions: usize,
     /// A session nobody uses ends after this time, 1 s to 24 h. Default 5 min.
     #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
     pub session_idle: Duration,
     /// Serves the HTTP+SSE transport of 2024-11-05 too, at `/sse` and `/messages`. Default false.
     pub legacy_sse: bool,
@@ -46,15 +52,19 @@ pub struct HttpConfig {
     pub json_response: bool,
     /// Longest time from the stop signal to the end of [`serve`](crate::Bound::serve), 100 ms to 10 min. Default 10 s.
     #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
     pub drain_timeout: Duration,
     /// Longest wait for the headers of a request, also between two requests of a connection. Default 30 s.
     #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
     pub header_read_timeout: Duration,
     /// Longest wait for the body of a request. Default 30 s; then 408.
     #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
     pub body_read_timeout: Duration,
     /// Time between two comments that keep an idle stream open. Default 15 s.
     #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
     pub keep_alive: Duration,
     /// Shows a page at `/` that says what is served and how to connect. Default: only when `host` is a loopback address.
     pub landing: Option<bool>,
@@ -83,6 +93,18 @@ impl Default for HttpConfig {
             keep_alive: Duration::from_secs(15),
             landing: None,
         }
+    }
+}
+
+fn address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<IpAddr, D::Error> {
+    let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
+    match &*text {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        text => text.parse().map_err(|_| {
+            serde::de::Error::custom(format!(
+                "`{text}` is not an IP address such as `127.0.0.1` or `0.0.0.0`"
+            ))
+        }),
     }
 }
 

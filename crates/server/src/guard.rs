@@ -2,7 +2,7 @@
 //!
 //! MCP 2025-11-25 and 2026-07-28, transports: servers MUST validate `Origin`.
 
-use http::{HeaderMap, Uri, header, uri::Authority};
+use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
 
 use crate::config::{HttpConfig, InvalidHttpConfig};
 
@@ -29,7 +29,8 @@ pub(crate) struct Guard {
     hosts: Vec<(String, Option<u16>)>,
     any_origin: bool,
     null_origin: bool,
-    origins: Vec<Origin>,
+    /// `true` for those that were configured, `false` for loopback.
+    origins: Vec<(Origin, bool)>,
 }
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -40,17 +41,15 @@ impl Guard {
         for host in LOOPBACK {
             guard.hosts.push((host.to_owned(), None));
             for scheme in ["http", "https"] {
-                guard.origins.push(Origin { scheme: scheme.into(), host: host.into(), port: None });
+                let origin = Origin { scheme: scheme.into(), host: host.into(), port: None };
+                guard.origins.push((origin, false));
             }
         }
         if let Some(url) = &config.public_url {
             let host = bare(url.host_str().unwrap_or_default());
             guard.hosts.push((host.clone(), None));
-            guard.origins.push(Origin {
-                scheme: url.scheme().to_owned(),
-                host,
-                port: url.port_or_known_default(),
-            });
+            let (scheme, port) = (url.scheme().to_owned(), url.port_or_known_default());
+            guard.origins.push((Origin { scheme, host, port }, true));
         }
         for entry in &config.allowed_hosts {
             match host_and_port(entry) {
@@ -64,7 +63,7 @@ impl Guard {
                 "*" => guard.any_origin = true,
                 "null" => guard.null_origin = true,
                 _ => match allowed_origin(entry) {
-                    Some(origin) => guard.origins.push(origin),
+                    Some(origin) => guard.origins.push((origin, true)),
                     None => {
                         return wrong(
                             "allowedOrigins",
@@ -101,18 +100,27 @@ impl Guard {
     pub(crate) fn origin(&self, headers: &HeaderMap) -> Result<(), Unwelcome> {
         let Some(value) = headers.get(header::ORIGIN) else { return Ok(()) };
         let named = value.to_str().unwrap_or("?");
-        let allowed = match named {
+        if self.knows(named, |_| true) { Ok(()) } else { Err(Unwelcome::Origin(named.to_owned())) }
+    }
+
+    /// Whether pages of this origin may read answers: those that were configured.
+    pub(crate) fn may_read(&self, origin: &HeaderValue) -> bool {
+        origin.to_str().is_ok_and(|origin| self.knows(origin, |configured| configured))
+    }
+
+    fn knows(&self, named: &str, counts: impl Fn(bool) -> bool) -> bool {
+        match named {
             _ if self.any_origin => true,
             "null" => self.null_origin,
             _ => origin(named).is_some_and(|origin| {
-                self.origins.iter().any(|entry| {
-                    entry.scheme == origin.scheme
+                self.origins.iter().any(|(entry, configured)| {
+                    counts(*configured)
+                        && entry.scheme == origin.scheme
                         && entry.host == origin.host
                         && (entry.port.is_none() || entry.port == origin.port)
                 })
             }),
-        };
-        if allowed { Ok(()) } else { Err(Unwelcome::Origin(named.to_owned())) }
+        }
     }
 }
 

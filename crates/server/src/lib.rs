@@ -8,6 +8,7 @@
 mod auth;
 mod body;
 mod config;
+mod edge;
 mod guard;
 mod health;
 mod landing;

@@ -9,7 +9,10 @@ use bytes::Bytes;
 use gatewright_core::{Gateway, Principal, Scopes};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{
+    model::ProtocolVersion,
+    transport::{StreamableHttpServerConfig, StreamableHttpService},
+};
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +32,7 @@ const SESSION_ID: &str = "mcp-session-id";
 /// What the endpoints of both transports share.
 pub(crate) struct Door {
     pub(crate) gateway: Arc<Gateway>,
-    pub(crate) guard: Guard,
+    guard: Arc<Guard>,
     authenticator: Option<Arc<dyn Authenticator>>,
     calls: Arc<Semaphore>,
     streams: Arc<Semaphore>,
@@ -43,7 +46,7 @@ impl Door {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         config: &HttpConfig,
-        guard: Guard,
+        guard: Arc<Guard>,
         authenticator: Option<Arc<dyn Authenticator>>,
         stopping: CancellationToken,
     ) -> Self {
@@ -153,7 +156,11 @@ pub(crate) async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Reques
 async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<Body>, Response<Body>> {
     let (mut parts, body) = request.into_parts();
     let is_get = parts.method == Method::GET;
-    let only_waits = is_get || parts.headers.get("mcp-method").is_some_and(|m| m == "subscriptions/listen");
+    let modern = is_modern(&parts.headers);
+    // `rmcp` refuses a request of this era whose header does not name its method.
+    let listens =
+        modern && parts.headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen");
+    let only_waits = is_get || listens;
     let (permit, owner) = endpoint.door.admit(&mut parts, only_waits).await?;
     accept_anything(&mut parts.headers);
 
@@ -164,7 +171,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
             }
             endpoint.door.message(&parts, body).await?
         }
-        Method::DELETE if endpoint.with_sessions => {
+        Method::DELETE if endpoint.with_sessions && !modern => {
             if let Some(id) = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok())
                 && !endpoint.sessions.belongs(id, &owner)
             {
@@ -181,7 +188,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         return Err(refusal::too_many_sessions());
     }
     let (mut parts, body) = response.into_parts();
-    if parts.status == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions {
+    if parts.status == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions && !modern {
         parts.headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
     }
     if refusal::is_plain(&parts) {
@@ -193,6 +200,12 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         false => held,
     };
     Ok(Response::from_parts(parts, held.into_body()))
+}
+
+/// Whether the request says it is of the era without sessions. Versions are dates: they compare as text.
+fn is_modern(headers: &HeaderMap) -> bool {
+    let version = headers.get("mcp-protocol-version").and_then(|value| value.to_str().ok());
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// Clients that take anything, or do not say, take what MCP sends.

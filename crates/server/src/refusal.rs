@@ -70,13 +70,12 @@ pub(crate) fn too_many_sessions() -> Response<Body> {
 }
 
 pub(crate) fn session_not_found() -> Response<Body> {
-    rpc(
-        StatusCode::NOT_FOUND,
-        Value::Null,
-        SESSION_NOT_FOUND,
-        "session not found; send `initialize` again",
-        None,
-    )
+    no_such_session(Value::Null)
+}
+
+fn no_such_session(id: Value) -> Response<Body> {
+    let message = "session not found; send `initialize` again";
+    rpc(StatusCode::NOT_FOUND, id, SESSION_NOT_FOUND, message, None)
 }
 
 pub(crate) fn wrong_content_type() -> Response<Body> {
@@ -94,6 +93,12 @@ pub(crate) fn unread(why: Unread, most: usize) -> Response<Body> {
         Unread::TooSlow => transport(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
         Unread::Broken => transport(StatusCode::BAD_REQUEST, "the body could not be read"),
     }
+}
+
+/// What is said where nothing is.
+pub(crate) fn nothing_here(endpoint: &str) -> Response<Body> {
+    let message = format!("nothing is here; the MCP endpoint is `{endpoint}`");
+    json(StatusCode::NOT_FOUND, &json!({"error": "not_found", "message": message}))
 }
 
 /// The `id` of a message, when it has a sound one.
@@ -140,7 +145,7 @@ where
     };
     let answer = match parts.status {
         StatusCode::UNSUPPORTED_MEDIA_TYPE => not_a_message(request),
-        StatusCode::NOT_FOUND => session_not_found(),
+        StatusCode::NOT_FOUND => no_such_session(id_of(request)),
         StatusCode::BAD_REQUEST if text.contains("MCP-Protocol-Version") => {
             let supported: Vec<&str> =
                 ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();

@@ -3,14 +3,10 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
-    Router,
-    body::Body,
-    extract::{Request, State},
-    middleware::{self, Next},
+    Router, middleware,
     routing::{any, get, post},
 };
 use gatewright_core::Gateway;
-use http::{HeaderValue, Response, header};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
@@ -22,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     auth::Authenticator,
     config::{HttpConfig, InvalidHttpConfig},
+    edge::{self, Edge},
     guard::Guard,
     health,
     landing::{self, Page},
@@ -84,7 +81,9 @@ impl ServerBuilder {
     }
 
     /// Serves more routes beside the server's own. They get the Host check, not the Origin check and no authentication.
-    /// A route the server has itself is a panic, as in [`Router::merge`].
+    ///
+    /// # Panics
+    /// A route, or a fallback, that the server has itself.
     #[must_use]
     pub fn merge(mut self, routes: Router) -> Self {
         self.extra = self.extra.merge(routes);
@@ -104,7 +103,9 @@ impl ServerBuilder {
 
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
-        let guard = Guard::new(&self.config)?;
+        let guard = Arc::new(Guard::new(&self.config)?);
+        let paths = vec![self.config.path.clone(), "/sse".to_owned(), "/messages".to_owned()];
+        let edge = Arc::new(Edge { guard: guard.clone(), paths });
         let door = Arc::new(Door::new(
             self.gateway.clone(),
             &self.config,
@@ -126,11 +127,12 @@ impl ServerBuilder {
             let (public_url, path) = (self.config.public_url.clone(), self.config.path.clone());
             routes = routes.merge(landing::routes(Page { door: door.clone(), public_url, address, path }));
         }
+        let endpoint_path = self.config.path.clone();
         let routes = routes
-            .layer(middleware::from_fn_with_state(door.clone(), check_host))
             .route("/healthz", get(health::alive))
             .route("/readyz", get(health::ready).with_state(door))
-            .layer(middleware::map_response(add_headers));
+            .fallback(async move || refusal::nothing_here(&endpoint_path))
+            .layer(middleware::from_fn_with_state(edge, edge::pass));
         Ok(Bound {
             listener,
             address,
@@ -230,17 +232,4 @@ impl Bound {
             let _ = tokio::time::timeout_at(started + self.drain_timeout, sse.tasks.wait()).await;
         }
     }
-}
-
-async fn check_host(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response<Body> {
-    match door.guard.host(request.uri(), request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(why) => refusal::unwelcome(&why),
-    }
-}
-
-async fn add_headers(mut response: Response<Body>) -> Response<Body> {
-    let headers = response.headers_mut();
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Believing, Rig, answer, refused, start_with};
+use crate::support::{Believing, Rig, answer, message, refused, start_with};
 
 async fn believing() -> Rig {
     start_with(json!({}), |builder| builder.authenticator(std::sync::Arc::new(Believing))).await
@@ -36,9 +36,12 @@ async fn a_session_is_unknown_to_everybody_but_its_owner() {
     let get = rig.http.get(&rig.url).header("accept", "text/event-stream").header("mcp-session-id", &id);
     assert_eq!(refused(by_bob(get)).await.0, 404);
     assert_eq!(refused(by_bob(rig.http.delete(&rig.url).header("mcp-session-id", &id))).await.0, 404);
-    // Nor does a claim to be of the era without sessions open it.
-    let smuggled = rig.initialize().header("mcp-session-id", &id);
-    assert_eq!(refused(by_bob(smuggled)).await.0, 404);
+    // Nor does an `initialize` inside it, whatever era it claims to be of.
+    for version in ["2025-11-25", "2026-07-28"] {
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}});
+        let inside = rig.post(message(1, "initialize", &params)).header("mcp-session-id", &id);
+        assert_eq!(refused(by_bob(inside.header("mcp-protocol-version", version))).await.0, 404);
+    }
     let own = rig.in_session(&id, "tools/list", json!({})).bearer_auth("ann").send().await.unwrap();
     assert_eq!(own.status(), 200);
 }

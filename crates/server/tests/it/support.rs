@@ -212,8 +212,8 @@ pub(crate) async fn answer(response: reqwest::Response) -> Value {
     let json = match is_json {
         true => text.as_str(),
         false => {
-            let data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
-            data.filter(|data| !data.is_empty()).next_back().unwrap_or_else(|| panic!("no event: {text:?}"))
+            let mut data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+            data.rfind(|data| !data.is_empty()).unwrap_or_else(|| panic!("no event: {text:?}"))
         }
     };
     serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {text:?}"))

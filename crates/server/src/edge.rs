@@ -1,0 +1,71 @@
+//! What every request meets first: the Host check, the answers browsers need, and the headers of every response.
+//!
+//! A page of an origin that is configured (`http.allowedOrigins`, `http.publicUrl`) may read answers (CORS). Pages on
+//! loopback may not unless they are listed: any local page could otherwise use a server that asks nobody who they are.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+
+use crate::{guard::Guard, refusal};
+
+/// The guard, and the paths that speak MCP.
+pub(crate) struct Edge {
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) paths: Vec<String>,
+}
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
+const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
+const PREFLIGHT_AGE: HeaderValue = HeaderValue::from_static("600");
+
+pub(crate) async fn pass(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response<Body> {
+    let path = request.uri().path();
+    let is_probe = matches!(path, "/healthz" | "/readyz");
+    if !is_probe && let Err(why) = edge.guard.host(request.uri(), request.headers()) {
+        return finish(refusal::unwelcome(&why));
+    }
+    let reader = match request.headers().get(header::ORIGIN) {
+        Some(origin) if edge.guard.may_read(origin) && edge.paths.iter().any(|own| own == path) => {
+            origin.clone()
+        }
+        _ => return finish(next.run(request).await),
+    };
+    let mut response = match preflight(request.method(), request.headers()) {
+        Some(response) => response,
+        None => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, reader);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    finish(response)
+}
+
+/// The answer to a browser's question whether it may send what its page wants to (Fetch standard, CORS preflight).
+fn preflight(method: &Method, headers: &HeaderMap) -> Option<Response<Body>> {
+    if method != Method::OPTIONS || !headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
+        return None;
+    }
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let answer = response.headers_mut();
+    answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    answer.insert(header::ACCESS_CONTROL_MAX_AGE, PREFLIGHT_AGE);
+    if let Some(wanted) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+    Some(response)
+}
+
+fn finish(mut response: Response<Body>) -> Response<Body> {
+    const NO_SNIFF: (HeaderName, HeaderValue) =
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response.headers_mut().insert(NO_SNIFF.0, NO_SNIFF.1);
+    response
+}
