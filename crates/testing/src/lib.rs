@@ -1,1 +1,39 @@
-//! Gatewright testing.
+//! Tests for any MCP server, in any language: a client, fixtures, mocks and matchers.
+#![forbid(unsafe_code)]
+
+mod client;
+mod error;
+mod intercept;
+mod mock;
+pub mod mock_response;
+mod partial;
+mod records;
+mod wire;
+
+pub use client::{
+    Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, Prompts, Raw, RequestTrace,
+    Resources, ServerInfo, ToolCall, Tools, Trace,
+};
+pub use error::ClientError;
+pub use intercept::{InterceptedRequest, InterceptedResponse, Interceptors, Remove, RequestAction, ResponseAction};
+pub use mock::{MockHandle, MockOptions, Mocks, RpcRequest};
+pub use partial::is_subset;
+pub use records::{
+    Image, Missing, Prompt, PromptArgument, PromptMessage, PromptResult, Resource, ResourceContent,
+    ResourceTemplate, RpcError, RpcResponse, Tool, ToolResult,
+};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A lock that a panicking test does not spoil for the report.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The first `most` characters, and how many are left out.
+fn shorten(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}… ({} more bytes)", &text[..at], text.len() - at),
+    }
+}

@@ -1,0 +1,103 @@
+//! What the server says without being asked.
+
+use std::{
+    sync::Mutex,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::{ClientError, lock};
+
+/// One notification of the server.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Notification {
+    /// Such as `notifications/tools/list_changed`.
+    pub method: String,
+    /// Null when there are none.
+    pub params: Value,
+    /// When it came.
+    pub timestamp: SystemTime,
+}
+
+/// The notifications one client got.
+#[derive(Debug)]
+pub struct Notifications {
+    entries: Mutex<Vec<Notification>>,
+    count: watch::Sender<usize>,
+}
+
+impl Default for Notifications {
+    fn default() -> Self {
+        Self { entries: Mutex::default(), count: watch::Sender::new(0) }
+    }
+}
+
+impl Notifications {
+    /// All, oldest first.
+    pub fn all(&self) -> Vec<Notification> {
+        lock(&self.entries).clone()
+    }
+
+    /// Those of one method.
+    pub fn of(&self, method: &str) -> Vec<Notification> {
+        self.all().into_iter().filter(|one| one.method == method).collect()
+    }
+
+    /// Progress of one request, by its token.
+    pub fn progress(&self, token: &Value) -> Vec<Notification> {
+        let mut all = self.of("notifications/progress");
+        all.retain(|one| &one.params["progressToken"] == token);
+        all
+    }
+
+    /// Waits until there are `count` notifications of `method`, those that came before included.
+    ///
+    /// # Errors
+    /// They did not come within `timeout`.
+    pub async fn wait_for(
+        &self,
+        method: &str,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<Vec<Notification>, ClientError> {
+        let mut changed = self.count.subscribe();
+        let enough = async {
+            loop {
+                changed.borrow_and_update();
+                let found = self.of(method);
+                if found.len() >= count || changed.changed().await.is_err() {
+                    return found;
+                }
+            }
+        };
+        tokio::time::timeout(timeout, enough).await.map_err(|_| {
+            let mut seen: Vec<String> = self.all().into_iter().map(|one| one.method).collect();
+            seen.dedup();
+            ClientError::TimedOut {
+                method: method.to_owned(),
+                after: timeout,
+                hint: format!("; {count} were wanted, {} came, other notifications: {seen:?}", self.of(method).len()),
+            }
+        })
+    }
+
+    /// Forgets all.
+    pub fn clear(&self) {
+        lock(&self.entries).clear();
+    }
+
+    pub(super) fn push(&self, notification: Notification) {
+        lock(&self.entries).push(notification);
+        self.count.send_modify(|count| *count += 1);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        lock(&self.entries).len()
+    }
+
+    pub(super) fn since(&self, start: usize) -> Vec<Notification> {
+        lock(&self.entries).get(start..).map(<[_]>::to_vec).unwrap_or_default()
+    }
+}

@@ -1,0 +1,104 @@
+//! Why a request has no answer, or not the one that was asked for.
+
+use std::time::Duration;
+
+use crate::records::RpcError;
+
+/// Why a call of the client failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The server answered with a JSON-RPC error.
+    #[error("`{method}` failed with {error}")]
+    Rpc {
+        /// What was asked.
+        method: String,
+        /// What the server said.
+        error: RpcError,
+    },
+    /// The server refused the caller: HTTP 401 or 403.
+    #[error("the server refused the request: HTTP {status}{}{}", because(.challenge), shown(.body))]
+    Refused {
+        /// 401 or 403.
+        status: u16,
+        /// The `WWW-Authenticate` header.
+        challenge: Option<String>,
+        /// The body, as text.
+        body: String,
+    },
+    /// The server does not know the session any more, and a new one could not be begun.
+    #[error("the server does not know the session any more{}", shown(.body))]
+    SessionGone {
+        /// The body, as text.
+        body: String,
+    },
+    /// The answer is no JSON-RPC message.
+    #[error("the server answered HTTP {status}{}", shown(.body))]
+    Http {
+        /// The status.
+        status: u16,
+        /// The body, as text.
+        body: String,
+    },
+    /// No answer in time.
+    #[error("`{method}` was not answered within {after:?}{hint}")]
+    TimedOut {
+        /// What was asked.
+        method: String,
+        /// How long was waited.
+        after: Duration,
+        /// What may be the reason; empty, or a sentence.
+        hint: String,
+    },
+    /// There is no connection, or it broke.
+    #[error("not connected: {0}")]
+    Closed(String),
+    /// This transport has no way to carry a token.
+    #[error("a token cannot be sent over {0}; use `transport = streamable_http` or put it in `env`")]
+    NoTokens(&'static str),
+    /// The answer does not have the shape MCP gives it.
+    #[error("the answer to `{method}` is not what MCP says: {problem}; it was {answer}")]
+    Shape {
+        /// What was asked.
+        method: String,
+        /// What is wrong.
+        problem: String,
+        /// The answer, as JSON.
+        answer: String,
+    },
+}
+
+impl ClientError {
+    /// The JSON-RPC code, when the server gave one.
+    pub fn code(&self) -> Option<i64> {
+        match self {
+            Self::Rpc { error, .. } => Some(error.code),
+            _ => None,
+        }
+    }
+
+    /// The HTTP status, when that was the answer.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } | Self::Http { status, .. } => Some(*status),
+            Self::SessionGone { .. } => Some(404),
+            _ => None,
+        }
+    }
+
+    /// Whether the server refused the caller.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused { .. })
+    }
+}
+
+fn because(challenge: &Option<String>) -> String {
+    challenge.as_ref().map(|challenge| format!(" ({challenge})")).unwrap_or_default()
+}
+
+fn shown(body: &str) -> String {
+    match body.trim() {
+        "" => String::new(),
+        body => format!(": {}", crate::shorten(body, 300)),
+    }
+}
