@@ -24,6 +24,7 @@ mod billing;
 mod check;
 mod crm;
 mod dataset;
+mod everything;
 mod schema;
 mod support;
 mod tool;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 
 pub use app::App;
 pub use dataset::{Dataset, TODAY};
+pub use everything::Everything;
 
 /// The three demo apps over the same data, with the names they are meant to be mounted under:
 /// `crm`, `billing`, `support`.
