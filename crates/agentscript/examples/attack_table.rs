@@ -54,14 +54,19 @@ fn unwrapped(script: &str) -> &str {
 
 fn request(row: &Value) -> RunRequest {
     let config = &row["config"];
-    let mut limits = Limits::preset(Preset::Experimental);
+    let mut limits = Limits::preset(Preset::Secure);
+    limits.timeout = Duration::from_secs(5);
     let number = |name: &str| config[name].as_u64().filter(|n| *n > 0);
     if let Some(timeout) = number("timeout") {
-        limits.timeout = Duration::from_millis(timeout);
+        limits.timeout = limits.timeout.min(Duration::from_millis(timeout));
     }
     limits.max_iterations = number("maxIterations").unwrap_or(10_000);
     limits.max_tool_calls = number("maxToolCalls").and_then(|n| u32::try_from(n).ok()).unwrap_or(100);
-    limits.memory_bytes = number("memoryLimit").unwrap_or(limits.memory_bytes).max(4 * 1024 * 1024);
+    limits.memory_bytes = number("memoryLimit").unwrap_or(limits.memory_bytes).clamp(4 * 1024 * 1024, limits.memory_bytes);
+    if let Some(lines) = number("maxConsoleCalls").and_then(|n| u32::try_from(n).ok()) {
+        limits.log_lines = limits.log_lines.min(lines);
+    }
+    limits.log_bytes = number("maxConsoleOutputBytes").map_or(limits.log_bytes, |bytes| bytes.min(limits.log_bytes));
     let mut source = String::new();
     let mut context = None;
     if let Some(globals) = config["globalValues"].as_str().filter(|text| *text != "{}")

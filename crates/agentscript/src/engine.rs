@@ -8,7 +8,6 @@ mod realm;
 mod run;
 mod state;
 
-pub use prepare::ScriptPolicy;
 pub(crate) use prepare::prepare;
 pub(crate) use realm::Realm;
 pub(crate) use run::{Ending, Failure, Settings};

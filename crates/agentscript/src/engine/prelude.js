@@ -10,12 +10,11 @@
   const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
   const StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
-  const CALL = 0, TOOL = 1, LOG = 2;
+  const CALL = 0, TOOL = 1, LOG = 2, ILLEGAL = 3;
 
   // ---- the door to tools ----
   const waiting = new Map();
   const toolErrors = new WeakMap();
-  const illegal = new WeakSet();
   const text = (value) => StringFn(value).toWellFormed();
 
   const toolError = (failure) => {
@@ -115,14 +114,19 @@
   };
 
   // ---- values that leave ----
-  const isDate = (value) => { try { NativeDate.prototype.valueOf.call(value); return true; } catch { return false; } };
+  const dateValue = Date.prototype.valueOf;
+  const isDate = (value) => { try { dateValue.call(value); return true; } catch { return false; } };
   const mapSize = getOwnPropertyDescriptor(Map.prototype, 'size').get;
   const setSize = getOwnPropertyDescriptor(Set.prototype, 'size').get;
   const mapEach = Map.prototype.forEach, setEach = Set.prototype.forEach;
   const regexpText = RegExp.prototype.toString, isView = ArrayBuffer.isView;
   const holds = (get, value) => { try { get.call(value); return true; } catch { return false; } };
   const plainForm = (value) => {
-    if (typeof value === 'bigint') return StringFn(value);
+    if (typeof value === 'bigint') {
+      const digits = StringFn(value);
+      if (digits.length > 4096) throw new RangeErrorCtor('the result holds a BigInt of more than 4096 digits');
+      return digits;
+    }
     if (value === null || typeof value !== 'object' || isArray(value)) return value;
     if (value instanceof ErrorCtor) {
       const out = { name: messageOf(value.name), message: messageOf(value.message) };
@@ -151,7 +155,13 @@
     }
     return value;
   };
-  const leave = (key, value) => plainForm(value);
+  const leave = function (key, value) {
+    const raw = this[key];
+    if (raw !== value && raw !== null && typeof raw === 'object' && typeof raw.toJSON === 'function' && !isDate(raw)) {
+      throw new TypeErrorCtor("the result holds an object with a 'toJSON' function: return plain data");
+    }
+    return plainForm(value);
+  };
   const encode = (value) => {
     const json = stringify(value, leave);
     return json === undefined ? 'null' : json;
@@ -196,8 +206,7 @@
     } else {
       message = shown(error);
     }
-    const kind = typeof error === 'object' && error !== null && illegal.has(error) ? 'illegal' : 'error';
-    return [kind, text(name), text(message), '', stack];
+    return ['error', text(name), text(message), '', stack];
   };
   const start = (main, done, failed) => {
     const fail = (error) => {
@@ -283,15 +292,11 @@
   delete Object.getPrototypeOf;
   delete Object.setPrototypeOf;
   for (const name of ['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__']) delete Object.prototype[name];
-  for (const name of ['captureStackTrace', 'prepareStackTrace']) delete Error[name];
   Error.stackTraceLimit = 4;
-  delete Error.stackTraceLimit;
+  for (const name of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) delete Error[name];
 
-  const refuse = (name) => {
-    const error = new TypeErrorCtor("access to '" + name + "' is not allowed");
-    illegal.add(error);
-    throw error;
-  };
+  // Ends the run: the native side does not return.
+  const refuse = (name) => { host(ILLEGAL, name, ''); };
   const ownSetter = (name, home) => function (value) {
     if (this === home) throw new TypeErrorCtor("cannot assign to read only property '" + name + "'");
     defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
@@ -326,6 +331,9 @@
   defineProperty(Object.prototype, 'constructor', { get: () => refuse('constructor'), set: ownSetter('constructor', Object.prototype), enumerable: false, configurable: false });
   defineProperty(Object.prototype, '__proto__', { get: () => refuse('__proto__'), set: () => refuse('__proto__'), enumerable: false, configurable: false });
   defineProperty(Error.prototype, 'stack', { get: () => '', set: ownSetter('stack', Error.prototype), enumerable: false, configurable: false });
+  for (const name of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) {
+    defineProperty(Error, name, { get: () => refuse('Error.' + name), set: () => refuse('Error.' + name), enumerable: false, configurable: false });
+  }
   for (const value of intrinsics) freeze(value);
 
   const seal = (context, withConsole, withRegExp) => {

@@ -64,7 +64,8 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
         let sent = match kind {
             0 => for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }),
             1 => for_host.ask(Kind::GetTool, &name, ""),
-            _ => for_host.log(&name).map(|()| 0),
+            2 => for_host.log(&name).map(|()| 0),
+            _ => Err(for_host.illegal(&name)),
         };
         sent.map_err(|refused| throw(&ctx, &refused))
     })?;

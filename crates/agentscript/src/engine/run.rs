@@ -111,6 +111,19 @@ impl Realm {
             Doom::Memory => Ending::Memory(limits.memory_bytes),
             Doom::PendingCalls => Ending::PendingCalls(limits.max_pending_calls),
             Doom::MessageTooLarge => Ending::MessageTooLarge(limits.message_bytes),
+            Doom::LogLines => Ending::runtime(
+                "LogLimitError",
+                format!("log limit reached: the script may write {} console lines", limits.log_lines),
+            ),
+            Doom::LogBytes => Ending::runtime(
+                "LogLimitError",
+                format!("log limit reached: the script may write {} bytes to the console", limits.log_bytes),
+            ),
+            Doom::Illegal(name) => Ending::Illegal {
+                kind: IllegalKind::IllegalPrototypeAccess,
+                message: format!("access to '{name}' is not allowed; for data with such a key use a Map"),
+                location: None,
+            },
             Doom::SelfReference(message) => {
                 Ending::Illegal { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
             }
@@ -166,11 +179,6 @@ fn drive<'js>(
         move |kind: String, name: String, message: String, code: String, stack: String| {
             let ending = match kind.as_str() {
                 "tool" => Ending::Tool { tool_name: name, message, code },
-                "illegal" => Ending::Illegal {
-                    kind: IllegalKind::IllegalPrototypeAccess,
-                    message,
-                    location: location(&stack),
-                },
                 _ => Ending::Runtime { name, message, location: location(&stack) },
             };
             on_failed.borrow_mut().get_or_insert((ending, String::new()));

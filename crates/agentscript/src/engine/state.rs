@@ -22,6 +22,10 @@ pub(crate) enum Doom {
     PendingCalls,
     MessageTooLarge,
     SelfReference(String),
+    /// Reached for this name at run time.
+    Illegal(String),
+    LogLines,
+    LogBytes,
     /// The other end is gone.
     Gone,
 }
@@ -165,23 +169,26 @@ impl State {
         Ok(id)
     }
 
-    /// Sends a console line. Beyond the limits one last line says so, and the rest is dropped.
+    /// Ends a run that reached for `name`, which leads out of the language subset.
+    pub(crate) fn illegal(&self, name: &str) -> Refused {
+        self.end(Doom::Illegal(name.to_owned()));
+        Refused("the run is over")
+    }
+
+    /// Sends a console line.
     pub(crate) fn log(&self, line: &str) -> Result<(), Refused> {
+        let limits = self.limits.borrow();
+        let (lines, bytes) = (self.log_lines.get() + 1, self.log_bytes.get() + line.len() as u64);
+        if lines > limits.log_lines {
+            self.end(Doom::LogLines);
+        } else if bytes > limits.log_bytes {
+            self.end(Doom::LogBytes);
+        }
         if self.is_doomed() {
             return Err(Refused("the run is over"));
         }
-        let limits = self.limits.borrow();
-        let lines = self.log_lines.get();
-        if lines >= limits.log_lines {
-            return Ok(());
-        }
-        let bytes = self.log_bytes.get() + line.len() as u64;
-        if bytes > limits.log_bytes || lines + 1 == limits.log_lines {
-            self.log_lines.set(u32::MAX);
-            return self.send(Kind::Log, 0, "", LOG_LIMIT_LINE);
-        }
         self.log_bytes.set(bytes);
-        self.log_lines.set(lines + 1);
+        self.log_lines.set(lines);
         self.send(Kind::Log, 0, "", line)
     }
 
@@ -202,6 +209,3 @@ impl State {
         (x.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
-
-/// The last console line of a run that wrote more than it may.
-pub(crate) const LOG_LIMIT_LINE: &str = "[log limit reached]";

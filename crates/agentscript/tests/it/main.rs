@@ -1,6 +1,16 @@
 //! Everything the crate promises, tried from outside.
 
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
+mod pool;
+#[cfg(test)]
 mod run;
+#[cfg(test)]
+mod run_errors;
+#[cfg(test)]
+mod run_parallel;
+#[cfg(test)]
+mod run_values;
 #[cfg(test)]
 mod support;

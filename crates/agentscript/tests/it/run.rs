@@ -1,12 +1,151 @@
-//! What a script can do: call tools, see its context, return values.
+//! What a script can do: call tools, look them up, see its context, write to the console.
 
+use std::sync::Arc;
+
+use gatewright_agentscript::{CallStatus, RunRequest, ScriptPolicy, Verdict};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use super::support::{run, value};
+use super::support::{Tools, pool, raw, run, run_with, value};
 
 #[tokio::test]
-async fn a_tool_call_crosses_to_the_host_and_back() {
+async fn call_tool_crosses_to_the_host_and_back() {
     let outcome = run("return await callTool('echo', { id: 7 })").await;
     assert_eq!(value(&outcome), json!({ "id": 7 }));
     assert_eq!(outcome.calls.len(), 1);
+    assert_eq!((outcome.calls[0].name.as_str(), outcome.calls[0].status), ("echo", CallStatus::Ok));
+}
+
+#[tokio::test]
+async fn call_tool_without_input_sends_an_empty_object() {
+    assert_eq!(value(&run("return await callTool('echo')").await), json!({}));
+}
+
+#[tokio::test]
+async fn call_tool_throws_by_default_an_error_with_code_and_tool_name() {
+    let outcome = run(
+        "try { await callTool('fail', {}) } catch (e) { return [e instanceof Error, e.name, e.code, e.toolName, e.message] }",
+    )
+    .await;
+    assert_eq!(value(&outcome), json!([true, "ToolError", "NOT_FOUND", "fail", "no such user"]));
+    assert_eq!(outcome.calls[0].code.as_deref(), Some("NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn call_tool_with_throw_on_error_false_returns_success_data_and_error() {
+    let outcome = run(
+        "const a = await callTool('echo', { x: 1 }, { throwOnError: false });
+         const b = await callTool('fail', {}, { throwOnError: false });
+         return [a, b]",
+    )
+    .await;
+    assert_eq!(
+        value(&outcome),
+        json!([
+            { "success": true, "data": { "x": 1 }, "error": null },
+            { "success": false, "data": null, "error": { "message": "no such user", "code": "NOT_FOUND" } }
+        ])
+    );
+}
+
+#[tokio::test]
+async fn get_tool_gives_name_description_and_schemas() {
+    let got = value(&run("return await getTool('crm:list')").await);
+    assert_eq!(got, json!({ "name": "crm:list", "description": "d", "inputSchema": {}, "outputSchema": null }));
+    let missing = run("return await getTool('missing')").await;
+    assert!(matches!(missing.verdict, Verdict::ToolError { code, .. } if code == "TOOL_NOT_FOUND"));
+    assert!(missing.calls.is_empty(), "looking a tool up is not a tool call");
+}
+
+#[tokio::test]
+async fn codecall_context_is_what_the_request_carried_and_frozen_all_the_way_down() {
+    let mut request = RunRequest::new(
+        "const tries = [() => { codecallContext.a = 2 }, () => { codecallContext.list.push(1) }, () => { codecallContext = {} },
+           () => { delete codecallContext.a }, () => { codecallContext.list[0].deep = 1 }];
+         const names = tries.map((f) => { try { f(); return 'no error' } catch (e) { return e.name } });
+         return [codecallContext, names]",
+    );
+    request.context = Some(raw(&json!({ "a": 1, "list": [{ "deep": 0 }] })));
+    let error = "TypeError";
+    assert_eq!(
+        value(&run_with(request).await),
+        json!([{ "a": 1, "list": [{ "deep": 0 }] }, [error, error, error, error, error]])
+    );
+    assert_eq!(value(&run("return codecallContext").await), json!({}));
+}
+
+#[tokio::test]
+async fn console_output_goes_to_the_logs_in_order() {
+    let outcome = run("console.log('a', 1, { x: [1n, null] }); console.warn('b'); console.error(new TypeError('c')); return 1").await;
+    assert_eq!(outcome.logs, ["a 1 {\"x\":[\"1\",null]}", "b", "TypeError: c"]);
+}
+
+#[tokio::test]
+async fn without_permission_there_is_no_console() {
+    let mut request = RunRequest::new("return typeof console");
+    request.policy = ScriptPolicy::default().allow_console(false);
+    let outcome = run_with(request).await;
+    let refused = matches!(outcome.verdict, Verdict::IllegalAccess { .. });
+    assert!(refused || value(&outcome) == json!("undefined"));
+    assert!(outcome.logs.is_empty());
+}
+
+#[tokio::test]
+async fn promise_combinators_work_with_tool_calls() {
+    let outcome = run(
+        "const all = await Promise.all([callTool('echo', 1), callTool('yield', 2)]);
+         const settled = await Promise.allSettled([callTool('echo', 1), callTool('fail', {})]);
+         const race = await Promise.race([callTool('yield', 'r'), new Promise(() => {})]);
+         const any = await Promise.any([callTool('fail', {}), callTool('echo', 'a')]);
+         return [all, settled.map((s) => s.status), race, any]",
+    )
+    .await;
+    assert_eq!(value(&outcome), json!([[1, 2], ["fulfilled", "rejected"], "r", "a"]));
+}
+
+#[tokio::test]
+async fn date_and_math_random_work() {
+    let outcome = run(
+        "const before = Date.now(); const r = [Math.random(), Math.random()];
+         return [before > 1.6e12, new Date().getTime() === before, new Date(0).toISOString(), Date.UTC(2020, 0, 1),
+           r[0] !== r[1] && r.every((x) => x >= 0 && x < 1), new Date(2020, 0, 1) instanceof Date, new Date(0).getHours()]",
+    )
+    .await;
+    assert_eq!(value(&outcome), json!([true, true, "1970-01-01T00:00:00.000Z", 1_577_836_800_000_i64, true, true, 0]));
+}
+
+#[tokio::test]
+async fn two_runs_do_not_draw_the_same_random_numbers() {
+    let (a, b) = (run("return Math.random()").await, run("return Math.random()").await);
+    assert_ne!(value(&a), value(&b));
+}
+
+#[tokio::test]
+async fn nothing_a_script_leaves_behind_is_seen_by_the_next_run() {
+    let pool = pool();
+    for _ in 0..6 {
+        let source = "const seen = typeof leaked; Symbol.for('x').leaked = 1; return seen";
+        let source = source.replace("Symbol.for('x').leaked = 1;", "try { Array.leaked = 1 } catch {} ");
+        let request = RunRequest::new(format!("{source}"));
+        let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
+        assert_eq!(value(&outcome), json!("undefined"));
+    }
+}
+
+#[tokio::test]
+async fn own_methods_may_have_the_names_of_inherited_ones() {
+    let outcome = run(
+        "const o = {}; o.toString = () => 'mine'; o.valueOf = () => 3; o.constructor = 1;
+         class P { toString() { return 'P' } }
+         const e = new Error('a'); e.message = 'b'; e.name = 'Mine';
+         return [`${o}`, o * 2, String(new P()), e.message, String(e), Object.keys(o)]",
+    )
+    .await;
+    // The validator may refuse the text; the realm must not.
+    if !matches!(outcome.verdict, Verdict::IllegalAccess { .. }) {
+        assert_eq!(
+            value(&outcome),
+            json!(["mine", 6, "P", "b", "Mine: b", ["toString", "valueOf", "constructor"]])
+        );
+    }
 }

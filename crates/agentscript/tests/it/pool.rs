@@ -1,0 +1,260 @@
+//! The pool: every error class of the contract, really caused, and what happens to workers afterwards.
+
+use std::{sync::Arc, time::Duration};
+
+use gatewright_agentscript::{
+    Adapter, Outcome, PoolConfig, RunRequest, Verdict, WorkerError, WorkerPool,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::support::{Tools, command, config, value};
+
+fn misbehaving(mode: &str) -> PoolConfig {
+    PoolConfig::default().workers(1).command(command(&["--misbehave", mode]))
+}
+
+async fn go(pool: &WorkerPool, source: &str) -> Outcome {
+    pool.run(RunRequest::new(source), Arc::new(Tools::default()), CancellationToken::new()).await
+}
+
+async fn error_of(mode: &str) -> WorkerError {
+    let pool = WorkerPool::new(misbehaving(mode)).expect("it starts");
+    match go(&pool, "return 1").await.verdict {
+        Verdict::Worker(error) => error,
+        other => panic!("{mode}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn worker_startup_failed_when_the_program_ends_or_stays_silent_or_does_not_exist() {
+    for mode in ["exit-at-start", "silent-at-start", "garbage-at-start"] {
+        let config = misbehaving(mode).startup_timeout(Duration::from_millis(300));
+        assert!(matches!(WorkerPool::new(config), Err(WorkerError::StartupFailed(_))), "{mode}");
+    }
+    let mut nowhere = command(&[]);
+    nowhere.program = "/nonexistent/worker".into();
+    let error = WorkerPool::new(PoolConfig::default().command(nowhere)).unwrap_err();
+    assert!(matches!(&error, WorkerError::StartupFailed(why) if !why.contains('/')), "{error}");
+}
+
+#[tokio::test]
+async fn an_incomplete_sandbox_is_refused_when_it_is_required() {
+    let error = WorkerPool::new(misbehaving("idle").require_sandbox(true)).unwrap_err();
+    assert!(matches!(&error, WorkerError::StartupFailed(why) if why.contains("sandbox")), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn every_wall_stands_on_this_kernel() {
+    let pool = WorkerPool::new(config().workers(1).require_sandbox(true)).expect("the sandbox is complete");
+    assert!(pool.sandbox_report().is_complete(), "{:?}", pool.sandbox_report());
+}
+
+#[tokio::test]
+async fn message_invalid_for_whatever_is_not_a_message() {
+    for mode in ["unknown-kind", "wrong-run", "wrong-id", "not-json-input", "not-json-result", "unknown-ending", "answer-to-itself"] {
+        assert_eq!(error_of(mode).await, WorkerError::MessageInvalid, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn message_too_large_for_a_frame_over_the_limit() {
+    for mode in ["declares-4-gib", "noise", "result-too-large"] {
+        assert!(matches!(error_of(mode).await, WorkerError::MessageTooLarge(_)), "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn message_flood_for_too_many_messages() {
+    assert!(matches!(error_of("flood-of-logs").await, WorkerError::MessageFlood(_)));
+    let pool = WorkerPool::new(misbehaving("flood-of-calls")).expect("it starts");
+    let mut request = RunRequest::new("return 1");
+    request.limits.messages_per_second = 20;
+    let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
+    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageFlood(20))), "{:?}", outcome.verdict);
+}
+
+#[tokio::test]
+async fn too_many_pending_calls_are_noticed_by_the_pool_too() {
+    assert!(matches!(error_of("too-many-open").await, WorkerError::TooManyPendingCalls(64)));
+}
+
+#[tokio::test]
+async fn worker_crashed_when_its_process_dies() {
+    assert!(matches!(error_of("abort").await, WorkerError::Crashed(why) if why.contains("signal")));
+}
+
+#[tokio::test]
+async fn worker_timeout_when_the_watchdog_has_to_kill() {
+    let pool = WorkerPool::new(misbehaving("idle").watchdog_extra(Duration::from_millis(50))).expect("it starts");
+    let mut request = RunRequest::new("return 1");
+    request.limits.timeout = Duration::from_millis(50);
+    let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
+    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Timeout(after)) if after == Duration::from_millis(100)));
+}
+
+#[tokio::test]
+async fn a_worker_with_more_to_say_after_the_end_does_not_serve_again() {
+    let pool = WorkerPool::new(misbehaving("done-and-more")).expect("it starts");
+    go(&pool, "return 1").await;
+    assert_eq!(pool.stats().replaced, 1);
+}
+
+#[tokio::test]
+async fn queue_full_and_queue_timeout_and_pool_disposed() {
+    let pool = WorkerPool::new(config().workers(1).queue(1).queue_timeout(Duration::from_millis(50))).expect("it starts");
+    let hold = CancellationToken::new();
+    let busy = tokio::spawn({
+        let (pool, hold) = (Arc::clone(&pool), hold.clone());
+        async move { pool.run(RunRequest::new("await callTool('never', {})"), Arc::new(Tools::default()), hold).await }
+    });
+    while pool.stats().idle > 0 {
+        tokio::task::yield_now().await;
+    }
+    let waiting = tokio::spawn({
+        let pool = Arc::clone(&pool);
+        async move { go(&pool, "return 1").await }
+    });
+    while pool.stats().waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(go(&pool, "return 1").await.verdict, Verdict::Worker(WorkerError::QueueFull(1))));
+    assert!(matches!(waiting.await.unwrap().verdict, Verdict::Worker(WorkerError::QueueTimeout(_))));
+    pool.dispose();
+    assert!(matches!(busy.await.unwrap().verdict, Verdict::Worker(WorkerError::Disposed)));
+    assert!(matches!(go(&pool, "return 1").await.verdict, Verdict::Worker(WorkerError::Disposed)));
+}
+
+#[tokio::test]
+async fn execution_aborted_frees_the_place_for_the_next_run() {
+    let pool = WorkerPool::new(config().workers(1)).expect("it starts");
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let outcome = pool.run(RunRequest::new("return 1"), Arc::new(Tools::default()), cancel).await;
+    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Aborted)));
+    let dropped = pool.run(RunRequest::new("await callTool('never', {})"), Arc::new(Tools::default()), CancellationToken::new());
+    assert!(tokio::time::timeout(Duration::from_millis(50), dropped).await.is_err());
+    assert_eq!(value(&go(&pool, "return 3").await), json!(3));
+}
+
+#[tokio::test]
+async fn shutdown_lets_a_run_under_way_end_and_takes_no_more() {
+    let pool = WorkerPool::new(config().workers(1)).expect("it starts");
+    let running = tokio::spawn({
+        let pool = Arc::clone(&pool);
+        async move { go(&pool, "await callTool('yield', {}); return 'ended'").await }
+    });
+    while pool.stats().idle > 0 {
+        tokio::task::yield_now().await;
+    }
+    pool.shutdown().await;
+    assert_eq!(value(&running.await.unwrap()), json!("ended"));
+    assert!(matches!(go(&pool, "return 1").await.verdict, Verdict::Worker(WorkerError::Disposed)));
+}
+
+#[tokio::test]
+async fn a_worker_is_recycled_after_its_runs() {
+    let pool = WorkerPool::new(config().workers(1).recycle_after(2)).expect("it starts");
+    let first = pool.idle_pids();
+    for n in 0..5 {
+        assert_eq!(value(&go(&pool, &format!("return {n}")).await), json!(n));
+    }
+    assert_eq!(pool.stats().replaced, 2);
+    assert_ne!(pool.idle_pids(), first);
+}
+
+#[tokio::test]
+async fn another_principal_gets_another_process_when_asked_for() {
+    let pool = WorkerPool::new(config().workers(1).isolate_principals(true)).expect("it starts");
+    for (who, replaced) in [("a", 0), ("a", 0), ("b", 1)] {
+        let mut request = RunRequest::new("return 1");
+        request.principal_key = Some(who.to_owned());
+        let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
+        assert_eq!(value(&outcome), json!(1));
+        assert_eq!(pool.stats().replaced, replaced, "{who}");
+    }
+}
+
+#[tokio::test]
+async fn the_in_process_adapter_runs_the_same_scripts() {
+    let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).expect("it starts");
+    assert!(!pool.sandbox_report().is_complete());
+    let outcome = go(&pool, "console.log('in'); return [await callTool('echo', 1), codecallContext]").await;
+    assert_eq!(value(&outcome), json!([1, {}]));
+    assert_eq!(outcome.logs, ["in"]);
+    assert!(matches!(go(&pool, "for (;;) {}").await.verdict, Verdict::RuntimeError { name, .. } if name == "IterationLimitError"));
+    pool.shutdown().await;
+}
+
+#[cfg(target_os = "linux")]
+mod processes {
+    use super::*;
+
+    fn descriptors() -> usize {
+        std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+    }
+
+    /// Processes whose parent is this one, by state.
+    fn children() -> Vec<String> {
+        let me = std::process::id().to_string();
+        let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+        all.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("stat")).ok())
+            .filter_map(|stat| {
+                let (_, rest) = stat.rsplit_once(") ")?;
+                let mut fields = rest.split(' ');
+                let state = fields.next()?.to_owned();
+                (fields.next()? == me).then_some(state)
+            })
+            .collect()
+    }
+
+    fn kill(pid: u32) {
+        let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+    }
+
+    #[tokio::test]
+    async fn a_killed_idle_worker_is_noticed_and_the_run_after_it_works() {
+        let pool = WorkerPool::new(config().workers(1)).expect("it starts");
+        let pid = pool.idle_pids()[0];
+        kill(pid);
+        let outcome = go(&pool, "return 1").await;
+        assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Crashed(_))), "{:?}", outcome.verdict);
+        assert_eq!(value(&go(&pool, "return 2").await), json!(2));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn many_runs_with_kills_in_between_leave_no_zombie_and_no_descriptor() {
+        let pool = WorkerPool::new(config().workers(2).recycle_after(50)).expect("it starts");
+        for _ in 0..4 {
+            go(&pool, "return 1").await;
+        }
+        let before = descriptors();
+        for n in 0..500_u32 {
+            match n % 25 {
+                7 => {
+                    if let Some(pid) = pool.idle_pids().first() {
+                        kill(*pid);
+                    }
+                }
+                13 => {
+                    let run = go(&pool, "await callTool('never', {})");
+                    assert!(tokio::time::timeout(Duration::from_millis(3), run).await.is_err());
+                }
+                _ => {}
+            }
+            let outcome = go(&pool, "return await callTool('echo', 1)").await;
+            assert!(matches!(outcome.verdict, Verdict::Ok(_) | Verdict::Worker(WorkerError::Crashed(_))), "{:?}", outcome.verdict);
+        }
+        pool.shutdown().await;
+        drop(pool);
+        // The keeper's thread reaps in order; the last worker is reaped when no child is left.
+        let deadline = std::time::Instant::now() + Duration::from_secs(5);
+        while !children().is_empty() && std::time::Instant::now() < deadline {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(children(), Vec::<String>::new());
+        assert!(descriptors() <= before, "{} descriptors, {before} before", descriptors());
+    }
+}

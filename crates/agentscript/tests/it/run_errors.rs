@@ -1,0 +1,163 @@
+//! How a run that fails says so.
+
+use std::sync::Arc;
+
+use gatewright_agentscript::{CallStatus, IllegalKind, RunRequest, Verdict, WorkerError};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::support::{Tools, run, value};
+
+#[tokio::test]
+async fn syntax_error_gives_line_and_column() {
+    let outcome = run("const a = 1;\nreturn a +* 2;").await;
+    match outcome.verdict {
+        Verdict::SyntaxError { location, .. } => assert_eq!(location.line, 2),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_uncaught_tool_error_is_a_tool_error_with_the_tools_code() {
+    match run("await callTool('fail', {})").await.verdict {
+        Verdict::ToolError { tool_name, message, code } => {
+            assert_eq!((tool_name.as_str(), message.as_str(), code.as_str()), ("fail", "no such user", "NOT_FOUND"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn tool_not_found_reaches_the_outcome() {
+    let outcome = run("return await callTool('nope', {})").await;
+    assert!(matches!(outcome.verdict, Verdict::ToolError { code, .. } if code == "TOOL_NOT_FOUND"));
+}
+
+#[tokio::test]
+async fn a_rethrown_tool_error_is_still_a_tool_error_even_when_disguised() {
+    let outcome = run("try { await callTool('fail', {}) } catch (e) { e.message = 'x'; e.code = 'y'; throw e }").await;
+    assert!(matches!(outcome.verdict, Verdict::ToolError { code, message, .. } if code == "NOT_FOUND" && message == "no such user"));
+}
+
+#[tokio::test]
+async fn a_tool_error_wrapped_in_a_new_error_is_a_runtime_error() {
+    let outcome = run("try { await callTool('fail', {}) } catch (e) { throw new Error('wrapped', { cause: e }) }").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message == "wrapped"));
+}
+
+#[tokio::test]
+async fn an_object_that_looks_like_a_tool_error_is_not_one() {
+    let outcome = run("const e = new Error('m'); e.name = 'ToolError'; e.code = 'X'; e.toolName = 't'; throw e").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "ToolError"));
+}
+
+#[tokio::test]
+async fn execution_error_carries_name_message_and_place() {
+    match run("const a = null;\nreturn a.b;").await.verdict {
+        Verdict::RuntimeError { name, message, location } => {
+            assert_eq!(name, "TypeError");
+            assert!(message.contains("null"), "{message}");
+            assert_eq!(location.map(|at| at.line), Some(2));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(run("throw 'text'").await.verdict, Verdict::RuntimeError { message, .. } if message == "text"));
+}
+
+#[tokio::test]
+async fn self_reference_blocked_ends_the_run_and_cannot_be_caught() {
+    let outcome = run("try { await callTool('self', {}) } catch { } return 'went on'").await;
+    assert!(
+        matches!(outcome.verdict, Verdict::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. }),
+        "{:?}",
+        outcome.verdict
+    );
+}
+
+#[tokio::test]
+async fn keys_that_lead_out_of_the_subset_end_the_run_at_run_time_too() {
+    for key in ["constructor", "__proto__"] {
+        let source = format!("const parts = {:?}.split(''); const k = parts.join(''); try {{ return typeof ({{}})[k] }} catch {{ return 'caught' }}", key);
+        let outcome = run(&source).await;
+        assert!(
+            matches!(outcome.verdict, Verdict::IllegalAccess { kind: IllegalKind::IllegalPrototypeAccess, .. }),
+            "{key}: {:?}",
+            outcome.verdict
+        );
+    }
+}
+
+#[tokio::test]
+async fn inputs_that_json_cannot_carry_are_type_errors() {
+    let outcome = run(
+        "const cycle = {}; cycle.self = cycle; const out = [];
+         for (const input of [cycle, { n: 1n }, () => 1, Symbol('s')]) {
+           try { await callTool('echo', input); out.push('sent') } catch (e) { out.push(e.name) }
+         }
+         return out",
+    )
+    .await;
+    assert_eq!(value(&outcome), json!(["TypeError", "TypeError", "TypeError", "TypeError"]));
+    assert!(outcome.calls.is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_name_that_is_not_a_text_is_a_type_error() {
+    for name in ["undefined", "5", "''", "{ toString: () => 'echo' }"] {
+        let outcome = run(&format!("return await callTool({name}, {{}})")).await;
+        assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"));
+    }
+}
+
+#[tokio::test]
+async fn getters_of_an_input_are_read_once() {
+    let outcome = run("let n = 0; const input = { get x() { return ++n } }; return await callTool('echo', input)").await;
+    assert_eq!(value(&outcome), json!({ "x": 1 }));
+}
+
+#[tokio::test]
+async fn a_panicking_host_function_ends_the_run_not_the_process() {
+    let outcome = run("try { await callTool('panic', {}) } catch { return 1 }").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "HostError"));
+    assert_eq!(value(&run("return 2").await), json!(2));
+}
+
+#[tokio::test]
+async fn a_script_that_waits_for_nothing_ends_at_once() {
+    let outcome = run("await new Promise(() => {})").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "DeadlockError"));
+}
+
+#[tokio::test]
+async fn logs_and_calls_are_kept_when_a_run_fails() {
+    let outcome = run("console.log('before'); await callTool('echo', {}); throw new Error('late')").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { .. }));
+    assert_eq!(outcome.logs, ["before"]);
+    assert_eq!(outcome.calls[0].status, CallStatus::Ok);
+}
+
+#[tokio::test]
+async fn the_stack_of_an_error_says_nothing() {
+    assert_eq!(value(&run("return [new Error('x').stack, (() => { try { null.x } catch (e) { return e.stack } })()]").await), json!(["", ""]));
+}
+
+#[tokio::test]
+async fn execution_aborted_ends_the_run_and_drops_its_open_calls() {
+    let pool = super::support::pool();
+    let cancel = CancellationToken::new();
+    let host = Arc::new(Tools::default());
+    let running = pool.run(RunRequest::new("await callTool('never', {})"), host.clone(), cancel.clone());
+    tokio::pin!(running);
+    loop {
+        tokio::select! {
+            outcome = &mut running => {
+                assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Aborted)), "{:?}", outcome.verdict);
+                assert_eq!(outcome.calls[0].status, CallStatus::Open);
+                return;
+            }
+            () = tokio::task::yield_now() => {
+                if !host.seen.lock().unwrap().is_empty() { cancel.cancel(); }
+            }
+        }
+    }
+}

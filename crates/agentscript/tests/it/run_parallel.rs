@@ -1,0 +1,113 @@
+//! `__safe_parallel`, to the letter of its contract.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use gatewright_agentscript::{Host, HostFuture, RunRequest, ToolCall, ToolFailure, Verdict};
+use serde_json::{json, value::RawValue};
+use tokio_util::sync::CancellationToken;
+
+use super::support::{pool, raw, run, value};
+
+/// Counts how many calls are open at once.
+#[derive(Default)]
+struct Gauge {
+    open: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Host for Gauge {
+    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async move {
+            let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(open, Ordering::SeqCst);
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+            self.open.fetch_sub(1, Ordering::SeqCst);
+            Ok(raw(&json!(null)))
+        })
+    }
+
+    fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async { Ok(raw(&json!({}))) })
+    }
+}
+
+async fn most_at_once(options: &str) -> usize {
+    let gauge = Arc::new(Gauge::default());
+    let source = format!(
+        "const fns = Array.from({{ length: 60 }}, () => () => callTool('x', {{}}));
+         await __safe_parallel(fns{options}); return 1"
+    );
+    let outcome = pool().run(RunRequest::new(source), gauge.clone(), CancellationToken::new()).await;
+    assert_eq!(value(&outcome), json!(1));
+    gauge.most.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn results_come_back_in_input_order() {
+    let outcome =
+        run("return await __safe_parallel([1, 2, 3].map((n) => async () => { if (n < 3) await callTool('yield', n); return n * 10 }))").await;
+    assert_eq!(value(&outcome), json!([10, 20, 30]));
+    assert_eq!(value(&run("return await __safe_parallel([])").await), json!([]));
+}
+
+#[tokio::test]
+async fn at_most_ten_run_at_once_by_default() {
+    assert_eq!(most_at_once("").await, 10);
+}
+
+#[tokio::test]
+async fn max_concurrency_is_obeyed_and_clamped_to_twenty() {
+    assert_eq!(most_at_once(", { maxConcurrency: 3 }").await, 3);
+    assert_eq!(most_at_once(", { maxConcurrency: 500 }").await, 20);
+}
+
+#[tokio::test]
+async fn max_concurrency_that_is_not_a_number_of_at_least_one_is_an_error() {
+    for bad in ["0", "-1", "NaN", "'5'", "null"] {
+        let outcome = run(&format!("return await __safe_parallel([async () => 1], {{ maxConcurrency: {bad} }})")).await;
+        assert!(
+            matches!(&outcome.verdict, Verdict::RuntimeError { name, message, .. } if name == "RangeError" && message.contains("maxConcurrency")),
+            "{bad}: {:?}",
+            outcome.verdict
+        );
+    }
+}
+
+#[tokio::test]
+async fn one_hundred_operations_are_allowed_and_one_more_is_an_error() {
+    let many = |n: u32| format!("return (await __safe_parallel(Array.from({{ length: {n} }}, (_, i) => async () => i))).length");
+    assert_eq!(value(&run(&many(100)).await), json!(100));
+    let outcome = run(&many(101)).await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("100")));
+}
+
+#[tokio::test]
+async fn a_failure_fails_the_call_with_one_line_per_failure_after_all_have_ended() {
+    let outcome = run(
+        "let ended = 0;
+         const fns = [async () => { await callTool('yield', 1); ended++ }, () => callTool('fail', {}), async () => { throw new Error('own') }, async () => { ended++ }];
+         try { await __safe_parallel(fns) } catch (e) { return [e.message, ended] }",
+    )
+    .await;
+    assert_eq!(value(&outcome), json!(["2 of 4 parallel operations failed\n[1]: no such user\n[2]: own", 2]));
+}
+
+#[tokio::test]
+async fn an_uncaught_parallel_failure_is_a_runtime_error() {
+    let outcome = run("await __safe_parallel([() => callTool('fail', {})])").await;
+    assert!(
+        matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message == "1 of 1 parallel operations failed\n[0]: no such user")
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_a_function_is_refused_before_anything_runs() {
+    let outcome = run("await __safe_parallel([async () => callTool('echo', {}), 5])").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"));
+    assert!(outcome.calls.is_empty());
+}

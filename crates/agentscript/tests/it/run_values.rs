@@ -1,0 +1,56 @@
+//! What a returned value becomes.
+
+use gatewright_agentscript::Verdict;
+use serde_json::json;
+
+use super::support::{run, value};
+
+#[tokio::test]
+async fn values_that_are_not_json_have_a_fixed_form() {
+    let outcome = run(
+        "return {
+           undef: undefined, fn: () => 1, sym: Symbol('s'), nan: NaN, inf: -Infinity, big: 12n, date: new Date(0), bad: [undefined, () => 1],
+           textMap: new Map([['a', 1], ['b', new Set([1, 2])]]), map: new Map([[1, 'x']]), set: new Set(['a']), regexp: /a+/g,
+           error: new RangeError('r'), bytes: new Uint8Array([1, 2]), weak: new WeakMap(), nothing: null, negativeZero: -0,
+         }",
+    )
+    .await;
+    assert_eq!(
+        value(&outcome),
+        json!({
+            "nan": null, "inf": null, "big": "12", "date": "1970-01-01T00:00:00.000Z", "bad": [null, null],
+            "textMap": { "a": 1, "b": [1, 2] }, "map": [[1, "x"]], "set": ["a"], "regexp": "/a+/g",
+            "error": { "name": "RangeError", "message": "r" }, "bytes": [1, 2], "weak": {}, "nothing": null, "negativeZero": 0
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_script_without_a_value_returns_null() {
+    for source in ["", "return", "return undefined", "return () => 1", "return Symbol('s')", "return new Date(NaN)"] {
+        assert_eq!(value(&run(source).await), json!(null), "{source}");
+    }
+    assert_eq!(value(&run("return 3n").await), json!("3"));
+}
+
+#[tokio::test]
+async fn a_cycle_or_a_to_json_in_the_result_is_a_runtime_error() {
+    let outcome = run("const a = {}; a.a = a; return a").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"));
+    let outcome = run("return { x: { toJSON: () => ({ isAdmin: true }) } }").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("toJSON")));
+}
+
+#[tokio::test]
+async fn a_result_nested_too_deep_is_a_runtime_error() {
+    let outcome = run("let a = []; for (let i = 0; i < 150; i++) a = [a]; return a").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "ResultDepthError"));
+}
+
+#[tokio::test]
+async fn text_that_is_not_well_formed_unicode_survives_as_text() {
+    assert_eq!(value(&run("return ['a\\ud800b'.length, '\\u{1F600}']").await), json!([3, "\u{1F600}"]));
+    let outcome = run("console.log('x\\ud800y'); return await callTool('echo', { s: '\\u{1F600}' })").await;
+    assert_eq!(value(&outcome), json!({ "s": "\u{1F600}" }));
+    assert_eq!(outcome.logs, ["x\u{FFFD}y"]);
+}
