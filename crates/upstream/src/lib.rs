@@ -1,1 +1,42 @@
-//! Gatewright upstream.
+//! MCP servers in other processes and on other hosts, as apps of the gateway.
+//!
+//! [`UpstreamApp`] is an [`App`](gatewright_core::App) over stdio, Streamable HTTP or the older HTTP+SSE. Each has one
+//! supervisor that connects, reads the lists, follows their changes, and restarts the server with growing waits when it
+//! fails. Nothing of one upstream waits for another.
+//!
+//! # What passes through
+//!
+//! * Progress of a server reaches the caller of that call under the caller's own token. Cancelled, timed-out and
+//!   dropped calls are cancelled at the server. `_meta` passes but for the keys that belong to a connection.
+//! * Log messages name no call. They reach the callers of all open calls when these are one principal, and nobody else.
+//! * Elicitation, sampling and roots are declared to every server, because the gateway forwards them. A question goes to
+//!   the call on whose response stream it came (Streamable HTTP), or to the caller when only one session has calls open
+//!   (stdio, HTTP+SSE). Otherwise it is refused, and from then on calls to that server take turns, so that the next
+//!   question has an owner. A caller without the capability is not asked. A caller of the 2026-07-28 era cannot be
+//!   asked by a server of the older era: that server waits inside the call, and a stateless retry cannot resume it.
+//!   It gets an error that says so. Roots asked outside a call are answered with none.
+//! * `input_required` results and the answers to them pass untouched between peers of the 2026-07-28 era.
+#![expect(
+    deprecated,
+    reason = "the older era still has logging, sampling and roots, which SEP-2577 marks as deprecated"
+)]
+
+mod app;
+mod backoff;
+mod call;
+mod config;
+mod connect;
+mod failure;
+mod handler;
+mod http;
+mod mcp_servers;
+mod open_calls;
+mod secret;
+mod shared;
+mod stdio;
+mod supervisor;
+
+pub use app::UpstreamApp;
+pub use config::{BadUpstream, INHERITED, RestartConfig, TransportType, UpstreamAuth, UpstreamConfig};
+pub use mcp_servers::{McpServersError, parse_mcp_servers};
+pub use secret::Secret;

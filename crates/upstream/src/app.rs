@@ -1,0 +1,272 @@
+//! [`UpstreamApp`]: an app whose server is elsewhere.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use gatewright_core::{App, AppEvent, AppFuture, AppHealth, Catalog};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        CallToolRequest, CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelTaskRequest,
+        ClientRequest, CompleteRequest, CompleteRequestParams, CompleteResult, GetPromptRequest,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskRequest, GetTaskResult,
+        LoggingLevel, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResponse, ServerResult,
+        SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams, UpdateTaskParams,
+        UpdateTaskRequest,
+    },
+    service::RequestContext,
+};
+use tokio::sync::broadcast;
+
+use crate::{UpstreamConfig, failure, shared::Shared, supervisor};
+
+/// An MCP server in another process or on another host, as an [`App`].
+///
+/// It is connected in the background, restarted when it fails, and ended by [`App::shutdown`]. Dropping it without that
+/// ends it too, without waiting.
+#[derive(Debug)]
+pub struct UpstreamApp {
+    shared: Arc<Shared>,
+}
+
+impl UpstreamApp {
+    /// Starts to connect, and returns at once: the health is [`AppHealth::Starting`] until the server's lists are read
+    /// or the first try failed. `environment` is the gateway's own; the server sees only what `inheritEnv` names.
+    ///
+    /// A configuration that [`UpstreamConfig::check`] refuses gives an app that is down for good.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub fn start(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Arc<Self> {
+        let bad = config.check().err();
+        let shared = Arc::new(Shared::new(id, config, environment));
+        match bad {
+            Some(bad) => shared.link.down(bad.to_string()),
+            None => {
+                shared.tasks.spawn(supervisor::supervise(shared.clone()));
+            }
+        }
+        Arc::new(Self { shared })
+    }
+
+    /// Waits until the app is up, or its first try failed, or `longest` is over; the health then says which.
+    pub async fn wait_ready(&self, longest: Duration) -> AppHealth {
+        let mut events = self.events();
+        let settled = async {
+            while self.health() == AppHealth::Starting {
+                // A lagging receiver has missed nothing that the next look does not see.
+                if let Err(broadcast::error::RecvError::Closed) = events.recv().await {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(longest, settled).await;
+        self.health()
+    }
+
+    /// Sends a request within the app's timeout.
+    async fn ask(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let timeout = self.shared.config.timeout;
+        tokio::time::timeout(timeout, self.shared.request(request, &context))
+            .await
+            .unwrap_or_else(|_| Err(too_slow(&self.shared)))
+    }
+
+    /// Sends a request that belongs to no caller, within the app's timeout.
+    async fn tell<T>(
+        &self,
+        request: impl Future<Output = Result<T, rmcp::ServiceError>>,
+    ) -> Result<(), ErrorData> {
+        match tokio::time::timeout(self.shared.config.timeout, request).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => {
+                let gone = || {
+                    failure::failed(
+                        format!("the server behind `{}` went away", self.shared.id),
+                        "UPSTREAM_ENDED",
+                    )
+                };
+                Err(failure::of_call(&self.shared.id, error, &self.shared.redactor).unwrap_or_else(gone))
+            }
+            Err(_) => Err(too_slow(&self.shared)),
+        }
+    }
+}
+
+impl Drop for UpstreamApp {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}
+
+fn too_slow(shared: &Shared) -> ErrorData {
+    let ms = shared.config.timeout.as_millis();
+    failure::failed(format!("the server behind `{}` did not answer within {ms} ms", shared.id), "TIMEOUT")
+}
+
+fn unexpected(shared: &Shared) -> ErrorData {
+    let message = format!("the server behind `{}` answered with a result of another kind", shared.id);
+    failure::failed(message, "UPSTREAM_BAD_ANSWER")
+}
+
+impl App for UpstreamApp {
+    fn catalog(&self) -> Arc<Catalog> {
+        self.shared.link.catalog()
+    }
+
+    fn health(&self) -> AppHealth {
+        self.shared.link.health()
+    }
+
+    fn events(&self) -> broadcast::Receiver<AppEvent> {
+        self.shared.link.events()
+    }
+
+    fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
+        Box::pin(async move {
+            let request = CallToolRequest::new(params);
+            // The invoker keeps the time of tool calls.
+            match self.shared.request(ClientRequest::CallToolRequest(request), &context).await? {
+                ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
+                ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
+                ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
+                _ => Err(unexpected(&self.shared)),
+            }
+        })
+    }
+
+    fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<ReadResourceResponse, ErrorData>> {
+        Box::pin(async move {
+            let request = ReadResourceRequest::new(params);
+            match self.ask(ClientRequest::ReadResourceRequest(request), context).await? {
+                ServerResult::ReadResourceResult(result) => Ok(ReadResourceResponse::Complete(result)),
+                ServerResult::InputRequiredResult(result) => Ok(ReadResourceResponse::InputRequired(result)),
+                _ => Err(unexpected(&self.shared)),
+            }
+        })
+    }
+
+    fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<GetPromptResponse, ErrorData>> {
+        Box::pin(async move {
+            let request = GetPromptRequest::new(params);
+            match self.ask(ClientRequest::GetPromptRequest(request), context).await? {
+                ServerResult::GetPromptResult(result) => Ok(GetPromptResponse::Complete(result)),
+                ServerResult::InputRequiredResult(result) => Ok(GetPromptResponse::InputRequired(result)),
+                _ => Err(unexpected(&self.shared)),
+            }
+        })
+    }
+
+    fn complete(
+        &self,
+        params: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<CompleteResult, ErrorData>> {
+        Box::pin(async move {
+            let request = CompleteRequest::new(params);
+            match self.ask(ClientRequest::CompleteRequest(request), context).await? {
+                ServerResult::CompleteResult(result) => Ok(result),
+                _ => Err(unexpected(&self.shared)),
+            }
+        })
+    }
+
+    fn subscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>> {
+        Box::pin(async move {
+            let connection = self.shared.connection()?;
+            if !connection.modern {
+                self.tell(connection.peer.subscribe(SubscribeRequestParams::new(&*uri))).await?;
+            }
+            self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
+            self.shared.followed_changed.notify_one();
+            Ok(())
+        })
+    }
+
+    fn unsubscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>> {
+        Box::pin(async move {
+            self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&uri);
+            self.shared.followed_changed.notify_one();
+            let connection = self.shared.connection()?;
+            if connection.modern {
+                return Ok(());
+            }
+            self.tell(connection.peer.unsubscribe(UnsubscribeRequestParams::new(uri))).await
+        })
+    }
+
+    fn set_level(&self, level: LoggingLevel) -> AppFuture<'_, Result<(), ErrorData>> {
+        Box::pin(async move {
+            *self.shared.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
+            let connection = self.shared.connection()?;
+            if connection.modern || connection.capabilities.logging.is_none() {
+                return Ok(());
+            }
+            self.tell(connection.peer.set_level(SetLevelRequestParams::new(level))).await
+        })
+    }
+
+    fn get_task(
+        &self,
+        params: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<GetTaskResult, ErrorData>> {
+        Box::pin(async move {
+            match self.ask(ClientRequest::GetTaskRequest(GetTaskRequest::new(params)), context).await? {
+                ServerResult::GetTaskResult(result) => Ok(result),
+                _ => Err(unexpected(&self.shared)),
+            }
+        })
+    }
+
+    fn update_task(
+        &self,
+        params: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<(), ErrorData>> {
+        Box::pin(async move {
+            self.ask(ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params)), context)
+                .await
+                .map(drop)
+        })
+    }
+
+    fn cancel_task(
+        &self,
+        params: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<(), ErrorData>> {
+        Box::pin(async move {
+            self.ask(ClientRequest::CancelTaskRequest(CancelTaskRequest::new(params)), context)
+                .await
+                .map(drop)
+        })
+    }
+
+    fn shutdown(&self) -> AppFuture<'_, ()> {
+        Box::pin(async move {
+            self.shared.stop.cancel();
+            self.shared.tasks.close();
+            self.shared.tasks.wait().await;
+        })
+    }
+}

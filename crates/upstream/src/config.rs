@@ -1,0 +1,336 @@
+//! How one upstream server is reached: a command, or a URL.
+
+use std::{collections::HashMap, path::PathBuf, time::Duration};
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::secret::{Redactor, Secret};
+
+/// The transport of an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransportType {
+    /// A command that speaks over its standard input and output.
+    Stdio,
+    /// Streamable HTTP. The default of a `url`.
+    #[serde(alias = "streamable-http", alias = "streamableHttp", alias = "streamable_http")]
+    Http,
+    /// The older HTTP+SSE transport (MCP 2024-11-05).
+    Sse,
+}
+
+/// How the gateway proves itself to an upstream over HTTP.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
+pub enum UpstreamAuth {
+    /// `Authorization: Bearer <token>`.
+    Bearer {
+        /// The token.
+        token: Secret,
+    },
+    /// A header of another name.
+    Header {
+        /// Name of the header.
+        name: String,
+        /// Its value.
+        value: Secret,
+    },
+}
+
+/// How long to wait before the next try after an upstream failed.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RestartConfig {
+    /// The first wait; it doubles with each failure. Default 250 ms.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub initial: Duration,
+    /// The longest wait. Default 30 s.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub max: Duration,
+    /// The part of each wait that is random, 0 to 1. Default 0.5: between half of the wait and all of it.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub jitter: f64,
+}
+
+impl Default for RestartConfig {
+    fn default() -> Self {
+        Self { initial: Duration::from_millis(250), max: Duration::from_secs(30), jitter: 0.5 }
+    }
+}
+
+/// Variables of the gateway's own environment that a command inherits by default.
+pub const INHERITED: [&str; 9] =
+    ["PATH", "HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"];
+
+/// One upstream: either `command` or `url`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct UpstreamConfig {
+    /// `stdio`, `http` or `sse`. Default: `stdio` with `command`, `http` with `url`.
+    #[serde(rename = "type")]
+    pub transport: Option<TransportType>,
+    /// The program to run.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its environment, besides what `inheritEnv` lets through.
+    pub env: IndexMap<String, Secret>,
+    /// Its working directory. Default: the gateway's.
+    pub cwd: Option<PathBuf>,
+    /// Variables of the gateway's own environment that the command sees. Default `PATH`, `HOME`, `LANG`, `LC_ALL`,
+    /// `LOGNAME`, `SHELL`, `TERM`, `TMPDIR` and `USER`; nothing else, so that the gateway's secrets stay its own.
+    pub inherit_env: Vec<String>,
+    /// The server's address, `http` or `https`.
+    pub url: Option<String>,
+    /// Headers of every HTTP request.
+    pub headers: IndexMap<String, Secret>,
+    /// How the gateway proves itself to the server.
+    pub auth: Option<UpstreamAuth>,
+    /// Longest time of one call, waiting for a free place (`maxConcurrency`) included. Default 60 s.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub timeout: Duration,
+    /// Longest time to start, shake hands and read the lists. Default 30 s.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub connect_timeout: Duration,
+    /// Calls open at the server at one time, at least 1. Default 64. More wait.
+    pub max_concurrency: usize,
+    /// How a failed upstream is tried again.
+    pub restart: RestartConfig,
+    /// Longest message accepted from the server, in bytes. Default 16 MiB. A longer answer fails its call. Plain JSON
+    /// answers over Streamable HTTP are cut off at 16 MiB whatever this says.
+    pub max_message_bytes: usize,
+}
+
+impl Default for UpstreamConfig {
+    fn default() -> Self {
+        Self {
+            transport: None,
+            command: None,
+            args: Vec::new(),
+            env: IndexMap::new(),
+            cwd: None,
+            inherit_env: INHERITED.map(str::to_owned).to_vec(),
+            url: None,
+            headers: IndexMap::new(),
+            auth: None,
+            timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(30),
+            max_concurrency: 64,
+            restart: RestartConfig::default(),
+            max_message_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// A configuration that cannot work. Display names the key and says what to change.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadUpstream(pub(crate) String);
+
+impl UpstreamConfig {
+    /// A command without arguments.
+    pub fn command(program: impl Into<String>) -> Self {
+        Self { command: Some(program.into()), ..Self::default() }
+    }
+
+    /// A server over Streamable HTTP.
+    pub fn url(url: impl Into<String>) -> Self {
+        Self { url: Some(url.into()), ..Self::default() }
+    }
+
+    /// The transport that the keys ask for.
+    pub fn transport(&self) -> TransportType {
+        self.transport.unwrap_or(if self.command.is_some() {
+            TransportType::Stdio
+        } else {
+            TransportType::Http
+        })
+    }
+
+    /// What no schema says: that the keys fit together.
+    ///
+    /// # Errors
+    /// Both or neither of `command` and `url`, a key of the other kind, a value out of range, a URL or header that is none.
+    pub fn check(&self) -> Result<(), BadUpstream> {
+        let bad = |problem: String| Err(BadUpstream(problem));
+        let both = |given: &[(&str, bool)]| {
+            given
+                .iter()
+                .filter(|(_, given)| *given)
+                .map(|(key, _)| format!("`{key}`"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        match (&self.command, &self.url) {
+            (None, None) => {
+                return bad("an app needs `command` (a program to run) or `url` (a server's address)".into());
+            }
+            (Some(_), Some(_)) => return bad("an app has `command` or `url`, not both".into()),
+            (Some(command), None) => {
+                if command.trim().is_empty() {
+                    return bad("`command` is empty".into());
+                }
+                if !matches!(self.transport, None | Some(TransportType::Stdio)) {
+                    return bad("`type` of an app with `command` is `stdio`, or left out".into());
+                }
+                let wrong = both(&[("headers", !self.headers.is_empty()), ("auth", self.auth.is_some())]);
+                if !wrong.is_empty() {
+                    return bad(format!("{wrong} belongs to an app with `url`; this one has `command`"));
+                }
+            }
+            (None, Some(url)) => {
+                if self.transport == Some(TransportType::Stdio) {
+                    return bad("`type: stdio` needs `command`, not `url`".into());
+                }
+                let wrong = both(&[
+                    ("args", !self.args.is_empty()),
+                    ("env", !self.env.is_empty()),
+                    ("cwd", self.cwd.is_some()),
+                ]);
+                if !wrong.is_empty() {
+                    return bad(format!("{wrong} belongs to an app with `command`; this one has `url`"));
+                }
+                match url::Url::parse(url) {
+                    Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {}
+                    _ => return bad("`url` must be an address like `https://host/mcp`".into()),
+                }
+                self.request_headers()?;
+            }
+        }
+        if self.timeout.is_zero() || self.connect_timeout.is_zero() {
+            return bad("`timeout` and `connectTimeout` must be longer than nothing, like `60s`".into());
+        }
+        if self.max_concurrency == 0 || self.max_concurrency > tokio::sync::Semaphore::MAX_PERMITS {
+            return bad("`maxConcurrency` must be at least 1".into());
+        }
+        if self.max_message_bytes < 1024 {
+            return bad("`maxMessageBytes` must be at least 1024".into());
+        }
+        if !(0.0..=1.0).contains(&self.restart.jitter) {
+            return bad("`restart.jitter` must be between 0 and 1".into());
+        }
+        if self.restart.initial.is_zero() || self.restart.max < self.restart.initial {
+            return bad("`restart.initial` must be longer than nothing and at most `restart.max`".into());
+        }
+        Ok(())
+    }
+
+    /// Every header of `headers` and `auth`, marked as sensitive.
+    pub(crate) fn request_headers(
+        &self,
+    ) -> Result<HashMap<http::HeaderName, http::HeaderValue>, BadUpstream> {
+        let mut all: Vec<(String, String)> =
+            self.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
+        match &self.auth {
+            Some(UpstreamAuth::Bearer { token }) => {
+                all.push(("authorization".into(), format!("Bearer {}", token.expose())));
+            }
+            Some(UpstreamAuth::Header { name, value }) => all.push((name.clone(), value.expose().to_owned())),
+            None => {}
+        }
+        let mut headers = HashMap::new();
+        for (name, value) in all {
+            let parsed = http::HeaderName::try_from(name.as_str());
+            let key = parsed.map_err(|_| BadUpstream(format!("header `{name}` is not a valid name")))?;
+            const RESERVED: [&str; 4] = ["accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
+            if RESERVED.contains(&key.as_str()) {
+                return Err(BadUpstream(format!("header `{name}` is set by the protocol; take it out")));
+            }
+            let mut value = http::HeaderValue::try_from(value).map_err(|_| {
+                BadUpstream(format!("the value of header `{name}` holds characters no header may hold"))
+            })?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        Ok(headers)
+    }
+
+    /// The environment of the command, from the gateway's own one.
+    pub(crate) fn environment(&self, parent: &HashMap<String, String>) -> Vec<(String, String)> {
+        let inherited = self
+            .inherit_env
+            .iter()
+            .filter(|name| !self.env.contains_key(*name))
+            .filter_map(|name| Some((name.clone(), parent.get(name)?.clone())));
+        inherited
+            .chain(self.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())))
+            .collect()
+    }
+
+    /// Knows every secret of this configuration.
+    pub(crate) fn redactor(&self) -> Redactor {
+        let mut secrets: Vec<Secret> = self.env.values().chain(self.headers.values()).cloned().collect();
+        match &self.auth {
+            Some(UpstreamAuth::Bearer { token: value } | UpstreamAuth::Header { value, .. }) => {
+                secrets.push(value.clone());
+            }
+            None => {}
+        }
+        if let Some(url) = self.url.as_deref().and_then(|url| url::Url::parse(url).ok()) {
+            secrets.extend(url.query().map(Secret::new));
+            secrets.extend(url.password().map(Secret::new));
+        }
+        Redactor::new(secrets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Result<UpstreamConfig, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    #[test]
+    fn a_command_needs_nothing_else_and_a_misspelt_key_is_refused() {
+        let config = read(r#"{"command": "server", "timeout": "5s"}"#).unwrap();
+        assert_eq!(config.check(), Ok(()));
+        assert_eq!((config.timeout.as_secs(), config.max_concurrency), (5, 64));
+        assert!(read(r#"{"comand": "server"}"#).unwrap_err().to_string().contains("comand"));
+    }
+
+    #[test]
+    fn keys_that_do_not_fit_together_are_named() {
+        for (json, named) in [
+            ("{}", "`command`"),
+            (r#"{"command": "a", "url": "http://x"}"#, "not both"),
+            (r#"{"url": "ftp://x"}"#, "`url`"),
+            (r#"{"url": "http://x", "args": ["a"]}"#, "`args`"),
+            (r#"{"command": "a", "headers": {"a": "b"}}"#, "`headers`"),
+            (r#"{"command": "a", "type": "sse"}"#, "`type`"),
+            (r#"{"command": "a", "maxConcurrency": 0}"#, "`maxConcurrency`"),
+            (r#"{"url": "http://x", "headers": {"Accept": "b"}}"#, "`Accept`"),
+            (r#"{"command": "a", "restart": {"jitter": 2}}"#, "`restart.jitter`"),
+        ] {
+            let problem = read(json).unwrap().check().unwrap_err().to_string();
+            assert!(problem.contains(named), "{json}: {problem}");
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        let config = read(
+            r#"{"url": "http://x/mcp", "headers": {"k": "hush-one"}, "env": {"E": "hush-two"},
+                "auth": {"type": "bearer", "token": "hush-three"}}"#,
+        );
+        assert!(!format!("{config:?}").contains("hush"));
+    }
+
+    #[test]
+    fn a_command_inherits_only_what_the_list_names() {
+        let parent = HashMap::from([
+            ("PATH".to_owned(), "/bin".to_owned()),
+            ("AWS_SECRET_ACCESS_KEY".to_owned(), "x".to_owned()),
+        ]);
+        let config = read(r#"{"command": "a", "env": {"A": "1"}}"#).unwrap();
+        let expected = [("PATH".to_owned(), "/bin".to_owned()), ("A".to_owned(), "1".to_owned())];
+        assert_eq!(config.environment(&parent), expected);
+    }
+}

@@ -1,0 +1,243 @@
+//! From a configuration to a connection that answered the handshake.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    RoleClient,
+    model::{ProtocolVersion, ServerCapabilities},
+    service::{ClientInitializeError, ClientLifecycleMode, Peer, serve_client_with_lifecycle_and_ct},
+    transport::Transport,
+};
+use tokio::sync::{Notify, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    TransportType, failure,
+    handler::Handler,
+    http::{self, SseTransport},
+    open_calls::{OpenCalls, Tap},
+    shared::Shared,
+    stdio::{Process, StdioTransport},
+};
+
+/// What calls need of a connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) capabilities: ServerCapabilities,
+    /// Whether the server is of the era without sessions (2026-07-28).
+    pub(crate) modern: bool,
+    pub(crate) calls: Arc<OpenCalls>,
+    /// Why the connection ended, once it has.
+    pub(crate) ended: watch::Receiver<Option<Arc<str>>>,
+}
+
+/// A live connection and what has to be ended with it.
+pub(crate) struct Live {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) why: watch::Sender<Option<Arc<str>>>,
+    pub(crate) stale: Arc<Notify>,
+    pub(crate) closed: CancellationToken,
+    stop: CancellationToken,
+    process: Option<Process>,
+    tasks: TaskTracker,
+}
+
+/// How the handshake begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// `initialize`, which servers of both eras mostly answer.
+    Initialize,
+    /// `server/discover`, for servers that know nothing else.
+    Discover,
+}
+
+/// Why there is no connection.
+pub(crate) enum NotConnected {
+    /// The server refused to begin this way, and may accept the other one.
+    WrongEra(String),
+    /// Anything else.
+    Failed(String),
+}
+
+impl NotConnected {
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::WrongEra(text) | Self::Failed(text) => text,
+        }
+    }
+}
+
+/// Connects and shakes hands, within `connectTimeout`. What was started is ended again when that fails.
+pub(crate) async fn connect(shared: &Arc<Shared>, era: Era) -> Result<Live, NotConnected> {
+    let config = &shared.config;
+    let calls = Arc::new(OpenCalls::default());
+    let stale = Arc::new(Notify::new());
+    let handler = Handler {
+        id: shared.id.clone(),
+        calls: calls.clone(),
+        link: shared.link.clone(),
+        stale: stale.clone(),
+    };
+    let starting = Starting { shared, era, handler, calls, stale, limit: config.connect_timeout };
+    let failed = NotConnected::Failed;
+    match config.transport() {
+        TransportType::Stdio => {
+            let (process, stdin, stdout) =
+                Process::start(&shared.id, config, &shared.environment, &shared.redactor)
+                    .await
+                    .map_err(failed)?;
+            let transport = StdioTransport::new(
+                &shared.id,
+                stdin,
+                stdout,
+                config.max_message_bytes,
+                shared.redactor.clone(),
+            );
+            starting.shake_hands(transport, Some(process)).await
+        }
+        TransportType::Http => {
+            let headers = config.request_headers().map_err(|bad| failed(bad.to_string()))?;
+            let client = http::client(config).map_err(failed)?;
+            starting.shake_hands(http::streamable(client, config, headers), None).await
+        }
+        TransportType::Sse => {
+            let headers = config.request_headers().map_err(|bad| failed(bad.to_string()))?;
+            let client = http::client(config).map_err(failed)?;
+            let connecting = SseTransport::connect(&shared.id, client, config, headers);
+            let transport = tokio::time::timeout(config.connect_timeout, connecting)
+                .await
+                .map_err(|_| failed(too_slow(config.connect_timeout)))?
+                .map_err(|why| failed(shared.redactor.line(&why, 300)))?;
+            starting.shake_hands(transport, None).await
+        }
+    }
+}
+
+fn too_slow(limit: Duration) -> String {
+    format!("it did not answer the handshake within {} ms (`connectTimeout`)", limit.as_millis())
+}
+
+struct Starting<'a> {
+    shared: &'a Arc<Shared>,
+    era: Era,
+    handler: Handler,
+    calls: Arc<OpenCalls>,
+    stale: Arc<Notify>,
+    limit: Duration,
+}
+
+impl Starting<'_> {
+    async fn shake_hands<T: Transport<RoleClient> + 'static>(
+        self,
+        transport: T,
+        mut process: Option<Process>,
+    ) -> Result<Live, NotConnected> {
+        let stop = CancellationToken::new();
+        let lifecycle = match self.era {
+            Era::Initialize => ClientLifecycleMode::Initialize,
+            Era::Discover => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+            }
+        };
+        let tap = Tap { inner: transport, calls: self.calls.clone() };
+        let shaking = serve_client_with_lifecycle_and_ct(self.handler, tap, lifecycle, stop.clone());
+        let running = match tokio::time::timeout(self.limit, shaking).await {
+            Ok(Ok(running)) => running,
+            Ok(Err(error)) => {
+                let mut text = failure::of_handshake(&error, &self.shared.redactor);
+                if let Some(mut process) = process.take() {
+                    text = with_end(text, &mut process, Duration::from_millis(500)).await;
+                    process.end().await;
+                }
+                let refused = matches!(&error, ClientInitializeError::JsonRpcError(_))
+                    || (matches!(&error, ClientInitializeError::TransportError { .. })
+                        && text.contains("HTTP 4")
+                        && !error.is_authorization_required());
+                return Err(if refused { NotConnected::WrongEra(text) } else { NotConnected::Failed(text) });
+            }
+            Err(_) => {
+                let mut text = too_slow(self.limit);
+                if let Some(process) = process.take() {
+                    text.push_str(&process.words().said());
+                    process.end().await;
+                }
+                return Err(NotConnected::Failed(text));
+            }
+        };
+        let info = running.peer_info();
+        let capabilities = info.as_ref().map(|info| info.capabilities.clone()).unwrap_or_default();
+        let modern = info.is_some_and(|info| !info.protocol_version.has_initialize());
+        let (why, ended) = watch::channel(None);
+        let connection = Arc::new(Connection {
+            peer: running.peer().clone(),
+            capabilities,
+            modern,
+            calls: self.calls,
+            ended,
+        });
+        let closed = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        tasks.spawn({
+            let closed = closed.clone();
+            async move {
+                let _closed = closed.drop_guard();
+                let _ = running.waiting().await;
+            }
+        });
+        Ok(Live { connection, why, stale: self.stale, closed, stop, process, tasks })
+    }
+}
+
+impl Live {
+    /// Waits until the connection is over, and says why.
+    pub(crate) async fn over(&mut self) -> String {
+        match &mut self.process {
+            None => {
+                self.closed.cancelled().await;
+                "the connection was closed".to_owned()
+            }
+            Some(process) => {
+                // The exit of the process is noticed before the end of its output is, or after.
+                let status = tokio::select! {
+                    () = self.closed.cancelled() => None,
+                    status = process.exit_within(Duration::MAX) => status,
+                };
+                match status {
+                    Some(status) => {
+                        // Answers it wrote before it ended may still be in the pipe.
+                        let _ =
+                            tokio::time::timeout(Duration::from_millis(250), self.closed.cancelled()).await;
+                        format!("it ended ({status}){}", process.words().said())
+                    }
+                    None => {
+                        with_end("it closed its output".to_owned(), process, Duration::from_millis(500)).await
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the connection, and the process when there is one.
+    pub(crate) async fn end(self, why: &str) {
+        self.why.send_replace(Some(why.into()));
+        self.stop.cancel();
+        // rmcp gives open handlers time to finish; ours are over, for their calls heard of the end above.
+        let _ = tokio::time::timeout(Duration::from_secs(3), self.closed.cancelled()).await;
+        if let Some(process) = self.process {
+            process.end().await;
+        }
+        self.tasks.close();
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
+    }
+}
+
+/// Adds how the process ended and what it said last.
+async fn with_end(text: String, process: &mut Process, longest: Duration) -> String {
+    let status = process.exit_within(longest).await;
+    let said = process.words().said();
+    match status {
+        Some(status) => format!("{text} ({status}){said}"),
+        None => text + &said,
+    }
+}

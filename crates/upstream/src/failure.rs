@@ -1,0 +1,60 @@
+//! What went wrong, in words that are safe to show and say what to do.
+
+use rmcp::{ErrorData, ServiceError, service::ClientInitializeError};
+use serde_json::json;
+
+use crate::{http::chain, secret::Redactor};
+
+const LONGEST: usize = 300;
+
+/// Why a server could not be connected to.
+pub(crate) fn of_handshake(error: &ClientInitializeError, redactor: &Redactor) -> String {
+    if error.is_authorization_required() || error.auth_challenge().is_some() {
+        return "it refused the gateway's credentials (HTTP 401 or 403); check `auth` or `headers` of the app".to_owned();
+    }
+    let text = match error {
+        ClientInitializeError::JsonRpcError(error) => format!("it refused the handshake: {}", error.message),
+        ClientInitializeError::ConnectionClosed(_) => "it ended before it answered `initialize`".to_owned(),
+        ClientInitializeError::TransportError { error, .. } => {
+            format!("it cannot be reached: {}", chain(&*error.error))
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
+            "it speaks no version of MCP that the gateway knows".to_owned()
+        }
+        ClientInitializeError::Cancelled => "the gateway is ending".to_owned(),
+        // The rest show whole messages of the server in their text.
+        _ => "it did not answer the handshake as MCP asks".to_owned(),
+    };
+    redactor.line(&text, LONGEST)
+}
+
+/// The error of a call whose connection broke. `None` for [`ServiceError::TransportClosed`]: the reason is known better elsewhere.
+pub(crate) fn of_call(id: &str, error: ServiceError, redactor: &Redactor) -> Option<ErrorData> {
+    Some(match error {
+        ServiceError::McpError(error) => error,
+        ServiceError::TransportClosed => return None,
+        ServiceError::TransportSend(error) => {
+            let text = redactor.line(&chain(&*error.error), LONGEST);
+            failed(
+                format!("the server behind `{id}` could not be reached: {text}; try again"),
+                "UPSTREAM_UNREACHABLE",
+            )
+        }
+        ServiceError::UnexpectedResponse => failed(
+            format!("the server behind `{id}` answered with a result of another kind"),
+            "UPSTREAM_BAD_ANSWER",
+        ),
+        other => failed(
+            format!(
+                "the call of the server behind `{id}` failed: {}",
+                redactor.line(&other.to_string(), LONGEST)
+            ),
+            "UPSTREAM_FAILED",
+        ),
+    })
+}
+
+/// An internal error with one of our codes in its data.
+pub(crate) fn failed(message: String, code: &str) -> ErrorData {
+    ErrorData::internal_error(message, Some(json!({"code": code})))
+}

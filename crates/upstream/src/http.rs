@@ -1,0 +1,185 @@
+//! Servers behind a URL: Streamable HTTP, and the older HTTP+SSE transport (MCP 2024-11-05).
+
+use std::{borrow::Cow, collections::HashMap, error::Error, future::Future, sync::Arc, time::Duration};
+
+use futures::{StreamExt as _, stream::BoxStream};
+use http::{HeaderName, HeaderValue};
+use rmcp::{
+    RoleClient,
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    transport::{
+        StreamableHttpClientTransport, Transport,
+        streamable_http_client::{StreamableHttpClient as _, StreamableHttpClientTransportConfig},
+    },
+};
+use sse_stream::Sse;
+use tokio::{sync::mpsc, task::JoinHandle};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::UpstreamConfig;
+
+/// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
+pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String> {
+    reqwest::Client::builder()
+        .connect_timeout(config.connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
+        .build()
+        .map_err(|error| format!("the HTTP client cannot be made: {}", chain(&error)))
+}
+
+/// A Streamable HTTP transport.
+pub(crate) fn streamable(
+    client: reqwest::Client,
+    config: &UpstreamConfig,
+    headers: HashMap<HeaderName, HeaderValue>,
+) -> StreamableHttpClientTransport<reqwest::Client> {
+    let url = config.url.clone().unwrap_or_default();
+    let mut transport = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
+    transport.max_concurrent_requests = config.max_concurrency;
+    transport.max_sse_event_size = config.max_message_bytes;
+    StreamableHttpClientTransport::with_client(client, transport)
+}
+
+/// An error and what caused it, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// The older transport: one long GET for what the server says, a POST for each message to it.
+#[derive(Debug)]
+pub(crate) struct SseTransport {
+    client: reqwest::Client,
+    endpoint: url::Url,
+    headers: HashMap<HeaderName, HeaderValue>,
+    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    _reader: AbortOnDropHandle<()>,
+}
+
+/// A message could not be delivered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PostError {
+    #[error("the message could not be posted: {}", chain(.0))]
+    Request(reqwest::Error),
+    #[error("the server answered a message with HTTP {0}")]
+    Status(reqwest::StatusCode),
+}
+
+impl SseTransport {
+    /// Opens the stream and waits for the `endpoint` event.
+    pub(crate) async fn connect(
+        id: &str,
+        client: reqwest::Client,
+        config: &UpstreamConfig,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Self, String> {
+        let base = url::Url::parse(config.url.as_deref().unwrap_or_default()).map_err(|e| e.to_string())?;
+        let mut events = client
+            .get_stream_with_max_sse_event_size(
+                Arc::from(base.as_str()),
+                None,
+                None,
+                None,
+                headers.clone(),
+                config.max_message_bytes,
+            )
+            .await
+            .map_err(|error| format!("its event stream cannot be opened: {}", chain(&error)))?;
+        let endpoint = endpoint(&base, &mut events).await?;
+        let (sender, messages) = mpsc::channel(64);
+        let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, sender));
+        Ok(Self { client, endpoint, headers, messages, _reader: AbortOnDropHandle::new(reader) })
+    }
+}
+
+type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
+
+/// The address the server wants messages at. It must be on the host we connected to: credentials go there.
+async fn endpoint(base: &url::Url, events: &mut Events) -> Result<url::Url, String> {
+    while let Some(event) = events.next().await {
+        let event = event.map_err(|error| format!("its event stream broke: {}", chain(&error)))?;
+        if event.event.as_deref() != Some("endpoint") {
+            continue;
+        }
+        let endpoint = base
+            .join(event.data.as_deref().unwrap_or_default().trim())
+            .map_err(|error| format!("it named an endpoint that is no address: {error}"))?;
+        if endpoint.origin() != base.origin() {
+            return Err("it named an endpoint on another host; messages and credentials are not sent there"
+                .to_owned());
+        }
+        return Ok(endpoint);
+    }
+    Err("its event stream ended before it named an endpoint; is `type: sse` right for this server?"
+        .to_owned())
+}
+
+async fn read(id: String, mut events: Events, messages: mpsc::Sender<ServerJsonRpcMessage>) {
+    while let Some(event) = events.next().await {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::warn!(app.id = %id, error = chain(&error), "the event stream of an app broke");
+                return;
+            }
+        };
+        if !matches!(event.event.as_deref(), None | Some("message" | "")) {
+            continue;
+        }
+        let Some(data) = event.data.filter(|data| !data.trim().is_empty()) else { continue };
+        match serde_json::from_str(&data) {
+            Ok(message) => {
+                if messages.send(message).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(app.id = %id, %error, "an app sent an event that is not MCP; it is skipped");
+            }
+        }
+    }
+}
+
+impl Transport<RoleClient> for SseTransport {
+    type Error = PostError;
+
+    fn name() -> Cow<'static, str> {
+        "sse".into()
+    }
+
+    fn send(
+        &mut self,
+        message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), PostError>> + Send + 'static {
+        let headers = self.headers.clone().into_iter().collect();
+        let request = self
+            .client
+            .post(self.endpoint.clone())
+            .headers(headers)
+            .timeout(Duration::from_secs(30))
+            .json(&message);
+        async move {
+            let response = request.send().await.map_err(|error| PostError::Request(error.without_url()))?;
+            let status = response.status();
+            if status.is_success() { Ok(()) } else { Err(PostError::Status(status)) }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), PostError> {
+        self.messages.close();
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! Which message of a server belongs to which open call.
+//!
+//! [`Tap`] sits between `rmcp` and the transport. It sees each request leave, with its id and progress token, before
+//! the server can answer; and it hands progress and log messages to the call they belong to before the answer behind
+//! them arrives. So nothing is lost, and order is kept.
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    future::Future,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use gatewright_core::Principal;
+use rmcp::{
+    ErrorData, RoleClient,
+    model::{
+        ClientJsonRpcMessage, ClientResult, GetExtensions as _, GetMeta as _, JsonRpcMessage,
+        LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId,
+        ServerJsonRpcMessage, ServerNotification, ServerRequest,
+    },
+    transport::Transport,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Messages of a server kept for one call whose client does not take them. More progress and log messages are dropped.
+const KEPT: usize = 256;
+
+/// What a server says during a call.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// How far it is.
+    Progress(ProgressNotificationParam),
+    /// A log message.
+    Log(LoggingMessageNotificationParam),
+    /// A question for the caller: elicitation, sampling or roots.
+    Ask(Box<Question>),
+}
+
+/// A request of the server, and where its answer goes.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) request: ServerRequest,
+    /// Cancelled when the server does not want the answer any more.
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) answer: oneshot::Sender<Result<ClientResult, ErrorData>>,
+}
+
+/// The caller of an open call.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) principal: Principal,
+    /// Equal for calls of one session of the older era; `None` where there are no sessions.
+    pub(crate) session: Option<usize>,
+}
+
+/// One call a server works on.
+#[derive(Debug)]
+pub(crate) struct OpenCall {
+    caller: Caller,
+    events: mpsc::Sender<Event>,
+    over: AtomicBool,
+}
+
+/// Marks an outgoing request as part of a call. It never goes over the wire.
+#[derive(Debug, Clone)]
+pub(crate) struct CallMark(pub(crate) Arc<OpenCall>);
+
+/// Why a question of a server reaches nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unasked {
+    /// No call is open.
+    NoCall,
+    /// Calls of several callers are open, and nothing says whose it is.
+    Ambiguous,
+    /// The call has too many messages waiting.
+    Full,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    all: Vec<Arc<OpenCall>>,
+    by_id: HashMap<RequestId, Arc<OpenCall>>,
+    by_token: HashMap<ProgressToken, Arc<OpenCall>>,
+}
+
+/// The calls open at one server.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCalls {
+    table: Mutex<Table>,
+    ambiguous: AtomicBool,
+}
+
+impl OpenCalls {
+    /// A new call. It is over when the guard is dropped.
+    pub(crate) fn open(self: &Arc<Self>, caller: Caller) -> (OpenGuard, mpsc::Receiver<Event>) {
+        let (events, receiver) = mpsc::channel(KEPT);
+        let call = Arc::new(OpenCall { caller, events, over: AtomicBool::new(false) });
+        self.lock().all.push(call.clone());
+        (OpenGuard { calls: self.clone(), call }, receiver)
+    }
+
+    /// Whether a question could not be attributed once: from then on, calls of different callers take turns.
+    pub(crate) fn take_turns(&self) -> bool {
+        self.ambiguous.load(Ordering::Relaxed)
+    }
+
+    /// Hands a question to the call it belongs to: the one `origin` names, or the only caller there is.
+    pub(crate) fn ask(&self, origin: Option<&RequestId>, question: Question) -> Result<(), Unasked> {
+        let call = {
+            let table = self.lock();
+            match origin.and_then(|id| table.by_id.get(id)) {
+                Some(call) => call.clone(),
+                None => {
+                    let Some(last) = table.all.last() else { return Err(Unasked::NoCall) };
+                    let same = |call: &Arc<OpenCall>| {
+                        Arc::ptr_eq(call, last)
+                            || (call.caller.session.is_some() && call.caller.session == last.caller.session)
+                    };
+                    if !table.all.iter().all(same) {
+                        self.ambiguous.store(true, Ordering::Relaxed);
+                        return Err(Unasked::Ambiguous);
+                    }
+                    last.clone()
+                }
+            }
+        };
+        call.events.try_send(Event::Ask(Box::new(question))).map_err(|_| Unasked::Full)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the id and the token of a request that leaves.
+    fn sent(&self, message: &mut ClientJsonRpcMessage) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        let Some(CallMark(call)) = request.request.extensions_mut().remove::<CallMark>() else { return };
+        let mut table = self.lock();
+        if call.over.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(token) = request.request.get_meta().get_progress_token() {
+            table.by_token.insert(token, call.clone());
+        }
+        table.by_id.insert(request.id.clone(), call);
+    }
+
+    /// Takes what belongs to calls. `true` when that was all there is to do with the message.
+    fn received(&self, message: &ServerJsonRpcMessage) -> bool {
+        let JsonRpcMessage::Notification(notification) = message else { return false };
+        match &notification.notification {
+            ServerNotification::ProgressNotification(progress) => {
+                let call = self.lock().by_token.get(&progress.params.progress_token).cloned();
+                if let Some(call) = call {
+                    let _ = call.events.try_send(Event::Progress(progress.params.clone()));
+                }
+                true
+            }
+            ServerNotification::LoggingMessageNotification(log) => {
+                self.log(&log.params);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Log messages name no call. One caller gets them; with several, they could tell one about another: nobody does.
+    fn log(&self, params: &LoggingMessageNotificationParam) {
+        let table = self.lock();
+        let Some(first) = table.all.first() else { return };
+        if table.all.iter().any(|call| call.caller.principal != first.caller.principal) {
+            return;
+        }
+        let mut told: Vec<Option<usize>> = Vec::new();
+        for call in &table.all {
+            let session = call.caller.session;
+            if session.is_some() && told.contains(&session) {
+                continue;
+            }
+            told.push(session);
+            let _ = call.events.try_send(Event::Log(params.clone()));
+        }
+    }
+}
+
+/// Ends the call when dropped.
+#[derive(Debug)]
+pub(crate) struct OpenGuard {
+    calls: Arc<OpenCalls>,
+    call: Arc<OpenCall>,
+}
+
+impl OpenGuard {
+    pub(crate) fn mark(&self) -> CallMark {
+        CallMark(self.call.clone())
+    }
+}
+
+impl Drop for OpenGuard {
+    fn drop(&mut self) {
+        let mut table = self.calls.lock();
+        self.call.over.store(true, Ordering::Relaxed);
+        let other = |call: &Arc<OpenCall>| !Arc::ptr_eq(call, &self.call);
+        table.all.retain(other);
+        table.by_id.retain(|_, call| other(call));
+        table.by_token.retain(|_, call| other(call));
+    }
+}
+
+/// A transport whose messages pass by the open calls.
+#[derive(Debug)]
+pub(crate) struct Tap<T> {
+    pub(crate) inner: T,
+    pub(crate) calls: Arc<OpenCalls>,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
+    type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn send(
+        &mut self,
+        mut message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.calls.sent(&mut message);
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        // Nothing is awaited between the transport and the return: dropping this future loses no message.
+        loop {
+            let message = self.inner.receive().await?;
+            if !self.calls.received(&message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,112 @@
+//! Values whose leak is an incident, and taking them out of text that others wrote.
+
+use std::{borrow::Cow, fmt};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+
+/// A token, key or environment value. It has no `Display` and no `Serialize`, and its `Debug` hides it.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(SecretString);
+
+impl Secret {
+    /// Hides `value`.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(SecretString::from(value.into()))
+    }
+
+    /// The value, for the one place that hands it on.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+impl JsonSchema for Secret {
+    fn schema_name() -> Cow<'static, str> {
+        "Secret".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+/// Takes known secrets and control characters out of text from a server before it is shown or logged.
+#[derive(Clone, Default)]
+pub(crate) struct Redactor(Vec<Secret>);
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({})", self.0.len())
+    }
+}
+
+/// Shorter values are not looked for: they would hide ordinary words.
+const SHORTEST: usize = 6;
+
+impl Redactor {
+    pub(crate) fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        let mut secrets: Vec<Secret> =
+            secrets.into_iter().filter(|secret| secret.expose().len() >= SHORTEST).collect();
+        // Longest first, so that a value inside another one leaves no rest behind.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
+        Self(secrets)
+    }
+
+    /// One short printable line of at most `longest` characters.
+    pub(crate) fn line(&self, text: &str, longest: usize) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.0 {
+            if text.contains(secret.expose()) {
+                text = text.replace(secret.expose(), "[redacted]");
+            }
+        }
+        let mut line = String::with_capacity(text.len().min(longest * 4));
+        let mut chars = text.chars().peekable();
+        let mut kept = 0;
+        while let Some(c) = chars.next() {
+            if c == '\u{1b}' && chars.peek() == Some(&'[') {
+                // A terminal colour: ESC [ … letter.
+                let _ = chars.by_ref().find(|c| c.is_ascii_alphabetic());
+                continue;
+            }
+            if kept == longest {
+                line.push('…');
+                break;
+            }
+            line.push(if c.is_control() { ' ' } else { c });
+            kept += 1;
+        }
+        line.trim().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown_by_debug() {
+        assert_eq!(format!("{:?}", Secret::new("hunter2-hunter2")), "[redacted]");
+        assert!(!format!("{:?}", Redactor::new([Secret::new("hunter2-hunter2")])).contains("hunter2"));
+    }
+
+    #[test]
+    fn text_of_a_server_loses_secrets_colours_and_length() {
+        let redactor = Redactor::new([Secret::new("sk-123456"), Secret::new("a")]);
+        assert_eq!(redactor.line("\u{1b}[31mbad\u{1b}[0m key sk-123456\u{7}\n", 80), "bad key [redacted]");
+        assert_eq!(redactor.line(&"x".repeat(50), 4), "xxxx…");
+    }
+}

@@ -1,0 +1,87 @@
+//! What the app, its calls and its supervisor share.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use gatewright_core::{AppHealth, CatalogLink};
+use rmcp::{ErrorData, model::LoggingLevel};
+use tokio::sync::{Notify, Semaphore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{UpstreamConfig, connect::Connection, failure, secret::Redactor};
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) id: Arc<str>,
+    pub(crate) config: UpstreamConfig,
+    pub(crate) environment: HashMap<String, String>,
+    pub(crate) redactor: Redactor,
+    pub(crate) link: Arc<CatalogLink>,
+    /// Places for calls.
+    pub(crate) permits: Semaphore,
+    /// Held by a call while calls of different callers take turns.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+    /// Resources followed for clients; followed again after a reconnect.
+    pub(crate) followed: Mutex<BTreeSet<String>>,
+    pub(crate) followed_changed: Notify,
+    pub(crate) level: Mutex<Option<LoggingLevel>>,
+    /// A request did not reach the server: look whether it is still there.
+    pub(crate) suspect: Notify,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    current: RwLock<Option<Arc<Connection>>>,
+}
+
+impl Shared {
+    pub(crate) fn new(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Self {
+        Self {
+            id: id.into(),
+            redactor: config.redactor(),
+            permits: Semaphore::new(config.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
+            config,
+            environment,
+            link: Arc::default(),
+            turn: tokio::sync::Mutex::default(),
+            followed: Mutex::default(),
+            followed_changed: Notify::new(),
+            level: Mutex::default(),
+            suspect: Notify::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            current: RwLock::default(),
+        }
+    }
+
+    pub(crate) fn set_current(&self, connection: Option<Arc<Connection>>) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = connection;
+    }
+
+    /// The connection, or why there is none.
+    pub(crate) fn connection(&self) -> Result<Arc<Connection>, ErrorData> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        current.ok_or_else(|| {
+            let id = &self.id;
+            match self.link.health() {
+                AppHealth::Starting => failed(format!("app `{id}` is still starting; try again in a moment")),
+                AppHealth::Down(why) => {
+                    failed(format!("app `{id}` is down: {why}; it is being restarted, try again"))
+                }
+                AppHealth::Up => failed(format!("app `{id}` is being reconnected; try again in a moment")),
+            }
+        })
+    }
+
+    pub(crate) fn followed(&self) -> BTreeSet<String> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn level(&self) -> Option<LoggingLevel> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failed(message: String) -> ErrorData {
+    failure::failed(message, "UPSTREAM_DOWN")
+}

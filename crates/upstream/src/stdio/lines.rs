@@ -1,0 +1,281 @@
+//! Messages of a server, one JSON text a line, from a reader that trusts nothing.
+//!
+//! Junk is skipped and counted. A line over the limit is read past without keeping it; when it was the answer to a
+//! request, that request gets an error in its place, so that nobody waits for it.
+
+use rmcp::{
+    ErrorData,
+    model::{RequestId, ServerJsonRpcMessage},
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
+
+use crate::secret::Redactor;
+
+/// Bytes kept from both ends of a line that is too long: enough to find the id of an answer.
+const KEPT_ENDS: usize = 256;
+/// Junk lines that are shown.
+const SHOWN: u64 = 3;
+
+/// Reads messages until the end.
+pub(crate) struct Lines<R> {
+    id: String,
+    reader: R,
+    longest: usize,
+    redactor: Redactor,
+    junk: u64,
+}
+
+/// What came.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// Messages, one for each member of a batch.
+    Messages(Vec<ServerJsonRpcMessage>),
+    /// A message over the limit that no request can be told of: the connection is of no use any more.
+    TooLong,
+    /// The server closed its output.
+    End,
+}
+
+enum Line {
+    Whole(Vec<u8>),
+    TooLong { head: Vec<u8>, tail: Vec<u8> },
+    End,
+}
+
+impl<R: AsyncBufRead + Unpin> Lines<R> {
+    pub(crate) fn new(id: &str, reader: R, longest: usize, redactor: Redactor) -> Self {
+        Self { id: id.to_owned(), reader, longest, redactor, junk: 0 }
+    }
+
+    /// The next messages.
+    pub(crate) async fn next(&mut self) -> Received {
+        loop {
+            match self.line().await {
+                Line::End => {
+                    if self.junk > SHOWN {
+                        tracing::warn!(app.id = %self.id, lines = self.junk, "lines of an app's output that are not MCP");
+                    }
+                    return Received::End;
+                }
+                Line::Whole(line) => match self.parse(&line) {
+                    messages if messages.is_empty() => {}
+                    messages => return Received::Messages(messages),
+                },
+                Line::TooLong { head, tail } => {
+                    tracing::warn!(app.id = %self.id, limit_bytes = self.longest, "an app sent a line over `maxMessageBytes`");
+                    if !looks_like_an_answer(&head) {
+                        self.skip(&head);
+                        continue;
+                    }
+                    return match answered_id(&head, &tail) {
+                        Some(id) => Received::Messages(vec![self.instead(id)]),
+                        None => Received::TooLong,
+                    };
+                }
+            }
+        }
+    }
+
+    fn instead(&self, id: RequestId) -> ServerJsonRpcMessage {
+        ServerJsonRpcMessage::error(too_long(&self.id, self.longest), Some(id))
+    }
+
+    async fn line(&mut self) -> Line {
+        let mut line = Vec::new();
+        let mut tail: Option<Vec<u8>> = None;
+        loop {
+            let chunk = match self.reader.fill_buf().await {
+                Ok([]) | Err(_) if line.is_empty() => return Line::End,
+                Ok([]) | Err(_) => return finished(line, tail),
+                Ok(chunk) => chunk,
+            };
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let part = &chunk[..end.unwrap_or(chunk.len())];
+            match &mut tail {
+                Some(tail) => keep_end(tail, part),
+                None if line.len() + part.len() > self.longest => {
+                    let mut kept = line.split_off(line.len().saturating_sub(KEPT_ENDS));
+                    keep_end(&mut kept, part);
+                    if line.is_empty() {
+                        line.extend(kept.iter().chain(part).take(KEPT_ENDS));
+                    }
+                    line.truncate(KEPT_ENDS);
+                    line.shrink_to_fit();
+                    tail = Some(kept);
+                }
+                None => line.extend_from_slice(part),
+            }
+            let used = end.map_or(chunk.len(), |end| end + 1);
+            self.reader.consume(used);
+            if end.is_some() {
+                return finished(line, tail);
+            }
+        }
+    }
+
+    fn parse(&mut self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Vec::new();
+        }
+        if let Ok(message) = serde_json::from_slice(line) {
+            return vec![message];
+        }
+        match serde_json::from_slice::<Value>(line) {
+            // Batches were part of 2025-03-26 only, and some servers still send them.
+            Ok(Value::Array(batch)) if !batch.is_empty() => {
+                batch.into_iter().filter_map(|value| self.judge(value, line)).collect()
+            }
+            Ok(value) => self.judge(value, line).into_iter().collect(),
+            Err(_) => {
+                self.skip(line);
+                Vec::new()
+            }
+        }
+    }
+
+    /// A message; an error in place of an answer that is none; or nothing.
+    fn judge(&mut self, value: Value, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+        let answer = value.get("result").is_some() || value.get("error").is_some();
+        match (serde_json::from_value(value), id) {
+            (Ok(message), _) => Some(message),
+            (Err(problem), Some(id)) if answer => {
+                let text = format!(
+                    "the server behind `{}` gave an answer that is not valid MCP: {problem}",
+                    self.id
+                );
+                let text = self.redactor.line(&text, 300);
+                Some(ServerJsonRpcMessage::error(
+                    ErrorData::internal_error(text, Some(json!({"code": "UPSTREAM_BAD_ANSWER"}))),
+                    Some(id),
+                ))
+            }
+            _ => {
+                self.skip(line);
+                None
+            }
+        }
+    }
+
+    fn skip(&mut self, line: &[u8]) {
+        self.junk += 1;
+        if self.junk <= SHOWN {
+            let shown = self.redactor.line(&String::from_utf8_lossy(&line[..line.len().min(400)]), 100);
+            tracing::warn!(app.id = %self.id, line = shown,
+                "an app printed a line that is not MCP to its standard output; it is skipped. Servers should log to standard error");
+        }
+    }
+}
+
+/// The error in place of an answer over the limit.
+fn too_long(id: &str, longest: usize) -> ErrorData {
+    ErrorData::internal_error(
+        format!(
+            "the answer of the server behind `{id}` is longer than {longest} bytes; ask it for less, or raise \
+             `maxMessageBytes` of the app"
+        ),
+        Some(json!({"code": "UPSTREAM_TOO_LARGE", "maxMessageBytes": longest})),
+    )
+}
+
+fn finished(line: Vec<u8>, tail: Option<Vec<u8>>) -> Line {
+    match tail {
+        Some(tail) => Line::TooLong { head: line, tail },
+        None => Line::Whole(line),
+    }
+}
+
+fn keep_end(tail: &mut Vec<u8>, part: &[u8]) {
+    tail.extend_from_slice(&part[part.len().saturating_sub(KEPT_ENDS)..]);
+    let over = tail.len().saturating_sub(KEPT_ENDS);
+    tail.drain(..over);
+}
+
+/// Whether someone may wait for the message that begins like this.
+fn looks_like_an_answer(head: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(head);
+    let head = head.trim_start();
+    head.starts_with('[')
+        || (head.starts_with('{')
+            && !head.split("\"params\"").next().is_some_and(|start| start.contains("\"method\"")))
+}
+
+/// The id of an answer of which only both ends are known. Servers write it before `result` or after it.
+fn answered_id(head: &[u8], tail: &[u8]) -> Option<RequestId> {
+    let head = String::from_utf8_lossy(head);
+    let tail = String::from_utf8_lossy(tail);
+    let before = head.find("\"result\"").unwrap_or(0);
+    let early = head[..before].find("\"id\"").and_then(|at| read_id(&head[at + 4..]));
+    early.or_else(|| {
+        // `…},"jsonrpc":"2.0","id":7}`: the very last member of the message.
+        let end = tail.trim_end().strip_suffix('}')?;
+        let at = end.rfind("\"id\"")?;
+        let value = end[at + 4..].trim_start().strip_prefix(':')?;
+        let with_version = value.split_once(",\"jsonrpc\"").map_or(value, |(id, _)| id);
+        serde_json::from_str(with_version.trim()).ok()
+    })
+}
+
+/// The JSON value after a `:`, when it is an id.
+fn read_id(text: &str) -> Option<RequestId> {
+    let text = text.trim_start().strip_prefix(':')?;
+    let value = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?;
+    serde_json::from_value(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn all(input: &[u8], longest: usize) -> Vec<Received> {
+        let mut lines = Lines::new("a", input, longest, Redactor::default());
+        let mut all = Vec::new();
+        loop {
+            match lines.next().await {
+                Received::End => return all,
+                other => all.push(other),
+            }
+        }
+    }
+
+    fn id_of_error(received: &Received) -> Option<i64> {
+        match received {
+            Received::Messages(messages) => match &messages[0] {
+                ServerJsonRpcMessage::Error(error) => match error.id.as_ref()? {
+                    RequestId::Number(id) => Some(*id),
+                    RequestId::String(_) => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn junk_between_messages_is_skipped() {
+        let input = b"hello\n\xff\xfe\n\n{\"a\":1}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n[1]\n{";
+        assert_eq!(all(input, 4096).await.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_long_becomes_an_error_for_its_request_wherever_the_id_stands() {
+        let long = "x".repeat(10_000);
+        let first = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"a\":\"{long}\"}}}}\n");
+        let last = format!("{{\"result\":{{\"a\":\"{long}\"}},\"jsonrpc\":\"2.0\",\"id\":8}}\n");
+        let middle = format!("{{\"result\":{{\"a\":\"{long}\"}},\"id\":9,\"jsonrpc\":\"2.0\"}}\n");
+        let received = all((first + &last + &middle).as_bytes(), 2000).await;
+        assert_eq!(received.iter().map(id_of_error).collect::<Vec<_>>(), [Some(7), Some(8), Some(9)]);
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_skipped_unless_it_may_answer_someone_unknown() {
+        let long = "x".repeat(10_000);
+        assert!(all(format!("{long}\n").as_bytes(), 2000).await.is_empty());
+        let note = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{{\"a\":\"{long}\"}}}}\n");
+        assert!(all(note.as_bytes(), 2000).await.is_empty());
+        let unknown = format!("{{\"result\":\"{long}\"}}\n");
+        assert!(matches!(all(unknown.as_bytes(), 2000).await[..], [Received::TooLong]));
+    }
+}

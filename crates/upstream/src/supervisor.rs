@@ -1,0 +1,253 @@
+//! Keeps one upstream connected: connects, reads its lists, follows their changes, and tries again when it fails.
+
+use std::{sync::Arc, time::Duration};
+
+use gatewright_core::Catalog;
+use rmcp::{
+    ServiceError,
+    model::{
+        ClientRequest, DiscoverRequest, DiscoverRequestParams, PingRequest, ServerNotification,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    },
+    service::PeerRequestOptions,
+};
+use tokio::{sync::Notify, time::Instant};
+
+use crate::{
+    TransportType,
+    backoff::{Backoff, random},
+    connect::{Connection, Era, Live, NotConnected, connect},
+    failure,
+    shared::Shared,
+};
+
+/// How often a server behind a URL is asked whether it is still there.
+const PING_EVERY: Duration = Duration::from_secs(30);
+/// Longest time for the answer.
+const PING_WITHIN: Duration = Duration::from_secs(10);
+
+/// Runs until the app is shut down.
+pub(crate) async fn supervise(shared: Arc<Shared>) {
+    let mut backoff = Backoff::new(shared.config.restart);
+    let mut era = Era::Initialize;
+    while !shared.stop.is_cancelled() {
+        match connect_in(&shared, &mut era).await {
+            Ok(live) => {
+                let since = Instant::now();
+                let why = serve(&shared, live).await;
+                backoff.served(since.elapsed());
+                down(&shared, why);
+            }
+            Err(why) => down(&shared, why),
+        }
+        let wait = backoff.wait(random());
+        tracing::debug!(app.id = %shared.id, duration_ms = wait.as_millis(), "next try of an app");
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = shared.stop.cancelled() => {}
+        }
+    }
+    shared.link.down("the gateway is ending");
+}
+
+fn down(shared: &Shared, why: String) {
+    if !shared.stop.is_cancelled() {
+        shared.link.down(why);
+    }
+}
+
+/// Connects in the way that worked last, or in the other one when that is refused.
+async fn connect_in(shared: &Arc<Shared>, era: &mut Era) -> Result<Live, String> {
+    let first = match connect(shared, *era).await {
+        Ok(live) => return Ok(live),
+        Err(NotConnected::Failed(why)) => return Err(why),
+        Err(NotConnected::WrongEra(why)) => why,
+    };
+    *era = match *era {
+        Era::Initialize => Era::Discover,
+        Era::Discover => Era::Initialize,
+    };
+    if shared.stop.is_cancelled() {
+        return Err(first);
+    }
+    match connect(shared, *era).await {
+        Ok(live) => Ok(live),
+        Err(second) => {
+            tracing::debug!(app.id = %shared.id, why = second.into_text(), "the other handshake failed too");
+            *era = Era::Initialize;
+            Err(first)
+        }
+    }
+}
+
+/// Serves one connection until it ends, and says why it did. Everything of it is gone afterwards.
+async fn serve(shared: &Arc<Shared>, mut live: Live) -> String {
+    let connection = live.connection.clone();
+    let reading = tokio::time::timeout(
+        shared.config.connect_timeout,
+        Catalog::read(&connection.peer, connection.capabilities.clone()),
+    );
+    let catalog = tokio::select! {
+        catalog = reading => Some(catalog),
+        () = shared.stop.cancelled() => None,
+    };
+    let why = match catalog {
+        Some(Ok(Ok(catalog))) => {
+            shared.set_current(Some(connection.clone()));
+            shared.link.up(catalog);
+            restore(shared, &connection).await;
+            let stale = live.stale.clone();
+            tokio::select! {
+                why = live.over() => why,
+                why = watch_over(shared, &connection) => why,
+                () = follow(shared, &connection, &stale) => "its lists cannot be followed".to_owned(),
+                () = listen(shared, &connection) => "its changes cannot be followed".to_owned(),
+                () = shared.stop.cancelled() => "the gateway is ending".to_owned(),
+            }
+        }
+        Some(Ok(Err(ServiceError::TransportClosed))) => live.over().await,
+        Some(Ok(Err(error))) => {
+            let error = failure::of_call(&shared.id, error, &shared.redactor);
+            format!(
+                "its lists cannot be read: {}",
+                error.map(|error| error.message.into_owned()).unwrap_or_default()
+            )
+        }
+        Some(Err(_)) => {
+            format!(
+                "its lists were not read within {} ms (`connectTimeout`)",
+                shared.config.connect_timeout.as_millis()
+            )
+        }
+        None => "the gateway is ending".to_owned(),
+    };
+    shared.set_current(None);
+    // Calls hear of it before anyone waits for the process to end.
+    down(shared, why.clone());
+    live.end(&why).await;
+    why
+}
+
+/// What a client asked for at an earlier connection.
+async fn restore(shared: &Shared, connection: &Connection) {
+    if connection.modern {
+        return;
+    }
+    let within = shared.config.timeout;
+    if connection.capabilities.logging.is_some()
+        && let Some(level) = shared.level()
+    {
+        let _ =
+            tokio::time::timeout(within, connection.peer.set_level(SetLevelRequestParams::new(level))).await;
+    }
+    for uri in shared.followed() {
+        let following = connection.peer.subscribe(SubscribeRequestParams::new(uri));
+        if let Ok(Err(error)) = tokio::time::timeout(within, following).await {
+            let why = failure::of_call(&shared.id, error, &shared.redactor).map(|error| error.message);
+            tracing::warn!(app.id = %shared.id, why = why.as_deref(), "a resource cannot be followed again");
+        }
+    }
+}
+
+/// Reads the lists again each time the server says they changed. A list that cannot be read stays as it was.
+async fn follow(shared: &Shared, connection: &Connection, stale: &Notify) {
+    loop {
+        stale.notified().await;
+        let reading = Catalog::read(&connection.peer, connection.capabilities.clone());
+        match tokio::time::timeout(shared.config.connect_timeout, reading).await {
+            Ok(Ok(catalog)) => shared.link.up(catalog),
+            // The end of the connection is noticed elsewhere.
+            Ok(Err(ServiceError::TransportClosed)) => {}
+            Ok(Err(error)) => {
+                let why = failure::of_call(&shared.id, error, &shared.redactor).map(|error| error.message);
+                tracing::warn!(app.id = %shared.id, why = why.as_deref(), "changed lists of an app cannot be read; the last ones stay");
+            }
+            Err(_) => {
+                tracing::warn!(app.id = %shared.id, "changed lists of an app were not read in time; the last ones stay")
+            }
+        }
+    }
+}
+
+/// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there. Never ends.
+async fn listen(shared: &Shared, connection: &Connection) {
+    let mut backoff = Backoff::new(shared.config.restart);
+    while connection.modern {
+        let mut filter = SubscriptionFilter::builder()
+            .tools_list_changed()
+            .prompts_list_changed()
+            .resources_list_changed()
+            .build();
+        let uris: Vec<String> = shared.followed().into_iter().collect();
+        filter.resource_subscriptions = (!uris.is_empty()).then_some(uris);
+        match connection.peer.listen(filter).await {
+            Ok(mut subscription) => loop {
+                let next = tokio::select! {
+                    next = subscription.next() => next,
+                    () = shared.followed_changed.notified() => break,
+                };
+                match next {
+                    Ok(Some(ServerNotification::ResourceUpdatedNotification(updated))) => {
+                        shared.link.resource_updated(&updated.params.uri);
+                    }
+                    Ok(Some(_)) => reread(shared, connection).await,
+                    Ok(None) | Err(_) => {
+                        tokio::time::sleep(backoff.wait(random())).await;
+                        break;
+                    }
+                }
+            },
+            // It has no such stream: there is nothing to hear, ever.
+            Err(ServiceError::McpError(_)) => break,
+            Err(_) => tokio::time::sleep(backoff.wait(random())).await,
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn reread(shared: &Shared, connection: &Connection) {
+    let reading = Catalog::read(&connection.peer, connection.capabilities.clone());
+    match tokio::time::timeout(shared.config.connect_timeout, reading).await {
+        Ok(Ok(catalog)) => shared.link.up(catalog),
+        _ => {
+            tracing::warn!(app.id = %shared.id, "changed lists of an app cannot be read; the last ones stay")
+        }
+    }
+}
+
+/// Asks a server behind a URL now and then whether it is still there, and at once when a request did not reach it.
+/// The end of a process is seen without asking.
+async fn watch_over(shared: &Shared, connection: &Connection) -> String {
+    if shared.config.transport() == TransportType::Stdio {
+        return std::future::pending().await;
+    }
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(PING_EVERY) => {}
+            () = shared.suspect.notified() => {}
+        }
+        let ping = if connection.modern {
+            ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
+        } else {
+            ClientRequest::PingRequest(PingRequest {
+                method: Default::default(),
+                extensions: Default::default(),
+            })
+        };
+        let asking = async {
+            let handle =
+                connection.peer.send_cancellable_request(ping, PeerRequestOptions::no_options()).await?;
+            handle.await_response().await
+        };
+        match tokio::time::timeout(PING_WITHIN, asking).await {
+            // An error is an answer too.
+            Ok(Ok(_) | Err(ServiceError::McpError(_) | ServiceError::UnexpectedResponse)) => {}
+            Ok(Err(error)) => {
+                let why = failure::of_call(&shared.id, error, &shared.redactor);
+                return why
+                    .map_or_else(|| "the connection was closed".to_owned(), |why| why.message.into_owned());
+            }
+            Err(_) => return format!("it did not answer a ping within {} s", PING_WITHIN.as_secs()),
+        }
+    }
+}
