@@ -9,11 +9,15 @@ mod limits;
 mod outcome;
 mod pool;
 mod protocol;
+mod sanitize;
+mod script;
+mod validate;
 mod worker;
 
 pub use host::{Host, HostFuture, ToolCall, ToolFailure};
 pub use limits::{Limits, Preset};
 pub use outcome::{CallRecord, CallStatus, IllegalKind, Location, Outcome, Verdict, WorkerError};
-pub use engine::ScriptPolicy;
 pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
+pub use sanitize::Sanitizer;
+pub use script::{Rejection, Script, ScriptPolicy, ScriptSource, VALIDATE_STACK};
 pub use worker::{SandboxReport, worker_main};

@@ -13,11 +13,12 @@ use super::{Link, SandboxReport, harden};
 use crate::{
     engine::{Ending, Realm, Settings},
     protocol::Kind,
+    script::VALIDATE_STACK,
 };
 
 /// Stack of the thread that validates and runs scripts, in bytes. Deeply nested text is parsed by recursion; the pages are
 /// only used when touched.
-pub(crate) const WORKER_STACK: usize = 128 * 1024 * 1024;
+pub(crate) const WORKER_STACK: usize = VALIDATE_STACK + 16 * 1024 * 1024;
 /// Longest frame a worker accepts: the largest message of any preset with room to spare.
 const MAX_FRAME: usize = 64 * 1024 * 1024;
 
@@ -70,7 +71,10 @@ pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()>
         let (script, context) =
             body.split_at_checked(settings.script_len).ok_or(io::ErrorKind::InvalidData)?;
         let (ending, result) = match crate::engine::prepare(script, &settings) {
-            Ok(code) => realm.run(run, &code, context, &settings),
+            Ok(script) => {
+                let (ending, result) = realm.run(run, script.text(), context, &settings);
+                (ending.in_source(&script), result)
+            }
             Err(ending) => (ending, String::new()),
         };
         let head = serde_json::to_string::<Ending>(&ending)?;

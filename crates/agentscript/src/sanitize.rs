@@ -1,0 +1,261 @@
+//! Takes stack traces and file paths out of text that leaves the process.
+//!
+//! A path is: a `file:` URL; a drive path (`C:\dir\file`, `C:/dir/file`); a share (`\\host\share`); an absolute Unix path below one of
+//! [`ROOTS`], or any absolute Unix path of two or more parts whose last part has a file extension. The path of a URL
+//! (`https://host/a/b.json`) and routes such as `/users/1` stay.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// What stands in for a path.
+const PATH: &str = "[path]";
+
+/// First parts of absolute Unix paths that never are routes.
+const ROOTS: [&str; 28] = [
+    "home", "root", "usr", "var", "tmp", "etc", "opt", "srv", "mnt", "media", "Users", "private", "app", "work", "workspace", "proc", "sys",
+    "dev", "run", "bin", "sbin", "lib", "lib64", "boot", "nix", "snap", "Library", "Applications",
+];
+
+/// Cleans messages before a caller sees them. Both parts are on by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sanitizer {
+    /// Drop the lines of a stack trace (V8, QuickJS, Python, Rust, Java).
+    pub remove_stack_traces: bool,
+    /// Replace file paths with `[path]`.
+    pub remove_file_paths: bool,
+}
+
+impl Default for Sanitizer {
+    fn default() -> Self {
+        Self { remove_stack_traces: true, remove_file_paths: true }
+    }
+}
+
+impl Sanitizer {
+    /// `text` without what the settings remove; borrowed when nothing was.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut clean = Cow::Borrowed(text);
+        if self.remove_stack_traces
+            && let Some(shorter) = without_traces(&clean)
+        {
+            clean = Cow::Owned(shorter);
+        }
+        if self.remove_file_paths
+            && let Some(shorter) = without_paths(&clean)
+        {
+            clean = Cow::Owned(shorter);
+        }
+        clean
+    }
+
+    /// Cleans every string of `value`, keys left alone, and drops members named `stack` when stack traces go.
+    pub fn json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.text(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
+            Value::Object(members) => {
+                if self.remove_stack_traces {
+                    members.retain(|name, _| name != "stack" && name != "stackTrace");
+                }
+                members.values_mut().for_each(|member| self.json(member));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// The text without the lines of stack traces, if it has any.
+fn without_traces(text: &str) -> Option<String> {
+    let mut kept: Vec<&str> = Vec::new();
+    let mut dropped = false;
+    let mut python = false;
+    for line in text.split('\n') {
+        let bare = line.trim();
+        if bare.starts_with("Traceback (most recent call last)") || bare == "stack backtrace:" {
+            (python, dropped) = (bare.starts_with("Traceback"), true);
+            continue;
+        }
+        // Below a Python traceback everything indented belongs to it; the line after it is the error itself.
+        if python && (line.starts_with(' ') || line.starts_with('\t')) {
+            continue;
+        }
+        python = false;
+        if is_frame(bare) {
+            dropped = true;
+        } else {
+            kept.push(line);
+        }
+    }
+    dropped.then(|| kept.join("\n").trim_end().to_owned())
+}
+
+fn is_frame(line: &str) -> bool {
+    if let Some(rest) = line.strip_prefix("at ") {
+        return rest == "<anonymous>" || rest == "native" || rest.ends_with("(native)") || ends_in_position(rest) || rest.ends_with("(<anonymous>)");
+    }
+    if line.starts_with("File \"") && line.contains("\", line ") {
+        return true;
+    }
+    // Rust's `  12: crate::function`, Firefox's `name@file:1:2`.
+    if let Some((number, name)) = line.split_once(": ") {
+        return !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && name.contains("::") && !name.contains(' ');
+    }
+    line.split_once('@').is_some_and(|(name, place)| !name.contains(' ') && place.contains(['/', '<']) && ends_in_position(place))
+}
+
+/// Whether the text ends like `file.js:12`, `file.js:12:3` or `(file.js:12:3)`.
+fn ends_in_position(text: &str) -> bool {
+    let text = text.strip_suffix(')').unwrap_or(text);
+    text.rsplit_once(':').is_some_and(|(place, number)| {
+        !place.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// The text with every path replaced, if it has any.
+fn without_paths(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['/', '\\', ':']) {
+        let mark = at + found;
+        let path = path_around(text, mark);
+        match path {
+            Some((start, end)) if start >= done => {
+                out.push_str(&text[done..start]);
+                out.push_str(PATH);
+                done = end;
+                at = end;
+            }
+            _ => at = skip_url(text, mark),
+        }
+    }
+    if done == 0 && out.is_empty() {
+        return None;
+    }
+    out.push_str(&text[done..]);
+    Some(out)
+}
+
+/// Start and end of the path whose first separator is at `mark`.
+fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
+    let (before, rest) = text.split_at(mark);
+    let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '+').next().unwrap_or("");
+    if rest.starts_with(":/") && word.eq_ignore_ascii_case("file") {
+        return Some((mark - word.len(), mark + path_len(rest)));
+    }
+    let starts_word = |at: usize| text[..at].chars().next_back().is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_' | '~' | '%')));
+    if word.len() == 1 && word.as_bytes()[0].is_ascii_alphabetic() && starts_word(mark - 1) {
+        let slash = rest.as_bytes().get(1);
+        let url = rest.starts_with("://");
+        if !url && matches!(slash, Some(b'\\' | b'/')) && rest.len() > 2 {
+            return Some((mark - 1, mark + 1 + path_len(&rest[1..])));
+        }
+    }
+    if rest.starts_with("\\\\") && starts_word(mark) {
+        let len = path_len(rest);
+        let parts = rest[..len].split('\\').filter(|part| !part.is_empty()).count();
+        return (parts >= 2).then_some((mark, mark + len));
+    }
+    if rest.starts_with('/') && starts_word(mark) && !rest.starts_with("//") {
+        let len = path_len(rest);
+        let path = rest[..len].trim_end_matches('/');
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        let rooted = parts.len() >= 2 && ROOTS.contains(&parts[0]);
+        let named = parts.len() >= 2 && parts.last().is_some_and(|last| has_extension(last));
+        return (rooted || named).then_some((mark, mark + len));
+    }
+    None
+}
+
+/// Behind a URL or a separator that begins no path.
+fn skip_url(text: &str, mark: usize) -> usize {
+    let rest = &text[mark..];
+    if rest.starts_with("://") {
+        return mark + 3 + rest[3..].find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(rest.len() - 3);
+    }
+    mark + 1
+}
+
+/// Length of the path at the start of `text`: up to white space, a quote or a bracket; a closing mark of the sentence stays.
+fn path_len(text: &str) -> usize {
+    let stop = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '|');
+    let path = &text[..text.find(stop).unwrap_or(text.len())];
+    path.trim_end_matches(['.', ':', '!', '?']).len()
+}
+
+fn has_extension(part: &str) -> bool {
+    // The position behind the name (`file.rs:1:2`) goes with it.
+    let name = part.split(':').next().unwrap_or(part);
+    name.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && extension.bytes().any(|byte| byte.is_ascii_alphabetic())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(text: &str) -> String {
+        Sanitizer::default().text(text).into_owned()
+    }
+
+    #[test]
+    fn replaces_unix_windows_share_and_file_url_paths() {
+        assert_eq!(clean("cannot open /home/ann/secret.txt: denied"), "cannot open [path]: denied");
+        assert_eq!(clean("cannot open '/etc/passwd'."), "cannot open '[path]'.");
+        assert_eq!(clean("in /data/lib/index.js:10:5"), "in [path]");
+        assert_eq!(clean(r"open C:\Users\ann\x.txt failed"), "open [path] failed");
+        assert_eq!(clean("open D:/data/x failed"), "open [path] failed");
+        assert_eq!(clean(r"read \\server\share\file"), "read [path]");
+        assert_eq!(clean("see file:///srv/app/main.rs"), "see [path]");
+        assert_eq!(clean("File:///C:/x/y.ts!"), "[path]!");
+    }
+
+    #[test]
+    fn leaves_urls_routes_fractions_and_times() {
+        for text in [
+            "GET https://api.example.com/v1/home/file.json returned 404",
+            "POST /users/1 failed",
+            "either/or, 3/4, 10:30, a:b, crm:users_list",
+            "use `codecall:search` and/or text/html",
+            r"escape \n and \\",
+            "no route for /",
+        ] {
+            assert!(matches!(Sanitizer::default().text(text), Cow::Borrowed(_)), "{text} -> {}", clean(text));
+        }
+    }
+
+    #[test]
+    fn drops_the_frames_of_stack_traces() {
+        assert_eq!(clean("Error: no\n    at f (script:1:2)\n    at async run (/srv/x.js:3:4)"), "Error: no");
+        assert_eq!(clean("TypeError: x\n    at <anonymous> (script:3)\nnext"), "TypeError: x\nnext");
+        assert_eq!(
+            clean("Traceback (most recent call last):\n  File \"/a/b.py\", line 3, in f\n    g()\nValueError: bad"),
+            "ValueError: bad"
+        );
+        assert_eq!(clean("thread 'main' panicked\nstack backtrace:\n   0: std::panicking::begin\n             at src/x.rs:1:2"), "thread 'main' panicked");
+        assert_eq!(clean("meet me at noon\nat 10:30 we eat"), "meet me at noon\nat 10:30 we eat");
+    }
+
+    #[test]
+    fn settings_that_are_off_leave_text_alone() {
+        let off = Sanitizer { remove_stack_traces: false, remove_file_paths: false };
+        let text = "E\n    at f (/srv/x.js:1:2)";
+        assert_eq!(off.text(text), text);
+    }
+
+    #[test]
+    fn cleans_every_string_of_a_json_value() {
+        let mut value = serde_json::json!({"a": ["at /tmp/x/y"], "stack": "at f (x:1)", "n": 1});
+        Sanitizer::default().json(&mut value);
+        assert_eq!(value, serde_json::json!({"a": ["at [path]"], "n": 1}));
+    }
+}

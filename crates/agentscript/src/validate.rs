@@ -1,0 +1,124 @@
+//! Decides, before anything runs, whether a text is AgentScript, and prepares it for the engine.
+//!
+//! `prescan` looks at characters and nesting, `parse` calls the parser, `rules` holds the rules and their tables, `names` the
+//! names they know, `fold` finds out what a computed key spells, `strip` removes types and `edits` rewrites text without moving a line.
+
+mod edits;
+mod fold;
+mod names;
+mod parse;
+mod prescan;
+mod rules;
+mod strip;
+mod walk;
+
+use std::{
+    cell::RefCell,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use oxc::{allocator::Allocator, span::SourceType};
+
+use crate::{
+    outcome::{IllegalKind, Location},
+    script::{Rejection, Script, ScriptPolicy},
+};
+
+/// A broken rule: which, what to write instead, and where (byte offset).
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Refusal {
+    kind: IllegalKind,
+    message: String,
+    offset: u32,
+}
+
+impl Refusal {
+    fn new(kind: IllegalKind, offset: u32, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), offset }
+    }
+
+    fn at(self, text: &str) -> Rejection {
+        Rejection::Illegal { kind: self.kind, message: self.message, location: locate(text, self.offset) }
+    }
+}
+
+/// Arenas kept between runs are at most this large, in bytes.
+const KEEP_ARENA: usize = 4 * 1024 * 1024;
+
+thread_local! {
+    static ARENA: RefCell<Option<Allocator>> = const { RefCell::new(None) };
+}
+
+/// Checks `text`, whose size the caller has checked.
+pub(crate) fn validate(text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
+    prescan::characters(text).map_err(|refusal| refusal.at(text))?;
+    prescan::structure(text).map_err(|refusal| refusal.at(text))?;
+    let mut arena = ARENA.take().unwrap_or_default();
+    let checked = catch_unwind(AssertUnwindSafe(|| check(&arena, text, policy)));
+    arena.reset();
+    if arena.capacity() <= KEEP_ARENA {
+        ARENA.set(Some(arena));
+    }
+    checked.unwrap_or_else(|_| {
+        let message = "the parser could not read the script".to_owned();
+        Err(Rejection::SyntaxError { message, location: Location { line: 1, column: 1 } })
+    })
+}
+
+fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
+    let plain = parse::parse(arena, text, SourceType::mjs());
+    if plain.errors.is_none() {
+        return finish(arena, text, plain, policy, Vec::new());
+    }
+    let typed = parse::parse(arena, text, SourceType::ts().with_module(true));
+    if typed.errors.is_some() {
+        let farther = if typed.error_offset() > plain.error_offset() { &typed } else { &plain };
+        let refusal = (!plain.panicked).then(|| walk::refusal(&plain, policy)).flatten();
+        return Err(refusal.map_or_else(|| farther.syntax_error(text), |refusal| refusal.at(text)));
+    }
+    let erased = strip::erasures(text, &typed.program).map_err(|refusal| refusal.at(text))?;
+    // What runs is what was checked: the text without types is parsed again and takes the same way as any other.
+    let (stripped, added) = edits::apply(text, erased);
+    let plain = parse::parse(arena, arena.alloc_str(&stripped), SourceType::mjs());
+    if plain.errors.is_some() {
+        return Err(plain.syntax_error(&stripped));
+    }
+    finish(arena, &stripped, plain, policy, added)
+}
+
+/// Applies the rules to a program without types and adds the ticks.
+fn finish<'a>(
+    _arena: &'a Allocator,
+    text: &str,
+    parsed: parse::Parsed<'a>,
+    policy: &ScriptPolicy,
+    already_added: Vec<(u32, u32)>,
+) -> Result<Script, Rejection> {
+    debug_assert!(already_added.is_empty(), "erasing types adds nothing");
+    let ticks = walk::walk(&parsed, policy).map_err(|refusal| refusal.at(text))?;
+    if let Some(error) = parsed.semantic_error() {
+        return Err(parse::rejection(text, error));
+    }
+    let (text, added) = edits::apply(text, ticks);
+    Ok(Script::new(text, added))
+}
+
+/// Line and column (characters, both from 1) of a byte offset.
+fn locate(text: &str, offset: u32) -> Location {
+    let mut end = (offset as usize).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = &text[..end];
+    let (mut line, mut start) = (1_u32, 0);
+    let bytes = before.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        // A lone carriage return ends a line too.
+        if *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n') && at + 1 < text.len() && text.as_bytes()[at + 1] != b'\n') {
+            line += 1;
+            start = at + 1;
+        }
+    }
+    let column = u32::try_from(before[start..].chars().count()).unwrap_or(u32::MAX - 1) + 1;
+    Location { line, column }
+}

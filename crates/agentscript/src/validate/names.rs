@@ -1,0 +1,81 @@
+//! The names the rules know, and what to write instead of them.
+
+use crate::outcome::IllegalKind;
+
+/// The rule that a free name (one the script does not declare) breaks.
+pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
+    let kind = free_name_kind(name)?;
+    let message = match kind {
+        IllegalKind::IllegalModuleAccess => format!(
+            "`{name}` is not available: AgentScript has no modules; call a tool with `await callTool(name, input)` instead"
+        ),
+        IllegalKind::IllegalTimer => format!(
+            "`{name}` is not available: AgentScript has no timers; use `await callTool(...)` directly, without waiting"
+        ),
+        IllegalKind::IllegalGlobalAccess => format!(
+            "`{name}` is not available: a script sees only its own variables, `codecallContext`, `callTool` and `getTool`"
+        ),
+        _ => format!("`{name}` is not available: code cannot be made or reached at run time; write the code in the script itself"),
+    };
+    Some((kind, message))
+}
+
+fn free_name_kind(name: &str) -> Option<IllegalKind> {
+    Some(match name {
+        "eval" | "Function" | "AsyncFunction" | "GeneratorFunction" | "AsyncGeneratorFunction" | "WebAssembly" | "Proxy"
+        | "Reflect" | "SharedArrayBuffer" | "Atomics" | "FinalizationRegistry" | "WeakRef" | "ShadowRealm" | "Compartment"
+        | "Worker" | "SharedWorker" | "execScript" => IllegalKind::IllegalBuiltinAccess,
+        "require" | "module" | "exports" | "importScripts" | "__dirname" | "__filename" | "__non_webpack_require__" => {
+            IllegalKind::IllegalModuleAccess
+        }
+        "process" | "global" | "globalThis" | "window" | "self" | "Deno" | "Bun" | "document" | "fetch" | "XMLHttpRequest"
+        | "WebSocket" | "EventSource" | "Buffer" | "localStorage" | "sessionStorage" | "indexedDB" | "navigator" | "GLOBAL"
+        | "root" | "frames" => IllegalKind::IllegalGlobalAccess,
+        "setTimeout" | "setInterval" | "setImmediate" | "queueMicrotask" | "requestAnimationFrame" | "requestIdleCallback"
+        | "clearTimeout" | "clearInterval" | "clearImmediate" | "cancelAnimationFrame" | "cancelIdleCallback" => {
+            IllegalKind::IllegalTimer
+        }
+        _ => return None,
+    })
+}
+
+/// Property names that lead to a prototype or to what builds functions.
+pub(super) fn property(name: &str) -> Option<(IllegalKind, String)> {
+    let (kind, advice) = match name {
+        "__proto__" | "prototype" | "getPrototypeOf" | "setPrototypeOf" | "__defineGetter__" | "__defineSetter__"
+        | "__lookupGetter__" | "__lookupSetter__" => {
+            (IllegalKind::IllegalPrototypeAccess, "prototypes are out of reach; call methods on values, and copy objects with `{ ...object }`")
+        }
+        "constructor" => (
+            IllegalKind::IllegalPrototypeAccess,
+            "constructors are out of reach; use `typeof`, `Array.isArray` or `instanceof` to tell values apart",
+        ),
+        "captureStackTrace" | "prepareStackTrace" => {
+            (IllegalKind::IllegalBuiltinAccess, "stack traces are out of reach; use the error's `message`")
+        }
+        _ => return None,
+    };
+    Some((kind, format!("`{name}` is not available: {advice}")))
+}
+
+/// Whether `name` belongs to the embedder: a script may not declare it.
+pub(super) fn is_api(name: &str) -> bool {
+    matches!(name, "callTool" | "getTool" | "codecallContext" | "__safe_parallel")
+}
+
+/// Whether `name` is reserved and not one of the names a script may use.
+pub(super) fn is_reserved(name: &str) -> bool {
+    (name.starts_with("__safe_") || name.starts_with("__ag_")) && name != "__safe_parallel"
+}
+
+/// Names of the realm that cannot be assigned to. `codecallContext` is not here: assigning to it throws at run time.
+pub(super) fn is_frozen(name: &str) -> bool {
+    matches!(
+        name,
+        "callTool" | "getTool" | "__safe_parallel" | "console" | "Object" | "Array" | "String" | "Number" | "Boolean" | "Symbol"
+            | "BigInt" | "Math" | "JSON" | "Date" | "RegExp" | "Map" | "Set" | "WeakMap" | "WeakSet" | "Promise" | "Error" | "TypeError"
+            | "RangeError" | "SyntaxError" | "ReferenceError" | "URIError" | "EvalError" | "AggregateError" | "Infinity" | "NaN"
+            | "undefined" | "parseInt" | "parseFloat" | "isNaN" | "isFinite" | "encodeURIComponent" | "decodeURIComponent"
+            | "encodeURI" | "decodeURI"
+    )
+}

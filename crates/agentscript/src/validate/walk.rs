@@ -1,0 +1,132 @@
+//! One walk over a program without types: applies the rules in order of the text and notes where ticks go.
+
+use oxc::{
+    ast::{
+        AstKind,
+        ast::{ArrowFunctionBody, BindingPattern, FunctionBody, Statement, VariableDeclarator},
+    },
+    ast_visit::VisitJs,
+    span::GetSpan,
+};
+
+use super::{
+    Refusal,
+    edits::Edit,
+    fold::{Folder, Known, Value},
+    parse::Parsed,
+    rules::{self, Facts, Table},
+};
+use crate::script::ScriptPolicy;
+
+const TICK: &str = "__ag_tick();";
+
+/// Applies the rules of `policy`; gives the ticks to insert.
+///
+/// # Errors
+/// The first broken rule in order of the text.
+pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Result<Vec<Edit>, Refusal> {
+    let (refusal, ticks) = run(parsed, policy);
+    refusal.map_or(Ok(ticks), Err)
+}
+
+/// The first broken rule, when ticks are of no use.
+pub(super) fn refusal(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Option<Refusal> {
+    run(parsed, policy).0
+}
+
+fn run(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> (Option<Refusal>, Vec<Edit>) {
+    let known = Known::default();
+    let mut walk = Walk {
+        facts: Facts { policy, scoping: &parsed.scoping, known: &known, this_depth: 0 },
+        table: rules::table(policy.preset),
+        refusal: None,
+        ticks: Vec::new(),
+    };
+    walk.visit_program(parsed.program);
+    (walk.refusal, walk.ticks)
+}
+
+struct Walk<'s> {
+    facts: Facts<'s>,
+    table: &'static Table,
+    refusal: Option<Refusal>,
+    ticks: Vec<Edit>,
+}
+
+impl<'a> VisitJs<'a> for Walk<'_> {
+    fn enter_node(&mut self, node: AstKind<'a>) {
+        for rule in &self.table[node.ty() as usize] {
+            if let Some(refusal) = rule(&self.facts, node) {
+                // The walk is nearly, not quite, in order of the text.
+                if self.refusal.as_ref().is_none_or(|first| refusal.offset < first.offset) {
+                    self.refusal = Some(refusal);
+                }
+            }
+        }
+        match node {
+            AstKind::Function(it) => {
+                self.facts.this_depth += 1;
+                if let Some(body) = &it.body {
+                    self.tick_function(body);
+                }
+            }
+            AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => self.facts.this_depth += 1,
+            AstKind::ArrowFunctionExpression(it) => self.tick_arrow(&it.body),
+            AstKind::WhileStatement(it) => self.tick_loop(&it.body),
+            AstKind::DoWhileStatement(it) => self.tick_loop(&it.body),
+            AstKind::ForStatement(it) => self.tick_loop(&it.body),
+            AstKind::ForInStatement(it) => self.tick_loop(&it.body),
+            AstKind::ForOfStatement(it) => self.tick_loop(&it.body),
+            _ => {}
+        }
+    }
+
+    fn leave_node(&mut self, node: AstKind<'a>) {
+        match node {
+            AstKind::Function(_) | AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => self.facts.this_depth -= 1,
+            AstKind::VariableDeclarator(it) => self.note(it),
+            _ => {}
+        }
+    }
+}
+
+impl Walk<'_> {
+    fn tick_function(&mut self, body: &FunctionBody<'_>) {
+        self.ticks.push(Edit::open(body.span.start + 1, TICK));
+    }
+
+    fn tick_arrow(&mut self, body: &ArrowFunctionBody<'_>) {
+        match body {
+            ArrowFunctionBody::FunctionBody(body) => self.tick_function(body),
+            body => {
+                let span = body.span();
+                self.ticks.push(Edit::open(span.start, "(__ag_tick(),"));
+                self.ticks.push(Edit::close(span.end, ")"));
+            }
+        }
+    }
+
+    fn tick_loop(&mut self, body: &Statement<'_>) {
+        if let Statement::BlockStatement(block) = body {
+            self.ticks.push(Edit::open(block.span.start + 1, TICK));
+        } else {
+            let span = body.span();
+            self.ticks.push(Edit::open(span.start, "{__ag_tick();"));
+            self.ticks.push(Edit::close(span.end, "}"));
+        }
+    }
+
+    /// Remembers what a variable holds, when the text spells it out and nothing changes it.
+    fn note(&mut self, it: &VariableDeclarator<'_>) {
+        let (BindingPattern::BindingIdentifier(name), Some(init)) = (&it.id, &it.init) else { return };
+        let Some(symbol) = name.symbol_id.get() else { return };
+        let values = if rules::is_alias(&self.facts, init) {
+            vec![Value::Text(rules::DOOR.to_owned())]
+        } else {
+            Folder { scoping: self.facts.scoping, known: self.facts.known }.values(init, 0)
+        };
+        if !values.is_empty() && !values.iter().all(|value| matches!(value, Value::Number(_))) {
+            self.facts.known.borrow_mut().insert(symbol, values);
+        }
+    }
+}
