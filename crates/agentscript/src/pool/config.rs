@@ -51,7 +51,7 @@ impl Default for PoolConfig {
             startup_timeout: Duration::from_secs(5),
             require_sandbox: false,
             isolate_principals: false,
-            address_space: 768 * 1024 * 1024,
+            address_space: 640 * 1024 * 1024,
             command: None,
         }
     }
@@ -122,8 +122,8 @@ impl PoolConfig {
         self
     }
 
-    /// Address space of a worker process, in bytes, at least 256 MiB; a hard limit behind the engine's own. Default 768 MiB, of
-    /// which 128 MiB are the stack.
+    /// Address space of a worker process, in bytes, at least 256 MiB; a hard limit behind the engine's own. Default 640 MiB, of
+    /// which 48 MiB are the stack.
     #[must_use]
     pub fn address_space_bytes(mut self, bytes: u64) -> Self {
         self.address_space = bytes.max(256 * 1024 * 1024);
