@@ -1,6 +1,8 @@
 //! Everything the crate promises, tried from outside.
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod pool;
@@ -14,3 +16,5 @@ mod run_parallel;
 mod run_values;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod validate;

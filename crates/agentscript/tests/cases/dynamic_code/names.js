@@ -1,0 +1,3 @@
+//// eval
+// expect: illegal IllegalBuiltinAccess
+return eval('1 + 1')
