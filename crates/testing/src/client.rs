@@ -23,7 +23,7 @@ pub use resources::Resources;
 pub use tools::{ToolCall, Tools};
 pub use trace::{RequestTrace, Trace};
 
-pub(crate) use connect::Connector;
+pub(crate) use connect::{Connector, memory_connector};
 
 use std::{sync::Arc, time::Duration};
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Mcp {
 
 /// Who the server says it is.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ServerInfo {
+pub struct ServerIdentity {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -113,9 +113,9 @@ impl Mcp {
     }
 
     /// Who the server says it is; before `initialize` is answered, nobody.
-    pub fn server_info(&self) -> Option<ServerInfo> {
+    pub fn server_info(&self) -> Option<ServerIdentity> {
         let facts = lock(&self.core.facts);
-        Some(ServerInfo {
+        Some(ServerIdentity {
             name: facts.server_info["name"].as_str()?.to_owned(),
             version: facts.server_info["version"].as_str().unwrap_or_default().to_owned(),
         })

@@ -3,18 +3,21 @@
 
 mod client;
 mod error;
+mod expect;
 mod intercept;
 mod mock;
 pub mod mock_response;
 mod partial;
 mod records;
+mod server;
 mod wire;
 
 pub use client::{
     Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, Prompts, Raw, RequestTrace,
-    Resources, ServerInfo, ToolCall, Tools, Trace,
+    Resources, ServerIdentity, ToolCall, Tools, Trace,
 };
 pub use error::ClientError;
+pub use expect::{AsSubject, Expect, Mismatch, Subject, expect, json_diff, matchers};
 pub use intercept::{InterceptedRequest, InterceptedResponse, Interceptors, Remove, RequestAction, ResponseAction};
 pub use mock::{MockHandle, MockOptions, Mocks, RpcRequest};
 pub use partial::is_subset;
@@ -22,6 +25,10 @@ pub use records::{
     Image, Missing, Prompt, PromptArgument, PromptMessage, PromptResult, Resource, ResourceContent,
     ResourceTemplate, RpcError, RpcResponse, Tool, ToolResult,
 };
+
+pub use server::{ClientOptions, Server, ServerBuilder, ServerInfo, StartError, Transport};
+
+pub use gatewright_core::rmcp;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,7 @@
 //! One JSON message per line over any byte stream: stdio of a child process, a duplex pipe, a socket.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
@@ -8,11 +10,15 @@ use tokio::{
 };
 
 use super::{Inbox, Incoming, Outgoing, Wire};
-use crate::ClientError;
+use crate::{
+    ClientError,
+    server::{Child, Log},
+};
 
 pub(crate) struct LinesWire {
     writer: Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
     reader: JoinHandle<()>,
+    process: Mutex<Option<Child>>,
 }
 
 impl LinesWire {
@@ -21,16 +27,40 @@ impl LinesWire {
         writer: impl AsyncWrite + Send + Unpin + 'static,
         inbox: Inbox,
     ) -> Self {
-        let reader = tokio::spawn(read(BufReader::new(reader), inbox));
-        Self { writer: Mutex::new(Some(Box::new(writer))), reader }
+        let reader = tokio::spawn(async move {
+            let why = read(BufReader::new(reader), &inbox).await;
+            let _ = inbox.send(Incoming::Closed(why));
+        });
+        Self { writer: Mutex::new(Some(Box::new(writer))), reader, process: Mutex::new(None) }
+    }
+
+    /// As `new`, for a process that ends with the connection.
+    pub(crate) fn of_process(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+        inbox: Inbox,
+        process: Child,
+        log: Log,
+    ) -> Self {
+        let reader = tokio::spawn(async move {
+            let mut why = read(BufReader::new(reader), &inbox).await;
+            let tail = log.tail(20);
+            if !tail.is_empty() {
+                why.push_str("; its last lines:");
+                tail.iter().for_each(|line| why.push_str(&format!("\n    | {line}")));
+            }
+            let _ = inbox.send(Incoming::Closed(why));
+        });
+        Self { writer: Mutex::new(Some(Box::new(writer))), reader, process: Mutex::new(Some(process)) }
     }
 }
 
-async fn read(mut reader: impl AsyncBufReadExt + Unpin, inbox: Inbox) {
+/// Reads until the end, and says why it is the end.
+async fn read(mut reader: impl AsyncBufReadExt + Unpin, inbox: &Inbox) -> String {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let why = match reader.read_until(b'\n', &mut line).await {
+        return match reader.read_until(b'\n', &mut line).await {
             Ok(0) => "the server closed its standard output".to_owned(),
             Err(error) => format!("the server's standard output cannot be read: {error}"),
             Ok(_) => {
@@ -43,12 +73,10 @@ async fn read(mut reader: impl AsyncBufReadExt + Unpin, inbox: Inbox) {
                     .unwrap_or_else(|_| Incoming::Garbage(String::from_utf8_lossy(text).into_owned()));
                 match inbox.send(incoming) {
                     Ok(()) => continue,
-                    Err(_) => return,
+                    Err(_) => "the test reads no more".to_owned(),
                 }
             }
         };
-        let _ = inbox.send(Incoming::Closed(why));
-        return;
     }
 }
 
@@ -73,6 +101,11 @@ impl Wire for LinesWire {
         // End of input is how a stdio server hears that it should go.
         if let Some(mut writer) = self.writer.lock().await.take() {
             let _ = writer.shutdown().await;
+        }
+        if let Some(mut process) = self.process.lock().await.take()
+            && tokio::time::timeout(Duration::from_secs(1), process.wait()).await.is_err()
+        {
+            process.stop().await;
         }
     }
 }

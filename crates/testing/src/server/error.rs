@@ -1,0 +1,39 @@
+//! Why a server does not run, with what helps to find out.
+
+use std::fmt;
+
+/// A server did not start. The text names the command, how it ended, its last lines, and what to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartError {
+    /// What went wrong, in one sentence.
+    pub problem: String,
+    /// What was run.
+    pub command: String,
+    /// How the process ended, if it did.
+    pub exit: Option<String>,
+    /// The last lines it printed.
+    pub log_tail: Vec<String>,
+    /// What to try.
+    pub advice: String,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "the server under test did not start: {}", self.problem)?;
+        writeln!(f, "  command: {}", self.command)?;
+        if let Some(exit) = &self.exit {
+            writeln!(f, "  ended: {exit}")?;
+        }
+        if self.log_tail.is_empty() {
+            writeln!(f, "  it printed nothing")?;
+        } else {
+            writeln!(f, "  its last lines:")?;
+            for line in &self.log_tail {
+                writeln!(f, "    | {line}")?;
+            }
+        }
+        write!(f, "  try: {}", self.advice)
+    }
+}
+
+impl std::error::Error for StartError {}
