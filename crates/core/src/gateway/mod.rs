@@ -322,9 +322,9 @@ impl ServerHandler for Gateway {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unknown::refusal(&request))
+        Err(unknown::refusal(&request, stamp::is_modern(&context)))
     }
 }
 

@@ -11,10 +11,15 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+/// Methods that 2026-07-28 took away: unknown there, whatever their params.
+const REMOVED: [&str; 5] =
+    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+
 /// -32602 with what is wrong for a method there is, -32601 for the rest (JSON-RPC 2.0 §5.1).
-pub(super) fn refusal(request: &CustomRequest) -> ErrorData {
+pub(super) fn refusal(request: &CustomRequest, modern: bool) -> ErrorData {
     let params = request.params.clone().unwrap_or_else(|| Value::Object(Default::default()));
     let problem = match request.method.as_str() {
+        method if modern && REMOVED.contains(&method) => return unknown(method),
         "initialize" => problem::<InitializeRequestParams>(params),
         "tools/call" => problem::<CallToolRequestParams>(params),
         "prompts/get" => problem::<GetPromptRequestParams>(params),
@@ -26,12 +31,13 @@ pub(super) fn refusal(request: &CustomRequest) -> ErrorData {
         "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
             problem::<PaginatedRequestParams>(params)
         }
-        method => {
-            let message = format!("unknown method `{method}`");
-            return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None);
-        }
+        method => return unknown(method),
     };
     ErrorData::invalid_params(format!("the params of `{}` do not fit: {problem}", request.method), None)
+}
+
+fn unknown(method: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
 }
 
 fn problem<T: DeserializeOwned>(params: Value) -> String {

@@ -109,6 +109,15 @@ async fn unknown_methods_and_tools_and_wrong_params_get_their_codes_in_both_eras
 }
 
 #[tokio::test]
+async fn methods_the_new_era_took_away_are_unknown_there_whatever_their_params() {
+    let rig = start(json!({})).await;
+    for method in ["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
+        let (status, code, _) = refused(rig.modern(method, json!({}))).await;
+        assert_eq!((status, code), (404, -32601), "{method}");
+    }
+}
+
+#[tokio::test]
 async fn methods_without_a_meaning_are_not_allowed() {
     let rig = start(json!({})).await;
     let response = rig.http.put(&rig.url).body("{}").send().await.unwrap();
