@@ -153,7 +153,7 @@ pub(super) fn tools() -> Vec<Spec> {
             title: "Delete a user",
             effect: Effect::Destroy,
             description: "Delete a user for good. Refused while the user has orders or tickets; deactivate the user instead.",
-            input: by_id("user", "usr_0004"),
+            input: by_id("user", "usr_0008"),
             output: record(json!({
                 "id": plain("Id of the user who was deleted"),
                 "deleted": { "type": "boolean", "const": true, "description": "Always true" },

@@ -26,7 +26,7 @@ impl Everything {
         let follows = capabilities(&context)
             .extensions
             .is_some_and(|extensions| extensions.contains_key(TASKS_EXTENSION_ID));
-        if !follows && request.name != "slow_compute" {
+        if !follows && !matches!(request.name.as_ref(), "slow_compute" | "confirm_delete") {
             return Err(missing(json!({ "extensions": { TASKS_EXTENSION_ID: {} } })));
         }
         match request.name.as_ref() {
@@ -50,6 +50,10 @@ impl Everything {
             "protocol_error_job" => Ok(self.start(|_| {
                 Box::pin(async { Err(TaskExit::Error(ErrorData::internal_error("The job broke", None))) })
             })),
+            "confirm_delete" if !follows => {
+                let filename = argument(&request, "filename");
+                Ok(said(format!("{filename} was kept: without a task nobody can be asked")).into())
+            }
             "confirm_delete" => {
                 let filename = argument(&request, "filename").to_owned();
                 Ok(self.start(move |task| Box::pin(confirm(task, filename))))
