@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use gatewright_agentscript::{
-    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand, WorkerPool,
+    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand,
+    WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -23,8 +24,10 @@ impl Host for Echo {
 }
 
 const ONE: &str = "return await callTool('crm:get', { id: 7 })";
-const TWENTY: &str = "let n = 0; for (let i = 0; i < 20; i++) n += (await callTool('crm:get', { id: i })).id; return n";
-const HUNDRED: &str = "const fns = Array.from({ length: 100 }, (_, i) => () => callTool('crm:get', { id: i }));
+const TWENTY: &str =
+    "let n = 0; for (let i = 0; i < 20; i++) n += (await callTool('crm:get', { id: i })).id; return n";
+const HUNDRED: &str =
+    "const fns = Array.from({ length: 100 }, (_, i) => () => callTool('crm:get', { id: i }));
     return (await __safe_parallel(fns, { maxConcurrency: 20 })).length";
 
 fn worker() -> WorkerCommand {
@@ -55,17 +58,24 @@ fn reused_realm(c: &mut Criterion) {
 }
 
 fn runs(c: &mut Criterion) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let pools = [
         ("process", WorkerPool::new(PoolConfig::default().command(worker())).expect("workers")),
         ("in process", WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess)).expect("workers")),
     ];
     for (adapter, pool) in &pools {
-        for (what, source) in [("one call", ONE), ("20 calls in a row", TWENTY), ("100 calls in parallel", HUNDRED)] {
+        for (what, source) in
+            [("one call", ONE), ("20 calls in a row", TWENTY), ("100 calls in parallel", HUNDRED)]
+        {
             c.bench_function(&format!("{adapter}, {what}"), |b| {
                 b.iter(|| {
                     runtime.block_on(async {
-                        let outcome = pool.run(RunRequest::new(source), Arc::new(Echo), CancellationToken::new()).await;
+                        let outcome =
+                            pool.run(RunRequest::new(source), Arc::new(Echo), CancellationToken::new()).await;
                         assert!(matches!(outcome.verdict, Verdict::Ok(_)), "{:?}", outcome.verdict);
                     });
                 });
@@ -80,7 +90,8 @@ fn start(c: &mut Criterion) {
             (0..n)
                 .map(|_| {
                     let started = std::time::Instant::now();
-                    let pool = WorkerPool::new(PoolConfig::default().workers(1).command(worker())).expect("a worker");
+                    let pool = WorkerPool::new(PoolConfig::default().workers(1).command(worker()))
+                        .expect("a worker");
                     let took = started.elapsed();
                     drop(pool);
                     took
@@ -88,7 +99,11 @@ fn start(c: &mut Criterion) {
                 .sum()
         });
     });
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let pool = WorkerPool::new(PoolConfig::default().workers(1).command(worker())).expect("a worker");
     let run = |source: &'static str| {
         runtime.block_on(pool.run(RunRequest::new(source), Arc::new(Echo), CancellationToken::new()))
@@ -98,7 +113,11 @@ fn start(c: &mut Criterion) {
             (0..n)
                 .map(|_| {
                     let killed = runtime.block_on(async {
-                        let busy = pool.run(RunRequest::new("for (;;) {}"), Arc::new(Echo), CancellationToken::new());
+                        let busy = pool.run(
+                            RunRequest::new("for (;;) {}"),
+                            Arc::new(Echo),
+                            CancellationToken::new(),
+                        );
                         tokio::time::timeout(Duration::from_millis(2), busy).await
                     });
                     assert!(killed.is_err());

@@ -182,7 +182,8 @@ impl WorkerPool {
         cancel: &CancellationToken,
         started: Instant,
     ) -> Outcome {
-        let nothing = |verdict| Outcome { verdict, logs: Vec::new(), calls: Vec::new(), duration: started.elapsed() };
+        let nothing =
+            |verdict| Outcome { verdict, logs: Vec::new(), calls: Vec::new(), duration: started.elapsed() };
         let limits = &request.limits;
         if request.source.len() as u64 > limits.script_bytes {
             return nothing(Verdict::IllegalAccess {
@@ -231,7 +232,9 @@ impl WorkerPool {
         let mut lease = Lease { pool: self, worker: None, settled: false, _running: token };
         let fresh = match slot {
             Some(Slot::Ready(worker)) => {
-                let other = self.config.isolate_principals && worker.runs > 0 && worker.principal.as_deref() != principal;
+                let other = self.config.isolate_principals
+                    && worker.runs > 0
+                    && worker.principal.as_deref() != principal;
                 if other {
                     self.replaced.fetch_add(1, Ordering::Relaxed);
                     self.keeper.retire(worker, false, None);

@@ -115,7 +115,11 @@ pub(crate) fn frame_len(buffer: &[u8], limit: usize) -> Result<Option<usize>, Fr
 pub(crate) fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     let fixed = bytes.get(PREFIX..PREFIX + FIXED).ok_or(FrameError::Malformed)?;
     let word = |at: usize| {
-        fixed.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes).ok_or(FrameError::Malformed)
+        fixed
+            .get(at..at + 4)
+            .and_then(|b| b.try_into().ok())
+            .map(u32::from_le_bytes)
+            .ok_or(FrameError::Malformed)
     };
     let kind = Kind::from_byte(fixed[0]).ok_or(FrameError::Malformed)?;
     let (run, id, head_len) = (word(1)?, word(5)?, word(9)? as usize);

@@ -7,7 +7,7 @@ pub(crate) mod harden;
 mod link;
 mod serve;
 
-pub(crate) use link::Link;
 pub use harden::SandboxReport;
-pub(crate) use serve::{WORKER_STACK, serve};
+pub(crate) use link::Link;
 pub use serve::worker_main;
+pub(crate) use serve::{WORKER_STACK, serve};

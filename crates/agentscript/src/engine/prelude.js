@@ -8,7 +8,7 @@
   const { stringify } = JSON;
   const { min, floor } = Math;
   const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
-  const StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol;
+  const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
   const CALL = 0, TOOL = 1, LOG = 2, ILLEGAL = 3;
 
@@ -147,8 +147,8 @@
       setEach.call(value, (v) => { tick(); items[items.length] = v; });
       return items;
     }
-    if (value instanceof RegExp) return regexpText.call(value);
-    if (isView(value) && !(value instanceof DataView)) {
+    if (value instanceof RegExpCtor) return regexpText.call(value);
+    if (isView(value) && !(value instanceof DataViewCtor)) {
       const items = [];
       for (let i = 0; i < value.length; i++) { tick(); items[i] = value[i]; }
       return items;
@@ -249,6 +249,12 @@
   // ---- the realm ----
   const global = globalThis;
   hidden(global, 'Date', DateFn);
+  // Symbols make values iterable and keys unique; the hooks into the language's own operations are not for scripts.
+  const SymbolFace = { Symbol: (description) => SymbolFn(description) }.Symbol;
+  for (const name of ['iterator', 'asyncIterator', 'prototype']) {
+    defineProperty(SymbolFace, name, { value: SymbolFn[name], writable: false, enumerable: false, configurable: false });
+  }
+  hidden(global, 'Symbol', SymbolFace);
   hidden(global, 'callTool', callTool);
   hidden(global, 'getTool', getTool);
   hidden(global, '__safe_parallel', parallel);
@@ -289,8 +295,7 @@
     if (typeof value === 'function') keep(value.prototype);
     if (!kept[name]) delete global[name];
   }
-  delete Object.getPrototypeOf;
-  delete Object.setPrototypeOf;
+  for (const name of ['getPrototypeOf', 'setPrototypeOf', 'getOwnPropertySymbols']) delete Object[name];
   for (const name of ['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__']) delete Object.prototype[name];
   Error.stackTraceLimit = 4;
   for (const name of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) delete Error[name];

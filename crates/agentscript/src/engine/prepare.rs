@@ -5,10 +5,14 @@ use crate::script::{Rejection, Script, ScriptSource};
 
 /// Validates `source`.
 pub(crate) fn prepare(source: &str, settings: &Settings) -> Result<Script, Ending> {
-    ScriptSource::new(source).validate(&settings.policy, &settings.limits).map_err(|rejection| match rejection {
-        Rejection::SyntaxError { message, location } => Ending::Syntax { message, location },
-        Rejection::Illegal { kind, message, location } => Ending::Illegal { kind, message, location: Some(location) },
-    })
+    ScriptSource::new(source).validate(&settings.policy, &settings.limits).map_err(
+        |rejection| match rejection {
+            Rejection::SyntaxError { message, location } => Ending::Syntax { message, location },
+            Rejection::Illegal { kind, message, location } => {
+                Ending::Illegal { kind, message, location: Some(location) }
+            }
+        },
+    )
 }
 
 impl Ending {
@@ -16,7 +20,8 @@ impl Ending {
     pub(crate) fn in_source(mut self, script: &Script) -> Self {
         match &mut self {
             Self::Syntax { location, .. } => *location = script.map_location(*location),
-            Self::Illegal { location: Some(location), .. } | Self::Runtime { location: Some(location), .. } => {
+            Self::Illegal { location: Some(location), .. }
+            | Self::Runtime { location: Some(location), .. } => {
                 *location = script.map_location(*location);
             }
             _ => {}

@@ -49,7 +49,8 @@ impl Realm {
         runtime.set_max_stack_size(BUILD_STACK);
         let context = Context::custom::<Intrinsics>(&runtime)?;
         let state = Rc::new(State::new(link, heap));
-        let exports = context.with(|ctx| build(&ctx, &state).map(|exports| Persistent::save(&ctx, exports)))?;
+        let exports =
+            context.with(|ctx| build(&ctx, &state).map(|exports| Persistent::save(&ctx, exports)))?;
         let poll = Rc::clone(&state);
         runtime.set_interrupt_handler(Some(Box::new(move || poll.must_stop())));
         Ok(Self { exports: Some(exports), context, runtime, state })

@@ -35,10 +35,25 @@ pub(crate) struct Settings {
 pub(crate) enum Ending {
     /// The result is the frame's body.
     Ok,
-    Syntax { message: String, location: Location },
-    Illegal { kind: IllegalKind, message: String, location: Option<Location> },
-    Runtime { name: String, message: String, location: Option<Location> },
-    Tool { tool_name: String, message: String, code: String },
+    Syntax {
+        message: String,
+        location: Location,
+    },
+    Illegal {
+        kind: IllegalKind,
+        message: String,
+        location: Option<Location>,
+    },
+    Runtime {
+        name: String,
+        message: String,
+        location: Option<Location>,
+    },
+    Tool {
+        tool_name: String,
+        message: String,
+        code: String,
+    },
     Timeout,
     Memory(u64),
     PendingCalls(u32),
@@ -69,9 +84,17 @@ type Settled = Rc<RefCell<Option<(Ending, String)>>>;
 
 impl Realm {
     /// Runs `code` with `context` (JSON text) as `codecallContext`; gives the ending and the result as JSON text.
-    pub(crate) fn run(mut self, run: u32, code: &str, context: &str, settings: &Settings) -> (Ending, String) {
+    pub(crate) fn run(
+        mut self,
+        run: u32,
+        code: &str,
+        context: &str,
+        settings: &Settings,
+    ) -> (Ending, String) {
         let limits = &settings.limits;
-        self.runtime.set_max_stack_size(usize::try_from(limits.stack_bytes).unwrap_or(MAX_STACK).clamp(MIN_STACK, MAX_STACK));
+        self.runtime.set_max_stack_size(
+            usize::try_from(limits.stack_bytes).unwrap_or(MAX_STACK).clamp(MIN_STACK, MAX_STACK),
+        );
         self.state.begin(run, limits, settings.seed, settings.now_ms);
         let Some(exports) = self.exports.take() else {
             return (Ending::runtime("InternalError", "the realm was used before"), String::new());
@@ -102,7 +125,10 @@ impl Realm {
             Doom::Timeout | Doom::Gone => Ending::Timeout,
             Doom::Iterations => Ending::runtime(
                 "IterationLimitError",
-                format!("iteration limit reached: the script's loops may turn {} times", limits.max_iterations),
+                format!(
+                    "iteration limit reached: the script's loops may turn {} times",
+                    limits.max_iterations
+                ),
             ),
             Doom::ToolCalls => Ending::runtime(
                 "ToolCallLimitError",
@@ -141,7 +167,11 @@ fn check_result((ending, result): (Ending, String), limits: &Limits) -> (Ending,
         return (ending, String::new());
     }
     if result.len() as u64 > limits.result_bytes {
-        let message = format!("the result is {} bytes of JSON; at most {} are allowed", result.len(), limits.result_bytes);
+        let message = format!(
+            "the result is {} bytes of JSON; at most {} are allowed",
+            result.len(),
+            limits.result_bytes
+        );
         return (Ending::runtime("ResultSizeError", message), String::new());
     }
     if protocol::too_deep(&result) {

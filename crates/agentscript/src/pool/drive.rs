@@ -205,7 +205,8 @@ fn read(
     answering: &mut FuturesUnordered<Answering>,
     written: bool,
 ) -> Result<(), Stop> {
-    let largest = record.limits.message_bytes.max(record.limits.result_bytes).max(record.limits.log_bytes) + FRAME_SLACK;
+    let largest = record.limits.message_bytes.max(record.limits.result_bytes).max(record.limits.log_bytes)
+        + FRAME_SLACK;
     let largest = usize::try_from(largest).unwrap_or(usize::MAX);
     match stream.try_read_buf(input) {
         Ok(0) => return Err(Stop::Died),
@@ -214,7 +215,9 @@ fn read(
         Err(_) => return Err(Stop::Died),
     }
     let mut taken = 0;
-    while let Some(len) = protocol::frame_len(&input[taken..], largest).map_err(|error| record.refuse(error))? {
+    while let Some(len) =
+        protocol::frame_len(&input[taken..], largest).map_err(|error| record.refuse(error))?
+    {
         let Some(bytes) = input.get(taken..taken + len) else {
             input.reserve(len);
             break;
@@ -242,7 +245,10 @@ fn put_answer(
         record.close(id, CallStatus::Error, Some("HOST_PANIC".to_owned()));
         return Err(Stop::Kill(Verdict::RuntimeError {
             name: "HostError".to_owned(),
-            message: format!("the host failed while it answered {}", if is_call { "callTool" } else { "getTool" }),
+            message: format!(
+                "the host failed while it answered {}",
+                if is_call { "callTool" } else { "getTool" }
+            ),
             location: None,
         }));
     };
@@ -258,7 +264,8 @@ fn put_answer(
         Err(ToolFailure { code, message, ends_run }) => {
             record.close(id, CallStatus::Error, Some(code.clone()));
             let failure = Failure { code, message, ends_run };
-            let head = serde_json::to_string(&failure).map_err(|_| Stop::from(WorkerError::MessageInvalid))?;
+            let head =
+                serde_json::to_string(&failure).map_err(|_| Stop::from(WorkerError::MessageInvalid))?;
             if head.len() as u64 > record.limits.message_bytes {
                 return Err(WorkerError::MessageTooLarge(record.limits.message_bytes).into());
             }
@@ -336,7 +343,8 @@ impl Record {
 
     fn open_call(&mut self, frame: &Frame<'_>) -> Result<(), Stop> {
         // The worker counts the same limits and ends the run itself; one that does not is not to be trusted.
-        if frame.id as usize != self.ids.len() || self.calls.len() >= self.limits.max_tool_calls as usize + 1 {
+        if frame.id as usize != self.ids.len() || self.calls.len() >= self.limits.max_tool_calls as usize + 1
+        {
             return Err(WorkerError::MessageInvalid.into());
         }
         if (frame.head.len() + frame.body.len()) as u64 > self.limits.message_bytes {
@@ -365,7 +373,9 @@ impl Record {
         let (id, host, name) = (frame.id, Arc::clone(host), frame.head.to_owned());
         if frame.kind == Kind::GetTool {
             let answer = async move { host.get_tool(name).await };
-            return Ok(Box::pin(AssertUnwindSafe(answer).catch_unwind().map(move |got| (id, false, got.ok()))));
+            return Ok(Box::pin(
+                AssertUnwindSafe(answer).catch_unwind().map(move |got| (id, false, got.ok())),
+            ));
         }
         if protocol::too_deep(frame.body) {
             let message = format!("the input is nested deeper than {} levels", protocol::MAX_DEPTH);
@@ -411,13 +421,19 @@ impl Record {
             Ending::PendingCalls(_) => {
                 Verdict::Worker(WorkerError::TooManyPendingCalls(self.limits.max_pending_calls))
             }
-            Ending::MessageTooLarge(_) => Verdict::Worker(WorkerError::MessageTooLarge(self.limits.message_bytes)),
+            Ending::MessageTooLarge(_) => {
+                Verdict::Worker(WorkerError::MessageTooLarge(self.limits.message_bytes))
+            }
         })
     }
 
     fn timeout_message(&self) -> String {
-        let open: Vec<&str> =
-            self.calls.iter().filter(|call| call.status == CallStatus::Open).map(|call| call.name.as_str()).collect();
+        let open: Vec<&str> = self
+            .calls
+            .iter()
+            .filter(|call| call.status == CallStatus::Open)
+            .map(|call| call.name.as_str())
+            .collect();
         let limit = self.limits.timeout.as_millis();
         if open.is_empty() {
             format!("time limit reached: the script did not finish within {limit} ms; no tool call was open")

@@ -55,7 +55,9 @@ impl Keeper {
     /// Starts the thread. Replacements go to `pool`.
     pub(super) fn new(config: PoolConfig, pool: Weak<Shared>) -> io::Result<Self> {
         let (jobs, inbox) = mpsc::channel();
-        thread::Builder::new().name("agentscript-pool".to_owned()).spawn(move || keep(&inbox, &config, &pool))?;
+        thread::Builder::new()
+            .name("agentscript-pool".to_owned())
+            .spawn(move || keep(&inbox, &config, &pool))?;
         Ok(Self { jobs })
     }
 
@@ -76,7 +78,9 @@ impl Keeper {
         loop {
             match started.try_recv() {
                 Ok(worker) => return worker,
-                Err(oneshot::error::TryRecvError::Empty) => thread::park_timeout(std::time::Duration::from_micros(100)),
+                Err(oneshot::error::TryRecvError::Empty) => {
+                    thread::park_timeout(std::time::Duration::from_micros(100))
+                }
                 Err(oneshot::error::TryRecvError::Closed) => return Err(gone()),
             }
         }
@@ -134,8 +138,10 @@ fn start(config: &PoolConfig) -> Result<Worker, WorkerError> {
     let child = match config.adapter {
         Adapter::Processes => Some(spawn(config, theirs).map_err(failed)?),
         Adapter::InProcess => {
-            let report =
-                SandboxReport { missing: vec!["runs in this process".to_owned()], ..SandboxReport::default() };
+            let report = SandboxReport {
+                missing: vec!["runs in this process".to_owned()],
+                ..SandboxReport::default()
+            };
             thread::Builder::new()
                 .name("agentscript-run".to_owned())
                 .stack_size(worker::WORKER_STACK)

@@ -2,7 +2,10 @@
 //!
 //! Order matters. `enter` runs on the main thread before any other exists, so that threads inherit what it does; `lock` runs on
 //! the thread that serves, last, because afterwards no file can be opened and no thread started.
-#![expect(unsafe_code, reason = "system calls without a safe wrapper, and the engine's allocator; each block says why it holds")]
+#![expect(
+    unsafe_code,
+    reason = "system calls without a safe wrapper, and the engine's allocator; each block says why it holds"
+)]
 
 use std::{cell::Cell, io, os::fd::AsFd, os::unix::net::UnixStream, rc::Rc};
 
@@ -86,8 +89,8 @@ mod linux {
         ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope,
     };
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-        apply_filter_all_threads,
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule, apply_filter_all_threads,
     };
 
     use super::{Plan, SandboxReport};
@@ -112,7 +115,9 @@ mod linux {
         one_arena();
         match confine() {
             Ok(true) => plan.early.landlock = true,
-            Ok(false) => plan.early.missing.push("Landlock: this kernel does not enforce all of it".to_owned()),
+            Ok(false) => {
+                plan.early.missing.push("Landlock: this kernel does not enforce all of it".to_owned())
+            }
             Err(error) => plan.early.missing.push(format!("Landlock: {error}")),
         }
         Ok(())
@@ -175,7 +180,8 @@ mod linux {
         if !report.rlimits {
             report.missing.push(format!("rlimits: {}", io::Error::last_os_error()));
         }
-        match filter().and_then(|filter| apply_filter_all_threads(&filter).map_err(|error| error.to_string())) {
+        match filter().and_then(|filter| apply_filter_all_threads(&filter).map_err(|error| error.to_string()))
+        {
             Ok(()) => report.seccomp = true,
             Err(error) => report.missing.push(format!("seccomp: {error}")),
         }
@@ -219,15 +225,17 @@ mod linux {
         let not_executable = || -> Result<Vec<SeccompRule>, String> {
             let exec = libc::PROT_EXEC as u64;
             let condition =
-                SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(exec), 0).map_err(text)?;
+                SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(exec), 0)
+                    .map_err(text)?;
             Ok(vec![SeccompRule::new(vec![condition]).map_err(text)?])
         };
         let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
             ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
         // The standard library checks a descriptor before it closes one, in builds with debug assertions.
-        let get_flags = SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::F_GETFD as u64)
-            .and_then(|condition| SeccompRule::new(vec![condition]))
-            .map_err(text)?;
+        let get_flags =
+            SeccompCondition::new(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::F_GETFD as u64)
+                .and_then(|condition| SeccompRule::new(vec![condition]))
+                .map_err(text)?;
         rules.insert(libc::SYS_fcntl, vec![get_flags]);
         rules.insert(libc::SYS_mmap, not_executable()?);
         rules.insert(libc::SYS_mprotect, not_executable()?);

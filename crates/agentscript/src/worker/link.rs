@@ -23,7 +23,14 @@ impl Link {
         Self { stream, input: Vec::new(), taken: 0, output: Vec::new(), limit }
     }
 
-    pub(crate) fn send(&mut self, kind: Kind, run: u32, id: u32, head: &str, body: &[&str]) -> io::Result<()> {
+    pub(crate) fn send(
+        &mut self,
+        kind: Kind,
+        run: u32,
+        id: u32,
+        head: &str,
+        body: &[&str],
+    ) -> io::Result<()> {
         self.output.clear();
         protocol::put(&mut self.output, kind, run, id, head, body);
         self.stream.write_all(&self.output)?;

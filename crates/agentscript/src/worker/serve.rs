@@ -1,13 +1,6 @@
 //! The worker's loop: one run at a time, each in a realm of its own that was built while the worker was idle.
 
-use std::{
-    cell::RefCell,
-    io,
-    os::unix::net::UnixStream,
-    process::ExitCode,
-    rc::Rc,
-    thread,
-};
+use std::{cell::RefCell, io, os::unix::net::UnixStream, process::ExitCode, rc::Rc, thread};
 
 use super::{Link, SandboxReport, harden};
 use crate::{

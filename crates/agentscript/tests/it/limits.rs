@@ -25,7 +25,11 @@ async fn timeout_ends_a_busy_script_and_says_the_limit() {
         limits.max_iterations = u64::MAX;
     })
     .await;
-    assert!(matches!(&outcome.verdict, Verdict::Timeout { message } if message.contains("150 ms")), "{:?}", outcome.verdict);
+    assert!(
+        matches!(&outcome.verdict, Verdict::Timeout { message } if message.contains("150 ms")),
+        "{:?}",
+        outcome.verdict
+    );
     assert!(outcome.duration < Duration::from_millis(1150));
 }
 
@@ -35,7 +39,11 @@ async fn timeout_names_the_calls_still_open() {
         limits.timeout = Duration::from_millis(150);
     })
     .await;
-    assert!(matches!(&outcome.verdict, Verdict::Timeout { message } if message.ends_with("still open: never")), "{:?}", outcome.verdict);
+    assert!(
+        matches!(&outcome.verdict, Verdict::Timeout { message } if message.ends_with("still open: never")),
+        "{:?}",
+        outcome.verdict
+    );
     let statuses: Vec<_> = outcome.calls.iter().map(|call| call.status).collect();
     assert_eq!(statuses, [CallStatus::Ok, CallStatus::Open]);
     assert!(outcome.calls[1].duration_ms > 50.0);
@@ -63,32 +71,48 @@ async fn a_native_loop_that_ignores_interrupts_is_killed_and_its_work_is_kept() 
     )
     .await;
     assert!(
-        matches!(outcome.verdict, Verdict::Timeout { .. } | Verdict::Worker(WorkerError::Timeout(_) | WorkerError::MemoryExceeded(_))),
+        matches!(
+            outcome.verdict,
+            Verdict::Timeout { .. }
+                | Verdict::Worker(WorkerError::Timeout(_) | WorkerError::MemoryExceeded(_))
+        ),
         "{:?}",
         outcome.verdict
     );
     assert!(outcome.duration < Duration::from_millis(1150), "{:?}", outcome.duration);
     assert_eq!(outcome.logs, ["before"]);
-    assert_eq!(outcome.calls.iter().map(|call| call.status).collect::<Vec<_>>(), [CallStatus::Ok, CallStatus::Open]);
+    assert_eq!(
+        outcome.calls.iter().map(|call| call.status).collect::<Vec<_>>(),
+        [CallStatus::Ok, CallStatus::Open]
+    );
     assert_eq!(value(&run("return 1").await), json!(1));
 }
 
 #[tokio::test]
 async fn catastrophic_regular_expressions_end_in_time() {
-    let outcome = limited("return /^(a+)+$/.test('a'.repeat(40) + 'b')", |limits| limits.timeout = Duration::from_millis(150)).await;
+    let outcome = limited("return /^(a+)+$/.test('a'.repeat(40) + 'b')", |limits| {
+        limits.timeout = Duration::from_millis(150)
+    })
+    .await;
     assert!(!matches!(outcome.verdict, Verdict::Ok(_)), "{:?}", outcome.verdict);
     assert!(outcome.duration < Duration::from_millis(1150));
 }
 
 #[tokio::test]
 async fn max_iterations_ends_the_run_and_the_message_mentions_an_iteration_limit() {
-    let outcome = limited("try { for (let i = 0; i < 5000; i++) {} } catch { } return 'went on'", |limits| limits.max_iterations = 1000).await;
+    let outcome = limited("try { for (let i = 0; i < 5000; i++) {} } catch { } return 'went on'", |limits| {
+        limits.max_iterations = 1000
+    })
+    .await;
     ended_by(&outcome, "IterationLimitError", "iteration limit");
 }
 
 #[tokio::test]
 async fn callbacks_of_native_functions_count_as_iterations() {
-    let outcome = limited("return Array.from({ length: 5000 }).map((_, i) => i).length", |limits| limits.max_iterations = 1000).await;
+    let outcome = limited("return Array.from({ length: 5000 }).map((_, i) => i).length", |limits| {
+        limits.max_iterations = 1000
+    })
+    .await;
     ended_by(&outcome, "IterationLimitError", "1000");
 }
 
@@ -107,20 +131,31 @@ async fn max_tool_calls_ends_the_run() {
 async fn memory_ends_the_run_and_cannot_be_caught() {
     let source = "const all = []; try { for (let i = 0; i < 90000; i++) all.push(new Array(1000).fill(i)) } catch { } return 'went on'";
     let outcome = limited(source, |limits| limits.memory_bytes = 8 << 20).await;
-    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::MemoryExceeded(bytes)) if bytes == 8 << 20), "{:?}", outcome.verdict);
+    assert!(
+        matches!(outcome.verdict, Verdict::Worker(WorkerError::MemoryExceeded(bytes)) if bytes == 8 << 20),
+        "{:?}",
+        outcome.verdict
+    );
 }
 
 #[tokio::test]
 async fn recursion_without_end_is_a_runtime_error() {
     let outcome = run("const f = () => f(); return f()").await;
-    assert!(matches!(&outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("stack") || message.contains("limit")), "{:?}", outcome.verdict);
+    assert!(
+        matches!(&outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("stack") || message.contains("limit")),
+        "{:?}",
+        outcome.verdict
+    );
 }
 
 #[tokio::test]
 async fn script_size_is_limited() {
     let mut request = RunRequest::new("return 1 ".repeat(100));
     request.limits.script_bytes = 100;
-    assert!(matches!(run_with(request).await.verdict, Verdict::IllegalAccess { kind: IllegalKind::ScriptTooLarge, .. }));
+    assert!(matches!(
+        run_with(request).await.verdict,
+        Verdict::IllegalAccess { kind: IllegalKind::ScriptTooLarge, .. }
+    ));
 }
 
 #[tokio::test]
@@ -131,14 +166,19 @@ async fn result_size_is_limited() {
 
 #[tokio::test]
 async fn console_lines_are_limited_and_those_before_the_limit_are_kept() {
-    let outcome = limited("for (let i = 0; i < 50; i++) console.log(i); return 1", |limits| limits.log_lines = 10).await;
+    let outcome =
+        limited("for (let i = 0; i < 50; i++) console.log(i); return 1", |limits| limits.log_lines = 10)
+            .await;
     ended_by(&outcome, "LogLimitError", "10 console lines");
     assert_eq!(outcome.logs.len(), 10);
 }
 
 #[tokio::test]
 async fn console_bytes_are_limited() {
-    let outcome = limited("console.log('a'); console.log('x'.repeat(5000)); return 1", |limits| limits.log_bytes = 1000).await;
+    let outcome = limited("console.log('a'); console.log('x'.repeat(5000)); return 1", |limits| {
+        limits.log_bytes = 1000
+    })
+    .await;
     ended_by(&outcome, "LogLimitError", "1000 bytes");
     assert_eq!(outcome.logs, ["a"]);
 }
@@ -146,20 +186,42 @@ async fn console_bytes_are_limited() {
 #[tokio::test]
 async fn message_too_large_up_and_down() {
     for source in ["await callTool('echo', 'x'.repeat(5000))", "await callTool('big', { bytes: 5000 })"] {
-        let outcome = limited(&format!("try {{ {source} }} catch {{ }} return 'went on'"), |limits| limits.message_bytes = 1000).await;
-        assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageTooLarge(1000))), "{source}: {:?}", outcome.verdict);
+        let outcome = limited(&format!("try {{ {source} }} catch {{ }} return 'went on'"), |limits| {
+            limits.message_bytes = 1000
+        })
+        .await;
+        assert!(
+            matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageTooLarge(1000))),
+            "{source}: {:?}",
+            outcome.verdict
+        );
     }
 }
 
 #[tokio::test]
 async fn message_flood_ends_the_run() {
-    let outcome = limited("for (let i = 0; i < 100; i++) await getTool('echo')", |limits| limits.messages_per_second = 20).await;
-    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageFlood(20))), "{:?}", outcome.verdict);
+    let outcome = limited("for (let i = 0; i < 100; i++) await getTool('echo')", |limits| {
+        limits.messages_per_second = 20
+    })
+    .await;
+    assert!(
+        matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageFlood(20))),
+        "{:?}",
+        outcome.verdict
+    );
 }
 
 #[tokio::test]
 async fn too_many_pending_calls_end_the_run() {
-    let outcome = limited("await Promise.all([1, 2, 3, 4, 5, 6].map(() => callTool('never', {})))", |limits| limits.max_pending_calls = 5).await;
-    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::TooManyPendingCalls(5))), "{:?}", outcome.verdict);
+    let outcome =
+        limited("await Promise.all([1, 2, 3, 4, 5, 6].map(() => callTool('never', {})))", |limits| {
+            limits.max_pending_calls = 5
+        })
+        .await;
+    assert!(
+        matches!(outcome.verdict, Verdict::Worker(WorkerError::TooManyPendingCalls(5))),
+        "{:?}",
+        outcome.verdict
+    );
     assert_eq!(outcome.calls.len(), 5);
 }

@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_agentscript::{
-    Adapter, Outcome, PoolConfig, RunRequest, Verdict, WorkerError, WorkerPool,
-};
+use gatewright_agentscript::{Adapter, Outcome, PoolConfig, RunRequest, Verdict, WorkerError, WorkerPool};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +51,15 @@ async fn every_wall_stands_on_this_kernel() {
 
 #[tokio::test]
 async fn message_invalid_for_whatever_is_not_a_message() {
-    for mode in ["unknown-kind", "wrong-run", "wrong-id", "not-json-input", "not-json-result", "unknown-ending", "answer-to-itself"] {
+    for mode in [
+        "unknown-kind",
+        "wrong-run",
+        "wrong-id",
+        "not-json-input",
+        "not-json-result",
+        "unknown-ending",
+        "answer-to-itself",
+    ] {
         assert_eq!(error_of(mode).await, WorkerError::MessageInvalid, "{mode}");
     }
 }
@@ -72,7 +78,11 @@ async fn message_flood_for_too_many_messages() {
     let mut request = RunRequest::new("return 1");
     request.limits.messages_per_second = 20;
     let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
-    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageFlood(20))), "{:?}", outcome.verdict);
+    assert!(
+        matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageFlood(20))),
+        "{:?}",
+        outcome.verdict
+    );
 }
 
 #[tokio::test]
@@ -87,11 +97,14 @@ async fn worker_crashed_when_its_process_dies() {
 
 #[tokio::test]
 async fn worker_timeout_when_the_watchdog_has_to_kill() {
-    let pool = WorkerPool::new(misbehaving("idle").watchdog_extra(Duration::from_millis(50))).expect("it starts");
+    let pool =
+        WorkerPool::new(misbehaving("idle").watchdog_extra(Duration::from_millis(50))).expect("it starts");
     let mut request = RunRequest::new("return 1");
     request.limits.timeout = Duration::from_millis(50);
     let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
-    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Timeout(after)) if after == Duration::from_millis(100)));
+    assert!(
+        matches!(outcome.verdict, Verdict::Worker(WorkerError::Timeout(after)) if after == Duration::from_millis(100))
+    );
 }
 
 #[tokio::test]
@@ -103,11 +116,14 @@ async fn a_worker_with_more_to_say_after_the_end_does_not_serve_again() {
 
 #[tokio::test]
 async fn queue_full_and_queue_timeout_and_pool_disposed() {
-    let pool = WorkerPool::new(config().workers(1).queue(1).queue_timeout(Duration::from_millis(50))).expect("it starts");
+    let pool = WorkerPool::new(config().workers(1).queue(1).queue_timeout(Duration::from_millis(50)))
+        .expect("it starts");
     let hold = CancellationToken::new();
     let busy = tokio::spawn({
         let (pool, hold) = (Arc::clone(&pool), hold.clone());
-        async move { pool.run(RunRequest::new("await callTool('never', {})"), Arc::new(Tools::default()), hold).await }
+        async move {
+            pool.run(RunRequest::new("await callTool('never', {})"), Arc::new(Tools::default()), hold).await
+        }
     });
     while pool.stats().idle > 0 {
         tokio::task::yield_now().await;
@@ -133,7 +149,11 @@ async fn execution_aborted_frees_the_place_for_the_next_run() {
     cancel.cancel();
     let outcome = pool.run(RunRequest::new("return 1"), Arc::new(Tools::default()), cancel).await;
     assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Aborted)));
-    let dropped = pool.run(RunRequest::new("await callTool('never', {})"), Arc::new(Tools::default()), CancellationToken::new());
+    let dropped = pool.run(
+        RunRequest::new("await callTool('never', {})"),
+        Arc::new(Tools::default()),
+        CancellationToken::new(),
+    );
     assert!(tokio::time::timeout(Duration::from_millis(50), dropped).await.is_err());
     assert_eq!(value(&go(&pool, "return 3").await), json!(3));
 }
@@ -178,12 +198,15 @@ async fn another_principal_gets_another_process_when_asked_for() {
 
 #[tokio::test]
 async fn the_in_process_adapter_runs_the_same_scripts() {
-    let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).expect("it starts");
+    let pool =
+        WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).expect("it starts");
     assert!(!pool.sandbox_report().is_complete());
     let outcome = go(&pool, "console.log('in'); return [await callTool('echo', 1), codecallContext]").await;
     assert_eq!(value(&outcome), json!([1, {}]));
     assert_eq!(outcome.logs, ["in"]);
-    assert!(matches!(go(&pool, "for (;;) {}").await.verdict, Verdict::RuntimeError { name, .. } if name == "IterationLimitError"));
+    assert!(
+        matches!(go(&pool, "for (;;) {}").await.verdict, Verdict::RuntimeError { name, .. } if name == "IterationLimitError")
+    );
     pool.shutdown().await;
 }
 
@@ -245,7 +268,11 @@ mod processes {
                 _ => {}
             }
             let outcome = go(&pool, "return await callTool('echo', 1)").await;
-            assert!(matches!(outcome.verdict, Verdict::Ok(_) | Verdict::Worker(WorkerError::Crashed(_))), "{:?}", outcome.verdict);
+            assert!(
+                matches!(outcome.verdict, Verdict::Ok(_) | Verdict::Worker(WorkerError::Crashed(_))),
+                "{:?}",
+                outcome.verdict
+            );
         }
         pool.shutdown().await;
         drop(pool);

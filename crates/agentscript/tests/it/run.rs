@@ -33,11 +33,9 @@ async fn call_tool_throws_by_default_an_error_with_code_and_tool_name() {
 
 #[tokio::test]
 async fn call_tool_with_throw_on_error_false_returns_success_data_and_error() {
-    let outcome = run(
-        "const a = await callTool('echo', { x: 1 }, { throwOnError: false });
+    let outcome = run("const a = await callTool('echo', { x: 1 }, { throwOnError: false });
          const b = await callTool('fail', {}, { throwOnError: false });
-         return [a, b]",
-    )
+         return [a, b]")
     .await;
     assert_eq!(
         value(&outcome),
@@ -51,7 +49,10 @@ async fn call_tool_with_throw_on_error_false_returns_success_data_and_error() {
 #[tokio::test]
 async fn get_tool_gives_name_description_and_schemas() {
     let got = value(&run("return await getTool('crm:list')").await);
-    assert_eq!(got, json!({ "name": "crm:list", "description": "d", "inputSchema": {}, "outputSchema": null }));
+    assert_eq!(
+        got,
+        json!({ "name": "crm:list", "description": "d", "inputSchema": {}, "outputSchema": null })
+    );
     let missing = run("return await getTool('missing')").await;
     assert!(matches!(missing.verdict, Verdict::ToolError { code, .. } if code == "TOOL_NOT_FOUND"));
     assert!(missing.calls.is_empty(), "looking a tool up is not a tool call");
@@ -92,13 +93,11 @@ async fn without_permission_there_is_no_console() {
 
 #[tokio::test]
 async fn promise_combinators_work_with_tool_calls() {
-    let outcome = run(
-        "const all = await Promise.all([callTool('echo', 1), callTool('yield', 2)]);
+    let outcome = run("const all = await Promise.all([callTool('echo', 1), callTool('yield', 2)]);
          const settled = await Promise.allSettled([callTool('echo', 1), callTool('fail', {})]);
          const race = await Promise.race([callTool('yield', 'r'), new Promise(() => {})]);
          const any = await Promise.any([callTool('fail', {}), callTool('echo', 'a')]);
-         return [all, settled.map((s) => s.status), race, any]",
-    )
+         return [all, settled.map((s) => s.status), race, any]")
     .await;
     assert_eq!(value(&outcome), json!([[1, 2], ["fulfilled", "rejected"], "r", "a"]));
 }
@@ -111,7 +110,10 @@ async fn date_and_math_random_work() {
            r[0] !== r[1] && r.every((x) => x >= 0 && x < 1), new Date(2020, 0, 1) instanceof Date, new Date(0).getHours()]",
     )
     .await;
-    assert_eq!(value(&outcome), json!([true, true, "1970-01-01T00:00:00.000Z", 1_577_836_800_000_i64, true, true, 0]));
+    assert_eq!(
+        value(&outcome),
+        json!([true, true, "1970-01-01T00:00:00.000Z", 1_577_836_800_000_i64, true, true, 0])
+    );
 }
 
 #[tokio::test]
@@ -134,12 +136,10 @@ async fn nothing_a_script_leaves_behind_is_seen_by_the_next_run() {
 
 #[tokio::test]
 async fn own_methods_may_have_the_names_of_inherited_ones() {
-    let outcome = run(
-        "const o = {}; o.toString = () => 'mine'; o.valueOf = () => 3; o.constructor = 1;
+    let outcome = run("const o = {}; o.toString = () => 'mine'; o.valueOf = () => 3; o.constructor = 1;
          class P { toString() { return 'P' } }
          const e = new Error('a'); e.message = 'b'; e.name = 'Mine';
-         return [`${o}`, o * 2, String(new P()), e.message, String(e), Object.keys(o)]",
-    )
+         return [`${o}`, o * 2, String(new P()), e.message, String(e), Object.keys(o)]")
     .await;
     // The validator may refuse the text; the realm must not.
     if !matches!(outcome.verdict, Verdict::IllegalAccess { .. }) {

@@ -21,7 +21,10 @@ async fn syntax_error_gives_line_and_column() {
 async fn an_uncaught_tool_error_is_a_tool_error_with_the_tools_code() {
     match run("await callTool('fail', {})").await.verdict {
         Verdict::ToolError { tool_name, message, code } => {
-            assert_eq!((tool_name.as_str(), message.as_str(), code.as_str()), ("fail", "no such user", "NOT_FOUND"));
+            assert_eq!(
+                (tool_name.as_str(), message.as_str(), code.as_str()),
+                ("fail", "no such user", "NOT_FOUND")
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -35,19 +38,25 @@ async fn tool_not_found_reaches_the_outcome() {
 
 #[tokio::test]
 async fn a_rethrown_tool_error_is_still_a_tool_error_even_when_disguised() {
-    let outcome = run("try { await callTool('fail', {}) } catch (e) { e.message = 'x'; e.code = 'y'; throw e }").await;
-    assert!(matches!(outcome.verdict, Verdict::ToolError { code, message, .. } if code == "NOT_FOUND" && message == "no such user"));
+    let outcome =
+        run("try { await callTool('fail', {}) } catch (e) { e.message = 'x'; e.code = 'y'; throw e }").await;
+    assert!(
+        matches!(outcome.verdict, Verdict::ToolError { code, message, .. } if code == "NOT_FOUND" && message == "no such user")
+    );
 }
 
 #[tokio::test]
 async fn a_tool_error_wrapped_in_a_new_error_is_a_runtime_error() {
-    let outcome = run("try { await callTool('fail', {}) } catch (e) { throw new Error('wrapped', { cause: e }) }").await;
+    let outcome =
+        run("try { await callTool('fail', {}) } catch (e) { throw new Error('wrapped', { cause: e }) }")
+            .await;
     assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message == "wrapped"));
 }
 
 #[tokio::test]
 async fn an_object_that_looks_like_a_tool_error_is_not_one() {
-    let outcome = run("const e = new Error('m'); e.name = 'ToolError'; e.code = 'X'; e.toolName = 't'; throw e").await;
+    let outcome =
+        run("const e = new Error('m'); e.name = 'ToolError'; e.code = 'X'; e.toolName = 't'; throw e").await;
     assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "ToolError"));
 }
 
@@ -61,7 +70,9 @@ async fn execution_error_carries_name_message_and_place() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(run("throw 'text'").await.verdict, Verdict::RuntimeError { message, .. } if message == "text"));
+    assert!(
+        matches!(run("throw 'text'").await.verdict, Verdict::RuntimeError { message, .. } if message == "text")
+    );
 }
 
 #[tokio::test]
@@ -77,10 +88,16 @@ async fn self_reference_blocked_ends_the_run_and_cannot_be_caught() {
 #[tokio::test]
 async fn keys_that_lead_out_of_the_subset_end_the_run_at_run_time_too() {
     for key in ["constructor", "__proto__"] {
-        let source = format!("const parts = {:?}.split(''); const k = parts.join(''); try {{ return typeof ({{}})[k] }} catch {{ return 'caught' }}", key);
+        let source = format!(
+            "const parts = {:?}.split(''); const k = parts.join(''); try {{ return typeof ({{}})[k] }} catch {{ return 'caught' }}",
+            key
+        );
         let outcome = run(&source).await;
         assert!(
-            matches!(outcome.verdict, Verdict::IllegalAccess { kind: IllegalKind::IllegalPrototypeAccess, .. }),
+            matches!(
+                outcome.verdict,
+                Verdict::IllegalAccess { kind: IllegalKind::IllegalPrototypeAccess, .. }
+            ),
             "{key}: {:?}",
             outcome.verdict
         );
@@ -89,13 +106,11 @@ async fn keys_that_lead_out_of_the_subset_end_the_run_at_run_time_too() {
 
 #[tokio::test]
 async fn inputs_that_json_cannot_carry_are_type_errors() {
-    let outcome = run(
-        "const cycle = {}; cycle.self = cycle; const out = [];
+    let outcome = run("const cycle = {}; cycle.self = cycle; const out = [];
          for (const input of [cycle, { n: 1n }, () => 1, Symbol('s')]) {
            try { await callTool('echo', input); out.push('sent') } catch (e) { out.push(e.name) }
          }
-         return out",
-    )
+         return out")
     .await;
     assert_eq!(value(&outcome), json!(["TypeError", "TypeError", "TypeError", "TypeError"]));
     assert!(outcome.calls.is_empty());
@@ -111,7 +126,9 @@ async fn a_tool_name_that_is_not_a_text_is_a_type_error() {
 
 #[tokio::test]
 async fn getters_of_an_input_are_read_once() {
-    let outcome = run("let n = 0; const input = { get x() { return ++n } }; return await callTool('echo', input)").await;
+    let outcome =
+        run("let n = 0; const input = { get x() { return ++n } }; return await callTool('echo', input)")
+            .await;
     assert_eq!(value(&outcome), json!({ "x": 1 }));
 }
 
@@ -138,7 +155,13 @@ async fn logs_and_calls_are_kept_when_a_run_fails() {
 
 #[tokio::test]
 async fn the_stack_of_an_error_says_nothing() {
-    assert_eq!(value(&run("return [new Error('x').stack, (() => { try { null.x } catch (e) { return e.stack } })()]").await), json!(["", ""]));
+    assert_eq!(
+        value(
+            &run("return [new Error('x').stack, (() => { try { null.x } catch (e) { return e.stack } })()]")
+                .await
+        ),
+        json!(["", ""])
+    );
 }
 
 #[tokio::test]

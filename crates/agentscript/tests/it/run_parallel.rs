@@ -69,7 +69,8 @@ async fn max_concurrency_is_obeyed_and_clamped_to_twenty() {
 #[tokio::test]
 async fn max_concurrency_that_is_not_a_number_of_at_least_one_is_an_error() {
     for bad in ["0", "-1", "NaN", "'5'", "null"] {
-        let outcome = run(&format!("return await __safe_parallel([async () => 1], {{ maxConcurrency: {bad} }})")).await;
+        let outcome =
+            run(&format!("return await __safe_parallel([async () => 1], {{ maxConcurrency: {bad} }})")).await;
         assert!(
             matches!(&outcome.verdict, Verdict::RuntimeError { name, message, .. } if name == "RangeError" && message.contains("maxConcurrency")),
             "{bad}: {:?}",
@@ -80,7 +81,11 @@ async fn max_concurrency_that_is_not_a_number_of_at_least_one_is_an_error() {
 
 #[tokio::test]
 async fn one_hundred_operations_are_allowed_and_one_more_is_an_error() {
-    let many = |n: u32| format!("return (await __safe_parallel(Array.from({{ length: {n} }}, (_, i) => async () => i))).length");
+    let many = |n: u32| {
+        format!(
+            "return (await __safe_parallel(Array.from({{ length: {n} }}, (_, i) => async () => i))).length"
+        )
+    };
     assert_eq!(value(&run(&many(100)).await), json!(100));
     let outcome = run(&many(101)).await;
     assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("100")));

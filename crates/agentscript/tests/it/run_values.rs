@@ -27,7 +27,9 @@ async fn values_that_are_not_json_have_a_fixed_form() {
 
 #[tokio::test]
 async fn a_script_without_a_value_returns_null() {
-    for source in ["", "return", "return undefined", "return () => 1", "return Symbol('s')", "return new Date(NaN)"] {
+    for source in
+        ["", "return", "return undefined", "return () => 1", "return Symbol('s')", "return new Date(NaN)"]
+    {
         assert_eq!(value(&run(source).await), json!(null), "{source}");
     }
     assert_eq!(value(&run("return 3n").await), json!("3"));

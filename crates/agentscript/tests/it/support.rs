@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use gatewright_agentscript::{
-    Host, HostFuture, Limits, Outcome, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand, WorkerPool,
+    Host, HostFuture, Limits, Outcome, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand,
+    WorkerPool,
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -53,7 +54,10 @@ impl Host for Tools {
                 "echo" => Ok(raw(&input)),
                 "fail" => Err(failure("NOT_FOUND", "no such user")),
                 "never" => std::future::pending().await,
-                "self" => Err(ToolFailure { ends_run: true, ..failure("SELF_REFERENCE_BLOCKED", "not from a script") }),
+                "self" => Err(ToolFailure {
+                    ends_run: true,
+                    ..failure("SELF_REFERENCE_BLOCKED", "not from a script")
+                }),
                 "panic" => panic!("a host function that panics"),
                 "big" => Ok(raw(&json!("x".repeat(input["bytes"].as_u64().unwrap_or(0) as usize)))),
                 "yield" => {
