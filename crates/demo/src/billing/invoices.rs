@@ -129,6 +129,9 @@ fn report_schema() -> serde_json::Value {
 
 fn create(state: &mut State, args: &Args<'_>) -> Outcome {
     let order = state.order(args.text("orderId"))?.clone();
+    if order.status == "cancelled" {
+        return Failure::invalid(format!("The order {} was cancelled and cannot be billed.", order.id));
+    }
     let billed =
         state.invoices.values().find(|invoice| invoice.order_id == order.id && invoice.status != "void");
     if let Some(invoice) = billed {

@@ -1,9 +1,14 @@
 //! What holds of the demo apps, seen from outside.
 
+#[cfg(test)]
 mod data;
+#[cfg(test)]
 mod failures;
+#[cfg(test)]
 mod mcp;
+#[cfg(test)]
 mod metadata;
+#[cfg(test)]
 mod outputs;
 #[cfg(test)]
 mod support;
