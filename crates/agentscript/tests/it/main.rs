@@ -9,6 +9,8 @@ mod pool;
 #[cfg(test)]
 mod run;
 #[cfg(test)]
+mod run_cases;
+#[cfg(test)]
 mod run_errors;
 #[cfg(test)]
 mod run_parallel;

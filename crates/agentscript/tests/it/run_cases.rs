@@ -1,0 +1,105 @@
+//! The corpus, run: every script ends as it says, within its limit and a second, and harms nothing.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gatewright_agentscript::{Limits, Outcome, RunRequest, ScriptPolicy, Verdict, WorkerError, WorkerPool};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cases::{self, Case, Expect},
+    support::{Tools, config, value},
+};
+
+/// Time limit of a case: what takes longer would take for ever.
+const TIMEOUT: Duration = Duration::from_millis(600);
+
+fn is_limit(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Timeout { .. } => true,
+        Verdict::RuntimeError { name, message, .. } => {
+            name.ends_with("LimitError") || name.starts_with("Result") || message.contains("stack")
+        }
+        Verdict::Worker(error) => matches!(
+            error,
+            WorkerError::Timeout(_)
+                | WorkerError::MemoryExceeded(_)
+                | WorkerError::TooManyPendingCalls(_)
+                | WorkerError::MessageTooLarge(_)
+                | WorkerError::MessageFlood(_)
+        ),
+        _ => false,
+    }
+}
+
+/// A worker that dies or breaks the protocol was broken by its script.
+fn is_broken(verdict: &Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Worker(WorkerError::Crashed(_) | WorkerError::MessageInvalid | WorkerError::StartupFailed(_))
+    )
+}
+
+fn lands(case: &Case, verdict: &Verdict) -> bool {
+    match (&case.expect, verdict) {
+        (Expect::Illegal(kind) | Expect::Stopped(kind), Verdict::IllegalAccess { kind: got, .. }) => {
+            got.to_string() == *kind
+        }
+        (Expect::Syntax(line, column), Verdict::SyntaxError { location, .. }) => {
+            (location.line, location.column) == (*line, *column)
+        }
+        (Expect::Ok(expected), Verdict::Ok(got)) => {
+            serde_json::from_str::<serde_json::Value>(got.get()).is_ok_and(|got| got == *expected)
+        }
+        (Expect::Runtime(name), Verdict::RuntimeError { name: got, .. }) => got == name,
+        (Expect::Runtime(name), Verdict::ToolError { .. }) => name == "ToolError",
+        (Expect::Limit, verdict) => is_limit(verdict),
+        (Expect::Safe, verdict) => !is_broken(verdict),
+        _ => false,
+    }
+}
+
+async fn run(pool: &WorkerPool, case: &Case) -> (Outcome, Duration) {
+    let mut request = RunRequest::new(case.script.clone());
+    request.policy = ScriptPolicy::new(case.preset).reserved_tool_prefixes(["codecall:", "codecall_"]);
+    request.limits = Limits { timeout: TIMEOUT, ..Limits::preset(case.preset) };
+    let started = Instant::now();
+    let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
+    (outcome, started.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_script_of_the_corpus_ends_as_it_says_within_its_limit_and_harms_nothing() {
+    let pool = WorkerPool::new(config().workers(2).watchdog_extra(Duration::from_millis(300))).expect("it starts");
+    let cases = Arc::new(cases::all());
+    let lanes: Vec<_> = (0..2)
+        .map(|lane| {
+            let (pool, cases) = (Arc::clone(&pool), Arc::clone(&cases));
+            tokio::spawn(async move {
+                let mut wrong = Vec::new();
+                for case in cases.iter().skip(lane).step_by(2) {
+                    let (outcome, took) = run(&pool, case).await;
+                    let mut complain = |what: String| wrong.push(format!("{}/{}: {what}", case.family, case.name));
+                    if !lands(case, &outcome.verdict) {
+                        let got: String = format!("{:?}", outcome.verdict).chars().take(200).collect();
+                        complain(format!("expected {:?}, got {got}", case.expect));
+                    }
+                    if took > TIMEOUT + Duration::from_secs(1) {
+                        complain(format!("took {took:?}"));
+                    }
+                }
+                wrong
+            })
+        })
+        .collect();
+    let mut wrong = Vec::new();
+    for lane in lanes {
+        wrong.extend(lane.await.expect("no panic"));
+    }
+    let after = pool.run(RunRequest::new("return 1"), Arc::new(Tools::default()), CancellationToken::new()).await;
+    assert_eq!(value(&after), json!(1));
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
