@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = arguments.next().ok_or("usage: eval FOLDER [baselines] [worst=N] [NAME=VALUE ...]")?;
     let sets = load(Path::new(&folder))?;
     let mut weights = Weights::default();
-    let (mut baselines, mut worst, mut cut) = (false, 0, 0.0);
+    let (mut baselines, mut worst, mut cut, mut dump) = (false, 0, 0.0, 0);
     for argument in arguments {
         if argument == "baselines" {
             baselines = true;
@@ -76,22 +76,41 @@ fn main() -> Result<(), Box<dyn Error>> {
         match name {
             "worst" => worst = value as usize,
             "cut" => cut = value,
-            "k1" => weights.k1 = value,
-            "coverage" => weights.coverage = value,
-            _ => {
-                let at: usize = name[1..].parse()?;
-                match &name[..1] {
-                    "w" => weights.fields[at].weight = value,
-                    "b" => weights.fields[at].length = value,
-                    "p" => weights.fields[at].pivot = value,
-                    "x" => weights.x[at] = value,
-                    _ => return Err(format!("unknown {name}").into()),
-                }
-            }
+            "dump" => dump = value as usize,
+            _ => weights = weights.with(name, value).ok_or("unknown NAME")?,
         }
     }
     let indexes: Vec<Index> =
         sets.iter().map(|set| Index::build_with(weights.clone(), set.corpus.iter().cloned())).collect();
+    if dump == 1 {
+        for (set, index) in sets.iter().zip(&indexes) {
+            for (number, case) in set.cases.iter().enumerate() {
+                for (name, row) in index.training_rows(&Query::new(&case.query)) {
+                    let label = u8::from(case.relevant.contains(&name));
+                    let row: Vec<String> = row.iter().map(|value| format!("{value:.4}")).collect();
+                    println!("{}\t{number}\t{}\t{label}\t{}", set.name, case.relevant.len(), row.join("\t"));
+                }
+            }
+        }
+        return Ok(());
+    }
+    if dump == 2 {
+        for (set, index) in sets.iter().zip(&indexes) {
+            for other in &sets {
+                for case in other.cases.iter().step_by(other.cases.len() / 150 + 1) {
+                    let rows = index.training_rows(&Query::new(&case.query));
+                    let best = rows.iter().max_by(|a, b| a.1[0].total_cmp(&b.1[0]));
+                    let row: Vec<String> = best
+                        .map_or_else(Vec::new, |best| best.1.clone())
+                        .iter()
+                        .map(|value| format!("{value:.4}"))
+                        .collect();
+                    println!("{}\t{}\t{}", set.name, other.name, row.join("\t"));
+                }
+            }
+        }
+        return Ok(());
+    }
     let mut reports = Vec::new();
     for (set, index) in sets.iter().zip(&indexes) {
         let find = |text: &str, top_k: usize| -> Vec<(String, f32)> {
@@ -105,6 +124,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         reports.push(report);
         if baselines {
+            let peer = TfIdfCosine::new(&set.corpus);
+            let mine: Vec<f32> = set.cases.iter().take(150).map(|case| top(&peer, &case.query)).collect();
+            let theirs: Vec<f32> = sets
+                .iter()
+                .filter(|other| other.name != set.name)
+                .flat_map(|other| other.cases.iter().step_by(other.cases.len() / 100 + 1))
+                .map(|case| top(&peer, &case.query))
+                .collect();
+            println!("  tf-idf AUC {:.3}", area_under_roc(&mine, &theirs).unwrap_or(0.0));
             line("  bm25", &evaluate(&Bm25::new(&set.corpus), &set.cases, 0, |_, _| {}));
             line("  tf-idf", &evaluate(&TfIdfCosine::new(&set.corpus), &set.cases, 0, |_, _| {}));
         }

@@ -131,7 +131,6 @@ impl SegmentBuilder {
         number
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
     fn entry(&self, occurrences: &[u32], lengths: &[u32; FIELDS]) -> Entry {
         let mut mask = 0;
         let mut weighted = 0.0;
@@ -145,7 +144,6 @@ impl SegmentBuilder {
             weighted += weight.weight * same.len() as f32 / norm;
         }
         let impact = weighted / (self.weights.k1 + weighted);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 65535")]
         let impact = (impact * 65535.0).round() as u16;
         Entry { term: occurrences[0] >> 3, impact: impact.max(1), mask }
     }

@@ -31,6 +31,12 @@ impl Field {
         1 << self as u8
     }
 
+    /// The fields whose bits a mask has. A joined form in the name counts as the name.
+    pub(crate) fn of_mask(mask: u8) -> impl Iterator<Item = Self> {
+        let mask = if mask & crate::segment::JOINED_NAME == 0 { mask } else { mask | Self::Name.bit() };
+        Self::ALL.into_iter().filter(move |field| mask & field.bit() != 0)
+    }
+
     /// The name shown to people.
     pub(crate) const fn label(self) -> &'static str {
         match self {

@@ -1,9 +1,89 @@
 //! A request to its parts: "create a ticket and notify the owner" asks for two tools.
 
-/// Most parts of a query that are looked at one by one.
-pub(crate) const MAX_CLAUSES: usize = 8;
+/// Most parts of a query that are looked at one by one; what follows belongs to the last.
+pub(crate) const MAX_CLAUSES: usize = 12;
+
+/// Verbs that begin a request of their own after "and", "then" or a comma.
+#[rustfmt::skip]
+const VERBS: &[&str] = &[
+    "add", "analyze", "append", "apply", "archive", "arrange", "assign", "attach", "book", "browse", "build", "buy",
+    "calculate", "call", "cancel", "capture", "change", "check", "clear", "click", "clone", "close", "commit",
+    "compare", "compile", "compose", "compute", "configure", "confirm", "connect", "convert", "copy", "count",
+    "create", "delete", "deploy", "describe", "design", "determine", "develop", "disable", "display", "download",
+    "draft", "draw", "edit", "email", "enable", "enter", "establish", "estimate", "evaluate", "examine", "execute",
+    "export", "extract", "fetch", "fill", "filter", "find", "fork", "format", "generate", "get", "give", "identify",
+    "import", "initiate", "insert", "inspect", "install", "invite", "join", "launch", "let", "list", "load", "locate",
+    "lock", "log", "look", "make", "manage", "mark", "measure", "merge", "message", "monitor", "move", "notify",
+    "obtain", "open", "order", "organize", "pause", "perform", "plan", "play", "plot", "post", "predict", "prepare",
+    "print", "process", "provide", "publish", "pull", "purchase", "push", "query", "read", "recommend", "record",
+    "register", "remind", "remove", "rename", "replace", "reply", "report", "request", "reserve", "reset", "resize",
+    "restart", "retrieve", "review", "rotate", "run", "save", "scan", "schedule", "search", "see", "select", "send",
+    "set", "share", "show", "simulate", "sort", "start", "stop", "submit", "suggest", "summarize", "tell", "test",
+    "track", "transfer", "translate", "turn", "update", "upload", "use", "validate", "verify", "view", "write",
+];
+
+fn is_verb(word: &str) -> bool {
+    VERBS
+        .binary_search_by(|verb| verb.bytes().cmp(word.bytes().map(|byte| byte.to_ascii_lowercase())))
+        .is_ok()
+}
 
 /// The clauses of a text, in order. Together they are the whole text.
+///
+/// A clause ends with a sentence, or before "and", "then" or after a comma where a verb follows.
 pub(crate) fn clauses(text: &str) -> Vec<&str> {
-    vec![text]
+    let mut starts = vec![0];
+    let mut words = chunks(text).peekable();
+    let mut pause = false;
+    while let Some((_, word)) = words.next() {
+        let sentence = word.ends_with(['.', '?', '!', ';', '。', '？', '！', '；', '\n']);
+        let link =
+            matches!(bare(word).to_ascii_lowercase().as_str(), "and" | "then" | "also" | "after" | "finally");
+        pause = sentence
+            || word.ends_with([',', ':'])
+            || link
+            || (pause && bare(word).eq_ignore_ascii_case("please"));
+        if let Some((at, next)) = words.peek()
+            && starts.len() < MAX_CLAUSES
+            && (sentence || (pause && is_verb(bare(next))))
+        {
+            starts.push(*at);
+        }
+    }
+    let mut ends = starts[1..].to_vec();
+    ends.push(text.len());
+    starts.into_iter().zip(ends).map(|(start, end)| &text[start..end]).collect()
+}
+
+/// Words between spaces, and where each starts.
+pub(crate) fn chunks(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.split_whitespace().map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
+}
+
+fn bare(word: &str) -> &str {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verbs_are_sorted_as_their_lookup_needs() {
+        assert!(VERBS.is_sorted());
+    }
+
+    #[test]
+    fn requests_joined_by_and_then_or_a_full_stop_are_told_apart() {
+        assert_eq!(
+            clauses("create a ticket and notify the owner"),
+            ["create a ticket and ", "notify the owner"]
+        );
+        assert_eq!(
+            clauses("Get the file. After that, please send it, then delete it"),
+            ["Get the file. ", "After that, please ", "send it, then ", "delete it"]
+        );
+        assert_eq!(clauses("bread and butter"), ["bread and butter"]);
+        assert_eq!(clauses(""), [""]);
+    }
 }

@@ -5,6 +5,8 @@
 
 mod builder;
 mod document;
+mod explain;
+mod features;
 mod fields;
 mod fuzzy;
 mod index;
@@ -18,12 +20,14 @@ mod synonyms;
 mod terms;
 mod tokenize;
 mod trigrams;
+mod values;
 mod weights;
 
 pub mod eval;
 
 pub use document::{Change, Document};
+pub use explain::{Explanation, Relation, TermMatch};
 pub use index::{Index, VisibleSet};
 pub use query::{DEFAULT_MIN_SCORE, Hit, MAX_TOP_K, Query, SearchResult, Visible};
 #[doc(hidden)]
-pub use weights::{FieldWeight, Weights};
+pub use weights::{FieldWeight, RankWeights, Weights};

@@ -74,7 +74,6 @@ pub(crate) fn merge(a: &Part, b: &Part) -> Segment {
 }
 
 /// The live documents of both in order, as (from `b`?, number there), and the new number of each old one.
-#[expect(clippy::type_complexity, reason = "three columns of one answer")]
 fn interleave(a: &Part, b: &Part) -> (Vec<(bool, u32)>, Vec<u32>, Vec<u32>) {
     let key = |part: &Part, document: u32| -> (Arc<str>, Arc<crate::segment::Stored>) {
         (

@@ -5,10 +5,11 @@ use rustc_hash::FxHashMap;
 use crate::{
     fuzzy,
     index::Inner,
-    synonyms,
+    intents, synonyms,
     terms::Terms,
     tokenize::{self, Kind},
     trigrams,
+    values::{Looks, Values},
 };
 
 /// Most distinct words of a query that are looked up.
@@ -42,6 +43,8 @@ pub(crate) struct Slot {
     pub(crate) term: String,
     /// How much finding it says.
     pub(crate) idf: f32,
+    /// Whether it looks like a word of the request or like a value in it.
+    pub(crate) looks: Looks,
     /// In no particular order; empty if no document has anything like it.
     pub(crate) alternatives: Vec<Alternative>,
     /// Clauses it occurs in, as bits.
@@ -57,7 +60,6 @@ pub(crate) struct Plan {
 }
 
 /// The information a term carries when `frequency` of `documents` hold it.
-#[expect(clippy::cast_precision_loss, reason = "an approximate count is enough")]
 pub(crate) fn idf(documents: usize, frequency: u32) -> f32 {
     let (all, some) = (documents as f32, frequency as f32);
     ((all - some + 0.5).max(0.5) / (some + 0.5)).ln_1p()
@@ -69,7 +71,7 @@ impl Plan {
         let terms = Terms::default();
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
         let mut builder = Builder { inner, documents, slots: Vec::new(), seen: FxHashMap::default() };
-        let clauses = crate::intents::clauses(text);
+        let clauses = intents::clauses(text);
         for (number, clause) in clauses.iter().enumerate() {
             builder.clause(&terms, clause, number);
         }
@@ -89,44 +91,50 @@ impl Builder<'_> {
     fn clause(&mut self, terms: &Terms, text: &str, clause: usize) {
         // The word before, for pairs that are also written as one word.
         let mut before: Option<(String, usize)> = None;
-        let mut recent: Vec<usize> = Vec::new();
-        tokenize::words(text, |word, kind| {
-            if kind == Kind::Joined {
-                let stem = terms.stem(word).into_owned();
-                let count = recent.len().min(4);
-                for at in recent.iter().rev().take(count) {
-                    self.alternative(*at, &stem, 1.0, Why::Joined);
+        let mut values = Values::default();
+        for (_, chunk) in intents::chunks(text) {
+            let looks = values.look(chunk);
+            let mut recent: Vec<usize> = Vec::new();
+            tokenize::words(chunk, |word, kind| {
+                if kind == Kind::Joined {
+                    let stem = terms.stem(word).into_owned();
+                    for at in recent.iter().rev().take(4) {
+                        self.alternative(*at, &stem, 1.0, Why::Joined);
+                    }
+                    return;
                 }
-                return;
-            }
-            let Some(term) = terms.of(word, kind) else {
-                before = None;
-                return;
-            };
-            if self.slots.len() >= MAX_SLOTS && !self.seen.contains_key(term.as_ref()) {
-                return;
-            }
-            let at = *self.seen.entry(term.as_ref().to_owned()).or_insert_with(|| {
-                self.slots.push(Slot {
-                    term: term.as_ref().to_owned(),
-                    idf: 0.0,
-                    alternatives: Vec::new(),
-                    clauses: 0,
+                let Some(term) = terms.of(word, kind) else {
+                    before = None;
+                    return;
+                };
+                if self.slots.len() >= MAX_SLOTS && !self.seen.contains_key(term.as_ref()) {
+                    return;
+                }
+                let at = *self.seen.entry(term.as_ref().to_owned()).or_insert_with(|| {
+                    self.slots.push(Slot {
+                        term: term.as_ref().to_owned(),
+                        idf: 0.0,
+                        looks,
+                        alternatives: Vec::new(),
+                        clauses: 0,
+                    });
+                    self.slots.len() - 1
                 });
-                self.slots.len() - 1
-            });
-            self.slots[at].clauses |= 1 << clause.min(63);
-            recent.push(at);
-            if kind == Kind::Word {
-                if let Some((first, first_at)) = &before {
-                    let joined = format!("{first}{word}");
-                    let joined = terms.stem(&joined);
-                    self.alternative(*first_at, &joined, 1.0, Why::Joined);
-                    self.alternative(at, &joined, 1.0, Why::Joined);
+                let slot = &mut self.slots[at];
+                slot.clauses |= 1 << clause.min(63);
+                slot.looks = slot.looks.min(looks);
+                recent.push(at);
+                if kind == Kind::Word {
+                    if let Some((first, first_at)) = &before {
+                        let joined = format!("{first}{word}");
+                        let joined = terms.stem(&joined);
+                        self.alternative(*first_at, &joined, 1.0, Why::Joined);
+                        self.alternative(at, &joined, 1.0, Why::Joined);
+                    }
+                    before = Some((word.to_owned(), at));
                 }
-                before = Some((word.to_owned(), at));
-            }
-        });
+            });
+        }
     }
 
     /// Adds a term to a slot if any document has it and the slot does not have it yet.
@@ -156,18 +164,21 @@ impl Builder<'_> {
 
     /// Looks up every slot's own term, and what stands in for it.
     fn fill(&mut self) {
-        let x = &self.inner.weights.x;
+        let weights = &self.inner.weights;
         for at in 0..self.slots.len() {
             let term = self.slots[at].term.clone();
             self.alternative(at, &term, 1.0, Why::Same);
             let own =
                 self.slots[at].alternatives.iter().find(|one| one.why == Why::Same).map(|one| one.frequency);
-            if x[0] == 0.0 {
+            if weights.synonym > 0.0 {
                 for other in synonyms::of(&term) {
-                    self.alternative(at, other, 0.5, Why::Synonym);
+                    self.alternative(at, other, weights.synonym, Why::Synonym);
                 }
             }
-            if own.is_none() && x[1] == 0.0 && term.chars().count() >= trigrams::MIN_CHARS {
+            if own.is_none()
+                && self.slots[at].looks == Looks::Word
+                && term.chars().count() >= trigrams::MIN_CHARS
+            {
                 for (other, similarity) in fuzzy::corrections(self.inner, &term) {
                     self.alternative(at, &other, similarity, Why::Typo);
                 }
@@ -180,10 +191,13 @@ impl Builder<'_> {
                     .iter()
                     .map(|one| idf(self.documents, one.frequency))
                     .reduce(f32::max)
-                    .unwrap_or_else(|| 0.5 * idf(self.documents, 0)),
+                    .unwrap_or_else(|| idf(self.documents, 0)),
             };
-            if term.bytes().all(|byte| byte.is_ascii_digit()) {
-                slot.idf *= 0.3;
+            if slot.looks == Looks::Value {
+                slot.idf *= weights.value;
+            }
+            if own.is_none() {
+                slot.idf *= weights.unknown;
             }
         }
     }

@@ -4,14 +4,15 @@ use std::{cell::RefCell, ops::Range};
 
 use crate::{
     Hit, Index, Query, SearchResult,
-    fields::Field,
-    plan::{Plan, Slot, idf},
+    plan::{Plan, Slot},
     query::MAX_TOP_K,
     segment::squeezed,
 };
 
 /// Candidates looked at closely, besides those of single clauses.
-const CANDIDATES: usize = 128;
+const CANDIDATES: usize = 64;
+/// Candidates of each clause.
+const CLAUSE_CANDIDATES: usize = 12;
 
 thread_local! {
     /// Sums per document, kept between queries to save the allocation.
@@ -32,22 +33,19 @@ impl Index {
     /// The best tools for a query, best first. Equal scores are in order of app and name.
     #[must_use]
     pub fn search(&self, query: &Query<'_>) -> SearchResult {
-        let hits = self
-            .ranked(query)
-            .1
-            .into_iter()
-            .map(|candidate| {
-                let segment = &self.inner.parts[candidate.part].segment;
-                let stored = &segment.documents[candidate.document as usize];
-                Hit {
-                    name: stored.name.to_string(),
-                    app_id: segment.app_of(candidate.document).id.to_string(),
-                    description: stored.description.to_string(),
-                    score: candidate.score,
-                }
-            })
-            .collect();
+        let hits = self.ranked(query).1.iter().map(|candidate| self.hit(candidate)).collect();
         SearchResult { hits, total_indexed: self.count_visible(query.visible) }
+    }
+
+    pub(crate) fn hit(&self, candidate: &Candidate) -> Hit {
+        let segment = &self.inner.parts[candidate.part].segment;
+        let stored = &segment.documents[candidate.document as usize];
+        Hit {
+            name: stored.name.to_string(),
+            app_id: segment.app_of(candidate.document).id.to_string(),
+            description: stored.description.to_string(),
+            score: candidate.score,
+        }
     }
 
     /// The plan for the query and the candidates that become hits.
@@ -58,13 +56,9 @@ impl Index {
         let mut candidates = self.gather(&plan, &ranges, query);
         self.score(&plan, documents, &mut candidates);
         self.exact(query, &ranges, &mut candidates);
+        // The sort is stable: the rest stay in order.
+        candidates.sort_by_key(|candidate| !candidate.exact);
         candidates.retain(|candidate| candidate.score >= query.min_score && candidate.score > 0.0);
-        candidates.sort_by(|a, b| {
-            b.exact
-                .cmp(&a.exact)
-                .then(b.score.total_cmp(&a.score))
-                .then_with(|| self.tie(a).cmp(&self.tie(b)))
-        });
         candidates.truncate(query.top_k.clamp(1, MAX_TOP_K));
         (plan, candidates)
     }
@@ -78,7 +72,9 @@ impl Index {
     fn ranges(&self, app_ids: Option<&[String]>) -> Vec<Vec<Range<u32>>> {
         let parts = self.inner.parts.iter();
         match app_ids {
-            None => parts.map(|part| vec![0..part.segment.documents.len() as u32]).collect(),
+            None => {
+                parts.map(|part| std::iter::once(0..part.segment.documents.len() as u32).collect()).collect()
+            }
             Some(ids) => {
                 let mut ids: Vec<&String> = ids.iter().collect();
                 ids.sort_unstable();
@@ -95,9 +91,32 @@ impl Index {
         }
     }
 
-    /// The best documents by plain sums.
+    /// The best documents by plain sums, over the whole query and over each clause.
     fn gather(&self, plan: &Plan, ranges: &[Vec<Range<u32>>], query: &Query<'_>) -> Vec<Candidate> {
-        let mut best = Best::new(CANDIDATES);
+        let mut all =
+            self.gather_for(plan, u64::MAX, CANDIDATES.max(query.top_k.min(MAX_TOP_K)), ranges, query);
+        if plan.clauses > 1 {
+            for clause in 0..plan.clauses {
+                for candidate in self.gather_for(plan, 1 << clause, CLAUSE_CANDIDATES, ranges, query) {
+                    if !all.iter().any(|one| one.part == candidate.part && one.document == candidate.document)
+                    {
+                        all.push(candidate);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn gather_for(
+        &self,
+        plan: &Plan,
+        clauses: u64,
+        keep: usize,
+        ranges: &[Vec<Range<u32>>],
+        query: &Query<'_>,
+    ) -> Vec<Candidate> {
+        let mut best = Best::new(keep);
         SUMS.with_borrow_mut(|(sums, scratch)| {
             for (number, part) in self.inner.parts.iter().enumerate() {
                 let length = part.segment.documents.len();
@@ -105,7 +124,7 @@ impl Index {
                     sums.resize(length, 0.0);
                     scratch.resize(length, 0.0);
                 }
-                for slot in &plan.slots {
+                for slot in plan.slots.iter().filter(|slot| slot.clauses & clauses != 0) {
                     self.add(number, slot, &ranges[number], sums, scratch);
                 }
                 for range in &ranges[number] {
@@ -124,10 +143,10 @@ impl Index {
     /// Adds what a slot is worth to each document that fills it.
     fn add(&self, part: usize, slot: &Slot, ranges: &[Range<u32>], sums: &mut [f32], scratch: &mut [f32]) {
         let segment = &self.inner.parts[part].segment;
-        for (at, alternative) in slot.alternatives.iter().enumerate() {
+        let only = slot.alternatives.len() == 1;
+        for alternative in &slot.alternatives {
             let Some(term) = alternative.numbers[part] else { continue };
             let unit = slot.idf * alternative.weight / 65535.0;
-            let only = slot.alternatives.len() == 1;
             for range in ranges {
                 let postings = segment.postings(term).within(range);
                 for (document, impact) in postings.documents.iter().zip(postings.impacts) {
@@ -141,43 +160,50 @@ impl Index {
                     }
                 }
             }
-            let _ = at;
         }
-        if slot.alternatives.len() > 1 {
-            for alternative in &slot.alternatives {
-                let Some(term) = alternative.numbers[part] else { continue };
-                for range in ranges {
-                    for document in segment.postings(term).within(range).documents {
-                        scratch[*document as usize] = 0.0;
-                    }
+        if only {
+            return;
+        }
+        for alternative in &slot.alternatives {
+            let Some(term) = alternative.numbers[part] else { continue };
+            for range in ranges {
+                for document in segment.postings(term).within(range).documents {
+                    scratch[*document as usize] = 0.0;
                 }
             }
         }
     }
 
-    /// Replaces plain sums by final scores.
-    fn score(&self, plan: &Plan, documents: usize, candidates: &mut [Candidate]) {
-        let weights = &self.inner.weights;
-        let perfect: f32 = plan.slots.iter().map(|slot| slot.idf).sum::<f32>() * (1.0 + weights.coverage);
-        for candidate in candidates {
-            let part = &self.inner.parts[candidate.part];
-            let segment = &part.segment;
-            let (mut covered, mut whole) = (0.0, 0.0);
-            for term in segment.name_terms_of(candidate.document) {
-                let idf = idf(documents, self.frequency(candidate.part, *term));
-                whole += idf;
-                let share = plan
-                    .slots
-                    .iter()
-                    .flat_map(|slot| &slot.alternatives)
-                    .filter(|one| one.numbers[candidate.part] == Some(*term))
-                    .map(|one| one.weight)
-                    .fold(0.0, f32::max);
-                covered += idf * share;
-            }
-            let coverage = if whole > 0.0 { covered / whole } else { 0.0 };
-            candidate.score = (candidate.score * (1.0 + weights.coverage * coverage) / perfect).min(1.0);
+    /// Orders candidates, best first, and replaces their plain sums by final scores.
+    fn score(&self, plan: &Plan, documents: usize, candidates: &mut Vec<Candidate>) {
+        let features = self.features(plan, documents, candidates);
+        let weights = &self.inner.weights.rank;
+        let mut order: Vec<(f32, Candidate)> = candidates
+            .iter()
+            .zip(&features)
+            .map(|(candidate, seen)| (seen.rank(weights), Candidate { score: seen.absolute(), ..*candidate }))
+            .collect();
+        order.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| self.tie(x).cmp(&self.tie(y))));
+        // A hit scores no less than those below it.
+        let mut least = 0.0_f32;
+        for (_, candidate) in order.iter_mut().rev() {
+            least = least.max(candidate.score);
+            candidate.score = least;
         }
+        candidates.clear();
+        candidates.extend(order.into_iter().map(|(_, candidate)| candidate));
+    }
+
+    /// Features of the candidates of a query, with their names, for training.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn training_rows(&self, query: &Query<'_>) -> Vec<(String, Vec<f32>)> {
+        let documents = self.len();
+        let plan = Plan::new(&self.inner, documents, query.text);
+        let candidates = self.gather(&plan, &self.ranges(query.app_ids), query);
+        let features = self.features(&plan, documents, &candidates);
+        let rows = candidates.iter().zip(features);
+        rows.map(|(one, features)| (self.tie(one).1.to_owned(), features.row())).collect()
     }
 
     /// Live documents of the whole index that hold a part's term.
@@ -248,9 +274,4 @@ impl Best {
         self.candidates.truncate(self.keep);
         self.bar = self.candidates[self.keep - 1].score;
     }
-}
-
-/// Whether a mask says the term is in the name.
-pub(crate) fn in_name(mask: u8) -> bool {
-    mask & Field::Name.bit() != 0
 }

@@ -206,7 +206,6 @@ impl Dictionary {
 
 fn slot(term: &str, size: usize) -> usize {
     let hash = hash(term);
-    #[expect(clippy::cast_possible_truncation, reason = "only the low bits are used")]
     let low = (hash ^ (hash >> 32)) as usize;
     low & (size - 1)
 }

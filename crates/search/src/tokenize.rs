@@ -23,10 +23,26 @@ pub(crate) enum Kind {
 /// Calls `each` with every word of `text`, lower-case and without accents, in order.
 pub(crate) fn words(text: &str, mut each: impl FnMut(&str, Kind)) {
     let mut cutter = Cutter::default();
-    for c in text.chars() {
-        if c.is_ascii() {
-            cutter.latin(c, &mut each);
-        } else if unspaced(c) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at].is_ascii() {
+            if cutter.run.is_empty()
+                && let Some(end) = plain_word(bytes, at)
+            {
+                cutter.end_grams(&mut each);
+                lower_into(&text[at..end], &mut cutter.buffer);
+                each(&cutter.buffer, Kind::Word);
+                at = end;
+            } else {
+                cutter.latin(char::from(bytes[at]), &mut each);
+                at += 1;
+            }
+            continue;
+        }
+        let Some(c) = text[at..].chars().next() else { break };
+        at += c.len_utf8();
+        if unspaced(c) {
             cutter.unspaced(c, &mut each);
         } else {
             cutter.folded(c, &mut each);
@@ -34,6 +50,22 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(&str, Kind)) {
     }
     cutter.end_run(&mut each);
     cutter.end_grams(&mut each);
+}
+
+/// Where the word at `at` ends, if it is of plain lower-case letters (the first may be a capital) and nothing
+/// that could make it part of an identifier follows.
+fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
+    if !bytes[at].is_ascii_alphabetic() {
+        return None;
+    }
+    let end = bytes[at + 1..]
+        .iter()
+        .position(|byte| !byte.is_ascii_lowercase())
+        .map_or(bytes.len(), |length| at + 1 + length);
+    match bytes.get(end) {
+        Some(next) if next.is_ascii_alphanumeric() || matches!(next, b'_' | b'-') || !next.is_ascii() => None,
+        _ => Some(end),
+    }
 }
 
 /// Scripts that put no spaces between words.
@@ -158,6 +190,11 @@ impl Cutter {
 
 fn lower_into(part: &str, buffer: &mut String) {
     buffer.clear();
+    if part.is_ascii() {
+        buffer.push_str(&part[..part.len().min(MAX_WORD_BYTES)]);
+        buffer.make_ascii_lowercase();
+        return;
+    }
     for c in part.chars() {
         if buffer.len() >= MAX_WORD_BYTES {
             break;
@@ -189,10 +226,10 @@ fn class(c: char) -> Class {
 /// Where the parts of an identifier end: at a separator, between letters and digits, at `aB`, at `ABc`
 /// before `B`, but not inside a plural like `PRs`.
 fn part_ends(run: &str) -> impl Iterator<Item = usize> + '_ {
-    let mut chars = run.char_indices().peekable();
+    let mut chars = run.char_indices();
     let mut before: Option<(usize, Class)> = None;
     std::iter::from_fn(move || {
-        while let Some((at, c)) = chars.next() {
+        for (at, c) in chars.by_ref() {
             let now = class(c);
             let previous = before.replace((at, now));
             let Some((_, then)) = previous else { continue };

@@ -66,7 +66,6 @@ fn each_trigram(word: &str, mut each: impl FnMut(u16)) {
             for part in window {
                 hash = (hash ^ u32::from(part)).wrapping_mul(0x0100_0193);
             }
-            #[expect(clippy::cast_possible_truncation, reason = "13 bits remain")]
             each(((hash ^ (hash >> 15)) & (BUCKETS as u32 - 1)) as u16);
         }
     }

@@ -5,6 +5,7 @@
 use crate::fields::FIELDS;
 
 /// How one field counts.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct FieldWeight {
     /// What one occurrence is worth.
@@ -14,6 +15,28 @@ pub struct FieldWeight {
     /// The length, in words, at which a field is neither marked up nor down. Fixed, not the corpus mean, so that
     /// a document scores the same whatever else is indexed.
     pub pivot: f32,
+}
+
+/// What each feature counts in the order of hits; learned, see `scripts/train_search.py`.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct RankWeights {
+    /// Share of a perfect match.
+    pub share: f32,
+    /// Query found at all.
+    pub matched: f32,
+    /// Query found in the description.
+    pub description: f32,
+    /// Query found in the app.
+    pub app: f32,
+    /// Neighbours found in the name.
+    pub name_pairs: f32,
+    /// Neighbours found in the description.
+    pub description_pairs: f32,
+    /// Share of a perfect match for one clause.
+    pub clause: f32,
+    /// Nearness to the best of a clause.
+    pub relative: f32,
 }
 
 /// Constants of the ranking. [`Weights::default`] is what was measured best.
@@ -26,8 +49,17 @@ pub struct Weights {
     pub k1: f32,
     /// Bonus for covering the whole name of the tool.
     pub coverage: f32,
-    /// Experiments.
-    pub x: [f32; 16],
+    /// What a number, path or quotation in a query counts, against an ordinary word.
+    pub value: f32,
+    /// What a word counts that no document has, itself or corrected.
+    pub unknown: f32,
+    /// What a synonym counts, against the word itself.
+    pub synonym: f32,
+    /// Share of the whole query's information that every clause is thought to have on top of its own, so that
+    /// a short clause does not win by one common word.
+    pub clause_prior: f32,
+    /// The order of hits.
+    pub rank: RankWeights,
 }
 
 impl Default for Weights {
@@ -44,7 +76,55 @@ impl Default for Weights {
             ],
             k1: 0.9,
             coverage: 0.5,
-            x: [0.0; 16],
+            value: 0.5,
+            unknown: 0.5,
+            synonym: 0.5,
+            clause_prior: 0.3,
+            rank: RankWeights {
+                share: 7.12,
+                matched: 4.75,
+                description: -2.33,
+                app: 5.25,
+                name_pairs: 1.78,
+                description_pairs: 2.38,
+                clause: 1.02,
+                relative: 4.04,
+            },
         }
+    }
+}
+
+impl Weights {
+    /// Sets a constant by name, for experiments. `None` if there is none of that name.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: f32) -> Option<Self> {
+        let place = match name {
+            "k1" => &mut self.k1,
+            "coverage" => &mut self.coverage,
+            "value" => &mut self.value,
+            "unknown" => &mut self.unknown,
+            "synonym" => &mut self.synonym,
+            "clause_prior" => &mut self.clause_prior,
+            "rank.share" => &mut self.rank.share,
+            "rank.matched" => &mut self.rank.matched,
+            "rank.description" => &mut self.rank.description,
+            "rank.app" => &mut self.rank.app,
+            "rank.name_pairs" => &mut self.rank.name_pairs,
+            "rank.description_pairs" => &mut self.rank.description_pairs,
+            "rank.clause" => &mut self.rank.clause,
+            "rank.relative" => &mut self.rank.relative,
+            _ => {
+                let (kind, number) = name.split_at_checked(1)?;
+                let field = self.fields.get_mut(number.parse::<usize>().ok()?)?;
+                match kind {
+                    "w" => &mut field.weight,
+                    "b" => &mut field.length,
+                    "p" => &mut field.pivot,
+                    _ => return None,
+                }
+            }
+        };
+        *place = value;
+        Some(self)
     }
 }

@@ -27,7 +27,6 @@ fn split(text: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 impl Bags {
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a corpus is small")]
     fn new(documents: &[Document], schema: bool) -> Self {
         let mut bags = Self::default();
         for document in documents {
@@ -83,7 +82,6 @@ impl TfIdfCosine {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a corpus is small")]
 impl Searcher for Bm25 {
     fn find(&self, text: &str, top_k: usize) -> Vec<(String, f32)> {
         let bags = &self.0;
@@ -103,7 +101,6 @@ impl Searcher for Bm25 {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a corpus is small")]
 impl Searcher for TfIdfCosine {
     fn find(&self, text: &str, top_k: usize) -> Vec<(String, f32)> {
         let bags = &self.0;

@@ -11,7 +11,6 @@ const DEPTH: usize = 10;
 ///
 /// Recall@k is the mean share of a query's relevant documents among its first k. nDCG is binary, against the
 /// best possible ranking. MRR looks at the first ten. Cases with nothing relevant count in latency only.
-#[expect(clippy::cast_precision_loss, reason = "counts are small")]
 pub fn evaluate(
     searcher: &(impl Searcher + ?Sized),
     cases: &[Case],
@@ -69,7 +68,6 @@ pub fn evaluate(
     report
 }
 
-#[expect(clippy::cast_precision_loss, reason = "ranks are small")]
 fn ndcg(good: &[bool], relevant: usize, k: usize) -> f64 {
     let gain = |at: usize| 1.0 / ((at + 2) as f64).log2();
     let got: f64 = good.iter().take(k).enumerate().filter(|(_, good)| **good).map(|(at, _)| gain(at)).sum();
@@ -81,7 +79,6 @@ fn ndcg(good: &[bool], relevant: usize, k: usize) -> f64 {
 ///
 /// `None` if either is empty.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "counts are small")]
 pub fn area_under_roc(positive: &[f32], negative: &[f32]) -> Option<f64> {
     if positive.is_empty() || negative.is_empty() {
         return None;

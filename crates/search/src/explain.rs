@@ -1,0 +1,106 @@
+//! Why a hit was found: which words matched, as what, in which fields, and what each was worth.
+
+use serde::Serialize;
+
+use crate::{
+    Hit, Index, Query,
+    fields::Field,
+    plan::{Plan, Why},
+    rank::Candidate,
+};
+
+/// A hit with what made it one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The hit, as [`Index::search`] returns it.
+    pub hit: Hit,
+    /// The query is this tool's name.
+    pub exact_name: bool,
+    /// Share of the query's information that the tool's text has, 0-1.
+    pub matched: f32,
+    /// Words of the query found, in order of the query.
+    pub terms: Vec<TermMatch>,
+    /// Words of the query (as stems) not found.
+    pub missing: Vec<String>,
+}
+
+/// One word of the query found in a document.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TermMatch {
+    /// The stem of the query's word.
+    pub query: String,
+    /// The stem found for it.
+    pub found: String,
+    /// How the one stands for the other.
+    pub relation: Relation,
+    /// Fields it is in: `name`, `description`, `parameter`, `parameter text`, `enum`, `app`.
+    pub fields: Vec<&'static str>,
+    /// Its part of a perfect match for the whole query, 0-1.
+    pub share: f32,
+}
+
+/// How a term found stands for the query's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Relation {
+    /// The same word, or another form of it.
+    Same,
+    /// Written as one word with its neighbour.
+    Joined,
+    /// Another word for the same.
+    Synonym,
+    /// Spelt almost alike; no document has the query's spelling.
+    Typo,
+}
+
+impl From<Why> for Relation {
+    fn from(why: Why) -> Self {
+        match why {
+            Why::Same => Self::Same,
+            Why::Joined => Self::Joined,
+            Why::Synonym => Self::Synonym,
+            Why::Typo => Self::Typo,
+        }
+    }
+}
+
+impl Index {
+    /// The hits of [`Index::search`], each with its reasons.
+    #[must_use]
+    pub fn explain(&self, query: &Query<'_>) -> Vec<Explanation> {
+        let (plan, candidates) = self.ranked(query);
+        candidates.into_iter().map(|candidate| self.explanation(&plan, candidate)).collect()
+    }
+
+    fn explanation(&self, plan: &Plan, candidate: Candidate) -> Explanation {
+        let segment = &self.inner.parts[candidate.part].segment;
+        let total = plan.slots.iter().map(|slot| slot.idf).sum::<f32>().max(1e-6);
+        let (mut terms, mut missing, mut matched) = (Vec::new(), Vec::new(), 0.0);
+        for slot in &plan.slots {
+            let best = slot
+                .alternatives
+                .iter()
+                .filter_map(|one| {
+                    let (impact, mask) =
+                        segment.postings(one.numbers[candidate.part]?).of(candidate.document)?;
+                    Some((impact * one.weight, mask, one))
+                })
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((worth, mask, one)) = best else {
+                missing.push(slot.term.clone());
+                continue;
+            };
+            matched += slot.idf / total;
+            terms.push(TermMatch {
+                query: slot.term.clone(),
+                found: one.term.clone(),
+                relation: one.why.into(),
+                fields: Field::of_mask(mask).map(Field::label).collect(),
+                share: worth * slot.idf / total,
+            });
+        }
+        Explanation { hit: self.hit(&candidate), exact_name: candidate.exact, matched, terms, missing }
+    }
+}

@@ -1,0 +1,42 @@
+use gatewright_search::{Change, Index, Query, Visible};
+
+use crate::support::{document, names, office};
+
+#[test]
+fn only_the_apps_asked_for_are_searched_but_all_visible_ones_are_counted() {
+    let index = Index::build(office());
+    let apps = ["calendar".to_owned(), "nowhere".to_owned()];
+    let result = index.search(&Query::new("create").app_ids(Some(&apps)));
+    assert_eq!(result.hits.len(), 1);
+    assert_eq!(result.hits[0].name, "calendar:create_event");
+    assert_eq!(result.total_indexed, office().len());
+    assert!(names(&index, &Query::new("create").app_ids(Some(&[]))).is_empty());
+}
+
+#[test]
+fn what_a_caller_may_not_see_is_neither_found_nor_counted_even_by_its_exact_name() {
+    let index = Index::build(office());
+    let sees = |name: &str| !name.starts_with("crm:");
+    let set = index.visible_set(sees);
+    for visible in [Visible::By(&sees), Visible::Set(&set)] {
+        let result =
+            index.search(&Query::new("crm:create_ticket").top_k(100).min_score(0.0).visible(visible));
+        assert!(result.hits.iter().all(|hit| hit.app_id != "crm"), "{visible:?}");
+        assert_eq!(result.total_indexed, office().len() - 4);
+    }
+}
+
+#[test]
+fn a_visible_set_shows_nothing_that_came_after_it() {
+    let index = Index::build(office());
+    let set = index.visible_set(|_| true);
+    let later = index.updated([Change::Upsert(document("new:zebra", "Zebra"))]);
+    assert!(names(&later, &Query::new("zebra").visible(Visible::Set(&set))).is_empty());
+}
+
+#[test]
+fn top_k_is_kept_between_one_and_a_hundred() {
+    let index = Index::build((0..150).map(|n| document(&format!("a:tool_{n}"), "Same words here")));
+    assert_eq!(names(&index, &Query::new("same words").top_k(0)).len(), 1);
+    assert_eq!(names(&index, &Query::new("same words").top_k(1000)).len(), 100);
+}

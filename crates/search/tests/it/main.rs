@@ -1,0 +1,11 @@
+//! What tool search promises, checked through its public interface.
+#[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod filters;
+#[cfg(test)]
+mod finding;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod updates;
