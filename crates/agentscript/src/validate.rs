@@ -68,38 +68,48 @@ pub(crate) fn validate(text: &str, policy: &ScriptPolicy) -> Result<Script, Reje
 fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
     let plain = parse::parse(arena, text, SourceType::mjs());
     if plain.errors.is_none() {
-        return finish(arena, text, plain, policy, Vec::new());
+        let walked = walk::walk(&plain, policy);
+        // `f<T>(x)` is valid JavaScript, but nobody means two comparisons.
+        if !walked.maybe_generic {
+            return finish(text, &plain, walked);
+        }
+        let typed = parse::parse(arena, text, SourceType::ts().with_module(true));
+        return match typed.errors {
+            None => without_types(arena, text, &typed, policy),
+            Some(_) => finish(text, &plain, walked),
+        };
     }
     let typed = parse::parse(arena, text, SourceType::ts().with_module(true));
     if typed.errors.is_some() {
         let farther = if typed.error_offset() > plain.error_offset() { &typed } else { &plain };
-        let refusal = (!plain.panicked).then(|| walk::refusal(&plain, policy)).flatten();
+        let refusal = (!plain.panicked).then(|| walk::walk(&plain, policy).refusal).flatten();
         return Err(refusal.map_or_else(|| farther.syntax_error(text), |refusal| refusal.at(text)));
     }
-    let erased = strip::erasures(text, &typed.program).map_err(|refusal| refusal.at(text))?;
-    // What runs is what was checked: the text without types is parsed again and takes the same way as any other.
-    let (stripped, added) = edits::apply(text, erased);
-    let plain = parse::parse(arena, arena.alloc_str(&stripped), SourceType::mjs());
-    if plain.errors.is_some() {
-        return Err(plain.syntax_error(&stripped));
-    }
-    finish(arena, &stripped, plain, policy, added)
+    without_types(arena, text, &typed, policy)
 }
 
-/// Applies the rules to a program without types and adds the ticks.
-fn finish<'a>(
-    _arena: &'a Allocator,
-    text: &str,
-    parsed: parse::Parsed<'a>,
-    policy: &ScriptPolicy,
-    already_added: Vec<(u32, u32)>,
-) -> Result<Script, Rejection> {
-    debug_assert!(already_added.is_empty(), "erasing types adds nothing");
-    let ticks = walk::walk(&parsed, policy).map_err(|refusal| refusal.at(text))?;
+/// What runs is what was checked: the text without types is parsed again and takes the same way as any other.
+fn without_types<'a>(arena: &'a Allocator, text: &'a str, typed: &parse::Parsed<'a>, policy: &ScriptPolicy) -> Result<Script, Rejection> {
+    let erased = strip::erasures(text, typed.program).map_err(|refusal| refusal.at(text))?;
+    let (stripped, _) = edits::apply(text, erased);
+    let stripped = arena.alloc_str(&stripped);
+    let plain = parse::parse(arena, stripped, SourceType::mjs());
+    if plain.errors.is_some() {
+        return Err(plain.syntax_error(stripped));
+    }
+    let walked = walk::walk(&plain, policy);
+    finish(stripped, &plain, walked)
+}
+
+/// Reports the first broken rule, then the first early error; else adds the ticks.
+fn finish(text: &str, parsed: &parse::Parsed<'_>, walked: walk::Walked) -> Result<Script, Rejection> {
+    if let Some(refusal) = walked.refusal {
+        return Err(refusal.at(text));
+    }
     if let Some(error) = parsed.semantic_error() {
         return Err(parse::rejection(text, error));
     }
-    let (text, added) = edits::apply(text, ticks);
+    let (text, added) = edits::apply(text, walked.ticks);
     Ok(Script::new(text, added))
 }
 

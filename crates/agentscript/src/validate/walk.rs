@@ -3,7 +3,7 @@
 use oxc::{
     ast::{
         AstKind,
-        ast::{ArrowFunctionBody, BindingPattern, FunctionBody, Statement, VariableDeclarator},
+        ast::{ArrowFunctionBody, BinaryOperator, BindingPattern, Expression, FunctionBody, Statement, VariableDeclarator},
     },
     ast_visit::VisitJs,
     span::GetSpan,
@@ -20,37 +20,32 @@ use crate::script::ScriptPolicy;
 
 const TICK: &str = "__ag_tick();";
 
-/// Applies the rules of `policy`; gives the ticks to insert.
-///
-/// # Errors
-/// The first broken rule in order of the text.
-pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Result<Vec<Edit>, Refusal> {
-    let (refusal, ticks) = run(parsed, policy);
-    refusal.map_or(Ok(ticks), Err)
+/// What one walk found.
+pub(super) struct Walked {
+    /// The first broken rule in order of the text.
+    pub(super) refusal: Option<Refusal>,
+    /// The ticks to insert.
+    pub(super) ticks: Vec<Edit>,
+    /// Something looks like a call with type arguments.
+    pub(super) maybe_generic: bool,
 }
 
-/// The first broken rule, when ticks are of no use.
-pub(super) fn refusal(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Option<Refusal> {
-    run(parsed, policy).0
-}
-
-fn run(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> (Option<Refusal>, Vec<Edit>) {
+/// Applies the rules of `policy`.
+pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Walked {
     let known = Known::default();
     let mut walk = Walk {
         facts: Facts { policy, scoping: &parsed.scoping, known: &known, this_depth: 0 },
         table: rules::table(policy.preset),
-        refusal: None,
-        ticks: Vec::new(),
+        found: Walked { refusal: None, ticks: Vec::new(), maybe_generic: false },
     };
     walk.visit_program(parsed.program);
-    (walk.refusal, walk.ticks)
+    walk.found
 }
 
 struct Walk<'s> {
     facts: Facts<'s>,
     table: &'static Table,
-    refusal: Option<Refusal>,
-    ticks: Vec<Edit>,
+    found: Walked,
 }
 
 impl<'a> VisitJs<'a> for Walk<'_> {
@@ -58,8 +53,8 @@ impl<'a> VisitJs<'a> for Walk<'_> {
         for rule in &self.table[node.ty() as usize] {
             if let Some(refusal) = rule(&self.facts, node) {
                 // The walk is nearly, not quite, in order of the text.
-                if self.refusal.as_ref().is_none_or(|first| refusal.offset < first.offset) {
-                    self.refusal = Some(refusal);
+                if self.found.refusal.as_ref().is_none_or(|first| refusal.offset < first.offset) {
+                    self.found.refusal = Some(refusal);
                 }
             }
         }
@@ -77,6 +72,10 @@ impl<'a> VisitJs<'a> for Walk<'_> {
             AstKind::ForStatement(it) => self.tick_loop(&it.body),
             AstKind::ForInStatement(it) => self.tick_loop(&it.body),
             AstKind::ForOfStatement(it) => self.tick_loop(&it.body),
+            AstKind::BinaryExpression(it) if it.operator == BinaryOperator::GreaterThan => {
+                let paren = matches!(it.right, Expression::ParenthesizedExpression(_));
+                self.found.maybe_generic |= paren && it.right.span().start == it.left.span().end + 1;
+            }
             _ => {}
         }
     }
@@ -92,7 +91,7 @@ impl<'a> VisitJs<'a> for Walk<'_> {
 
 impl Walk<'_> {
     fn tick_function(&mut self, body: &FunctionBody<'_>) {
-        self.ticks.push(Edit::open(body.span.start + 1, TICK));
+        self.found.ticks.push(Edit::open(body.span.start + 1, TICK));
     }
 
     fn tick_arrow(&mut self, body: &ArrowFunctionBody<'_>) {
@@ -100,19 +99,19 @@ impl Walk<'_> {
             ArrowFunctionBody::FunctionBody(body) => self.tick_function(body),
             body => {
                 let span = body.span();
-                self.ticks.push(Edit::open(span.start, "(__ag_tick(),"));
-                self.ticks.push(Edit::close(span.end, ")"));
+                self.found.ticks.push(Edit::open(span.start, "(__ag_tick(),"));
+                self.found.ticks.push(Edit::close(span.end, ")"));
             }
         }
     }
 
     fn tick_loop(&mut self, body: &Statement<'_>) {
         if let Statement::BlockStatement(block) = body {
-            self.ticks.push(Edit::open(block.span.start + 1, TICK));
+            self.found.ticks.push(Edit::open(block.span.start + 1, TICK));
         } else {
             let span = body.span();
-            self.ticks.push(Edit::open(span.start, "{__ag_tick();"));
-            self.ticks.push(Edit::close(span.end, "}"));
+            self.found.ticks.push(Edit::open(span.start, "{__ag_tick();"));
+            self.found.ticks.push(Edit::close(span.end, "}"));
         }
     }
 

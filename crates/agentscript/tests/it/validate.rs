@@ -243,11 +243,11 @@ fn types_are_blanked_and_every_line_and_column_stays() {
         ("const f = (a?: string, b: number = 1): void => g(a)", "const f = (a         , b         = 1)       => (__ag_tick(),g(a))"),
         ("function f<T>(this: X, a: T): T { return a }", "function f   (         a   )    {__ag_tick(); return a }"),
         ("class A<T> extends B<T> implements C { private readonly x: number = 1; y?: string }",
-         "class A    extends B                 { ;                x         = 1; y          }"),
+         "class A    extends B                 { ;                x         = 1; y ;        }"),
         ("try { a() } catch (e: unknown) { b<T>(e) }", "try { a() } catch (e         ) { b   (e) }"),
         ("a as B\n(c)", "a;    \n(c)"),
         ("declare const x: number\nreturn 1", ";                      \nreturn 1"),
-        ("const f = (a): {\n  b: number } => c", "const f = (a    \n             ) => (__ag_tick(),c)"),
+        ("const f = (a): {\n  b: number } => c", "const f = (a    \n            ) => (__ag_tick(),c)"),
     ] {
         let got = validate(typed);
         assert_eq!(got.as_ref().map(Script::text), Ok(plain), "{typed}");
