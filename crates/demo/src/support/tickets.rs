@@ -42,7 +42,7 @@ pub(super) fn tools() -> Vec<Spec> {
             name: "tickets_get",
             title: "Get a ticket",
             effect: Effect::Read,
-            description: "Get one support ticket by id: subject, request, status, priority, assignee and all comments.",
+            description: "Get the details of one support ticket by id: subject, request, status, priority, assignee and the conversation.",
             input: by_id("ticket", "tkt_0001"),
             output: ticket(),
             examples: &[],
