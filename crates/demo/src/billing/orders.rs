@@ -48,7 +48,7 @@ pub(super) fn tools() -> Vec<Spec> {
             name: "orders_create",
             title: "Create an order",
             effect: Effect::Create,
-            description: "Create a new order: buy products for a user. Takes the pieces from stock and returns the pending order with its total. Refused when a product is out of stock.",
+            description: "Create an order: place a new order for products, that is, buy them for a user. Takes the pieces from stock and returns the pending order with its total. Refused when a product is out of stock.",
             input: object(
                 json!({
                     "userId": id("user", "usr_0001"),
