@@ -1,0 +1,127 @@
+//! What a configuration must hold to start at all.
+
+use super::{AuthConfig, Deployment, Kind, Login, Mode, StorageKind};
+use crate::{keys::SigningKey, net, password};
+
+/// A field that cannot be as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where it is, from `auth` on.
+    pub path: String,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+impl AuthConfig {
+    /// Everything that keeps this configuration from starting.
+    pub fn validate(&self, deployment: &Deployment) -> Vec<Problem> {
+        let mut found = Vec::new();
+        let mut say = |path: &str, message: String| {
+            found.push(Problem { path: format!("auth.{path}"), message });
+        };
+        let loopback = deployment.is_loopback();
+        if self.mode == Mode::Public {
+            if !loopback && !self.allow_default_public {
+                say("mode", "`public` turns authentication off; off loopback set `allowDefaultPublic: true` if that is meant".into());
+            }
+            return found;
+        }
+        if !deployment.is_https() && !loopback {
+            say("publicUrl", "must be https, or http on loopback".into());
+        }
+        if self.mode == Mode::Transparent || self.kind == Kind::Remote {
+            if self.provider.url.is_none() {
+                say("provider.url", "is needed (or IDP_PROVIDER_URL)".into());
+            }
+            if self.mode == Mode::Transparent && self.expected_audience.as_deref().unwrap_or("").is_empty() {
+                say("expectedAudience", "is needed in transparent mode (or IDP_EXPECTED_AUDIENCE)".into());
+            }
+            if self.kind == Kind::Remote && self.mode == Mode::Orchestrated && self.provider.client_id.is_none() {
+                say("provider.clientId", "is needed (or IDP_CLIENT_ID)".into());
+            }
+        }
+        if self.mode == Mode::Transparent {
+            return found;
+        }
+        self.check_store(&mut say);
+        self.check_local(loopback, &mut say);
+        let refresh = &self.refresh;
+        if !(1..=86_400).contains(&refresh.access_token_ttl) {
+            say("refresh.accessTokenTtl", "must be 1 to 86400 seconds".into());
+        }
+        if refresh.refresh_token_ttl == 0 || refresh.absolute_ttl < refresh.refresh_token_ttl {
+            say("refresh.absoluteTtl", "must not be shorter than `refreshTokenTtl`, which must not be 0".into());
+        }
+        for (at, client) in self.clients.iter().enumerate() {
+            let id = &client.client_id;
+            if id.is_empty() || id.starts_with("user:") || id.starts_with("idp:") || id == "anonymous" {
+                say(&format!("clients[{at}].clientId"), "is empty, or reserved for users".into());
+            }
+            for (n, uri) in client.redirect_uris.iter().enumerate() {
+                if let Err(why) = net::check_redirect(uri) {
+                    say(&format!("clients[{at}].redirectUris[{n}]"), why.into());
+                }
+            }
+            if let Err(why) = crate::clients::OAuthClient::from_config(client) {
+                say(&format!("clients[{at}]"), why);
+            }
+        }
+        for (at, proxy) in self.trusted_proxies.iter().enumerate() {
+            if net::Network::parse(proxy).is_none() {
+                say(&format!("trustedProxies[{at}]"), "is not an address or a network such as 10.0.0.0/8".into());
+            }
+        }
+        found
+    }
+
+    fn check_store(&self, say: &mut impl FnMut(&str, String)) {
+        let config = &self.token_storage.config;
+        match self.token_storage.kind {
+            StorageKind::Redis if config.host.is_none() => {
+                say("tokenStorage.config.host", "is needed for redis (or REDIS_HOST)".into());
+            }
+            StorageKind::Sqlite if config.path.is_none() => {
+                say("tokenStorage.config.path", "is needed for sqlite".into());
+            }
+            _ => {}
+        }
+    }
+
+    fn check_local(&self, loopback: bool, say: &mut impl FnMut(&str, String)) {
+        let local = &self.local;
+        if let Some(key) = &local.sign_key {
+            match key.keys() {
+                Err(why) => say("local.signKey", why.to_string()),
+                Ok(keys) => match keys.iter().find(|key| key.d.is_some()).or(keys.first()) {
+                    Some(key) => {
+                        if let Err(why) = SigningKey::from_jwk(key) {
+                            say("local.signKey", why.to_string());
+                        }
+                    }
+                    None => say("local.signKey", "holds no key".into()),
+                },
+            }
+        }
+        if local.key_rotation_days == 0 {
+            say("local.keyRotationDays", "must be 1 or more".into());
+        }
+        if local.login == Login::Demo && !loopback {
+            say("local.login", "`demo` lets anyone in; it works only where publicUrl is loopback".into());
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for (at, user) in local.users.iter().enumerate() {
+            if user.username.is_empty() || !names.insert(&user.username) {
+                say(&format!("local.users[{at}].username"), "is empty or used twice".into());
+            }
+            if let Err(why) = password::Phc::parse(&user.password_hash) {
+                say(&format!("local.users[{at}].passwordHash"), why.into());
+            }
+        }
+    }
+}

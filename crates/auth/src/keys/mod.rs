@@ -1,0 +1,11 @@
+//! Signing keys: what a JWK becomes, the ring of keys that rotate, and tokens signed with them.
+
+mod jwk;
+mod jwt;
+mod ring;
+
+pub use self::{
+    jwk::{Algorithm, Jwk, JwkSet, KeyError, SigningKey, VerifyingKey},
+    jwt::{Claims, Expected, Header, Refused, SKEW_S, Token, sign},
+    ring::{KeyInfo, KeyRing, RingError, RingOptions, RingSnapshot},
+};

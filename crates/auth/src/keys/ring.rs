@@ -1,0 +1,364 @@
+//! The keys tokens are signed and verified with, the same on every instance, and their rotation.
+//!
+//! The ring is one record of the store, changed by compare-and-swap: of several instances that find a rotation due, one makes the new
+//! key and the others read it. A new key is published before it signs; a retired key verifies until the last token it signed is
+//! expired. A key from the configuration is *pinned*: it signs as long as it is configured, and its public part stays in the ring
+//! after it was exchanged, so that tokens signed with it live on.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
+
+use super::jwk::{self, Algorithm, Jwk, JwkSet, KeyError, SigningKey, VerifyingKey};
+use crate::{
+    clock::{Clock, Entropy},
+    crypto::Sealer,
+    store::{Key, Store, StoreError},
+};
+
+/// How long others may keep our key set.
+pub(crate) const JWKS_MAX_AGE: Duration = Duration::from_secs(300);
+/// How long a new key is published before it signs.
+const LEAD: Duration = Duration::from_secs(900);
+/// How old an instance's view of the ring may be.
+const RELOAD: Duration = Duration::from_secs(30);
+/// How often an unknown key name makes an instance look again.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
+const DAY_MS: u64 = 86_400_000;
+
+/// How a ring behaves.
+#[derive(Debug, Clone)]
+pub struct RingOptions {
+    /// Keys from the configuration; the first private one signs. Empty: keys are made and rotated.
+    pub pinned: Vec<Jwk>,
+    /// Days a made key signs; 60 by default.
+    pub rotation_days: u64,
+    /// Retired keys kept at most; 3 by default.
+    pub max_keys: usize,
+    /// Lifetime of the longest-lived token.
+    pub token_life: Duration,
+    /// Algorithm of made keys.
+    pub algorithm: Algorithm,
+}
+
+impl Default for RingOptions {
+    fn default() -> Self {
+        Self {
+            pinned: Vec::new(),
+            rotation_days: 60,
+            max_keys: 3,
+            token_life: Duration::from_secs(3600),
+            algorithm: Algorithm::ES256,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Entry {
+    jwk: Jwk,
+    active_from_ms: u64,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Document {
+    /// Oldest first; the last whose time has come signs.
+    keys: Vec<Entry>,
+}
+
+/// One key of the ring.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyInfo {
+    /// Its name.
+    pub kid: String,
+    /// Its algorithm.
+    pub alg: String,
+    /// Milliseconds since the epoch from which it signs.
+    pub active_from_ms: u64,
+    /// Whether it signs now.
+    pub signing: bool,
+}
+
+/// The ring as an instance last saw it.
+#[derive(Debug)]
+pub struct RingSnapshot {
+    signing: Arc<SigningKey>,
+    verifying: HashMap<String, VerifyingKey>,
+    jwks: Arc<str>,
+    info: Vec<KeyInfo>,
+    loaded_ms: u64,
+    /// When another key begins to sign.
+    next_change_ms: u64,
+}
+
+impl RingSnapshot {
+    /// The key that signs.
+    pub fn signing(&self) -> &Arc<SigningKey> {
+        &self.signing
+    }
+
+    /// The key called `kid`.
+    pub fn verifying(&self, kid: &str) -> Option<&VerifyingKey> {
+        self.verifying.get(kid)
+    }
+
+    /// The public key set as JSON.
+    pub fn jwks(&self) -> &Arc<str> {
+        &self.jwks
+    }
+
+    /// The keys, oldest first.
+    pub fn keys(&self) -> &[KeyInfo] {
+        &self.info
+    }
+}
+
+/// The keys of this issuer.
+pub struct KeyRing {
+    store: Arc<dyn Store>,
+    sealer: Arc<Sealer>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    options: RingOptions,
+    pinned: Option<Arc<SigningKey>>,
+    seen: ArcSwap<RingSnapshot>,
+}
+
+impl std::fmt::Debug for KeyRing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeyRing").field("keys", &self.seen.load().info).finish_non_exhaustive()
+    }
+}
+
+/// Why there is no ring.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RingError {
+    /// A key cannot be used.
+    #[error("the signing key {0}")]
+    Key(#[from] KeyError),
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The stored ring was sealed with another secret.
+    #[error("the stored keys were encrypted with another secret")]
+    Sealed,
+}
+
+impl KeyRing {
+    /// Reads the ring from `store`, or makes it.
+    ///
+    /// # Errors
+    /// When a configured key is unusable, the store does not answer, or the stored ring cannot be decrypted.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        sealer: Arc<Sealer>,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        options: RingOptions,
+    ) -> Result<Self, RingError> {
+        let pinned = match options.pinned.as_slice() {
+            [] => None,
+            keys => {
+                let private = keys.iter().find(|key| key.d.is_some()).ok_or(KeyError::PublicOnly)?;
+                for key in keys {
+                    VerifyingKey::from_jwk(key)?;
+                }
+                Some(Arc::new(SigningKey::from_jwk(private)?))
+            }
+        };
+        let empty = RingSnapshot {
+            signing: match &pinned {
+                Some(key) => key.clone(),
+                None => Arc::new(SigningKey::from_jwk(&jwk::generate(options.algorithm)?)?),
+            },
+            verifying: HashMap::new(),
+            jwks: "{\"keys\":[]}".into(),
+            info: Vec::new(),
+            loaded_ms: 0,
+            next_change_ms: 0,
+        };
+        let ring =
+            Self { store, sealer, clock, entropy, options, pinned, seen: ArcSwap::from_pointee(empty) };
+        ring.reload().await?;
+        Ok(ring)
+    }
+
+    /// The ring as it is now: from memory, or from the store when the view is old. When the store does not answer, the old view stands.
+    pub async fn snapshot(&self) -> Arc<RingSnapshot> {
+        let seen = self.seen.load_full();
+        let now = self.clock.now_ms();
+        if now < seen.loaded_ms + millis(RELOAD) && now < seen.next_change_ms {
+            return seen;
+        }
+        match self.reload().await {
+            Ok(fresh) => fresh,
+            Err(error) => {
+                tracing::warn!(%error, "the key ring could not be read again; the last view of it stands");
+                seen
+            }
+        }
+    }
+
+    /// The ring for verifying with `kid`: looked at again, at most every two seconds, when the name is not known.
+    pub async fn snapshot_knowing(&self, kid: &str) -> Arc<RingSnapshot> {
+        let seen = self.snapshot().await;
+        if seen.verifying.contains_key(kid) || self.clock.now_ms() < seen.loaded_ms + millis(LOOK_AGAIN) {
+            return seen;
+        }
+        self.reload().await.unwrap_or(seen)
+    }
+
+    /// Begins to use a new key at once (an emergency, or `key rotate`). Keys from the configuration are not exchanged this way.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn rotate_now(&self) -> Result<Arc<RingSnapshot>, RingError> {
+        self.change(|ring, now| {
+            let next = Entry { jwk: jwk::generate(self.options.algorithm)?, active_from_ms: now };
+            ring.keys.retain(|entry| entry.active_from_ms <= now);
+            ring.keys.push(next);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Removes a key at once: tokens it signed are refused as soon as every instance has looked at the ring again (30 s).
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn remove(&self, kid: &str) -> Result<Arc<RingSnapshot>, RingError> {
+        self.change(|ring, _| {
+            ring.keys.retain(|entry| entry.jwk.kid.as_deref() != Some(kid));
+            Ok(())
+        })
+        .await
+    }
+
+    /// Reads the ring, and writes it when something in it is due.
+    async fn reload(&self) -> Result<Arc<RingSnapshot>, RingError> {
+        self.change(|_, _| Ok(())).await
+    }
+
+    async fn change(
+        &self,
+        edit: impl Fn(&mut Document, u64) -> Result<(), RingError>,
+    ) -> Result<Arc<RingSnapshot>, RingError> {
+        let key = Key::single("keys");
+        loop {
+            let now = self.clock.now_ms();
+            let held = self.store.get(&key).await?;
+            let before = match &held {
+                Some(sealed) => {
+                    let plain = self.sealer.open("keys", sealed).ok_or(RingError::Sealed)?;
+                    serde_json::from_slice(&plain).map_err(|_| StoreError::Corrupt)?
+                }
+                None => Document::default(),
+            };
+            let mut ring = before.clone();
+            edit(&mut ring, now)?;
+            self.maintain(&mut ring, now)?;
+            let names = |ring: &Document| -> Vec<(Option<String>, u64)> {
+                ring.keys.iter().map(|e| (e.jwk.kid.clone(), e.active_from_ms)).collect()
+            };
+            if held.is_none() || names(&before) != names(&ring) {
+                let plain = serde_json::to_vec(&ring).map_err(|_| StoreError::Corrupt)?;
+                let sealed = self.sealer.seal(&*self.entropy, "keys", &plain);
+                let won = match &held {
+                    Some(old) => self.store.replace(&key, old, &sealed, FOREVER).await?,
+                    None => self.store.put_new(&key, &sealed, FOREVER).await?,
+                };
+                if !won {
+                    continue;
+                }
+            }
+            let snapshot = Arc::new(self.view(&ring, now)?);
+            self.seen.store(snapshot.clone());
+            return Ok(snapshot);
+        }
+    }
+
+    /// Does what is due: makes the first key, the next key ahead of its time, and drops what has served.
+    fn maintain(&self, ring: &mut Document, now: u64) -> Result<(), RingError> {
+        if self.pinned.is_some() {
+            for key in self.options.pinned.iter().rev() {
+                let public = key.public();
+                if !ring.keys.iter().any(|entry| entry.jwk.kid == public.kid) {
+                    ring.keys.push(Entry { jwk: public, active_from_ms: now });
+                }
+            }
+        } else {
+            let period = self.options.rotation_days.max(1) * DAY_MS;
+            let made = ring.keys.iter().rev().find(|entry| entry.jwk.d.is_some());
+            let next_from = match made {
+                None => Some(now),
+                Some(newest) if newest.active_from_ms + period <= now + millis(LEAD) => {
+                    Some((newest.active_from_ms + period).max(now + millis(LEAD)))
+                }
+                Some(_) => None,
+            };
+            if let Some(active_from_ms) = next_from {
+                ring.keys.push(Entry { jwk: jwk::generate(self.options.algorithm)?, active_from_ms });
+            }
+        }
+        let keep = millis(self.options.token_life) + 2 * super::jwt::SKEW_S * 1000;
+        let pinned: Vec<_> = self.options.pinned.iter().map(|key| key.public().kid).collect();
+        let begins: Vec<u64> = ring.keys.iter().map(|entry| entry.active_from_ms).collect();
+        let signing = begins.iter().rposition(|from| *from <= now).unwrap_or(0);
+        let mut at = 0;
+        ring.keys.retain(|entry| {
+            let retired_ms = begins.get(at + 1).copied();
+            let old = at < signing && !pinned.contains(&entry.jwk.kid);
+            let served = old && retired_ms.is_some_and(|retired| retired + keep <= now);
+            let too_many = old && signing - at > self.options.max_keys;
+            at += 1;
+            !served && !too_many
+        });
+        Ok(())
+    }
+
+    fn view(&self, ring: &Document, now: u64) -> Result<RingSnapshot, RingError> {
+        let signing = match &self.pinned {
+            Some(key) => key.clone(),
+            None => {
+                let entry = ring
+                    .keys
+                    .iter()
+                    .rev()
+                    .find(|entry| entry.jwk.d.is_some() && entry.active_from_ms <= now)
+                    .ok_or(StoreError::Corrupt)?;
+                let seen = self.seen.load();
+                if entry.jwk.kid.as_deref() == Some(seen.signing.kid()) {
+                    seen.signing.clone()
+                } else {
+                    Arc::new(SigningKey::from_jwk(&entry.jwk)?)
+                }
+            }
+        };
+        let mut verifying = HashMap::new();
+        let mut public = JwkSet::default();
+        let mut info = Vec::new();
+        for entry in &ring.keys {
+            let jwk = entry.jwk.public();
+            let kid = jwk.kid.clone().unwrap_or_default();
+            verifying.insert(kid.clone(), VerifyingKey::from_jwk(&jwk)?);
+            info.push(KeyInfo {
+                signing: kid == signing.kid(),
+                kid,
+                alg: jwk.alg.clone().unwrap_or_default(),
+                active_from_ms: entry.active_from_ms,
+            });
+            public.keys.push(jwk);
+        }
+        let jwks = serde_json::to_string(&public).map_err(|_| StoreError::Corrupt)?.into();
+        let next_change_ms =
+            ring.keys.iter().map(|entry| entry.active_from_ms).filter(|from| *from > now).min().unwrap_or(u64::MAX);
+        Ok(RingSnapshot { signing, verifying, jwks, info, loaded_ms: now, next_change_ms })
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,193 @@
+//! Addresses: which redirect targets, networks and peers are acceptable.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::{Host, Url};
+
+/// A network such as `10.0.0.0/8`, or one address.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Network {
+    base: u128,
+    bits: u32,
+    v4: bool,
+}
+
+fn number(ip: IpAddr) -> (u128, bool) {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => (u128::from(u32::from(ip)), true),
+        IpAddr::V6(ip) => (u128::from(ip), false),
+    }
+}
+
+impl Network {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (ip, bits) = match text.split_once('/') {
+            Some((ip, bits)) => (ip.parse::<IpAddr>().ok()?, Some(bits.parse::<u32>().ok()?)),
+            None => (text.parse().ok()?, None),
+        };
+        let (base, v4) = number(ip);
+        let most = if v4 { 32 } else { 128 };
+        let bits = bits.unwrap_or(most);
+        (bits <= most).then_some(Self { base, bits, v4 })
+    }
+
+    pub(crate) fn contains(&self, ip: IpAddr) -> bool {
+        let (ip, v4) = number(ip);
+        let width = if self.v4 { 32 } else { 128 };
+        let shift = width - self.bits;
+        v4 == self.v4 && (shift == 128 || ip >> shift == self.base >> shift)
+    }
+}
+
+/// The caller's address: the peer, or what trusted proxies say of it (the right-most hop that is not one of them).
+pub(crate) fn caller(peer: IpAddr, forwarded: &http::HeaderMap, trusted: &[Network]) -> IpAddr {
+    let is_trusted = |ip: IpAddr| trusted.iter().any(|network| network.contains(ip));
+    if !is_trusted(peer) {
+        return peer;
+    }
+    let hops = forwarded.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+    let hops: Vec<&str> = hops.flat_map(|line| line.split(',')).map(str::trim).collect();
+    let mut last = peer;
+    for hop in hops.iter().rev() {
+        let Ok(ip) = hop.parse::<IpAddr>() else { break };
+        last = ip.to_canonical();
+        if !is_trusted(last) {
+            break;
+        }
+    }
+    last
+}
+
+/// Whether `ip` is a public address: not private, loopback, link-local, shared, reserved, or a tunnel to one of those.
+pub(crate) fn is_public(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => is_public_v4(ip),
+        IpAddr::V6(ip) => is_public_v6(ip),
+    }
+}
+
+fn is_public_v4(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    !(a == 0
+        || a == 10
+        || a == 127
+        || a >= 224
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 169 && b == 254)
+        || (a == 172 && (16..32).contains(&b))
+        || (a == 192 && b == 168)
+        || (a == 192 && b == 0 && (c == 0 || c == 2))
+        || (a == 192 && b == 88 && c == 99)
+        || (a == 198 && (b == 18 || b == 19))
+        || (a == 198 && b == 51 && c == 100)
+        || (a == 203 && b == 0 && c == 113))
+}
+
+fn is_public_v6(ip: Ipv6Addr) -> bool {
+    let [a, b, ..] = ip.segments();
+    // Only global unicast, without documentation, Teredo, 6to4 and other special blocks in it.
+    (a & 0xe000) == 0x2000 && a != 0x2002 && !(a == 0x2001 && (b < 0x0200 || b == 0x0db8)) && a != 0x3fff
+}
+
+/// Whether the host is this machine by literal address.
+pub(crate) fn is_loopback_host(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip == Ipv4Addr::LOCALHOST,
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+/// Whether `uri` may be registered as a redirect target: https, http on loopback, or a private-use scheme with a dot in it.
+pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
+    if uri.len() > 2048 || uri.chars().any(|c| c.is_control() || c == ' ' || c == '\\') {
+        return Err("is too long or holds characters an address cannot");
+    }
+    let url = Url::parse(uri).map_err(|_| "is not an absolute address")?;
+    if url.fragment().is_some() || uri.contains('#') {
+        return Err("must not have a fragment");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password");
+    }
+    match url.scheme() {
+        "https" if url.host().is_some() => Ok(url),
+        "http" if is_loopback_host(&url) => Ok(url),
+        "http" => Err("must be https unless it is on loopback"),
+        scheme if scheme.contains('.') => Ok(url),
+        _ => Err("must be https, http on loopback, or a reverse-domain scheme such as com.example.app"),
+    }
+}
+
+/// Whether `asked` is `registered`: the same text, or the same loopback address with another port (RFC 8252 §7.3).
+pub(crate) fn redirect_matches(registered: &str, asked: &str) -> bool {
+    if registered == asked {
+        return true;
+    }
+    let without_port = |uri: &str| -> Option<(String, String)> {
+        let url = check_redirect(uri).ok().filter(|url| url.scheme() == "http")?;
+        let host = url.host_str()?.to_owned();
+        let rest = uri.strip_prefix("http://")?.strip_prefix(host.as_str())?;
+        let path = match rest.strip_prefix(':') {
+            Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
+            None => rest,
+        };
+        Some((host, path.to_owned()))
+    };
+    match (without_port(registered), without_port(asked)) {
+        (Some(registered), Some(asked)) => registered == asked,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h15_every_address_that_is_not_public_is_refused() {
+        let refused = "0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 127.0.0.1 127.1.2.3 169.254.169.254 172.16.0.1 192.0.0.1 192.168.1.1 \
+            198.18.0.1 198.19.255.255 224.0.0.1 240.0.0.1 255.255.255.255 :: ::1 fc00::1 fd12::1 fe80::1 ff02::1 \
+            ::ffff:127.0.0.1 ::ffff:7f00:1 ::ffff:a9fe:a9fe 64:ff9b::7f00:1 2002:7f00:1:: 2001:db8::1 2001::1 ::127.0.0.1";
+        for ip in refused.split_whitespace() {
+            assert!(!is_public(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in "1.1.1.1 8.8.8.8 100.128.0.1 172.32.0.1 2606:4700::1111 2a00:1450::1".split_whitespace() {
+            assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+    }
+
+    #[test]
+    fn a02_loopback_redirects_match_on_any_port_and_nothing_else_does() {
+        let registered = "http://127.0.0.1:1111/cb";
+        for yes in ["http://127.0.0.1:1111/cb", "http://127.0.0.1:2222/cb", "http://127.0.0.1/cb"] {
+            assert!(redirect_matches(registered, yes), "{yes}");
+        }
+        for no in [
+            "http://127.0.0.1:2222/cbx",
+            "http://127.0.0.2:1111/cb",
+            "https://127.0.0.1:1111/cb",
+            "http://127.0.0.1:2222/cb?x=1",
+            "http://127.0.0.1:2222/cb#f",
+            "http://localhost:1111/cb",
+            "http://127.0.0.1:80@evil.example/cb",
+            "http://127.0.0.1.evil.example/cb",
+        ] {
+            assert!(!redirect_matches(registered, no), "{no}");
+        }
+        assert!(redirect_matches("http://[::1]/cb", "http://[::1]:9/cb"));
+        assert!(!redirect_matches("https://c.example/cb", "https://c.example:8443/cb"));
+    }
+
+    #[test]
+    fn l03_only_trusted_hops_are_believed() {
+        let mut headers = http::HeaderMap::new();
+        headers.append("x-forwarded-for", "198.51.100.9, 203.0.113.7, 10.0.0.2".parse().unwrap());
+        let trusted = [Network::parse("10.0.0.0/8").unwrap()];
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert_eq!(caller(ip("192.0.2.1"), &headers, &trusted), ip("192.0.2.1"), "a stranger is itself");
+        assert_eq!(caller(ip("10.0.0.1"), &headers, &trusted), ip("203.0.113.7"), "the first untrusted hop");
+        assert_eq!(caller(ip("10.0.0.1"), &headers, &[]), ip("10.0.0.1"));
+    }
+}

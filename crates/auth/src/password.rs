@@ -1,0 +1,101 @@
+//! Password hashes: argon2id in PHC form.
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
+
+use crate::{clock::Entropy, crypto::same};
+
+/// Memory in KiB, passes, and lanes: the least OWASP names for argon2id.
+const COST: (u32, u32, u32) = (19_456, 2, 1);
+
+/// A parsed `$argon2id$v=19$m=…,t=…,p=…$salt$hash`.
+#[derive(Clone)]
+pub(crate) struct Phc {
+    params: Params,
+    salt: Vec<u8>,
+    hash: Vec<u8>,
+}
+
+impl std::fmt::Debug for Phc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Phc(..)")
+    }
+}
+
+impl Phc {
+    /// Reads a hash; weaker costs than the least are refused.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+        let wrong = "is not an argon2id hash; make one with `gatewright user hash`";
+        let mut parts = text.split('$');
+        let head = (parts.next(), parts.next(), parts.next());
+        if head != (Some(""), Some("argon2id"), Some("v=19")) {
+            return Err(wrong);
+        }
+        let (mut memory, mut passes, mut lanes) = (None, None, None);
+        for pair in parts.next().ok_or(wrong)?.split(',') {
+            let (name, value) = pair.split_once('=').ok_or(wrong)?;
+            let value = value.parse::<u32>().map_err(|_| wrong)?;
+            match name {
+                "m" => memory = Some(value),
+                "t" => passes = Some(value),
+                "p" => lanes = Some(value),
+                _ => return Err(wrong),
+            }
+        }
+        let (memory, passes, lanes) = (memory.ok_or(wrong)?, passes.ok_or(wrong)?, lanes.ok_or(wrong)?);
+        if memory < COST.0 || passes < COST.1 {
+            return Err("is weaker than 19 MiB and 2 passes; make a new one with `gatewright user hash`");
+        }
+        if memory > 1 << 20 || passes > 32 || lanes > 16 {
+            return Err("asks for more memory or time than a login may take");
+        }
+        let salt = parts.next().and_then(|text| STANDARD_NO_PAD.decode(text).ok()).ok_or(wrong)?;
+        let hash = parts.next().and_then(|text| STANDARD_NO_PAD.decode(text).ok()).ok_or(wrong)?;
+        if parts.next().is_some() || salt.len() < 8 || hash.len() < 16 {
+            return Err(wrong);
+        }
+        let params = Params::new(memory, passes, lanes, Some(hash.len())).map_err(|_| wrong)?;
+        Ok(Self { params, salt, hash })
+    }
+
+    /// Whether `password` is the one. Takes tens of milliseconds: call it off the async threads.
+    pub(crate) fn verify(&self, password: &str) -> bool {
+        let mut out = vec![0; self.hash.len()];
+        let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, self.params.clone());
+        argon.hash_password_into(password.as_bytes(), &self.salt, &mut out).is_ok() && same(out, &self.hash)
+    }
+}
+
+/// The argon2id hash of `password` in PHC form, for `local.users[].passwordHash`.
+pub fn hash_password(entropy: &dyn Entropy, password: &str) -> String {
+    let (memory, passes, lanes) = COST;
+    let mut salt = [0; 16];
+    entropy.fill(&mut salt);
+    let mut hash = [0; 32];
+    let params = Params::new(memory, passes, lanes, Some(32)).expect("the least cost is a valid cost");
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into(password.as_bytes(), &salt, &mut hash)
+        .expect("a password of any length has a hash");
+    format!(
+        "$argon2id$v=19$m={memory},t={passes},p={lanes}${}${}",
+        STANDARD_NO_PAD.encode(salt),
+        STANDARD_NO_PAD.encode(hash)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemEntropy;
+
+    #[test]
+    fn b17_hashes_are_argon2id_of_at_least_19_mib_and_weaker_ones_are_refused() {
+        let text = hash_password(&SystemEntropy, "correct horse");
+        let phc = Phc::parse(&text).unwrap();
+        assert!(phc.verify("correct horse") && !phc.verify("correct hors"));
+        assert!(Phc::parse(&text.replace("m=19456", "m=4096")).is_err());
+        assert!(Phc::parse(&text.replace("t=2", "t=1")).is_err());
+        assert!(Phc::parse(&text.replace("argon2id", "argon2i")).is_err());
+        assert!(Phc::parse("plain").is_err());
+    }
+}

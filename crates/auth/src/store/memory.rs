@@ -1,0 +1,183 @@
+//! The store of one process: everything is lost with it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+
+use super::{
+    CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated,
+    Rotation, StoreError,
+    steps::{self, Transaction, ms},
+};
+use crate::clock::Clock;
+
+/// Records between two looks for expired ones.
+const SWEEP_EVERY: u64 = 4096;
+
+struct Held {
+    value: Vec<u8>,
+    expires_ms: u64,
+}
+
+#[derive(Default)]
+struct Table {
+    records: HashMap<Key, Held>,
+    writes: u64,
+}
+
+/// Keeps records in memory, at most as many as it was told; expired ones make room first.
+pub struct MemoryStore {
+    table: Mutex<Table>,
+    clock: Arc<dyn Clock>,
+    most: usize,
+}
+
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryStore").field("records", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl MemoryStore {
+    /// Records kept when nothing else is said.
+    pub const DEFAULT_MOST: usize = 1_000_000;
+
+    /// An empty store for up to [`MemoryStore::DEFAULT_MOST`] records.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::with_room_for(clock, Self::DEFAULT_MOST)
+    }
+
+    /// An empty store for up to `most` records.
+    pub fn with_room_for(clock: Arc<dyn Clock>, most: usize) -> Self {
+        Self { table: Mutex::default(), clock, most }
+    }
+
+    /// How many records are held, expired ones that were not swept yet included.
+    pub fn len(&self) -> usize {
+        self.lock().records.len()
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn step<T>(&self, run: impl FnOnce(&mut Locked<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let now_ms = self.clock.now_ms();
+        run(&mut Locked { table: &mut self.lock(), now_ms, most: self.most })
+    }
+}
+
+struct Locked<'a> {
+    table: &'a mut Table,
+    now_ms: u64,
+    most: usize,
+}
+
+impl Locked<'_> {
+    fn sweep(&mut self) {
+        let now = self.now_ms;
+        self.table.records.retain(|_, held| held.expires_ms > now);
+        if self.table.records.capacity() > 4 * self.table.records.len().max(1024) {
+            self.table.records.shrink_to_fit();
+        }
+    }
+}
+
+impl Transaction for Locked<'_> {
+    fn get(&mut self, key: &Key) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
+        let live = self.table.records.get(key).filter(|held| held.expires_ms > self.now_ms);
+        Ok(live.map(|held| (held.value.clone(), held.expires_ms)))
+    }
+
+    fn set(&mut self, key: &Key, value: &[u8], expires_ms: u64) -> Result<(), StoreError> {
+        self.table.writes += 1;
+        if self.table.writes.is_multiple_of(SWEEP_EVERY) {
+            self.sweep();
+        }
+        if self.table.records.len() >= self.most && !self.table.records.contains_key(key) {
+            self.sweep();
+            if self.table.records.len() >= self.most {
+                return Err(StoreError::Full);
+            }
+        }
+        self.table.records.insert(key.clone(), Held { value: value.to_vec(), expires_ms });
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &Key) -> Result<(), StoreError> {
+        self.table.records.remove(key);
+        Ok(())
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+}
+
+#[async_trait]
+impl Records for MemoryStore {
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        self.step(|t| keys.iter().map(|key| Ok(t.get(key)?.map(|(value, _)| value))).collect())
+    }
+
+    async fn put(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<(), StoreError> {
+        self.step(|t| t.set(key, value, t.now_ms + ms(ttl)))
+    }
+
+    async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError> {
+        self.step(|t| steps::put_new(t, key, value, ttl))
+    }
+
+    async fn replace(
+        &self,
+        key: &Key,
+        expected: &[u8],
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<bool, StoreError> {
+        self.step(|t| steps::replace(t, key, expected, value, ttl))
+    }
+
+    async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        self.step(|t| steps::take(t, key))
+    }
+
+    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
+        self.step(|t| t.remove(key))
+    }
+}
+
+#[async_trait]
+impl Counters for MemoryStore {
+    async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError> {
+        self.step(|t| steps::hit(t, key, window))
+    }
+}
+
+#[async_trait]
+impl CodeStore for MemoryStore {
+    async fn redeem(
+        &self,
+        code: &Digest,
+        family: &FamilyId,
+        refresh: &Digest,
+    ) -> Result<Redeemed, StoreError> {
+        self.step(|t| steps::redeem(t, code, family, refresh))
+    }
+}
+
+#[async_trait]
+impl RefreshTokenStore for MemoryStore {
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
+        self.step(|t| steps::rotate(t, &rotation))
+    }
+}

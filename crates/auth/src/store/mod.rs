@@ -1,0 +1,207 @@
+//! Where authorizations, codes, tokens, sessions and vaults live: the questions every store answers.
+//!
+//! [`MemoryStore`], [`SqliteStore`] and [`RedisStore`] answer them alike. Keys are made in [`Key`]; secrets reach a store
+//! only as SHA-256 digests, so a dump of it leaks no token.
+
+mod key;
+mod memory;
+mod redis;
+mod sqlite;
+mod steps;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub use self::{
+    key::{Digest, FamilyId, Key},
+    memory::MemoryStore,
+    redis::{RedisEndpoint, RedisStore},
+    sqlite::SqliteStore,
+};
+
+/// How long a redeemed code is remembered, so that a replay ends its family.
+pub const CODE_TOMBSTONE: Duration = Duration::from_secs(600);
+
+/// Why a store did not answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The store cannot be reached, or answered with an error.
+    #[error("the token store is unavailable")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The in-memory store holds as many records as it may.
+    #[error("the token store is full")]
+    Full,
+    /// A record is not in the form this version writes.
+    #[error("a stored record cannot be read")]
+    Corrupt,
+}
+
+/// Named records with a lifetime.
+#[async_trait]
+pub trait Records: Send + Sync {
+    /// The values of `keys`, in their order; one round trip.
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
+
+    /// The value of `key`.
+    async fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.get_many(std::slice::from_ref(key)).await?.pop().flatten())
+    }
+
+    /// Writes `value`, to be forgotten after `ttl`.
+    async fn put(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<(), StoreError>;
+
+    /// Atomic: writes `value` when `key` holds nothing. Of two concurrent calls exactly one returns `true`.
+    async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError>;
+
+    /// Atomic: writes `value` when `key` holds `expected`.
+    async fn replace(
+        &self,
+        key: &Key,
+        expected: &[u8],
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<bool, StoreError>;
+
+    /// Atomic: removes `key` and returns what it held. Of two concurrent calls at most one gets the value.
+    async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Removes `key`.
+    async fn remove(&self, key: &Key) -> Result<(), StoreError>;
+}
+
+/// What one more use of a counted thing came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// Uses in the current window, this one included.
+    pub count: u64,
+    /// Until the window ends.
+    pub resets_in: Duration,
+}
+
+/// Counters shared by all instances.
+#[async_trait]
+pub trait Counters: Send + Sync {
+    /// Atomic: counts one use of `key`. The window begins with its first use and lasts `window`.
+    async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError>;
+}
+
+/// What became of a code that was presented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Redeemed {
+    /// First use: the record given to [`CodeStore::put_code`]. Its token family now lives.
+    Fresh(Vec<u8>),
+    /// Used before: its token family has been ended.
+    Replayed,
+    /// Never issued, or expired.
+    Unknown,
+}
+
+/// How long what comes of a code lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeLife {
+    /// The code itself.
+    pub code: Duration,
+    /// The token family it founds.
+    pub family: Duration,
+    /// Its first refresh token; `None` when the grant has no refresh token.
+    pub refresh: Option<Duration>,
+}
+
+/// Authorization codes: each is redeemed once.
+#[async_trait]
+pub trait CodeStore: Records {
+    /// Stores a code with the grant it stands for.
+    async fn put_code(&self, code: &Digest, grant: &[u8], life: CodeLife) -> Result<(), StoreError> {
+        self.put(&Key::code(code), &steps::code_record(grant, life), life.code).await
+    }
+
+    /// Atomic: uses `code` up, founds `family` and stores its first refresh token (when the grant has one).
+    ///
+    /// Of any number of concurrent calls exactly one is [`Redeemed::Fresh`]; every other one ends the family.
+    async fn redeem(
+        &self,
+        code: &Digest,
+        family: &FamilyId,
+        refresh: &Digest,
+    ) -> Result<Redeemed, StoreError>;
+}
+
+/// What became of a refresh token that was to be rotated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rotated {
+    /// The successor is now the family's token.
+    Fresh,
+    /// The token was rotated moments ago and its successor is unused: the sealed successor, as it was stored.
+    Retried(Vec<u8>),
+    /// The token was used before: its family has been ended.
+    Replayed,
+    /// Never issued, expired, or its family has ended.
+    Unknown,
+}
+
+/// A rotation to perform.
+#[derive(Debug, Clone)]
+pub struct Rotation<'a> {
+    /// The token presented.
+    pub old: &'a Digest,
+    /// Its family.
+    pub family: &'a FamilyId,
+    /// The token to put in its place.
+    pub new: &'a Digest,
+    /// The successor, encrypted so that only the holder of the old token can read it.
+    pub sealed: &'a [u8],
+    /// Lifetime of the successor; never beyond that of the family.
+    pub ttl: Duration,
+    /// Milliseconds since the epoch.
+    pub now_ms: u64,
+    /// How long a retry gets the same successor.
+    pub grace: Duration,
+}
+
+/// Refresh tokens and the families they belong to.
+#[async_trait]
+pub trait RefreshTokenStore: Records {
+    /// Atomic: puts a successor in the place of a token, or says why not. See [`Rotated`].
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError>;
+
+    /// Founds a family that has no code behind it.
+    async fn put_family(&self, family: &FamilyId, grant: &[u8], ttl: Duration) -> Result<(), StoreError> {
+        self.put(&Key::family(family), &steps::family_record(steps::NO_TOKEN, grant), ttl).await
+    }
+
+    /// What is known of `token`: its family's grant, and whether it is the family's current token. `None` when the token was
+    /// never issued, is expired, or its family has ended.
+    async fn find(&self, token: &Digest, family: &FamilyId) -> Result<Option<Found>, StoreError> {
+        let mut found = self.get_many(&[Key::refresh(token), Key::family(family)]).await?;
+        let (Some(record), Some(_)) = (found.pop().flatten(), found.pop().flatten()) else { return Ok(None) };
+        let (current, grant) = steps::read_family(record)?;
+        Ok(Some(Found { grant, current: current == token.as_str() }))
+    }
+
+    /// Ends `family`: its refresh tokens and its access tokens are dead from now on.
+    async fn end_family(&self, family: &FamilyId) -> Result<(), StoreError> {
+        self.remove(&Key::family(family)).await
+    }
+
+    /// The grant of `family`, when it lives.
+    async fn family(&self, family: &FamilyId) -> Result<Option<Vec<u8>>, StoreError> {
+        let found = self.get(&Key::family(family)).await?;
+        found.map(|value| Ok(steps::read_family(value)?.1)).transpose()
+    }
+}
+
+/// A refresh token that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The grant of its family.
+    pub grant: Vec<u8>,
+    /// Whether it has no successor yet.
+    pub current: bool,
+}
+
+/// Everything a token store does.
+pub trait Store: Records + Counters + CodeStore + RefreshTokenStore {}
+
+impl<T: Records + Counters + CodeStore + RefreshTokenStore> Store for T {}

@@ -1,0 +1,249 @@
+//! The store shared by all instances: Redis or a server that speaks its protocol.
+//!
+//! Every step is one Lua script or one command. All keys of a script begin with the prefix; on a cluster the prefix must hold a hash
+//! tag (`{gw}:`) so that they share a slot. A command is tried again only when the connection could not be made: an answer that
+//! was lost may stand for a step that was taken, and then the caller learns "unavailable", never a second success.
+
+use std::{path::PathBuf, time::Duration};
+
+use async_trait::async_trait;
+use redis::{
+    Client, ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo,
+    RedisError, Script, TlsCertificates, aio::ConnectionManager, aio::ConnectionManagerConfig,
+};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::{
+    CODE_TOMBSTONE, CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore,
+    Rotated, Rotation, StoreError,
+    steps::{NO_TOKEN, ms},
+};
+
+/// Where a Redis server is and how to talk to it.
+#[derive(Debug, Clone)]
+pub struct RedisEndpoint {
+    /// Host name or address.
+    pub host: String,
+    /// Port; 6379 by default.
+    pub port: u16,
+    /// ACL user; the default user when absent.
+    pub username: Option<String>,
+    /// Password of the user.
+    pub password: Option<SecretString>,
+    /// Whether to use TLS. A server without it is then refused.
+    pub tls: bool,
+    /// PEM file of the authority that signed the server's certificate; the machine's authorities when absent.
+    pub ca_file: Option<PathBuf>,
+    /// Number of the database.
+    pub database: i64,
+    /// What the names of all records begin with.
+    pub key_prefix: String,
+}
+
+impl RedisEndpoint {
+    /// A server on `host:port` without TLS or password.
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self {
+            host: host.into(),
+            port,
+            username: None,
+            password: None,
+            tls: false,
+            ca_file: None,
+            database: 0,
+            key_prefix: String::new(),
+        }
+    }
+}
+
+/// Keeps records in Redis.
+#[derive(Clone)]
+pub struct RedisStore {
+    connection: ConnectionManager,
+    prefix: std::sync::Arc<str>,
+    scripts: std::sync::Arc<Scripts>,
+}
+
+struct Scripts {
+    redeem: Script,
+    rotate: Script,
+    hit: Script,
+    replace: Script,
+}
+
+impl std::fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedisStore").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+const CONNECT: Duration = Duration::from_secs(2);
+const ANSWER: Duration = Duration::from_secs(2);
+
+impl RedisStore {
+    /// Connects. A connection that is lost later is made again in the background.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, refuses the credentials, or does not speak TLS although it must.
+    pub async fn connect(endpoint: &RedisEndpoint) -> Result<Self, StoreError> {
+        let client = client(endpoint).map_err(unavailable)?;
+        let config = ConnectionManagerConfig::new()
+            .set_connection_timeout(Some(CONNECT))
+            .set_response_timeout(Some(ANSWER))
+            .set_number_of_retries(1)
+            .set_min_delay(Duration::from_millis(50))
+            .set_max_delay(Duration::from_millis(500));
+        let connection = ConnectionManager::new_with_config(client, config).await.map_err(unavailable)?;
+        let scripts = Scripts {
+            redeem: Script::new(include_str!("lua/redeem.lua")),
+            rotate: Script::new(include_str!("lua/rotate.lua")),
+            hit: Script::new(include_str!("lua/hit.lua")),
+            replace: Script::new(include_str!("lua/replace.lua")),
+        };
+        Ok(Self { connection, prefix: endpoint.key_prefix.as_str().into(), scripts: scripts.into() })
+    }
+
+    fn name(&self, key: &Key) -> String {
+        format!("{}{}", self.prefix, key.as_str())
+    }
+}
+
+fn client(endpoint: &RedisEndpoint) -> Result<Client, RedisError> {
+    let addr = if endpoint.tls {
+        ConnectionAddr::TcpTls {
+            host: endpoint.host.clone(),
+            port: endpoint.port,
+            insecure: false,
+            tls_params: None,
+        }
+    } else {
+        ConnectionAddr::Tcp(endpoint.host.clone(), endpoint.port)
+    };
+    let mut login = RedisConnectionInfo::default().set_db(endpoint.database);
+    if let Some(username) = &endpoint.username {
+        login = login.set_username(username);
+    }
+    if let Some(password) = &endpoint.password {
+        login = login.set_password(password.expose_secret());
+    }
+    let info = addr.into_connection_info()?.set_redis_settings(login);
+    if !endpoint.tls {
+        return Client::open(info);
+    }
+    // The process may hold two providers through other crates; this crate's choice stands when none was made.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let root_cert = endpoint.ca_file.as_ref().map(std::fs::read).transpose()?;
+    Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
+}
+
+fn unavailable(error: RedisError) -> StoreError {
+    StoreError::Unavailable(error.into())
+}
+
+fn millis(ttl: Duration) -> u64 {
+    ms(ttl).max(1)
+}
+
+#[async_trait]
+impl Records for RedisStore {
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let mut connection = self.connection.clone();
+        let mut command = redis::cmd("MGET");
+        for key in keys {
+            command.arg(self.name(key));
+        }
+        command.query_async(&mut connection).await.map_err(unavailable)
+    }
+
+    async fn put(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<(), StoreError> {
+        let mut connection = self.connection.clone();
+        let mut command = redis::cmd("SET");
+        command.arg(self.name(key)).arg(value).arg("PX").arg(millis(ttl));
+        command.query_async(&mut connection).await.map_err(unavailable)
+    }
+
+    async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError> {
+        let mut connection = self.connection.clone();
+        let mut command = redis::cmd("SET");
+        command.arg(self.name(key)).arg(value).arg("PX").arg(millis(ttl)).arg("NX");
+        let answer: Option<String> = command.query_async(&mut connection).await.map_err(unavailable)?;
+        Ok(answer.is_some())
+    }
+
+    async fn replace(
+        &self,
+        key: &Key,
+        expected: &[u8],
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<bool, StoreError> {
+        let mut connection = self.connection.clone();
+        let mut call = self.scripts.replace.key(self.name(key));
+        call.arg(expected).arg(value).arg(millis(ttl));
+        call.invoke_async(&mut connection).await.map_err(unavailable)
+    }
+
+    async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        let mut connection = self.connection.clone();
+        redis::cmd("GETDEL").arg(self.name(key)).query_async(&mut connection).await.map_err(unavailable)
+    }
+
+    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
+        let mut connection = self.connection.clone();
+        redis::cmd("DEL").arg(self.name(key)).query_async(&mut connection).await.map_err(unavailable)
+    }
+}
+
+#[async_trait]
+impl Counters for RedisStore {
+    async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError> {
+        let mut connection = self.connection.clone();
+        let mut call = self.scripts.hit.key(self.name(key));
+        call.arg(millis(window));
+        let (count, left): (u64, u64) = call.invoke_async(&mut connection).await.map_err(unavailable)?;
+        Ok(Hit { count, resets_in: Duration::from_millis(left) })
+    }
+}
+
+#[async_trait]
+impl CodeStore for RedisStore {
+    async fn redeem(
+        &self,
+        code: &Digest,
+        family: &FamilyId,
+        refresh: &Digest,
+    ) -> Result<Redeemed, StoreError> {
+        let mut connection = self.connection.clone();
+        let mut call = self.scripts.redeem.key(self.name(&Key::code(code)));
+        call.key(self.name(&Key::family(family))).key(self.name(&Key::refresh(refresh)));
+        call.arg(ms(CODE_TOMBSTONE)).arg(family.as_str()).arg(refresh.as_str()).arg(NO_TOKEN);
+        let mut answer: Vec<Vec<u8>> = call.invoke_async(&mut connection).await.map_err(unavailable)?;
+        let body = (answer.len() > 1).then(|| answer.pop()).flatten();
+        match (answer.first().map(Vec::as_slice), body) {
+            (Some(b"fresh"), Some(grant)) => Ok(Redeemed::Fresh(grant)),
+            (Some(b"replayed"), _) => Ok(Redeemed::Replayed),
+            (Some(b"unknown"), _) => Ok(Redeemed::Unknown),
+            _ => Err(StoreError::Corrupt),
+        }
+    }
+}
+
+#[async_trait]
+impl RefreshTokenStore for RedisStore {
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
+        let mut connection = self.connection.clone();
+        let mut call = self.scripts.rotate.key(self.name(&Key::refresh(rotation.old)));
+        call.key(self.name(&Key::family(rotation.family))).key(self.name(&Key::refresh(rotation.new)));
+        call.arg(rotation.old.as_str()).arg(rotation.new.as_str()).arg(rotation.sealed);
+        call.arg(millis(rotation.ttl)).arg(rotation.now_ms).arg(ms(rotation.grace));
+        let mut answer: Vec<Vec<u8>> = call.invoke_async(&mut connection).await.map_err(unavailable)?;
+        let body = (answer.len() > 1).then(|| answer.pop()).flatten();
+        match (answer.first().map(Vec::as_slice), body) {
+            (Some(b"fresh"), _) => Ok(Rotated::Fresh),
+            (Some(b"retried"), Some(sealed)) => Ok(Rotated::Retried(sealed)),
+            (Some(b"replayed"), _) => Ok(Rotated::Replayed),
+            (Some(b"unknown"), _) => Ok(Rotated::Unknown),
+            _ => Err(StoreError::Corrupt),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The store of one node across restarts: one embedded file.
+//!
+//! Every step is one immediate transaction, so that two processes on one file see each step whole.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+
+use super::{
+    CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated, Rotation,
+    StoreError,
+    steps::{self, Transaction, ms},
+};
+use crate::clock::Clock;
+
+const SCHEMA: &str = "
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = NORMAL;
+    CREATE TABLE IF NOT EXISTS records (
+        key TEXT PRIMARY KEY, value BLOB NOT NULL, expires_ms INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS records_expiry ON records (expires_ms);";
+
+/// Writes between two looks for expired records.
+const SWEEP_EVERY: u64 = 1024;
+
+/// Keeps records in one SQLite file.
+pub struct SqliteStore {
+    inner: Arc<Mutex<Inner>>,
+    clock: Arc<dyn Clock>,
+    prefix: Arc<str>,
+}
+
+struct Inner {
+    connection: Connection,
+    steps: u64,
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore").field("prefix", &self.prefix).finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens or creates `path`; the names of all records begin with `prefix`.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or is not a database.
+    pub fn open(path: &Path, prefix: &str, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let connection = Connection::open(path).map_err(unavailable)?;
+        connection.busy_timeout(Duration::from_secs(5)).map_err(unavailable)?;
+        connection.execute_batch(SCHEMA).map_err(unavailable)?;
+        let inner = Arc::new(Mutex::new(Inner { connection, steps: 0 }));
+        Ok(Self { inner, clock, prefix: prefix.into() })
+    }
+
+    /// Runs one step in one transaction, off the async threads.
+    async fn step<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&mut InTransaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (inner, prefix, now_ms) = (self.inner.clone(), self.prefix.clone(), self.clock.now_ms());
+        let work = move || {
+            let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+            inner.steps += 1;
+            let sweep = inner.steps.is_multiple_of(SWEEP_EVERY);
+            let transaction = inner
+                .connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)
+                .map_err(unavailable)?;
+            if sweep {
+                transaction
+                    .execute("DELETE FROM records WHERE expires_ms <= ?1", params![signed(now_ms)])
+                    .map_err(unavailable)?;
+            }
+            let outcome = run(&mut InTransaction { transaction: &transaction, prefix: &prefix, now_ms })?;
+            transaction.commit().map_err(unavailable)?;
+            Ok(outcome)
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|gone| StoreError::Unavailable(gone.into()))?
+    }
+}
+
+fn unavailable(error: rusqlite::Error) -> StoreError {
+    StoreError::Unavailable(error.into())
+}
+
+fn signed(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}
+
+struct InTransaction<'a> {
+    transaction: &'a rusqlite::Transaction<'a>,
+    prefix: &'a str,
+    now_ms: u64,
+}
+
+impl InTransaction<'_> {
+    fn name(&self, key: &Key) -> String {
+        format!("{}{}", self.prefix, key.as_str())
+    }
+}
+
+impl Transaction for InTransaction<'_> {
+    fn get(&mut self, key: &Key) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
+        let name = self.name(key);
+        self.transaction
+            .prepare_cached("SELECT value, expires_ms FROM records WHERE key = ?1 AND expires_ms > ?2")
+            .and_then(|mut query| {
+                query
+                    .query_row(params![name, signed(self.now_ms)], |row| {
+                        Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+                    })
+                    .optional()
+            })
+            .map_err(unavailable)
+    }
+
+    fn set(&mut self, key: &Key, value: &[u8], expires_ms: u64) -> Result<(), StoreError> {
+        let name = self.name(key);
+        self.transaction
+            .prepare_cached("INSERT OR REPLACE INTO records (key, value, expires_ms) VALUES (?1, ?2, ?3)")
+            .and_then(|mut query| query.execute(params![name, value, signed(expires_ms)]))
+            .map_err(unavailable)?;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &Key) -> Result<(), StoreError> {
+        let name = self.name(key);
+        self.transaction
+            .prepare_cached("DELETE FROM records WHERE key = ?1")
+            .and_then(|mut query| query.execute(params![name]))
+            .map_err(unavailable)?;
+        Ok(())
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+}
+
+#[async_trait]
+impl Records for SqliteStore {
+    async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let keys = keys.to_vec();
+        self.step(move |t| keys.iter().map(|key| Ok(t.get(key)?.map(|(value, _)| value))).collect()).await
+    }
+
+    async fn put(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<(), StoreError> {
+        let (key, value) = (key.clone(), value.to_vec());
+        self.step(move |t| t.set(&key, &value, t.now_ms + ms(ttl))).await
+    }
+
+    async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError> {
+        let (key, value) = (key.clone(), value.to_vec());
+        self.step(move |t| steps::put_new(t, &key, &value, ttl)).await
+    }
+
+    async fn replace(
+        &self,
+        key: &Key,
+        expected: &[u8],
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<bool, StoreError> {
+        let (key, expected, value) = (key.clone(), expected.to_vec(), value.to_vec());
+        self.step(move |t| steps::replace(t, &key, &expected, &value, ttl)).await
+    }
+
+    async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = key.clone();
+        self.step(move |t| steps::take(t, &key)).await
+    }
+
+    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
+        let key = key.clone();
+        self.step(move |t| t.remove(&key)).await
+    }
+}
+
+#[async_trait]
+impl Counters for SqliteStore {
+    async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError> {
+        let key = key.clone();
+        self.step(move |t| steps::hit(t, &key, window)).await
+    }
+}
+
+#[async_trait]
+impl CodeStore for SqliteStore {
+    async fn redeem(
+        &self,
+        code: &Digest,
+        family: &FamilyId,
+        refresh: &Digest,
+    ) -> Result<Redeemed, StoreError> {
+        let (code, family, refresh) = (code.clone(), family.clone(), refresh.clone());
+        self.step(move |t| steps::redeem(t, &code, &family, &refresh)).await
+    }
+}
+
+#[async_trait]
+impl RefreshTokenStore for SqliteStore {
+    async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
+        let (old, family) = (rotation.old.clone(), rotation.family.clone());
+        let (new, sealed) = (rotation.new.clone(), rotation.sealed.to_vec());
+        let Rotation { ttl, now_ms, grace, .. } = rotation;
+        self.step(move |t| {
+            let rotation =
+                Rotation { old: &old, family: &family, new: &new, sealed: &sealed, ttl, now_ms, grace };
+            steps::rotate(t, &rotation)
+        })
+        .await
+    }
+}

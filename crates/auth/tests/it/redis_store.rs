@@ -1,0 +1,160 @@
+//! What holds for the Redis store beyond the contract of all stores.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use gatewright_auth::{
+    SystemEntropy,
+    store::{CodeLife, Digest, FamilyId, Key, Redeemed, RedisEndpoint, RedisStore, Rotated, Rotation, Store},
+};
+use secrecy::SecretString;
+
+use crate::support::redis_server::RedisServer;
+
+const LIFE: CodeLife = CodeLife {
+    code: Duration::from_secs(60),
+    family: Duration::from_secs(7200),
+    refresh: Some(Duration::from_secs(3600)),
+};
+
+fn keys(server: &RedisServer) -> BTreeSet<String> {
+    server.command(&["KEYS", "*"])
+}
+
+fn ttl(server: &RedisServer, key: &str) -> i64 {
+    server.command(&["PTTL", key])
+}
+
+#[tokio::test]
+async fn k01_and_k03_keys_have_the_contracts_names_and_lifetimes_and_hold_no_secret() {
+    let server = RedisServer::start();
+    let store = RedisStore::connect(&server.endpoint("gw:")).await.unwrap();
+    let store: &dyn Store = &store;
+    let (code, refresh) = (Digest::of("plain-code"), Digest::of("plain-refresh"));
+    store.put(&Key::secret("pending", "plain-id"), b"p", Duration::from_secs(600)).await.unwrap();
+    store.put_code(&code, b"{}", LIFE).await.unwrap();
+    let near = |key: &str, seconds: i64| {
+        let left = ttl(&server, key);
+        assert!(left <= seconds * 1000 && left > seconds * 1000 - 1000, "{key} lives {left} ms");
+    };
+    near(&format!("gw:code:{}", code.as_str()), 60);
+    near(&format!("gw:{}", Key::secret("pending", "plain-id").as_str()), 600);
+    let family = FamilyId::mint(&SystemEntropy);
+    store.redeem(&code, &family, &refresh).await.unwrap();
+    near(&format!("gw:refresh:{}", refresh.as_str()), 3600);
+    for key in keys(&server) {
+        let value: String = server.command(&["GET", &key]);
+        assert!(key.starts_with("gw:") && !key.contains("plain") && !value.contains("plain"), "{key}={value}");
+    }
+}
+
+#[tokio::test]
+async fn k02_two_prefixes_do_not_see_each_other() {
+    let server = RedisServer::start();
+    let one = RedisStore::connect(&server.endpoint("one:")).await.unwrap();
+    let two = RedisStore::connect(&server.endpoint("two:*")).await.unwrap();
+    let (one, two): (&dyn Store, &dyn Store) = (&one, &two);
+    let code = Digest::of("c");
+    one.put_code(&code, b"g", LIFE).await.unwrap();
+    let family = FamilyId::mint(&SystemEntropy);
+    assert_eq!(two.redeem(&code, &family, &code).await.unwrap(), Redeemed::Unknown);
+    assert_eq!(one.redeem(&code, &family, &code).await.unwrap(), Redeemed::Fresh(b"g".to_vec()));
+}
+
+#[tokio::test]
+async fn k05_tls_is_refused_to_a_plain_server_and_to_a_certificate_nobody_vouches_for() {
+    let plain = RedisServer::start();
+    let endpoint = RedisEndpoint { tls: true, ..plain.endpoint("") };
+    assert!(RedisStore::connect(&endpoint).await.is_err(), "a plain port");
+    let tls = RedisServer::with_tls();
+    let endpoint = RedisEndpoint { ca_file: None, ..tls.endpoint("") };
+    assert!(RedisStore::connect(&endpoint).await.is_err(), "an unknown authority");
+    let endpoint = RedisEndpoint { tls: false, ca_file: None, ..tls.endpoint("") };
+    assert!(RedisStore::connect(&endpoint).await.is_err(), "plain text to a TLS port");
+    assert!(RedisStore::connect(&tls.endpoint("")).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_acl_user_with_a_password_may_connect_and_others_may_not() {
+    let server = RedisServer::with(&["--user", "gw", "on", ">pass", "~gw:*", "+@all", "--user", "default", "off"]);
+    let login = |user: &str, password: &str| RedisEndpoint {
+        username: Some(user.to_owned()),
+        password: Some(SecretString::from(password)),
+        ..server.endpoint("gw:")
+    };
+    let store = RedisStore::connect(&login("gw", "pass")).await.unwrap();
+    let store: &dyn Store = &store;
+    assert!(store.put_new(&Key::single("x"), b"1", Duration::from_secs(5)).await.unwrap());
+    assert!(RedisStore::connect(&login("gw", "wrong")).await.is_err());
+    assert!(RedisStore::connect(&server.endpoint("gw:")).await.is_err());
+}
+
+#[tokio::test]
+async fn k06_every_step_stays_in_one_slot_of_a_cluster() {
+    let server = RedisServer::with(&["--cluster-enabled", "yes"]);
+    let _: String = server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
+    while !server.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
+        tokio::task::yield_now().await;
+    }
+    let store = RedisStore::connect(&server.endpoint("{gw}:")).await.unwrap();
+    let store: &dyn Store = &store;
+    let (code, first, second) = (Digest::of("c"), Digest::of("1"), Digest::of("2"));
+    let family = FamilyId::mint(&SystemEntropy);
+    store.put_code(&code, b"g", LIFE).await.unwrap();
+    assert_eq!(store.redeem(&code, &family, &first).await.unwrap(), Redeemed::Fresh(b"g".to_vec()));
+    let rotation = Rotation {
+        old: &first,
+        family: &family,
+        new: &second,
+        sealed: b"s",
+        ttl: Duration::from_secs(60),
+        now_ms: 1,
+        grace: Duration::ZERO,
+    };
+    assert_eq!(store.rotate(rotation).await.unwrap(), Rotated::Fresh);
+    assert!(store.find(&second, &family).await.unwrap().unwrap().current);
+    store.hit(&Key::named("rate", &["a"]), Duration::from_secs(5)).await.unwrap();
+}
+
+#[tokio::test]
+async fn k07_and_k10_a_server_that_went_away_gives_errors_and_is_found_again_without_a_restart() {
+    let mut server = RedisServer::start();
+    let store = RedisStore::connect(&server.endpoint("gw:")).await.unwrap();
+    let store: &dyn Store = &store;
+    let (code, family) = (Digest::of("c"), FamilyId::mint(&SystemEntropy));
+    store.put_code(&code, b"g", LIFE).await.unwrap();
+    server.stop();
+    assert!(store.redeem(&code, &family, &code).await.is_err(), "no answer is not a success");
+    assert!(store.get(&Key::single("x")).await.is_err());
+    server.again();
+    let mut tries = 0;
+    while store.put(&Key::single("x"), b"1", Duration::from_secs(5)).await.is_err() {
+        tries += 1;
+        assert!(tries < 200, "the connection comes back");
+    }
+    assert_eq!(store.redeem(&code, &family, &code).await.unwrap(), Redeemed::Unknown, "the code went with the server");
+}
+
+#[tokio::test]
+async fn k11_an_evicted_family_or_token_is_dead_rather_than_unguarded() {
+    let server = RedisServer::start();
+    let store = RedisStore::connect(&server.endpoint("gw:")).await.unwrap();
+    let store: &dyn Store = &store;
+    let (code, first) = (Digest::of("c"), Digest::of("1"));
+    let family = FamilyId::mint(&SystemEntropy);
+    store.put_code(&code, b"g", LIFE).await.unwrap();
+    store.redeem(&code, &family, &first).await.unwrap();
+    let _: i64 = server.command(&["DEL", &format!("gw:family:{}", family.as_str())]);
+    assert_eq!(store.find(&first, &family).await.unwrap(), None);
+    let rotation = Rotation {
+        old: &first,
+        family: &family,
+        new: &Digest::of("2"),
+        sealed: b"s",
+        ttl: Duration::from_secs(60),
+        now_ms: 1,
+        grace: Duration::from_secs(30),
+    };
+    assert_eq!(store.rotate(rotation).await.unwrap(), Rotated::Unknown);
+    let _: i64 = server.command(&["DEL", &format!("gw:code:{}", code.as_str())]);
+    assert_eq!(store.redeem(&code, &family, &first).await.unwrap(), Redeemed::Unknown);
+}

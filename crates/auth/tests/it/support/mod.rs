@@ -1,0 +1,8 @@
+//! Servers and values that several files need.
+
+pub(crate) mod redis_server;
+
+/// A private RSA key of 2048 bits, made for these tests.
+pub(crate) fn rsa_jwk() -> gatewright_auth::keys::Jwk {
+    serde_json::from_str(include_str!("rsa-2048.jwk.json")).unwrap()
+}
