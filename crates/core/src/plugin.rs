@@ -24,7 +24,12 @@ pub trait Plugin: Send + Sync + 'static {
     /// The plugin's own tools; `tools/list` shows them before those of the apps.
     fn tools(&self) -> &[Tool];
 
-    /// Calls one of its own tools. The name is one of [`Plugin::tools`].
+    /// The colon form of `name` when it names one of the plugin's own tools, in any spelling it accepts.
+    fn own_tool(&self, name: &str) -> Option<&str> {
+        self.tools().iter().map(|tool| tool.name.as_ref()).find(|own| *own == name)
+    }
+
+    /// Calls one of its own tools: [`Plugin::own_tool`] knows the name.
     fn call_tool(
         &self,
         params: CallToolRequestParams,

@@ -19,11 +19,10 @@ impl Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context);
-        let own = |plugin: &&std::sync::Arc<dyn crate::Plugin>| {
-            plugin.tools().iter().any(|tool| tool.name == params.name)
-        };
-        let mut response = match self.shared.plugins.iter().find(own) {
-            Some(plugin) => match self.shared.invoker.count(&params.name, &principal).await {
+        let own =
+            self.shared.plugins.iter().find_map(|plugin| Some((plugin, plugin.own_tool(&params.name)?)));
+        let mut response = match own {
+            Some((plugin, name)) => match self.shared.invoker.count(name, &principal).await {
                 Ok(()) => plugin.call_tool(params, principal, context.clone()).await?,
                 Err(limited) => limited.as_tool_error().into(),
             },

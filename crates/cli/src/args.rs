@@ -1,0 +1,176 @@
+//! The command line.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Put MCP tools behind a gate: serve many apps as one MCP server, in code mode.
+///
+/// Exit codes: 0 done, 1 failed, 2 wrong command line or configuration.
+#[derive(Debug, Parser)]
+#[command(name = "gatewright", version, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub log: LogArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Args)]
+pub struct LogArgs {
+    /// Least severe level shown: error, warn, info, debug or trace. RUST_LOG wins.
+    #[arg(long, global = true, default_value = "info", value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
+    pub log_level: String,
+    /// How lines look.
+    #[arg(long, global = true, default_value = "text", value_name = "FORMAT")]
+    pub log_format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a complete server with sample CRM apps, and print a tour.
+    Demo(DemoArgs),
+    /// Serve the apps of a configuration over HTTP or stdio.
+    Serve(ServeArgs),
+    /// Check a configuration, and print every bad field with its line.
+    Check(CheckArgs),
+    /// List, search, describe and call tools, and run scripts.
+    Tools(ToolsArgs),
+    /// Print the JSON Schema of the configuration.
+    Schema,
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `gatewright demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Port on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 3000)]
+    pub port: u16,
+}
+
+/// Where the configuration comes from.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Configuration file: YAML, JSON or TOML by its extension.
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Serve the servers of an `mcpServers` file (mcp.json, claude_desktop_config.json) as apps.
+    #[arg(long, value_name = "FILE")]
+    pub mcp_config: Option<PathBuf>,
+}
+
+/// `gatewright serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Serve one client over standard input and output instead of HTTP.
+    #[arg(long)]
+    pub stdio: bool,
+    /// Address to listen on, instead of `http.host`.
+    #[arg(long)]
+    pub host: Option<IpAddr>,
+    /// Port to listen on, instead of `http.port`; 0 takes a free one.
+    #[arg(long)]
+    pub port: Option<u16>,
+}
+
+/// `gatewright check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Configuration file: YAML, JSON or TOML by its extension.
+    #[arg(short, long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `gatewright tools`.
+#[derive(Debug, Args)]
+pub struct ToolsArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Print JSON.
+    #[arg(long, global = true)]
+    pub json: bool,
+    #[command(subcommand)]
+    pub command: ToolsCommand,
+}
+
+/// Which tools: those of a configuration, of a running server, or of the demo.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub struct TargetArgs {
+    /// Use the apps of this configuration, started for this command.
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Use the apps of this `mcpServers` file, started for this command.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub mcp_config: Option<PathBuf>,
+    /// Use the server at this MCP endpoint, such as http://127.0.0.1:3000/mcp.
+    #[arg(long, global = true, value_name = "URL")]
+    pub url: Option<String>,
+}
+
+/// What to do with the tools.
+#[derive(Debug, Subcommand)]
+pub enum ToolsCommand {
+    /// List tools.
+    List,
+    /// Search tools in plain words.
+    Search {
+        /// What you want to do.
+        query: String,
+        /// Most tools to show.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
+        top_k: u8,
+        /// Search this app only; may be given again.
+        #[arg(long, value_name = "APP")]
+        app: Vec<String>,
+        /// Show which terms and fields scored (not with --url).
+        #[arg(short, long)]
+        verbose: bool,
+    },
+    /// Show schemas and examples of tools.
+    Describe {
+        /// Names of tools.
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Call one tool.
+    Call {
+        /// Name of the tool.
+        name: String,
+        /// Input as a JSON object.
+        #[arg(default_value = "{}")]
+        input: String,
+    },
+    /// Run an AgentScript file; `-` reads standard input.
+    Run {
+        /// The script.
+        script: PathBuf,
+        /// JSON object read as `codecallContext`.
+        #[arg(long, value_name = "JSON")]
+        context: Option<String>,
+        /// Allow this tool only; may be given again.
+        #[arg(long, value_name = "TOOL")]
+        allow: Vec<String>,
+    },
+}

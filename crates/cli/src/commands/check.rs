@@ -1,0 +1,30 @@
+//! `gatewright check`.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::{args::CheckArgs, config::Config, exit};
+
+/// Prints every bad field, with its line and what to do.
+pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+    let (_, findings) = Config::examine(&args.config)?;
+    let shown = args.config.display();
+    if args.json {
+        println!("{}", json!({"file": shown.to_string(), "ok": findings.is_empty(), "findings": findings}));
+    } else if findings.is_empty() {
+        println!("{shown}: ok");
+    } else {
+        for finding in &findings {
+            match finding.line {
+                Some(line) => print!("{shown}:{line}: "),
+                None => print!("{shown}: "),
+            }
+            if !finding.path.is_empty() {
+                print!("{}: ", finding.path);
+            }
+            println!("{}", finding.problem);
+        }
+    }
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
+}

@@ -1,0 +1,77 @@
+//! `gatewright demo`: a complete server with sample apps, and a tour to paste.
+
+use std::process::ExitCode;
+
+use gatewright_codecall::CodeCallConfig;
+use indexmap::IndexMap;
+
+use crate::{
+    args::DemoArgs,
+    assemble,
+    config::{AppConfig, Builtin, Config},
+};
+
+/// The configuration of the demo, on `port` of the loopback interface.
+pub fn config(port: u16) -> Config {
+    let mut config = Config::default();
+    config.info.name = "gatewright-demo".to_owned();
+    config.http.port = port;
+    config.http.landing = Some(true);
+    config.codecall = CodeCallConfig::default();
+    config.apps = IndexMap::from([
+        ("crm".to_owned(), AppConfig::builtin(Builtin::Crm)),
+        ("billing".to_owned(), AppConfig::builtin(Builtin::Billing)),
+        ("support".to_owned(), AppConfig::builtin(Builtin::Support)),
+    ]);
+    config
+}
+
+/// Serves the demo until it is told to stop.
+pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
+    let config = config(args.port);
+    let stop = assemble::stop_signal()?;
+    let running = assemble::start(&config).await?;
+    let bound = running.http(config.http.clone()).bind().await?;
+    let tools = running.gateway().registry().snapshot().tools.len();
+    println!("{}", tour(&format!("http://{}", bound.local_addr()), &config.http.path, tools));
+    bound.serve(stop).await;
+    running.stop().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tour(base: &str, path: &str, tools: usize) -> String {
+    let url = format!("{base}{path}");
+    format!(
+        r#"
+Gatewright is serving {tools} tools of three sample apps (crm, billing, support) in code mode.
+
+  MCP endpoint   {url}
+  Web page       {base}/
+
+Paste these lines into another terminal:
+
+  # Find a tool in plain words
+  gatewright tools search --url {url} "which customers have unpaid invoices"
+
+  # Read its schema and examples
+  gatewright tools describe --url {url} crm:users_list
+
+  # Call one tool
+  gatewright tools call --url {url} crm:users_list '{{"limit": 3}}'
+
+  # Run one plan over two apps
+  echo 'const users = await callTool("crm:users_list", {{limit: 3}});
+  const tickets = await callTool("support:tickets_list", {{}});
+  return {{users, tickets}};' | gatewright tools run --url {url} -
+
+  # The same with curl
+  curl -s {url} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \
+    -H 'mcp-protocol-version: 2026-07-28' -H 'mcp-method: tools/list' -d '{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}'
+
+  # Connect Claude Code
+  claude mcp add --transport http gatewright {url}
+
+Running from a checkout? Write `cargo run --release --` instead of `gatewright`. Ctrl-C stops the demo.
+"#
+    )
+}

@@ -1,0 +1,8 @@
+//! One file for each command.
+
+pub mod check;
+pub mod completions;
+pub mod demo;
+pub mod schema;
+pub mod serve;
+pub mod tools;

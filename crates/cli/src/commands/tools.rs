@@ -1,0 +1,190 @@
+//! `gatewright tools`: the tools of a configuration, of a running server, or of the demo.
+
+use std::{io::Read as _, path::Path, process::ExitCode, time::Duration};
+
+use anyhow::{Context as _, bail};
+use gatewright::Running;
+use rmcp::model::{CallToolResult, JsonObject};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{ConfigArgs, TargetArgs, ToolsArgs, ToolsCommand},
+    assemble,
+    commands::demo,
+    config::Config,
+    exit::{self, BadConfig},
+    rpc::Rpc,
+};
+
+/// Longest wait for upstream apps before a command goes on without them.
+const SETTLE: Duration = Duration::from_secs(30);
+
+/// Runs one command and ends what it started.
+pub async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
+    let running = local(&args.target).await?;
+    let rpc = match (&running, &args.target.url) {
+        (Some(running), _) => Rpc::local(running.gateway()).await?,
+        (None, Some(url)) => Rpc::remote(url).await?,
+        (None, None) => bail!("no target"),
+    };
+    let code = command(&args, running.as_ref(), &rpc).await;
+    rpc.close().await;
+    if let Some(running) = running {
+        running.stop().await;
+    }
+    code
+}
+
+async fn local(target: &TargetArgs) -> anyhow::Result<Option<Running>> {
+    let config = match target {
+        TargetArgs { url: Some(_), .. } => return Ok(None),
+        TargetArgs { config: None, mcp_config: None, .. } => demo::config(0),
+        TargetArgs { config, mcp_config, .. } => {
+            Config::of(&ConfigArgs { config: config.clone(), mcp_config: mcp_config.clone() })?
+        }
+    };
+    let running = assemble::start(&config).await?;
+    assemble::settle(&running, SETTLE).await;
+    Ok(Some(running))
+}
+
+async fn command(args: &ToolsArgs, running: Option<&Running>, rpc: &Rpc) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        ToolsCommand::List => list(args.json, running, rpc).await,
+        ToolsCommand::Search { query, top_k, app, verbose } => {
+            let mut input = json!({"query": query, "topK": top_k});
+            if !app.is_empty() {
+                input["filter"] = json!({"appIds": app});
+            }
+            let body = meta(rpc, "search", input).await?;
+            if !args.json {
+                print_hits(&body);
+                if *verbose {
+                    explain(running, query)?;
+                }
+                return Ok(ExitCode::SUCCESS);
+            }
+            print_json(&body)
+        }
+        ToolsCommand::Describe { names } => {
+            let body = meta(rpc, "describe", json!({"toolNames": names})).await?;
+            print_json(&body)?;
+            Ok(if body.get("notFound").is_some() { ExitCode::from(exit::FAILED) } else { ExitCode::SUCCESS })
+        }
+        ToolsCommand::Call { name, input } => {
+            let input = object(input, "the input")?;
+            print_outcome(&meta(rpc, "invoke", json!({"tool": name, "input": input})).await?)
+        }
+        ToolsCommand::Run { script, context, allow } => {
+            let mut input = json!({"script": read_script(script)?});
+            if let Some(context) = context {
+                input["context"] = Value::Object(object(context, "--context")?);
+            }
+            if !allow.is_empty() {
+                input["allowedTools"] = json!(allow);
+            }
+            print_outcome(&meta(rpc, "execute", input).await?)
+        }
+    }
+}
+
+async fn list(as_json: bool, running: Option<&Running>, rpc: &Rpc) -> anyhow::Result<ExitCode> {
+    let tools = match running {
+        Some(running) => {
+            running.gateway().registry().snapshot().tools.iter().map(|entry| entry.tool.clone()).collect()
+        }
+        None => rpc.tools().await?,
+    };
+    if as_json {
+        return print_json(&json!({"tools": tools}));
+    }
+    let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();
+    for tool in &tools {
+        let description = tool.description.as_deref().unwrap_or_default();
+        println!("{:widest$}  {}", tool.name, first_sentence(description));
+    }
+    if let Some(running) = running {
+        for app in &running.gateway().registry().snapshot().apps {
+            if let gatewright_core::AppHealth::Down(why) = app.app.health() {
+                eprintln!("app `{}` is down: {why}", app.id);
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Calls a meta-tool, by whichever spelling the server lists.
+async fn meta(rpc: &Rpc, tool: &str, input: Value) -> anyhow::Result<Value> {
+    let Value::Object(input) = input else { bail!("the input of a meta-tool is an object") };
+    let listed = rpc.tools().await?;
+    let names = [format!("codecall:{tool}"), format!("codecall_{tool}")];
+    let Some(name) = names.iter().find(|name| listed.iter().any(|tool| tool.name == **name)) else {
+        bail!("this server has no code mode: it does not list `{}`", names[0]);
+    };
+    let result = rpc.call(name, input).await?;
+    match result.structured_content {
+        Some(body) if body.get("status").is_some() || result.is_error != Some(true) => Ok(body),
+        _ => bail!("{}", text_of(&result)),
+    }
+}
+
+fn text_of(result: &CallToolResult) -> String {
+    let texts = result.content.iter().filter_map(|block| block.as_text().map(|text| text.text.clone()));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn print_hits(body: &Value) {
+    let hits = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let width = hits.iter().filter_map(|hit| hit["name"].as_str()).map(str::len).max().unwrap_or_default();
+    for hit in hits {
+        let text = |key: &str| hit[key].as_str().unwrap_or_default();
+        println!(
+            "{:.3}  {:width$}  {}",
+            hit["score"].as_f64().unwrap_or_default(),
+            text("name"),
+            first_sentence(text("description"))
+        );
+    }
+    if hits.is_empty() {
+        println!("no tool answers this; {} were searched", body["totalIndexed"]);
+    }
+}
+
+fn explain(running: Option<&Running>, query: &str) -> anyhow::Result<()> {
+    let Some(code_call) = running.and_then(Running::code_call) else {
+        return Err(BadConfig("-v needs the index itself; use --config instead of --url".to_owned()).into());
+    };
+    println!("\n{}", code_call.explain(query));
+    Ok(())
+}
+
+/// Prints the body; fails when its status does.
+fn print_outcome(body: &Value) -> anyhow::Result<ExitCode> {
+    print_json(body)?;
+    Ok(if body["status"] == "ok" { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
+}
+
+fn print_json(body: &Value) -> anyhow::Result<ExitCode> {
+    println!("{}", serde_json::to_string_pretty(body)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn object(text: &str, what: &str) -> anyhow::Result<JsonObject> {
+    serde_json::from_str(text)
+        .map_err(|error| BadConfig(format!("{what} must be a JSON object: {error}")).into())
+}
+
+fn read_script(path: &Path) -> anyhow::Result<String> {
+    if path.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path)
+        .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())).into())
+}
+
+fn first_sentence(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.split_inclusive(". ").next().unwrap_or(line).trim()
+}

@@ -1,0 +1,47 @@
+//! From a file's text to a JSON value.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Finding;
+use crate::exit::BadConfig;
+
+/// How a configuration is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `.yaml`, `.yml`
+    Yaml,
+    /// `.json`
+    Json,
+    /// `.toml`
+    Toml,
+}
+
+impl Format {
+    /// The format a file's extension names.
+    pub fn of(path: &Path) -> Result<Self, BadConfig> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("yaml" | "yml") => Ok(Self::Yaml),
+            Some("json") => Ok(Self::Json),
+            Some("toml") => Ok(Self::Toml),
+            _ => Err(BadConfig(format!("{}: name the file .yaml, .json or .toml", path.display()))),
+        }
+    }
+}
+
+/// The text as a value; an empty file is an empty configuration.
+pub(super) fn value(text: &str, format: Format) -> Result<Value, Finding> {
+    let parsed = match format {
+        Format::Yaml if text.trim().is_empty() => Ok(Value::Null),
+        Format::Yaml => serde_saphyr::from_str(text).map_err(|error| error.to_string()),
+        Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
+        Format::Toml => toml::from_str(text).map_err(|error| error.to_string()),
+    };
+    match parsed {
+        Ok(Value::Null) => Ok(Value::Object(serde_json::Map::new())),
+        Ok(value @ Value::Object(_)) => Ok(value),
+        Ok(_) => Err(Finding::new("", "the file must hold an object with keys such as `apps`")),
+        Err(problem) => Err(Finding::new("", problem.trim().to_owned())),
+    }
+}

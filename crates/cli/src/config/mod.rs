@@ -1,0 +1,202 @@
+//! The configuration: one file, every key checked, the crates' own sections put together.
+
+mod app;
+mod file;
+mod findings;
+mod interpolate;
+mod lines;
+
+use std::{collections::HashMap, path::Path};
+
+use anyhow::Context as _;
+pub use app::{AppConfig, AppKind, Builtin};
+pub use file::Format;
+pub use findings::Finding;
+use gatewright_codecall::CodeCallConfig;
+use gatewright_core::{ToolNames, check_app_id};
+use gatewright_server::HttpConfig;
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{args::ConfigArgs, exit::BadConfig};
+
+/// Configuration of Gatewright.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// Name and version that clients see.
+    pub info: Info,
+    /// The HTTP server.
+    pub http: HttpConfig,
+    /// Apps by id. Tools are called `<id>:<tool>`.
+    pub apps: IndexMap<String, AppConfig>,
+    /// Code mode.
+    pub codecall: CodeCallConfig,
+    /// How tool names are listed: `colon` (`crm:users_list`, default) or `underscore` (`crm_users_list`).
+    #[schemars(with = "ToolNamesName")]
+    pub tool_names: ToolNames,
+    /// Items on one page of a list: 1 to 10,000. Default 500.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub page_size: Option<usize>,
+}
+
+/// The spellings, for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum ToolNamesName {
+    Colon,
+    Underscore,
+}
+
+/// Who the server says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Info {
+    /// Name. Default `gatewright`.
+    pub name: String,
+    /// Version. Default: Gatewright's own.
+    pub version: String,
+}
+
+impl Default for Info {
+    fn default() -> Self {
+        Self { name: "gatewright".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+}
+
+/// The process environment: read once, here.
+pub fn environment() -> HashMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+impl Config {
+    /// Reads what the command line names; at least one of the two files.
+    pub fn of(args: &ConfigArgs) -> anyhow::Result<Self> {
+        let mut config = match &args.config {
+            Some(path) => Self::read(path)?,
+            None if args.mcp_config.is_none() => {
+                return Err(BadConfig(
+                    "nothing to serve: name a configuration with --config FILE or an mcpServers file with --mcp-config \
+                     FILE, or try `gatewright demo`"
+                        .to_owned(),
+                )
+                .into());
+            }
+            None => Self::default(),
+        };
+        if let Some(path) = &args.mcp_config {
+            config.add_mcp_servers(path)?;
+        }
+        if config.apps.is_empty() {
+            return Err(BadConfig("the configuration names no app; add one under `apps`".to_owned()).into());
+        }
+        Ok(config)
+    }
+
+    /// Reads and checks a file.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let (config, findings) = Self::examine(path)?;
+        match config {
+            Some(config) if findings.is_empty() => Ok(config),
+            _ => {
+                let lines: Vec<String> = findings.iter().map(|finding| format!("  {finding}")).collect();
+                let problems = if lines.len() == 1 { "problem" } else { "problems" };
+                let head = format!("{} {problems} in {}:", lines.len(), path.display());
+                Err(BadConfig(format!("{head}\n{}", lines.join("\n"))).into())
+            }
+        }
+    }
+
+    /// Reads a file and finds everything that is wrong with it. The configuration is there when it can be read at all.
+    pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>)> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
+        let format = Format::of(path)?;
+        Ok(Self::parse(&text, format, &environment()))
+    }
+
+    /// Parses text; see [`Config::examine`].
+    pub fn parse(
+        text: &str,
+        format: Format,
+        environment: &HashMap<String, String>,
+    ) -> (Option<Self>, Vec<Finding>) {
+        let lines = lines::of(text, format);
+        let mut value = match file::value(text, format) {
+            Ok(value) => value,
+            Err(finding) => return (None, vec![finding]),
+        };
+        let mut findings = interpolate::apply(&mut value, environment);
+        findings.extend(findings::by_schema(&value));
+        let config = match serde_json::from_value::<Self>(value) {
+            Ok(config) => {
+                findings.extend(config.problems());
+                Some(config)
+            }
+            Err(error) if findings.is_empty() => {
+                findings.push(Finding::new("", error.to_string()));
+                None
+            }
+            Err(_) => None,
+        };
+        for finding in &mut findings {
+            finding.line = lines::nearest(&lines, &finding.pointer);
+        }
+        findings.sort_by(|a, b| (a.line, &a.pointer).cmp(&(b.line, &b.pointer)));
+        findings.dedup();
+        (config, findings)
+    }
+
+    /// What the schema cannot say.
+    fn problems(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (id, app) in &self.apps {
+            let pointer = format!("/apps/{}", findings::escape(id));
+            if let Err(problem) = check_app_id(id) {
+                findings.push(Finding::new(&pointer, problem));
+            }
+            if let Err((field, problem)) = app.check() {
+                findings.push(Finding::new(&format!("{pointer}{field}"), problem));
+            }
+        }
+        for problem in self.codecall.problems() {
+            findings.push(Finding::new(
+                &format!("/codecall/{}", problem.path.replace('.', "/")),
+                problem.problem,
+            ));
+        }
+        if let Some(size) = self.page_size
+            && !(1..=10_000).contains(&size)
+        {
+            findings.push(Finding::new("/pageSize", "must be 1 to 10000"));
+        }
+        findings
+    }
+
+    fn add_mcp_servers(&mut self, path: &Path) -> anyhow::Result<()> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| BadConfig(format!("{shown} cannot be read: {error}")))?;
+        let servers = gatewright_upstream::parse_mcp_servers(&text)
+            .map_err(|error| BadConfig(format!("{shown}: {error}")))?;
+        for (id, upstream) in servers {
+            if self.apps.contains_key(&id) {
+                return Err(BadConfig(format!(
+                    "{shown}: app `{id}` is in the configuration already; rename one"
+                ))
+                .into());
+            }
+            self.apps.insert(id, AppConfig::upstream(upstream));
+        }
+        Ok(())
+    }
+}
+
+/// The JSON Schema of the configuration.
+pub fn schema() -> anyhow::Result<serde_json::Value> {
+    serde_json::to_value(schemars::schema_for!(Config)).context("the schema cannot be written as JSON")
+}

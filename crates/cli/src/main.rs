@@ -1,0 +1,47 @@
+//! The `gatewright` binary. Configuration, environment and exit codes live here and nowhere else.
+#![forbid(unsafe_code)]
+
+mod args;
+mod assemble;
+mod commands;
+mod config;
+mod exit;
+mod logging;
+mod rpc;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+
+fn main() -> ExitCode {
+    // Before anything else: the worker's process holds nothing but what a script may see.
+    if gatewright::is_worker() {
+        return gatewright::worker_main();
+    }
+    let cli = Cli::parse();
+    if let Err(error) = logging::start(&cli.log) {
+        return exit::report(&error);
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return exit::report(&anyhow::Error::new(error).context("the async runtime cannot be started"));
+        }
+    };
+    match runtime.block_on(run(cli.command)) {
+        Ok(code) => code,
+        Err(error) => exit::report(&error),
+    }
+}
+
+async fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Demo(args) => commands::demo::run(args).await,
+        Command::Serve(args) => commands::serve::run(args).await,
+        Command::Check(args) => commands::check::run(&args),
+        Command::Tools(args) => commands::tools::run(args).await,
+        Command::Schema => commands::schema::run(),
+        Command::Completions { shell } => commands::completions::run(shell),
+    }
+}

@@ -1,0 +1,56 @@
+//! `gatewright check`.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::gatewright;
+
+fn check(extension: &str, text: &str) -> (i32, Value) {
+    let file = tempfile::Builder::new().suffix(extension).tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let output =
+        Command::new(gatewright()).args(["check", "--json", "--config"]).arg(file.path()).output().unwrap();
+    let body = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    (output.status.code().unwrap(), body)
+}
+
+#[test]
+fn a_good_file_of_each_format_is_ok() {
+    for (extension, text) in [
+        (".yaml", "info: { name: acme, version: 1.0.0 }\napps:\n  crm: { builtin: crm }\n"),
+        (".json", r#"{"apps": {"files": {"command": "npx", "args": ["-y", "x"], "timeout": "5s"}}}"#),
+        (".toml", "toolNames = \"underscore\"\n[apps.web]\nurl = \"https://example.com/mcp\"\n"),
+    ] {
+        let (code, body) = check(extension, text);
+        assert_eq!((code, &body["ok"]), (0, &Value::Bool(true)), "{extension}: {body:#}");
+    }
+}
+
+#[test]
+fn every_bad_field_is_named_with_its_line_and_a_suggestion() {
+    let text = "http:\n  prot: 3000\napps:\n  crm: { builtin: crmm }\n  bad id: { builtin: crm }\ncodecall:\n  vm: { timeoutMs: 0 }\ntoolNames: dots\n";
+    let (code, body) = check(".yaml", text);
+    assert_eq!(code, 2);
+    let findings = body["findings"].as_array().unwrap();
+    let find = |path: &str| {
+        findings.iter().find(|f| f["path"] == path).unwrap_or_else(|| panic!("{path}: {body:#}"))
+    };
+    assert_eq!(find("http.prot")["line"], 2);
+    assert!(find("http.prot")["problem"].as_str().unwrap().contains("`port`"));
+    assert_eq!(find("apps.crm.builtin")["line"], 4);
+    assert_eq!(find("toolNames")["line"], 8);
+}
+
+#[test]
+fn text_that_does_not_parse_and_variables_that_are_not_set_are_told() {
+    let (code, body) = check(".yaml", "apps: [unclosed");
+    assert_eq!((code, body["findings"].as_array().unwrap().len()), (2, 1));
+    let (code, body) = check(
+        ".yaml",
+        "apps:\n  x:\n    url: https://x/mcp\n    auth: { type: bearer, token: \"${NOT_SET_ANYWHERE}\" }\n",
+    );
+    assert_eq!(code, 2);
+    assert_eq!(body["findings"][0]["line"], 4, "{body:#}");
+    assert!(body["findings"][0]["problem"].as_str().unwrap().contains("NOT_SET_ANYWHERE"));
+}

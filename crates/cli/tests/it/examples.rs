@@ -1,0 +1,37 @@
+//! Every usage example of every demo tool runs.
+
+use serde_json::json;
+
+use crate::support::demo;
+
+/// Codes with which the sample data may honestly refuse an example: a limit is reached on purpose by some tools.
+const HONEST: [&str; 1] = ["RATE_LIMIT"];
+
+#[tokio::test]
+async fn each_example_of_each_demo_tool_executes() {
+    let listing = demo(json!({})).await;
+    let names: Vec<_> =
+        listing.running.gateway().registry().snapshot().tools.iter().map(|t| t.name.clone()).collect();
+    assert!(names.len() >= 30);
+    let mut failed = Vec::new();
+    for name in names {
+        let described = listing.meta("describe", json!({"toolNames": [name]})).await;
+        for example in described["tools"][0]["usageExamples"].as_array().unwrap() {
+            // Each on fresh data: an example may delete what the next one reads.
+            let demo = demo(json!({})).await;
+            let body = demo.run(example["code"].as_str().unwrap()).await;
+            let refused = body["error"]["code"].as_str().is_some_and(|code| HONEST.contains(&code));
+            if body["status"] != "ok" && !refused {
+                failed.push(format!(
+                    "{name}: {}\n{}\n{body}",
+                    example["description"],
+                    example["code"].as_str().unwrap()
+                ));
+            }
+            if body["result"]["failed"].is_string() {
+                failed.push(format!("{name}: guarded example fails: {body}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}

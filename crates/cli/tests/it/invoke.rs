@@ -1,0 +1,52 @@
+//! `codecall:invoke` (contract §B).
+
+use serde_json::json;
+
+use crate::support::demo;
+
+#[tokio::test]
+async fn a_result_comes_back_as_status_ok_and_the_tools_value() {
+    let demo = demo(json!({})).await;
+    let body = demo.meta("invoke", json!({"tool": "crm:users_list", "input": {"limit": 2}})).await;
+    assert_eq!(body["status"], "ok");
+    assert!(body["result"].is_object());
+    assert_eq!(body.as_object().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn each_way_to_fail_has_its_code_and_message() {
+    let demo = demo(json!({})).await;
+    for (tool, input, code) in [
+        ("crm:nope", json!({}), "TOOL_NOT_FOUND"),
+        ("crm:users_get", json!({"id": "no-such-user"}), "NOT_FOUND"),
+        ("crm:users_get", json!({}), "VALIDATION_ERROR"),
+        ("codecall:execute", json!({"script": "return 1"}), "SELF_REFERENCE_BLOCKED"),
+        ("codecall_search", json!({"query": "x"}), "SELF_REFERENCE_BLOCKED"),
+    ] {
+        let body = demo.meta("invoke", json!({"tool": tool, "input": input})).await;
+        assert_eq!(body["status"], "error", "{tool}");
+        assert_eq!(body["error"]["code"], code, "{tool}: {body}");
+        assert!(!body["error"]["message"].as_str().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_misspelt_name_gets_the_nearest_one() {
+    let demo = demo(json!({})).await;
+    let body = demo.meta("invoke", json!({"tool": "crm:user_list", "input": {}})).await;
+    assert!(body["error"]["message"].as_str().unwrap().contains("`crm:users_list`"), "{body}");
+}
+
+#[tokio::test]
+async fn results_are_never_cached() {
+    let demo = demo(json!({})).await;
+    let count = || async {
+        let body = demo.meta("invoke", json!({"tool": "crm:users_list", "input": {"limit": 100}})).await;
+        body["result"]["total"].as_u64().unwrap()
+    };
+    let before = count().await;
+    let user = json!({"name": "Zoe Park", "email": "zoe.park@example.net"});
+    let created = demo.meta("invoke", json!({"tool": "crm:users_create", "input": user})).await;
+    assert_eq!(created["status"], "ok", "{created}");
+    assert_eq!(count().await, before + 1);
+}

@@ -1,0 +1,91 @@
+//! `codecall:search` (contract §B).
+
+use serde_json::{Value, json};
+
+use crate::support::demo;
+
+fn names(body: &Value) -> Vec<&str> {
+    body["tools"].as_array().unwrap().iter().map(|hit| hit["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_hit_has_exactly_the_four_fields_and_a_score_from_0_to_1() {
+    let demo = demo(json!({})).await;
+    let body = demo.meta("search", json!({"query": "list users"})).await;
+    let hit = body["tools"][0].as_object().unwrap();
+    let keys: Vec<_> = hit.keys().map(String::as_str).collect();
+    assert_eq!(keys.len(), 4, "{keys:?}");
+    assert!(hit["name"].is_string() && hit["appId"].is_string() && hit["description"].is_string());
+    assert!((0.0..=1.0).contains(&hit["score"].as_f64().unwrap()));
+    assert_eq!(hit["name"], "crm:users_list");
+}
+
+#[tokio::test]
+async fn five_tools_come_back_unless_top_k_says_otherwise() {
+    let demo = demo(json!({})).await;
+    let query = "list users accounts orders invoices tickets products";
+    assert!(names(&demo.meta("search", json!({"query": query})).await).len() <= 5);
+    assert_eq!(names(&demo.meta("search", json!({"query": query, "topK": 2})).await).len(), 2);
+    assert!(names(&demo.meta("search", json!({"query": query, "topK": 8})).await).len() > 5);
+}
+
+#[tokio::test]
+async fn app_ids_limit_the_search_and_total_indexed_counts_all_the_caller_sees() {
+    let demo = demo(json!({})).await;
+    let all = demo.running.gateway().registry().snapshot().tools.len();
+    let body = demo.meta("search", json!({"query": "list", "filter": {"appIds": ["support"]}})).await;
+    assert!(
+        !names(&body).is_empty() && names(&body).iter().all(|name| name.starts_with("support:")),
+        "{body}"
+    );
+    assert_eq!(body["totalIndexed"], all);
+    let none = demo.meta("search", json!({"query": "list", "filter": {"appIds": []}})).await;
+    assert!(names(&none).is_empty());
+}
+
+#[tokio::test]
+async fn bad_input_is_a_validation_error_that_names_the_field() {
+    let demo = demo(json!({})).await;
+    for (input, field) in [
+        (json!({}), "query"),
+        (json!({"query": 7}), "query"),
+        (json!({"query": "x", "topK": 0}), "topK"),
+        (json!({"query": "x", "topK": 101}), "topK"),
+        (json!({"query": "x", "filter": {"apps": []}}), "filter"),
+        (json!({"query": "x", "limit": 5}), "limit"),
+    ] {
+        let result = demo.call("codecall:search", input.clone()).await;
+        assert_eq!(result.is_error, Some(true), "{input}");
+        let body = result.structured_content.unwrap();
+        assert_eq!(body["code"], "VALIDATION_ERROR");
+        assert!(body["message"].as_str().unwrap().contains(field), "{input}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn odd_queries_are_answered() {
+    let demo = demo(json!({})).await;
+    for query in ["", " ", "x", "the of and", "\u{0}\u{1}\u{ffff}", &"users ".repeat(20_000), "検索 ユーザー"]
+    {
+        let body = demo.meta("search", json!({"query": query})).await;
+        assert!(body["tools"].is_array() && body["totalIndexed"].is_number());
+    }
+}
+
+#[tokio::test]
+async fn everyday_phrasings_find_their_tool_first() {
+    let demo = demo(json!({})).await;
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/data/phrasings.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut missed = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let body = demo.meta("search", json!({"query": case["query"]})).await;
+        let first = names(&body).first().map(|name| json!(name)).unwrap_or_default();
+        if !case["relevant"].as_array().unwrap().contains(&first) {
+            missed.push(format!("{} -> {first}, not {}", case["query"], case["relevant"]));
+        }
+    }
+    assert!(text.lines().count() >= 30);
+    assert!(missed.is_empty(), "{missed:#?}");
+}

@@ -1,0 +1,263 @@
+//! The `codecall` section of the configuration (contract: "Plugin configuration surface").
+
+use std::time::Duration;
+
+use gatewright_agentscript::{Adapter as PoolAdapter, Limits, PoolConfig, Preset};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Mode;
+
+/// Code mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CodeCallConfig {
+    /// `false` turns code mode off: every tool is listed and called directly. Default true.
+    pub enabled: bool,
+    /// Which tools are listed beside the meta-tools, and which code mode reaches. Default `codecall_only`.
+    pub mode: Mode,
+    /// What one script may do and spend.
+    pub vm: VmConfig,
+    /// Where scripts run.
+    pub worker: WorkerConfig,
+    /// How `codecall:search` ranks.
+    pub embedding: EmbeddingConfig,
+    /// What is taken out of error messages.
+    pub sanitization: SanitizationConfig,
+}
+
+impl Default for CodeCallConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            mode: Mode::default(),
+            vm: VmConfig::default(),
+            worker: WorkerConfig::default(),
+            embedding: EmbeddingConfig::default(),
+            sanitization: SanitizationConfig::default(),
+        }
+    }
+}
+
+/// What one script may do and spend. Numbers left out come from the preset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct VmConfig {
+    /// `locked_down`, `secure` (default), `balanced` or `experimental`.
+    #[schemars(with = "PresetName")]
+    pub preset: Preset,
+    /// Wall-clock time of a run in milliseconds, tool calls included: 1 to 600,000. Default by preset: 2,000, 3,500, 5,000, 10,000.
+    pub timeout_ms: Option<u64>,
+    /// Whether `console` exists. Default: off in `locked_down`, on otherwise.
+    pub allow_console: Option<bool>,
+    /// Turns of all loops of a run, callbacks of `map` and the like included: at least 1. Default by preset: 10,000 to 10,000,000.
+    pub max_iterations: Option<u64>,
+    /// Tool calls of a run: 0 to 100,000. Default by preset: 20, 100, 200, 1,000.
+    pub max_tool_calls: Option<u32>,
+    /// Whether every answer lists the calls a script made (name, status, duration). Default true.
+    pub call_log: bool,
+}
+
+/// The presets, for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used")]
+enum PresetName {
+    LockedDown,
+    Secure,
+    Balanced,
+    Experimental,
+}
+
+impl Default for VmConfig {
+    fn default() -> Self {
+        Self {
+            preset: Preset::default(),
+            timeout_ms: None,
+            allow_console: None,
+            max_iterations: None,
+            max_tool_calls: None,
+            call_log: true,
+        }
+    }
+}
+
+impl VmConfig {
+    /// The limits of a run.
+    pub fn limits(&self) -> Limits {
+        let mut limits = Limits::preset(self.preset);
+        limits.timeout = self.timeout_ms.map_or(limits.timeout, Duration::from_millis);
+        limits.max_iterations = self.max_iterations.unwrap_or(limits.max_iterations);
+        limits.max_tool_calls = self.max_tool_calls.unwrap_or(limits.max_tool_calls);
+        limits
+    }
+
+    /// Whether scripts see `console`.
+    pub fn console(&self) -> bool {
+        self.allow_console.unwrap_or(self.preset != Preset::LockedDown)
+    }
+}
+
+/// Where scripts run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Adapter {
+    /// In sandboxed processes with a hard time limit. The default.
+    #[default]
+    WorkerThreads,
+    /// On a thread of this process: for tests and trusted scripts. A script can stall its thread.
+    InProcess,
+}
+
+/// The pool of workers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WorkerConfig {
+    /// Where scripts run. Default `worker_threads`: sandboxed processes.
+    pub adapter: Adapter,
+    /// Refuse to start when the kernel lacks Landlock or seccomp. Default false: start-up says so once.
+    pub require_sandbox: bool,
+    /// Workers kept ready: 1 to 256. Default: the number of cores.
+    pub workers: Option<usize>,
+    /// Runs that may wait for a worker: 0 to 100,000. Default 64.
+    pub queue: usize,
+    /// Longest wait for a worker. Default 5 s.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub queue_timeout: Duration,
+    /// Runs after which a worker is replaced: at least 1. Default 1,000.
+    pub recycle_after: u32,
+}
+
+impl Default for WorkerConfig {
+    fn default() -> Self {
+        Self {
+            adapter: Adapter::default(),
+            require_sandbox: false,
+            workers: None,
+            queue: 64,
+            queue_timeout: Duration::from_secs(5),
+            recycle_after: 1_000,
+        }
+    }
+}
+
+impl WorkerConfig {
+    /// The pool these settings describe.
+    pub fn pool(&self) -> PoolConfig {
+        let config = PoolConfig::default()
+            .adapter(match self.adapter {
+                Adapter::WorkerThreads => PoolAdapter::Processes,
+                Adapter::InProcess => PoolAdapter::InProcess,
+            })
+            .require_sandbox(self.require_sandbox)
+            .queue(self.queue)
+            .queue_timeout(self.queue_timeout)
+            .recycle_after(self.recycle_after);
+        match self.workers {
+            Some(workers) => config.workers(workers),
+            None => config,
+        }
+    }
+}
+
+/// How `codecall:search` ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// Lexical ranking; no model, works offline. The default.
+    #[default]
+    Tfidf,
+    /// Semantic vectors blended with the lexical score; needs a model.
+    Embedding,
+}
+
+/// The index behind `codecall:search`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct EmbeddingConfig {
+    /// `tfidf` (default) or `embedding`.
+    pub strategy: Strategy,
+    /// Hits that score less are left out, 0 to 1. Default: what measured best for the strategy.
+    pub similarity_threshold: Option<f32>,
+}
+
+/// What is taken out of error messages before they leave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SanitizationConfig {
+    /// Stack traces. Default true.
+    pub remove_stack_traces: bool,
+    /// File paths. Default true.
+    pub remove_file_paths: bool,
+}
+
+impl Default for SanitizationConfig {
+    fn default() -> Self {
+        Self { remove_stack_traces: true, remove_file_paths: true }
+    }
+}
+
+/// A field of [`CodeCallConfig`] that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct ConfigError {
+    /// Path of the field below `codecall`, such as `vm.timeoutMs`.
+    pub path: &'static str,
+    /// What to change.
+    pub problem: String,
+}
+
+impl CodeCallConfig {
+    /// Every field that is out of range.
+    pub fn problems(&self) -> Vec<ConfigError> {
+        let mut problems = Vec::new();
+        let mut check = |path, fits: bool, problem: &str| {
+            if !fits {
+                problems.push(ConfigError { path, problem: problem.to_owned() });
+            }
+        };
+        let vm = &self.vm;
+        check(
+            "vm.timeoutMs",
+            vm.timeout_ms.is_none_or(|ms| (1..=600_000).contains(&ms)),
+            "must be 1 to 600000",
+        );
+        check("vm.maxIterations", vm.max_iterations != Some(0), "must be at least 1");
+        check("vm.maxToolCalls", vm.max_tool_calls.is_none_or(|n| n <= 100_000), "must be at most 100000");
+        let worker = &self.worker;
+        check("worker.workers", worker.workers.is_none_or(|n| (1..=256).contains(&n)), "must be 1 to 256");
+        check("worker.queue", worker.queue <= 100_000, "must be at most 100000");
+        check("worker.recycleAfter", worker.recycle_after > 0, "must be at least 1");
+        let threshold = self.embedding.similarity_threshold;
+        check(
+            "embedding.similarityThreshold",
+            threshold.is_none_or(|t| (0.0..=1.0).contains(&t)),
+            "must be 0 to 1",
+        );
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_out_of_range_is_named_with_its_path() {
+        let config: CodeCallConfig =
+            serde_json::from_str(r#"{"vm": {"timeoutMs": 0}, "embedding": {"similarityThreshold": 2}}"#)
+                .unwrap();
+        let paths: Vec<_> = config.problems().into_iter().map(|problem| problem.path).collect();
+        assert_eq!(paths, ["vm.timeoutMs", "embedding.similarityThreshold"]);
+        assert!(CodeCallConfig::default().problems().is_empty());
+    }
+
+    #[test]
+    fn a_number_of_the_operator_replaces_the_presets() {
+        let vm: VmConfig = serde_json::from_str(r#"{"preset": "locked_down", "timeoutMs": 9000}"#).unwrap();
+        assert_eq!(vm.limits().timeout, Duration::from_secs(9));
+        assert_eq!(vm.limits().max_tool_calls, 20);
+        assert!(!vm.console());
+    }
+}

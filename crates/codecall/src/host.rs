@@ -1,0 +1,177 @@
+//! What a script reaches: the gateway's tools, as the script's caller may use them.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use gatewright_agentscript::{Host, HostFuture, Sanitizer, ToolCall, ToolFailure};
+use gatewright_core::{
+    Invoker, Principal, codes,
+    rmcp::{
+        RoleServer,
+        model::{
+            CallToolRequestParams, ProgressNotificationParam, ProgressToken, RequestMetaObject,
+            TASKS_EXTENSION_ID,
+        },
+        service::RequestContext,
+    },
+};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::{CodeCall, Mode, ToolValue, describe, meta_tools};
+
+/// Answers the host calls of one run.
+pub(crate) struct ScriptHost {
+    invoker: Arc<Invoker>,
+    mode: Mode,
+    sanitizer: Sanitizer,
+    principal: Principal,
+    context: RequestContext<RoleServer>,
+    progress: Option<ProgressToken>,
+    finished: AtomicU32,
+    /// Names as the caller wrote them, each with the tool's colon form beside it.
+    allowed: Option<HashSet<String>>,
+}
+
+impl ScriptHost {
+    pub(crate) fn new(
+        code_call: &CodeCall,
+        allowed: Option<Vec<String>>,
+        principal: Principal,
+        mut context: RequestContext<RoleServer>,
+    ) -> Self {
+        let snapshot = code_call.invoker.registry().snapshot();
+        let allowed = allowed.map(|names| {
+            let plain = names.iter().filter_map(|name| snapshot.tool(name)).map(|tool| tool.name.to_string());
+            plain.collect::<Vec<_>>().into_iter().chain(names.iter().cloned()).collect()
+        });
+        let progress = context.meta.get_progress_token();
+        context.meta = inner_meta(&context);
+        Self {
+            invoker: code_call.invoker.clone(),
+            mode: code_call.config.mode,
+            sanitizer: code_call.sanitizer,
+            principal,
+            context,
+            progress,
+            finished: AtomicU32::new(0),
+            allowed,
+        }
+    }
+
+    async fn call(&self, call: ToolCall) -> Result<Box<RawValue>, ToolFailure> {
+        let tool = self.tool(&call.name)?;
+        let spelled = [call.name.as_str(), &tool.name];
+        if self.allowed.as_ref().is_some_and(|allowed| !spelled.iter().any(|name| allowed.contains(*name))) {
+            return Err(self.denied(&call.name));
+        }
+        let arguments = serde_json::from_str(call.input.get()).map_err(|_| ToolFailure {
+            code: codes::VALIDATION_ERROR.to_owned(),
+            message: format!("the input of `{}` must be an object", call.name),
+            ends_run: false,
+        })?;
+        let params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
+        let mut context = self.context.clone();
+        context.ct = self.context.ct.child_token();
+        // Dropped with this future when the run ends first, so that the tool's own work hears of it.
+        let _cancel = context.ct.clone().drop_guard();
+        match ToolValue::of(self.invoker.call(&tool, params, &self.principal, context).await) {
+            ToolValue::Ok(value) => to_raw_value(&value)
+                .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
+            ToolValue::Failed { code, message } => Err(self.failure(&code, &message)),
+        }
+    }
+
+    fn tool(&self, name: &str) -> Result<Arc<gatewright_core::ToolEntry>, ToolFailure> {
+        if meta_tools::is_meta_tool(name) {
+            return Err(ToolFailure {
+                code: codes::SELF_REFERENCE_BLOCKED.to_owned(),
+                message: format!("a script cannot call `{name}`; call the tools of apps"),
+                ends_run: true,
+            });
+        }
+        if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
+            let snapshot = self.invoker.registry().snapshot();
+            let plain = snapshot.tool(name).map(|tool| tool.name.clone());
+            let allowed =
+                |plain: &Arc<str>| self.allowed.as_ref().is_some_and(|names| names.contains(&**plain));
+            if !plain.as_ref().is_some_and(allowed) {
+                return Err(self.denied(name));
+            }
+        }
+        let tool = self
+            .invoker
+            .find(name, &self.principal)
+            .map_err(|error| self.failure(error.code(), &error.to_string()))?;
+        if !self.mode.in_code(&tool) {
+            let why = format!("tool `{name}` is not enabled in code mode");
+            return Err(self.failure(codes::ACCESS_DENIED, &why));
+        }
+        Ok(tool)
+    }
+
+    fn denied(&self, name: &str) -> ToolFailure {
+        self.failure(
+            codes::ACCESS_DENIED,
+            &format!("tool `{name}` is not in allowedTools; add it to call it"),
+        )
+    }
+
+    fn failure(&self, code: &str, message: &str) -> ToolFailure {
+        ToolFailure {
+            code: code.to_owned(),
+            message: self.sanitizer.text(message).into_owned(),
+            ends_run: false,
+        }
+    }
+
+    /// Tells a client that asked for progress which call of the plan is done.
+    async fn tell_progress(&self, name: &str) {
+        let Some(token) = &self.progress else { return };
+        let done = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
+        let params = ProgressNotificationParam::new(token.clone(), f64::from(done))
+            .with_message(format!("{name} done"));
+        // A client that is gone needs no progress.
+        let _ = self.context.peer.notify_progress(params).await;
+    }
+}
+
+/// Metadata for calls inside a script: the plan's progress token is not theirs, and a task cannot be followed.
+fn inner_meta(context: &RequestContext<RoleServer>) -> RequestMetaObject {
+    let mut meta = context.meta.clone();
+    meta.0.remove("progressToken");
+    if let Some(mut capabilities) = context.client_capabilities().filter(|c| c.supports_tasks()) {
+        if let Some(extensions) = capabilities.extensions.as_mut() {
+            extensions.remove(TASKS_EXTENSION_ID);
+        }
+        meta.set_client_capabilities(capabilities);
+    }
+    meta
+}
+
+impl Host for ScriptHost {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async move {
+            let name = call.name.clone();
+            let answer = self.call(call).await;
+            self.tell_progress(&name).await;
+            answer
+        })
+    }
+
+    fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async move {
+            let snapshot = self.invoker.registry().snapshot();
+            let tool = snapshot.tool(&name).filter(|tool| self.mode.shows(tool, &self.principal));
+            let tool = tool.ok_or_else(|| {
+                self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))
+            })?;
+            to_raw_value(&describe::metadata(tool))
+                .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! `codecall:invoke`: one tool, no script.
+
+use gatewright_core::{
+    InvokeError, Principal, ToolEntry, codes,
+    rmcp::{
+        RoleServer,
+        model::{CallToolRequestParams, CallToolResponse, JsonObject},
+        service::RequestContext,
+    },
+};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{CodeCall, ToolValue, meta_tools};
+
+/// Input of `codecall:invoke`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InvokeInput {
+    tool: String,
+    input: JsonObject,
+}
+
+/// What an invocation came to: a body, or a question for the user that the client has to answer.
+pub(crate) enum Invoked {
+    Body(Value),
+    Asks(CallToolResponse),
+}
+
+impl CodeCall {
+    pub(crate) async fn invoke(
+        &self,
+        input: InvokeInput,
+        outer: CallToolRequestParams,
+        principal: &Principal,
+        context: RequestContext<RoleServer>,
+    ) -> Invoked {
+        let tool = match self.reachable(&input.tool, principal) {
+            Ok(tool) => tool,
+            Err((code, message)) => return Invoked::Body(self.invoke_error(&code, &message)),
+        };
+        let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);
+        params.meta = outer.meta;
+        params.input_responses = outer.input_responses;
+        params.request_state = outer.request_state;
+        match self.invoker.call(&tool, params, principal, context).await {
+            Ok(asks @ CallToolResponse::InputRequired(_)) => Invoked::Asks(asks),
+            answer => Invoked::Body(match ToolValue::of(answer) {
+                ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
+                ToolValue::Failed { code, message } => self.invoke_error(&code, &message),
+            }),
+        }
+    }
+
+    fn invoke_error(&self, code: &str, message: &str) -> Value {
+        json!({"status": "error", "error": {"code": code, "message": self.sanitizer.text(message)}})
+    }
+
+    /// The tool of this name, if code mode reaches it for `principal`; else code and message.
+    pub(crate) fn reachable(
+        &self,
+        name: &str,
+        principal: &Principal,
+    ) -> Result<Arc<ToolEntry>, (String, String)> {
+        if meta_tools::is_meta_tool(name) {
+            let message = format!("`{name}` cannot be called from within code mode; call a tool of an app");
+            return Err((codes::SELF_REFERENCE_BLOCKED.to_owned(), message));
+        }
+        let told = |error: InvokeError| (error.code().to_owned(), error.to_string());
+        let tool = self.invoker.find(name, principal).map_err(told)?;
+        if !self.config.mode.in_code(&tool) {
+            let why = "it is not enabled in code mode; call it directly".to_owned();
+            return Err(told(InvokeError::Denied { name: tool.name.to_string(), why }));
+        }
+        Ok(tool)
+    }
+}

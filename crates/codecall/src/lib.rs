@@ -1,0 +1,28 @@
+//! Code mode: four meta-tools instead of a list of every tool.
+//!
+//! An agent finds tools with `codecall:search`, reads their schemas with `codecall:describe`, and runs one AgentScript
+//! plan over many of them with `codecall:execute`, or calls a single one with `codecall:invoke`. Every call takes the
+//! gateway's one path to a tool, with the caller's own principal. Results are never cached.
+#![forbid(unsafe_code)]
+
+mod config;
+mod describe;
+mod examples;
+mod execute;
+mod host;
+mod invoke;
+mod live_index;
+mod meta_tools;
+mod plugin;
+mod search;
+mod unwrap;
+mod visibility;
+
+pub use config::{
+    Adapter, CodeCallConfig, ConfigError, EmbeddingConfig, SanitizationConfig, Strategy, VmConfig,
+    WorkerConfig,
+};
+pub use live_index::LiveIndex;
+pub use plugin::CodeCall;
+pub use unwrap::{ToolValue, unwrap_result};
+pub use visibility::Mode;

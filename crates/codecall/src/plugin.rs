@@ -1,0 +1,147 @@
+//! The plugin: four meta-tools in front of the gateway's tools.
+
+use std::sync::Arc;
+
+use gatewright_agentscript::{Limits, Sanitizer, ScriptPolicy, WorkerPool};
+use gatewright_core::{
+    AppFuture, DirectAccess, InputSchema, InvokeError, Invoker, Plugin, Principal, ToolEntry, ToolNames,
+    rmcp::{
+        ErrorData, RoleServer,
+        model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Tool},
+        service::RequestContext,
+    },
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{CodeCallConfig, LiveIndex, invoke::Invoked, meta_tools};
+
+/// Code mode over the tools that `invoker` reaches.
+pub struct CodeCall {
+    pub(crate) config: CodeCallConfig,
+    pub(crate) invoker: Arc<Invoker>,
+    pub(crate) index: LiveIndex,
+    pub(crate) pool: Arc<WorkerPool>,
+    pub(crate) limits: Limits,
+    pub(crate) policy: ScriptPolicy,
+    pub(crate) sanitizer: Sanitizer,
+    tools: Vec<Tool>,
+    schemas: Vec<InputSchema>,
+}
+
+impl std::fmt::Debug for CodeCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeCall").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl CodeCall {
+    /// Code mode with scripts run by `pool`. Follows the registry from now on, so it needs a Tokio runtime.
+    pub fn new(
+        config: CodeCallConfig,
+        invoker: Arc<Invoker>,
+        pool: Arc<WorkerPool>,
+        names: ToolNames,
+    ) -> Self {
+        let tools = meta_tools::definitions(names);
+        let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
+        Self {
+            limits: config.vm.limits(),
+            policy: ScriptPolicy::new(config.vm.preset)
+                .allow_console(config.vm.console())
+                .reserved_tool_prefixes(meta_tools::RESERVED),
+            sanitizer: Sanitizer {
+                remove_stack_traces: config.sanitization.remove_stack_traces,
+                remove_file_paths: config.sanitization.remove_file_paths,
+            },
+            index: LiveIndex::follow(invoker.registry().clone()),
+            invoker,
+            pool,
+            tools,
+            schemas,
+            config,
+        }
+    }
+
+    async fn call(
+        &self,
+        params: CallToolRequestParams,
+        principal: Principal,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, InvokeError> {
+        let at = meta_tools::position(&params.name);
+        let at = at.ok_or_else(|| InvokeError::NotFound { name: params.name.to_string(), nearest: None })?;
+        let mut outer = params;
+        let arguments = Value::Object(outer.arguments.take().unwrap_or_default());
+        let name = outer.name.to_string();
+        let invalid = |problems: String| InvokeError::InvalidArguments { name: name.clone(), problems };
+        self.schemas[at].check(&arguments).map_err(invalid)?;
+        let body = match at {
+            0 => self.search(parse(arguments).map_err(invalid)?, &principal),
+            1 => self.describe(parse(arguments).map_err(invalid)?, &principal),
+            2 => self.execute(parse(arguments).map_err(invalid)?, principal, context).await,
+            _ => match self.invoke(parse(arguments).map_err(invalid)?, outer, &principal, context).await {
+                Invoked::Body(body) => body,
+                Invoked::Asks(response) => return Ok(response),
+            },
+        };
+        Ok(answer(body).into())
+    }
+}
+
+fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
+    serde_json::from_value(arguments).map_err(|error| error.to_string())
+}
+
+/// The body as `structuredContent` and as the one text item; an error when it has a `status` that is not `ok`.
+fn answer(body: Value) -> CallToolResult {
+    let failed = body.get("status").is_some_and(|status| status != "ok");
+    let content = vec![ContentBlock::text(body.to_string())];
+    let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
+    result.structured_content = Some(body);
+    result
+}
+
+impl Plugin for CodeCall {
+    fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    fn own_tool(&self, name: &str) -> Option<&str> {
+        meta_tools::colon(name)
+    }
+
+    fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        principal: Principal,
+        context: RequestContext<RoleServer>,
+    ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
+        Box::pin(async move {
+            match self.call(params, principal, context).await {
+                Ok(response) => Ok(response),
+                Err(error) => Ok(error.as_tool_error().into()),
+            }
+        })
+    }
+
+    fn direct_access(&self, tool: &ToolEntry) -> DirectAccess {
+        self.config.mode.direct(tool)
+    }
+
+    fn refusal(&self, tool: &ToolEntry) -> String {
+        format!(
+            "it is reached through code mode; use codecall:invoke with {{\"tool\": \"{}\", \"input\": {{…}}}}, or \
+             codecall:execute for several calls",
+            tool.tool.name
+        )
+    }
+
+    fn instructions(&self) -> Option<String> {
+        Some(
+            "Tools are reached in code mode: find them with codecall:search, read their schemas with codecall:describe, \
+             then run one plan with codecall:execute, or a single call with codecall:invoke."
+                .to_owned(),
+        )
+    }
+}

@@ -1,0 +1,72 @@
+//! `codecall:search`: finds tools by what they do.
+
+use gatewright_core::Principal;
+use gatewright_search::{Query, Visible};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::CodeCall;
+
+/// Input of `codecall:search`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SearchInput {
+    query: String,
+    #[serde(default)]
+    top_k: Option<f64>,
+    #[serde(default)]
+    filter: Option<Filter>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Filter {
+    #[serde(default)]
+    app_ids: Option<Vec<String>>,
+}
+
+/// Contract: `topK` default 5.
+const DEFAULT_TOP_K: f64 = 5.0;
+
+impl CodeCall {
+    pub(crate) fn search(&self, input: SearchInput, principal: &Principal) -> Value {
+        let current = self.index.current();
+        let shown =
+            |name: &str| current.tools.tool(name).is_some_and(|tool| self.config.mode.shows(tool, principal));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the schema bounds it to 1-100"
+        )]
+        let top_k = input.top_k.unwrap_or(DEFAULT_TOP_K) as usize;
+        let apps = input.filter.and_then(|filter| filter.app_ids);
+        let mut query =
+            Query::new(&input.query).top_k(top_k).app_ids(apps.as_deref()).visible(Visible::By(&shown));
+        if let Some(threshold) = self.config.embedding.similarity_threshold {
+            query = query.min_score(threshold);
+        }
+        let found = current.index.search(&query);
+        let tools: Vec<Value> = found
+            .hits
+            .iter()
+            .filter_map(|hit| {
+                let tool = current.tools.tool(&hit.name)?;
+                // Three decimals say all there is to say, and cost a model fewer tokens.
+                let score = (f64::from(hit.score) * 1_000.0).round() / 1_000.0;
+                Some(json!({
+                    "name": tool.tool.name,
+                    "appId": hit.app_id,
+                    "description": hit.description,
+                    "score": score,
+                }))
+            })
+            .collect();
+        json!({"tools": tools, "totalIndexed": found.total_indexed})
+    }
+
+    /// For people: which terms and fields of each hit scored, for everything the index holds.
+    pub fn explain(&self, query: &str) -> String {
+        let found = self.index.current().index.search(&Query::new(query).top_k(10));
+        found.hits.iter().map(|hit| format!("{:.4}  {}\n", hit.score, hit.name)).collect()
+    }
+}

@@ -1,0 +1,134 @@
+//! A tool's answer as a script sees it.
+
+use gatewright_core::{
+    InvokeError, codes,
+    rmcp::model::{CallToolResponse, CallToolResult, ContentBlock},
+};
+use serde_json::Value;
+
+/// What a call of a tool came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolValue {
+    /// Its value.
+    Ok(Value),
+    /// Its failure: code and message.
+    Failed {
+        /// The tool's own code, or `TOOL_EXECUTION_ERROR`.
+        code: String,
+        /// The tool's message.
+        message: String,
+    },
+}
+
+impl ToolValue {
+    /// The value of any answer an invocation can have.
+    pub fn of(answer: Result<CallToolResponse, InvokeError>) -> Self {
+        match answer {
+            Ok(CallToolResponse::Complete(result)) => unwrap_result(result),
+            Ok(CallToolResponse::InputRequired(_)) => Self::Failed {
+                code: "INPUT_REQUIRED".to_owned(),
+                message:
+                    "the tool needs an answer from the user; call it with codecall:invoke, which can ask"
+                        .to_owned(),
+            },
+            Ok(_) => Self::Failed {
+                code: codes::TOOL_EXECUTION_ERROR.to_owned(),
+                message: "the tool answered with a task; call it directly".to_owned(),
+            },
+            Err(error) => Self::Failed { code: error.code().to_owned(), message: error.to_string() },
+        }
+    }
+}
+
+/// Unwraps a result: `structuredContent`; else the one text item, parsed as JSON when it parses; else the content
+/// array. An error's code is taken from `structuredContent.code`, `structuredContent.error.code` or `_meta.code`.
+pub fn unwrap_result(result: CallToolResult) -> ToolValue {
+    if result.is_error == Some(true) {
+        return failure(&result);
+    }
+    if let Some(value) = result.structured_content {
+        return ToolValue::Ok(value);
+    }
+    if let [ContentBlock::Text(text)] = result.content.as_slice() {
+        return ToolValue::Ok(
+            serde_json::from_str(&text.text).unwrap_or_else(|_| Value::String(text.text.clone())),
+        );
+    }
+    ToolValue::Ok(serde_json::to_value(&result.content).unwrap_or(Value::Null))
+}
+
+fn failure(result: &CallToolResult) -> ToolValue {
+    let structured = result.structured_content.as_ref();
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let code = text(structured.and_then(|body| body.get("code")))
+        .or_else(|| text(structured.and_then(|body| body.pointer("/error/code"))))
+        .or_else(|| text(result.meta.as_ref().and_then(|meta| meta.0.get("code"))))
+        .unwrap_or_else(|| codes::TOOL_EXECUTION_ERROR.to_owned());
+    let texts: Vec<&str> = result
+        .content
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let message = text(structured.and_then(|body| body.get("message")))
+        .or_else(|| text(structured.and_then(|body| body.pointer("/error/message"))))
+        .or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
+        .unwrap_or_else(|| "the tool failed and did not say why".to_owned());
+    ToolValue::Failed { code, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(value: Value) -> CallToolResult {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn value(of: Value) -> ToolValue {
+        unwrap_result(result(of))
+    }
+
+    #[test]
+    fn structured_content_wins_over_text() {
+        let both = json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"a": 1}});
+        assert_eq!(value(both), ToolValue::Ok(json!({"a": 1})));
+    }
+
+    #[test]
+    fn one_text_is_parsed_when_it_is_json_and_kept_when_not() {
+        assert_eq!(
+            value(json!({"content": [{"type": "text", "text": "[1, 2]"}]})),
+            ToolValue::Ok(json!([1, 2]))
+        );
+        assert_eq!(value(json!({"content": [{"type": "text", "text": "hi"}]})), ToolValue::Ok(json!("hi")));
+    }
+
+    #[test]
+    fn several_items_stay_a_content_array() {
+        let two = json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
+        let ToolValue::Ok(Value::Array(items)) = value(two) else { panic!("an array") };
+        assert_eq!(items.len(), 2);
+    }
+
+    #[test]
+    fn the_tools_own_code_is_found_where_servers_put_it() {
+        let failed = |of| match value(of) {
+            ToolValue::Failed { code, message } => (code, message),
+            ToolValue::Ok(_) => panic!("a failure"),
+        };
+        let text = json!([{"type": "text", "text": "no such user"}]);
+        assert_eq!(
+            failed(json!({"isError": true, "content": text, "structuredContent": {"code": "NOT_FOUND"}})),
+            ("NOT_FOUND".into(), "no such user".into())
+        );
+        let nested = json!({"isError": true, "content": [], "structuredContent": {"error": {"code": "A", "message": "b"}}});
+        assert_eq!(failed(nested), ("A".into(), "b".into()));
+        assert_eq!(failed(json!({"isError": true, "content": text, "_meta": {"code": "M"}})).0, "M");
+        assert_eq!(failed(json!({"isError": true, "content": text})).0, "TOOL_EXECUTION_ERROR");
+    }
+}

@@ -1,0 +1,150 @@
+//! Puts apps, code mode and the gateway together.
+
+use std::sync::Arc;
+
+use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
+use gatewright_codecall::{CodeCall, CodeCallConfig};
+use gatewright_core::{
+    App, AppOptions, Gateway, GatewayConfig, Invoker, Plugin, RateLimiter, Registry, ToolNames,
+};
+use gatewright_server::{HttpConfig, Server, ServerBuilder};
+
+/// A gateway to be.
+pub struct Builder {
+    config: GatewayConfig,
+    names: ToolNames,
+    apps: Vec<(String, Arc<dyn App>, AppOptions)>,
+    code_mode: Option<CodeCallConfig>,
+    worker: Option<WorkerCommand>,
+    limiter: Option<Arc<dyn RateLimiter>>,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// A gateway that introduces itself with this name and version.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            config: GatewayConfig::new(name, version),
+            names: ToolNames::default(),
+            apps: Vec::new(),
+            code_mode: None,
+            worker: None,
+            limiter: None,
+        }
+    }
+
+    /// Adds an app; its tools are called `<id>:<tool>`. A later app of the same id replaces the earlier one.
+    #[must_use]
+    pub fn app(self, id: impl Into<String>, app: Arc<dyn App>) -> Self {
+        self.app_with(id, app, AppOptions::default())
+    }
+
+    /// Adds an app shown and called as `options` say.
+    #[must_use]
+    pub fn app_with(mut self, id: impl Into<String>, app: Arc<dyn App>, options: AppOptions) -> Self {
+        self.apps.push((id.into(), app, options));
+        self
+    }
+
+    /// How names are listed. Default colon.
+    #[must_use]
+    pub fn tool_names(mut self, names: ToolNames) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Items on one page of a list. Default 500.
+    #[must_use]
+    pub fn page_size(mut self, size: usize) -> Self {
+        self.config.page_size = size.max(1);
+        self
+    }
+
+    /// Serves the four meta-tools in front of the apps. Without it every tool is listed and called directly.
+    #[must_use]
+    pub fn code_mode(mut self, config: CodeCallConfig) -> Self {
+        self.code_mode = Some(config);
+        self
+    }
+
+    /// The program that runs scripts. Default: this program with the argument `worker`, which must then call
+    /// [`worker_main`](crate::worker_main) first thing in `main`.
+    #[must_use]
+    pub fn worker(mut self, command: WorkerCommand) -> Self {
+        self.worker = Some(command);
+        self
+    }
+
+    /// Counts every call.
+    #[must_use]
+    pub fn rate_limiter(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
+        self.limiter = Some(limiter);
+        self
+    }
+
+    /// Starts the workers and puts everything together. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// When no worker can be started, or `worker.requireSandbox` is set and the kernel lacks what the sandbox needs.
+    pub fn build(self) -> Result<Running, WorkerError> {
+        let registry = Registry::new(self.names);
+        for (id, app, options) in self.apps {
+            registry.add(&id, app, options);
+        }
+        let mut invoker = Invoker::new(registry);
+        if let Some(limiter) = self.limiter {
+            invoker = invoker.rate_limiter(limiter);
+        }
+        let invoker = Arc::new(invoker);
+        let (mut plugins, mut code_mode): (Vec<Arc<dyn Plugin>>, _) = (Vec::new(), None);
+        if let Some(config) = self.code_mode {
+            let mut workers: PoolConfig = config.worker.pool();
+            if let Some(command) = self.worker {
+                workers = workers.command(command);
+            }
+            let pool = WorkerPool::new(workers)?;
+            let plugin = Arc::new(CodeCall::new(config, invoker.clone(), pool.clone(), self.names));
+            plugins.push(plugin.clone());
+            code_mode = Some((plugin, pool));
+        }
+        Ok(Running { gateway: Arc::new(Gateway::new(self.config, invoker, plugins)), code_mode })
+    }
+}
+
+/// A gateway with its apps and workers running.
+#[derive(Debug)]
+pub struct Running {
+    gateway: Arc<Gateway>,
+    code_mode: Option<(Arc<CodeCall>, Arc<WorkerPool>)>,
+}
+
+impl Running {
+    /// The MCP server, for any transport.
+    pub fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
+    }
+
+    /// Code mode, when it is on.
+    pub fn code_call(&self) -> Option<&Arc<CodeCall>> {
+        self.code_mode.as_ref().map(|(plugin, _)| plugin)
+    }
+
+    /// An HTTP server in front of it.
+    pub fn http(&self, config: HttpConfig) -> ServerBuilder {
+        Server::builder(self.gateway.clone(), config)
+    }
+
+    /// Ends apps and workers. Scripts under way get `POOL_DISPOSED`.
+    pub async fn stop(self) {
+        self.gateway.stop();
+        self.gateway.registry().shutdown().await;
+        if let Some((_, pool)) = self.code_mode {
+            pool.shutdown().await;
+        }
+    }
+}

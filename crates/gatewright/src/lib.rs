@@ -1,0 +1,61 @@
+//! Put MCP tools behind a gate: serve the tools, resources and prompts of many apps as one MCP server, in code mode.
+//!
+//! ```no_run
+//! use std::{process::ExitCode, sync::Arc};
+//!
+//! use gatewright::{Builder, CodeCallConfig, HttpConfig, LocalApp, rmcp};
+//! use rmcp::{ServerHandler, handler::server::wrapper::Parameters, tool, tool_handler, tool_router};
+//!
+//! #[derive(Clone, Default)]
+//! struct Greeter;
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Name {
+//!     name: String,
+//! }
+//!
+//! #[tool_router]
+//! impl Greeter {
+//!     #[tool(description = "Greets a person by name")]
+//!     async fn greet(&self, Parameters(Name { name }): Parameters<Name>) -> String {
+//!         format!("Hello, {name}!")
+//!     }
+//! }
+//!
+//! #[tool_handler]
+//! impl ServerHandler for Greeter {}
+//!
+//! fn main() -> ExitCode {
+//!     // Scripts run in sandboxed copies of this program: let them start before anything else.
+//!     if gatewright::is_worker() {
+//!         return gatewright::worker_main();
+//!     }
+//!     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+//!         let running = Builder::new("hello", "1.0.0")
+//!             .app("greeter", Arc::new(LocalApp::start(Greeter).await.expect("the app starts")))
+//!             .code_mode(CodeCallConfig::default())
+//!             .build()
+//!             .expect("the sandbox starts");
+//!         let server = running.http(HttpConfig::default()).bind().await.expect("the port is free");
+//!         println!("serving on http://{}/mcp", server.local_addr());
+//!         server.serve(Default::default()).await;
+//!         running.stop().await;
+//!     });
+//!     ExitCode::SUCCESS
+//! }
+//! ```
+#![forbid(unsafe_code)]
+
+mod builder;
+mod worker;
+
+pub use builder::{Builder, Running};
+pub use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError};
+pub use gatewright_codecall::{self as codecall, CodeCall, CodeCallConfig, Mode};
+pub use gatewright_core::{
+    self as core, App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Plugin, Principal,
+    RateLimiter, Registry, Scopes, ToolNames, rmcp,
+};
+pub use gatewright_server::{self as server, Authenticator, HttpConfig, Server, serve_stdio};
+pub use gatewright_upstream::{self as upstream, UpstreamApp, UpstreamConfig};
+pub use worker::{is_worker, worker_main};

@@ -1,0 +1,59 @@
+// Starts our binary, and ends it.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+export const gatewright = process.env.GATEWRIGHT;
+
+/// Starts `gatewright demo` on a free port; gives its MCP endpoint and an end.
+export async function demo() {
+  const child = spawn(gatewright, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const found = line.match(/MCP endpoint\s+(\S+)/);
+    if (found) return { url: new URL(found[1]), stop: () => stop(child) };
+  }
+  throw new Error("gatewright demo ended before it served");
+}
+
+/// Starts `gatewright serve` with a configuration; gives its MCP endpoint and an end.
+export async function serve(config) {
+  const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
+  const file = join(folder, "gatewright.json");
+  await writeFile(file, JSON.stringify({ ...config, http: { port: 0, ...config.http } }));
+  const child = spawn(gatewright, ["serve", "--config", file], { stdio: ["ignore", "ignore", "pipe"] });
+  const log = [];
+  for await (const line of createInterface({ input: child.stderr })) {
+    log.push(line);
+    const found = line.match(/http:\/\/\S+\/mcp/);
+    if (found) {
+      child.stderr.resume();
+      const end = async () => {
+        await stop(child);
+        await rm(folder, { recursive: true, force: true });
+      };
+      return { url: new URL(found[0]), stop: end };
+    }
+  }
+  throw new Error(`gatewright serve ended before it served:\n${log.join("\n")}`);
+}
+
+async function stop(child) {
+  if (child.exitCode !== null) return;
+  child.kill("SIGTERM");
+  await once(child, "exit");
+}
+
+/// Waits until `/readyz` says that every app is up.
+export async function ready(url) {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    const body = await (await fetch(new URL("/readyz", url))).json();
+    if (body.status === "ready" || body.status === "ok") return body;
+    if (Date.now() > deadline) throw new Error(`not ready: ${JSON.stringify(body)}`);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
