@@ -105,8 +105,11 @@ pub(crate) async fn connect(shared: &Arc<Shared>, era: Era) -> Result<Live, NotC
             let headers = config.request_headers().map_err(|bad| failed(bad.to_string()))?;
             let client = http::client(config).map_err(failed)?;
             let connecting = SseTransport::connect(&shared.id, client, config, headers);
-            let transport = tokio::time::timeout(config.connect_timeout, connecting)
-                .await
+            let transport = tokio::select! {
+                transport = tokio::time::timeout(config.connect_timeout, connecting) => transport,
+                () = shared.stop.cancelled() => return Err(failed("the gateway is ending".to_owned())),
+            };
+            let transport = transport
                 .map_err(|_| failed(too_slow(config.connect_timeout)))?
                 .map_err(|why| failed(shared.redactor.line(&why, 300)))?;
             starting.shake_hands(transport, None).await
@@ -133,7 +136,8 @@ impl Starting<'_> {
         transport: T,
         mut process: Option<Process>,
     ) -> Result<Live, NotConnected> {
-        let stop = CancellationToken::new();
+        // Ends with the app, while it shakes hands too.
+        let stop = self.shared.stop.child_token();
         let lifecycle = match self.era {
             Era::Initialize => ClientLifecycleMode::Initialize,
             Era::Discover => {

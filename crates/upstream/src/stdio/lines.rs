@@ -95,12 +95,11 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             match &mut tail {
                 Some(tail) => keep_end(tail, part),
                 None if line.len() + part.len() > self.longest => {
-                    let mut kept = line.split_off(line.len().saturating_sub(KEPT_ENDS));
+                    let mut kept = line[line.len().saturating_sub(KEPT_ENDS)..].to_vec();
                     keep_end(&mut kept, part);
-                    if line.is_empty() {
-                        line.extend(kept.iter().chain(part).take(KEPT_ENDS));
-                    }
                     line.truncate(KEPT_ENDS);
+                    let room = KEPT_ENDS - line.len();
+                    line.extend_from_slice(&part[..part.len().min(room)]);
                     line.shrink_to_fit();
                     tail = Some(kept);
                 }

@@ -1,0 +1,165 @@
+//! Each way a server over stdio can misbehave, and that the rest goes on.
+
+use std::time::Duration;
+
+use gatewright_core::{App as _, AppHealth};
+use gatewright_upstream::{Secret, UpstreamApp};
+use serde_json::json;
+
+use crate::support::{Bench, LONG, environment, is_down, server, text_of, until};
+
+#[tokio::test]
+async fn junk_on_standard_output_is_skipped() {
+    let bench = Bench::new();
+    let app = bench.add("a", server(&["--junk"])).await;
+    let client = bench.client().await;
+    for _ in 0..5 {
+        assert!(client.text("a:echo").await.contains("echo"));
+    }
+    assert_eq!(app.health(), AppHealth::Up);
+}
+
+#[tokio::test]
+async fn a_server_that_exits_at_once_is_down_with_its_status_and_last_words_but_not_its_secrets() {
+    let mut config = server(&["--exit-at-once"]);
+    config.env.insert("KEY".to_owned(), Secret::new("hunter2-hunter2"));
+    let app = UpstreamApp::start("a", config, environment());
+    let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    assert!(why.contains("exit status: 3") && why.contains("cannot open the database"), "{why}");
+    assert!(!why.contains("hunter2"), "{why}");
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_exist_is_named() {
+    let mut config = server(&[]);
+    config.command = Some("no-such-program".to_owned());
+    let app = UpstreamApp::start("a", config, environment());
+    let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    assert!(why.contains("no-such-program") && why.contains("installed"), "{why}");
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_the_handshake_is_down_in_time() {
+    let mut config = server(&["--silent"]);
+    config.connect_timeout = Duration::from_millis(50);
+    let app = UpstreamApp::start("a", config, environment());
+    let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    assert!(why.contains("connectTimeout"), "{why}");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_during_a_call_fails_every_open_call_and_comes_back() {
+    let bench = Bench::new();
+    let app = bench.add("files", server(&[])).await;
+    let client = bench.client().await;
+    let open = client.begin("files:hang", json!({})).await;
+    client.heard.count(1).await;
+    let error = client.call("files:die", json!({})).await.unwrap_err();
+    assert!(
+        error.message.contains("`files`") && error.message.contains("exit status: 1"),
+        "{}",
+        error.message
+    );
+    assert!(error.message.contains("out of luck"), "{}", error.message);
+    assert!(open.await_response().await.unwrap_err().to_string().contains("exit status: 1"));
+    until(&app, |health| *health == AppHealth::Up).await;
+    crate::support::eventually("its tools are back", || {
+        bench.registry.snapshot().tool("files:echo").is_some()
+    })
+    .await;
+    assert!(client.text("files:echo").await.contains("echo"));
+}
+
+#[tokio::test]
+async fn a_call_that_hangs_times_out_and_is_cancelled_at_the_server() {
+    let bench = Bench::new();
+    let mut config = server(&[]);
+    config.timeout = Duration::from_millis(200);
+    bench.add("a", config).await;
+    let client = bench.client().await;
+    let result = client.call("a:hang", json!({})).await.unwrap();
+    assert_eq!(result.structured_content.unwrap()["code"], "TIMEOUT");
+    assert_eq!(client.text("a:cancelled").await, "1");
+}
+
+#[tokio::test]
+async fn ten_megabytes_pass_and_more_than_the_limit_is_an_error_of_that_call_only() {
+    let bench = Bench::new();
+    let mut config = server(&[]);
+    config.max_message_bytes = 11 * 1024 * 1024;
+    let app = bench.add("a", config).await;
+    let client = bench.client().await;
+    let big = client.call("a:big", json!({"bytes": 10 * 1024 * 1024})).await.unwrap();
+    assert_eq!(text_of(&big).len(), 10 * 1024 * 1024);
+    let error = client.call("a:big", json!({"bytes": 12 * 1024 * 1024})).await.unwrap_err();
+    assert!(error.message.contains("maxMessageBytes"), "{}", error.message);
+    assert_eq!(error.data.unwrap()["code"], "UPSTREAM_TOO_LARGE");
+    assert_eq!(app.health(), AppHealth::Up);
+    assert!(client.text("a:echo").await.contains("echo"));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_mcp_is_an_error_and_not_a_hang() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let client = bench.client().await;
+    let error = client.call("a:wrong", json!({})).await.unwrap_err();
+    assert_eq!(error.data.unwrap()["code"], "UPSTREAM_BAD_ANSWER");
+}
+
+#[tokio::test]
+async fn a_tool_with_an_invalid_schema_is_kept_and_hides_no_other() {
+    let bench = Bench::new();
+    bench.add("a", server(&["--bad-schema"])).await;
+    let client = bench.client().await;
+    let names: Vec<_> =
+        client.peer().list_all_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
+    assert!(names.contains(&"a:broken".into()) && names.contains(&"a:echo".into()), "{names:?}");
+}
+
+#[tokio::test]
+async fn thousands_of_tools_are_paged_in_and_out() {
+    let bench = Bench::new();
+    bench.add("a", server(&["--tools", "3000"])).await;
+    let client = bench.client().await;
+    assert_eq!(client.peer().list_all_tools().await.unwrap().len(), 3014);
+    assert_eq!(client.text("a:more-02999").await, "more-02999 was called");
+}
+
+#[tokio::test]
+async fn a_changed_list_is_followed_live() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let client = bench.client().await;
+    let mut changes = bench.registry.changes();
+    assert!(bench.registry.snapshot().tool("a:new").is_none());
+    client.text("a:change").await;
+    let listed = async {
+        while bench.registry.snapshot().tool("a:new").is_none() {
+            let _ = changes.recv().await;
+        }
+    };
+    tokio::time::timeout(LONG, listed).await.expect("the new tool is listed");
+}
+
+#[tokio::test]
+async fn one_broken_upstream_neither_hides_nor_delays_the_others() {
+    let bench = Bench::new();
+    let mut silent = server(&["--silent"]);
+    silent.connect_timeout = Duration::from_secs(600);
+    let silent = bench.start("silent", silent);
+    let broken = bench.start("broken", server(&["--exit-at-once"]));
+    bench.add("good", server(&[])).await;
+    until(&broken, is_down).await;
+    assert_eq!(silent.health(), AppHealth::Starting);
+    assert!(bench.client().await.text("good:echo").await.contains("echo"));
+    bench.registry.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_work_is_down_and_says_why() {
+    let mut config = server(&[]);
+    config.url = Some("http://localhost/mcp".to_owned());
+    let app = UpstreamApp::start("a", config, environment());
+    assert!(matches!(app.health(), AppHealth::Down(why) if why.contains("not both")));
+}

@@ -1,0 +1,15 @@
+//! Upstream servers that behave, and servers that do not.
+#![expect(deprecated, reason = "the older era still has logging, sampling and roots")]
+
+#[cfg(test)]
+mod bad_servers;
+#[cfg(test)]
+mod http_servers;
+#[cfg(test)]
+mod pass_through;
+#[cfg(test)]
+mod processes;
+#[cfg(test)]
+mod sse_server;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,269 @@
+//! A server over stdio, written by hand, that misbehaves on request. Used by the tests of this crate only.
+//!
+//! Flags: `--junk` prints lines that are not MCP; `--exit-at-once`; `--silent` answers nothing; `--tools N` lists N more
+//! tools in pages of 100; `--bad-schema`; `--stay` outlives its input; `--discover` knows only the 2026-07-28 era;
+//! `--pids FILE` starts a child of its own and writes both ids; `--parent FILE` runs the gateway's side of a `--pids`
+//! server instead, until it is killed.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead as _, Write as _},
+    time::Duration,
+};
+
+use gatewright_core::{App as _, AppHealth};
+use gatewright_upstream::{UpstreamApp, UpstreamConfig};
+use serde_json::{Value, json};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let has = |flag: &str| args.iter().any(|arg| arg == flag);
+    let value = |flag: &str| args.iter().skip_while(|arg| *arg != flag).nth(1).cloned();
+    if let Some(file) = value("--parent") {
+        return parent(&file);
+    }
+    if has("--exit-at-once") {
+        eprintln!(
+            "cannot open the database; key {}",
+            std::env::vars().find(|v| v.0 == "KEY").unwrap_or_default().1
+        );
+        std::process::exit(3);
+    }
+    if let Some(file) = value("--pids") {
+        let child = std::process::Command::new("sleep").arg("600").spawn().expect("sleep starts");
+        let text = format!("{} {}", std::process::id(), child.id());
+        std::fs::write(format!("{file}.part"), text).expect("the file can be written");
+        std::fs::rename(format!("{file}.part"), file).expect("the file can be renamed");
+    }
+    if has("--junk") {
+        println!("Server starting on stdio...\n\n[1, 2]\n{{\"almost\": json}}\n{{\"some\":\"object\"}}");
+    }
+    let mut server = Server {
+        silent: has("--silent"),
+        junk: has("--junk"),
+        bad_schema: has("--bad-schema"),
+        discover: has("--discover"),
+        more: value("--tools").and_then(|count| count.parse().ok()).unwrap_or(0),
+        ..Server::default()
+    };
+    for line in std::io::stdin().lock().lines() {
+        let Ok(message) = line.map_err(drop).and_then(|line| serde_json::from_str(&line).map_err(drop))
+        else {
+            break;
+        };
+        server.hear(&message);
+    }
+    while has("--stay") {
+        std::thread::park();
+    }
+}
+
+#[derive(Default)]
+struct Server {
+    silent: bool,
+    junk: bool,
+    bad_schema: bool,
+    discover: bool,
+    more: usize,
+    /// Open calls by the id of the question asked for them.
+    asked: HashMap<String, Value>,
+    cancelled: u64,
+    changed: bool,
+    level: Value,
+}
+
+fn send(message: &Value) {
+    let mut out = std::io::stdout().lock();
+    // The other side may be gone.
+    let _ = writeln!(out, "{message}");
+    let _ = out.flush();
+}
+
+fn notify(method: &str, params: Value) {
+    send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+}
+
+fn text(text: impl std::fmt::Display) -> Value {
+    json!({"content": [{"type": "text", "text": text.to_string()}]})
+}
+
+fn tool(name: &str) -> Value {
+    json!({"name": name, "inputSchema": {"type": "object"}})
+}
+
+impl Server {
+    fn hear(&mut self, message: &Value) {
+        let id = &message["id"];
+        match message["method"].as_str() {
+            _ if self.silent => {}
+            Some("notifications/cancelled") => self.cancelled += 1,
+            Some(method) if !id.is_null() => self.request(method, id, &message["params"]),
+            Some(_) => {}
+            None => {
+                if let Some(call) = id.as_str().and_then(|id| self.asked.remove(id)) {
+                    let answer = message.get("result").unwrap_or(&message["error"]);
+                    send(&json!({"jsonrpc": "2.0", "id": call, "result": text(answer)}));
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, method: &str, id: &Value, params: &Value) {
+        let capabilities =
+            json!({"tools": {"listChanged": true}, "logging": {}, "resources": {"subscribe": true}});
+        let result = match method {
+            "initialize" if !self.discover => json!({"protocolVersion": "2025-11-25",
+                "capabilities": capabilities, "serverInfo": {"name": "test", "version": "1"}}),
+            "server/discover" if self.discover => {
+                json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "serverInfo": {"name": "test", "version": "1"}})
+            }
+            "ping" | "resources/subscribe" | "resources/unsubscribe" => json!({}),
+            "logging/setLevel" => {
+                self.level = params["level"].clone();
+                json!({})
+            }
+            "tools/list" => self.tools(params),
+            "resources/list" => json!({"resources": []}),
+            "tools/call" => return self.call(id, params),
+            _ => {
+                let error = json!({"code": -32601, "message": format!("unknown method {method}")});
+                return send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+            }
+        };
+        send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn tools(&self, params: &Value) -> Value {
+        let from: usize = params["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+        let mut tools = Vec::new();
+        if from == 0 {
+            let names = [
+                "echo",
+                "die",
+                "hang",
+                "big",
+                "wrong",
+                "cancelled",
+                "change",
+                "env",
+                "child",
+                "steps",
+                "elicit",
+                "sample",
+                "roots",
+                "level",
+            ];
+            tools.extend(names.map(tool));
+            if self.changed {
+                tools.push(tool("new"));
+            }
+            if self.bad_schema {
+                tools.push(json!({"name": "broken", "inputSchema": {"type": "no-such-type"}}));
+            }
+        }
+        let to = (from + 100).min(self.more);
+        tools.extend((from..to).map(|number| tool(&format!("more-{number:05}"))));
+        let mut page = json!({"tools": tools});
+        if to < self.more {
+            page["nextCursor"] = to.to_string().into();
+        }
+        if self.discover {
+            page["resultType"] = "complete".into();
+            page["ttlMs"] = 0.into();
+            page["cacheScope"] = "private".into();
+        }
+        page
+    }
+
+    fn call(&mut self, id: &Value, params: &Value) {
+        if self.junk {
+            println!("DEBUG: a call came in");
+        }
+        let arguments = &params["arguments"];
+        let mut result = match params["name"].as_str().unwrap_or_default() {
+            "echo" => text(params),
+            "die" => {
+                eprintln!("out of luck");
+                std::process::exit(1);
+            }
+            "hang" => {
+                notify(
+                    "notifications/progress",
+                    json!({"progressToken": params["_meta"]["progressToken"], "progress": 1}),
+                );
+                return;
+            }
+            "big" => text("x".repeat(arguments["bytes"].as_u64().unwrap_or(0) as usize)),
+            "wrong" => json!({"content": 7, "isError": "perhaps"}),
+            "cancelled" => text(self.cancelled),
+            "level" => text(&self.level),
+            "change" => {
+                self.changed = true;
+                notify("notifications/tools/list_changed", json!({}));
+                text("changed")
+            }
+            "env" => {
+                let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+                names.sort();
+                text(names.join(" "))
+            }
+            "child" => {
+                let child = std::process::Command::new("sleep").arg("600").spawn().expect("sleep starts");
+                text(format!("{} {}", std::process::id(), child.id()))
+            }
+            "steps" => {
+                for step in 1..=3 {
+                    let token = &params["_meta"]["progressToken"];
+                    notify(
+                        "notifications/progress",
+                        json!({"progressToken": token, "progress": step, "total": 3}),
+                    );
+                    notify("notifications/message", json!({"level": "info", "data": format!("step {step}")}));
+                }
+                notify("notifications/progress", json!({"progressToken": "nobody's", "progress": 9}));
+                text("done")
+            }
+            "elicit" => {
+                let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+                return self.ask(
+                    id,
+                    "elicitation/create",
+                    json!({"mode": "form", "message": "Who?", "requestedSchema": schema}),
+                );
+            }
+            "sample" => {
+                let messages = json!([{"role": "user", "content": {"type": "text", "text": "hi"}}]);
+                return self.ask(id, "sampling/createMessage", json!({"messages": messages, "maxTokens": 9}));
+            }
+            "roots" => return self.ask(id, "roots/list", json!({})),
+            other => text(format!("{other} was called")),
+        };
+        if self.discover {
+            result["resultType"] = "complete".into();
+        }
+        send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn ask(&mut self, call: &Value, method: &str, params: Value) {
+        let question = format!("question-{call}");
+        self.asked.insert(question.clone(), call.clone());
+        send(&json!({"jsonrpc": "2.0", "id": question, "method": method, "params": params}));
+    }
+}
+
+/// Starts a server as the gateway does, says `up`, and waits to be killed.
+fn parent(file: &str) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.expect("a runtime starts").block_on(async {
+        let us = std::env::current_exe().expect("the program has a path");
+        let mut config = UpstreamConfig::command(us.to_string_lossy());
+        config.args = vec!["--stay".to_owned(), "--pids".to_owned(), file.to_owned()];
+        let environment = std::env::vars().filter(|(name, _)| name == "PATH").collect();
+        let app = UpstreamApp::start("child", config, environment);
+        assert_eq!(app.wait_ready(Duration::from_secs(20)).await, AppHealth::Up);
+        println!("up {}", app.catalog().tools.len());
+        std::future::pending::<()>().await;
+    });
+}
