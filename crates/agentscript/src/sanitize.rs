@@ -13,8 +13,34 @@ const PATH: &str = "[path]";
 
 /// First parts of absolute Unix paths that never are routes.
 const ROOTS: [&str; 28] = [
-    "home", "root", "usr", "var", "tmp", "etc", "opt", "srv", "mnt", "media", "Users", "private", "app", "work", "workspace", "proc", "sys",
-    "dev", "run", "bin", "sbin", "lib", "lib64", "boot", "nix", "snap", "Library", "Applications",
+    "home",
+    "root",
+    "usr",
+    "var",
+    "tmp",
+    "etc",
+    "opt",
+    "srv",
+    "mnt",
+    "media",
+    "Users",
+    "private",
+    "app",
+    "work",
+    "workspace",
+    "proc",
+    "sys",
+    "dev",
+    "run",
+    "bin",
+    "sbin",
+    "lib",
+    "lib64",
+    "boot",
+    "nix",
+    "snap",
+    "Library",
+    "Applications",
 ];
 
 /// Cleans messages before a caller sees them. Both parts are on by default.
@@ -96,16 +122,25 @@ fn without_traces(text: &str) -> Option<String> {
 
 fn is_frame(line: &str) -> bool {
     if let Some(rest) = line.strip_prefix("at ") {
-        return rest == "<anonymous>" || rest == "native" || rest.ends_with("(native)") || ends_in_position(rest) || rest.ends_with("(<anonymous>)");
+        return rest == "<anonymous>"
+            || rest == "native"
+            || rest.ends_with("(native)")
+            || ends_in_position(rest)
+            || rest.ends_with("(<anonymous>)");
     }
     if line.starts_with("File \"") && line.contains("\", line ") {
         return true;
     }
     // Rust's `  12: crate::function`, Firefox's `name@file:1:2`.
     if let Some((number, name)) = line.split_once(": ") {
-        return !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && name.contains("::") && !name.contains(' ');
+        return !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+            && name.contains("::")
+            && !name.contains(' ');
     }
-    line.split_once('@').is_some_and(|(name, place)| !name.contains(' ') && place.contains(['/', '<']) && ends_in_position(place))
+    line.split_once('@').is_some_and(|(name, place)| {
+        !name.contains(' ') && place.contains(['/', '<']) && ends_in_position(place)
+    })
 }
 
 /// Whether the text ends like `file.js:12`, `file.js:12:3` or `(file.js:12:3)`.
@@ -148,7 +183,12 @@ fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
     if rest.starts_with(":/") && word.eq_ignore_ascii_case("file") {
         return Some((mark - word.len(), mark + path_len(rest)));
     }
-    let starts_word = |at: usize| text[..at].chars().next_back().is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_' | '~' | '%')));
+    let starts_word = |at: usize| {
+        text[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_' | '~' | '%')))
+    };
     if word.len() == 1 && word.as_bytes()[0].is_ascii_alphabetic() && starts_word(mark - 1) {
         let slash = rest.as_bytes().get(1);
         let url = rest.starts_with("://");
@@ -176,14 +216,22 @@ fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
 fn skip_url(text: &str, mark: usize) -> usize {
     let rest = &text[mark..];
     if rest.starts_with("://") {
-        return mark + 3 + rest[3..].find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(rest.len() - 3);
+        return mark
+            + 3
+            + rest[3..]
+                .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`'))
+                .unwrap_or(rest.len() - 3);
     }
     mark + 1
 }
 
 /// Length of the path at the start of `text`: up to white space, a quote or a bracket; a closing mark of the sentence stays.
 fn path_len(text: &str) -> usize {
-    let stop = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '|');
+    let stop = |c: char| {
+        c.is_whitespace()
+            || c.is_control()
+            || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '|')
+    };
     let path = &text[..text.find(stop).unwrap_or(text.len())];
     path.trim_end_matches(['.', ':', '!', '?']).len()
 }
@@ -238,10 +286,17 @@ mod tests {
         assert_eq!(clean("Error: no\n    at f (script:1:2)\n    at async run (/srv/x.js:3:4)"), "Error: no");
         assert_eq!(clean("TypeError: x\n    at <anonymous> (script:3)\nnext"), "TypeError: x\nnext");
         assert_eq!(
-            clean("Traceback (most recent call last):\n  File \"/a/b.py\", line 3, in f\n    g()\nValueError: bad"),
+            clean(
+                "Traceback (most recent call last):\n  File \"/a/b.py\", line 3, in f\n    g()\nValueError: bad"
+            ),
             "ValueError: bad"
         );
-        assert_eq!(clean("thread 'main' panicked\nstack backtrace:\n   0: std::panicking::begin\n             at src/x.rs:1:2"), "thread 'main' panicked");
+        assert_eq!(
+            clean(
+                "thread 'main' panicked\nstack backtrace:\n   0: std::panicking::begin\n             at src/x.rs:1:2"
+            ),
+            "thread 'main' panicked"
+        );
         assert_eq!(clean("meet me at noon\nat 10:30 we eat"), "meet me at noon\nat 10:30 we eat");
     }
 

@@ -82,7 +82,10 @@ impl<'a> ScriptSource<'a> {
         if size > limits.script_bytes {
             return Err(Rejection::Illegal {
                 kind: IllegalKind::ScriptTooLarge,
-                message: format!("the script is {size} bytes long; at most {} are allowed", limits.script_bytes),
+                message: format!(
+                    "the script is {size} bytes long; at most {} are allowed",
+                    limits.script_bytes
+                ),
                 location: Location { line: 1, column: 1 },
             });
         }

@@ -89,7 +89,12 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
 }
 
 /// What runs is what was checked: the text without types is parsed again and takes the same way as any other.
-fn without_types<'a>(arena: &'a Allocator, text: &'a str, typed: &parse::Parsed<'a>, policy: &ScriptPolicy) -> Result<Script, Rejection> {
+fn without_types<'a>(
+    arena: &'a Allocator,
+    text: &'a str,
+    typed: &parse::Parsed<'a>,
+    policy: &ScriptPolicy,
+) -> Result<Script, Rejection> {
     let erased = strip::erasures(text, typed.program).map_err(|refusal| refusal.at(text))?;
     let (stripped, _) = edits::apply(text, erased);
     let stripped = arena.alloc_str(&stripped);
@@ -124,7 +129,12 @@ fn locate(text: &str, offset: u32) -> Location {
     let bytes = before.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         // A lone carriage return ends a line too.
-        if *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n') && at + 1 < text.len() && text.as_bytes()[at + 1] != b'\n') {
+        if *byte == b'\n'
+            || (*byte == b'\r'
+                && bytes.get(at + 1) != Some(&b'\n')
+                && at + 1 < text.len()
+                && text.as_bytes()[at + 1] != b'\n')
+        {
             line += 1;
             start = at + 1;
         }

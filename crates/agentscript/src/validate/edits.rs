@@ -95,7 +95,13 @@ mod tests {
     fn blanks_keep_lines_and_columns_and_insertions_nest() {
         let (out, added) = apply(
             "aé\nbc d",
-            vec![Edit::blank(1, 5), Edit::open(5, "("), Edit::open(5, "["), Edit::close(7, ")"), Edit::close(7, "]")],
+            vec![
+                Edit::blank(1, 5),
+                Edit::open(5, "("),
+                Edit::open(5, "["),
+                Edit::close(7, ")"),
+                Edit::close(7, "]"),
+            ],
         );
         assert_eq!(out, "a \n ([c ])d");
         assert_eq!(added, vec![(4, 1), (5, 1), (8, 1), (9, 1)]);

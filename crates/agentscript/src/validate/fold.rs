@@ -7,8 +7,8 @@ use std::{cell::RefCell, collections::HashMap};
 
 use oxc::{
     ast::ast::{
-        Argument, ArrayExpressionElement, ArrowFunctionBody, BinaryOperator, CallExpression, Expression, ObjectPropertyKind, Statement,
-        TemplateLiteral,
+        Argument, ArrayExpressionElement, ArrowFunctionBody, BinaryOperator, CallExpression, Expression,
+        ObjectPropertyKind, Statement, TemplateLiteral,
     },
     semantic::{Scoping, SymbolId},
 };
@@ -56,11 +56,15 @@ impl Folder<'_> {
         }
         let deeper = depth + 1;
         let mut values = match expression {
-            Expression::StringLiteral(it) if it.value.len() <= MAX_TEXT => vec![Value::Text(it.value.to_string())],
+            Expression::StringLiteral(it) if it.value.len() <= MAX_TEXT => {
+                vec![Value::Text(it.value.to_string())]
+            }
             Expression::NumericLiteral(it) => vec![Value::Number(it.value)],
             Expression::TemplateLiteral(it) => self.template(it, deeper),
             Expression::ParenthesizedExpression(it) => self.values(&it.expression, deeper),
-            Expression::SequenceExpression(it) => it.expressions.last().map_or_else(Vec::new, |last| self.values(last, deeper)),
+            Expression::SequenceExpression(it) => {
+                it.expressions.last().map_or_else(Vec::new, |last| self.values(last, deeper))
+            }
             Expression::AssignmentExpression(it) => self.values(&it.right, deeper),
             Expression::AwaitExpression(it) => self.values(&it.argument, deeper),
             Expression::ConditionalExpression(it) => {
@@ -84,7 +88,9 @@ impl Folder<'_> {
                 .and_then(|symbol| self.known.borrow().get(&symbol).cloned())
                 .unwrap_or_default(),
             Expression::ArrayExpression(it) => self.list(&it.elements, deeper),
-            Expression::ObjectExpression(it) => it.properties.iter().flat_map(|property| self.coerced(property, deeper)).collect(),
+            Expression::ObjectExpression(it) => {
+                it.properties.iter().flat_map(|property| self.coerced(property, deeper)).collect()
+            }
             Expression::TaggedTemplateExpression(it) => self.template(&it.quasi, deeper),
             Expression::CallExpression(it) => self.call(it, deeper),
             Expression::ChainExpression(it) => match &it.expression {
@@ -116,14 +122,18 @@ impl Folder<'_> {
         let mut items = Vec::new();
         for element in elements {
             match element {
-                ArrayExpressionElement::SpreadElement(spread) => match self.values(&spread.argument, depth).into_iter().next() {
-                    Some(Value::List(list)) => items.extend(list),
-                    Some(Value::Text(text)) => items.extend(text.chars().map(String::from)),
-                    _ => return Vec::new(),
-                },
+                ArrayExpressionElement::SpreadElement(spread) => {
+                    match self.values(&spread.argument, depth).into_iter().next() {
+                        Some(Value::List(list)) => items.extend(list),
+                        Some(Value::Text(text)) => items.extend(text.chars().map(String::from)),
+                        _ => return Vec::new(),
+                    }
+                }
                 ArrayExpressionElement::Elision(_) => items.push(String::new()),
                 element => {
-                    let Some(value) = element.as_expression().and_then(|e| self.values(e, depth).into_iter().next()) else {
+                    let Some(value) =
+                        element.as_expression().and_then(|e| self.values(e, depth).into_iter().next())
+                    else {
                         return Vec::new();
                     };
                     items.push(value.text());
@@ -167,14 +177,22 @@ impl Folder<'_> {
     fn call(&self, call: &CallExpression<'_>, depth: u8) -> Vec<Value> {
         let (object, method) = match &call.callee {
             Expression::StaticMemberExpression(it) => (&it.object, it.property.name.to_string()),
-            Expression::ComputedMemberExpression(it) => match self.values(&it.expression, depth).into_iter().next() {
-                Some(method) => (&it.object, method.text()),
-                None => return Vec::new(),
-            },
-            Expression::Identifier(it) if it.name == "String" => {
-                return call.arguments.first().and_then(Argument::as_expression).map_or_else(Vec::new, |e| self.values(e, depth));
+            Expression::ComputedMemberExpression(it) => {
+                match self.values(&it.expression, depth).into_iter().next() {
+                    Some(method) => (&it.object, method.text()),
+                    None => return Vec::new(),
+                }
             }
-            Expression::Identifier(it) if matches!(it.name.as_str(), "decodeURIComponent" | "decodeURI" | "unescape" | "atob") => {
+            Expression::Identifier(it) if it.name == "String" => {
+                return call
+                    .arguments
+                    .first()
+                    .and_then(Argument::as_expression)
+                    .map_or_else(Vec::new, |e| self.values(e, depth));
+            }
+            Expression::Identifier(it)
+                if matches!(it.name.as_str(), "decodeURIComponent" | "decodeURI" | "unescape" | "atob") =>
+            {
                 return Vec::new();
             }
             // A function called on the spot: `(() => 'constructor')()`.
@@ -184,9 +202,10 @@ impl Folder<'_> {
                         ArrowFunctionBody::FunctionBody(body) => self.returned(&body.statements, depth),
                         body => body.as_expression().map_or_else(Vec::new, |e| self.values(e, depth)),
                     },
-                    Expression::FunctionExpression(function) => {
-                        function.body.as_ref().map_or_else(Vec::new, |body| self.returned(&body.statements, depth))
-                    }
+                    Expression::FunctionExpression(function) => function
+                        .body
+                        .as_ref()
+                        .map_or_else(Vec::new, |body| self.returned(&body.statements, depth)),
                     _ => Vec::new(),
                 };
             }
@@ -195,27 +214,36 @@ impl Folder<'_> {
         let mut arguments = Vec::new();
         for argument in &call.arguments {
             match argument {
-                Argument::SpreadElement(spread) => match self.values(&spread.argument, depth).into_iter().next() {
-                    Some(Value::List(list)) => arguments.extend(list.into_iter().map(Value::Text)),
-                    _ => return Vec::new(),
-                },
-                argument => match argument.as_expression().and_then(|e| self.values(e, depth).into_iter().next()) {
-                    Some(value) => arguments.push(value),
-                    None if matches!(method.as_str(), "map" | "filter") => {}
-                    None => return Vec::new(),
-                },
+                Argument::SpreadElement(spread) => {
+                    match self.values(&spread.argument, depth).into_iter().next() {
+                        Some(Value::List(list)) => arguments.extend(list.into_iter().map(Value::Text)),
+                        _ => return Vec::new(),
+                    }
+                }
+                argument => {
+                    match argument.as_expression().and_then(|e| self.values(e, depth).into_iter().next()) {
+                        Some(value) => arguments.push(value),
+                        None if matches!(method.as_str(), "map" | "filter") => {}
+                        None => return Vec::new(),
+                    }
+                }
             }
         }
         if let Expression::Identifier(object) = object
             && object.name == "String"
         {
             return match method.as_str() {
-                "fromCharCode" | "fromCodePoint" => vec![Value::Text(arguments.iter().filter_map(char_of).collect())],
+                "fromCharCode" | "fromCodePoint" => {
+                    vec![Value::Text(arguments.iter().filter_map(char_of).collect())]
+                }
                 _ => Vec::new(),
             };
         }
         let Some(receiver) = self.values(object, depth).into_iter().next() else { return Vec::new() };
-        method_call(&receiver, &method, &arguments).filter(|value| value.text().len() <= MAX_TEXT).into_iter().collect()
+        method_call(&receiver, &method, &arguments)
+            .filter(|value| value.text().len() <= MAX_TEXT)
+            .into_iter()
+            .collect()
     }
 }
 
@@ -225,7 +253,11 @@ fn char_of(value: &Value) -> Option<char> {
         Value::Text(text) => text.parse().ok()?,
         Value::List(_) => return None,
     };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a code point: out of range is no character")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a code point: out of range is no character"
+    )]
     char::from_u32(number as u32)
 }
 
@@ -275,11 +307,20 @@ fn method_call(receiver: &Value, method: &str, arguments: &[Value]) -> Option<Va
                 Some(Value::List(all))
             }
             // What a callback makes of char codes is most often the characters.
-            "map" => Some(Value::List(items.iter().map(|item| char_of(&Value::Text(item.clone())).map_or_else(|| item.clone(), String::from)).collect())),
+            "map" => Some(Value::List(
+                items
+                    .iter()
+                    .map(|item| {
+                        char_of(&Value::Text(item.clone())).map_or_else(|| item.clone(), String::from)
+                    })
+                    .collect(),
+            )),
             "slice" | "filter" | "flat" | "sort" => Some(receiver.clone()),
             _ => None,
         },
-        Value::Number(number) => matches!(method, "toString" | "valueOf").then(|| Value::Text(number.to_string())),
+        Value::Number(number) => {
+            matches!(method, "toString" | "valueOf").then(|| Value::Text(number.to_string()))
+        }
         Value::Text(text) => {
             let chars: Vec<char> = text.chars().collect();
             let part = |start: usize, end: usize| Value::Text(chars[start.min(end)..end].iter().collect());
@@ -288,13 +329,20 @@ fn method_call(receiver: &Value, method: &str, arguments: &[Value]) -> Option<Va
                 "trim" | "trimStart" | "trimEnd" => Value::Text(text.trim().to_owned()),
                 "toLowerCase" | "toLocaleLowerCase" => Value::Text(text.to_lowercase()),
                 "toUpperCase" | "toLocaleUpperCase" => Value::Text(text.to_uppercase()),
-                "concat" => Value::Text(text.clone() + &arguments.iter().map(Value::text).collect::<String>()),
-                "slice" | "substring" => part(index(arguments.first(), chars.len(), 0), index(arguments.get(1), chars.len(), chars.len())),
+                "concat" => {
+                    Value::Text(text.clone() + &arguments.iter().map(Value::text).collect::<String>())
+                }
+                "slice" | "substring" => part(
+                    index(arguments.first(), chars.len(), 0),
+                    index(arguments.get(1), chars.len(), chars.len()),
+                ),
                 "substr" => {
                     let start = index(arguments.first(), chars.len(), 0);
                     part(start, (start + index(arguments.get(1), chars.len(), chars.len())).min(chars.len()))
                 }
-                "charAt" | "at" => chars.get(index(arguments.first(), chars.len(), 0)).map(|c| Value::Text(c.to_string()))?,
+                "charAt" | "at" => {
+                    chars.get(index(arguments.first(), chars.len(), 0)).map(|c| Value::Text(c.to_string()))?
+                }
                 "replace" => Value::Text(text.replacen(&text_at(0)?, &text_at(1)?, 1)),
                 "replaceAll" => {
                     let (from, to) = (text_at(0)?, text_at(1)?);

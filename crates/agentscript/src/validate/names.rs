@@ -15,26 +15,54 @@ pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
         IllegalKind::IllegalGlobalAccess => format!(
             "`{name}` is not available: a script sees only its own variables, `codecallContext`, `callTool` and `getTool`"
         ),
-        _ => format!("`{name}` is not available: code cannot be made or reached at run time; write the code in the script itself"),
+        _ => format!(
+            "`{name}` is not available: code cannot be made or reached at run time; write the code in the script itself"
+        ),
     };
     Some((kind, message))
 }
 
 fn free_name_kind(name: &str) -> Option<IllegalKind> {
     Some(match name {
-        "eval" | "Function" | "AsyncFunction" | "GeneratorFunction" | "AsyncGeneratorFunction" | "WebAssembly" | "Proxy"
-        | "Reflect" | "SharedArrayBuffer" | "Atomics" | "FinalizationRegistry" | "WeakRef" | "ShadowRealm" | "Compartment"
-        | "Worker" | "SharedWorker" | "execScript" => IllegalKind::IllegalBuiltinAccess,
-        "require" | "module" | "exports" | "importScripts" | "__dirname" | "__filename" | "__non_webpack_require__" => {
-            IllegalKind::IllegalModuleAccess
-        }
-        "process" | "global" | "globalThis" | "window" | "self" | "Deno" | "Bun" | "document" | "fetch" | "XMLHttpRequest"
-        | "WebSocket" | "EventSource" | "Buffer" | "localStorage" | "sessionStorage" | "indexedDB" | "navigator" | "GLOBAL"
-        | "root" | "frames" => IllegalKind::IllegalGlobalAccess,
-        "setTimeout" | "setInterval" | "setImmediate" | "queueMicrotask" | "requestAnimationFrame" | "requestIdleCallback"
-        | "clearTimeout" | "clearInterval" | "clearImmediate" | "cancelAnimationFrame" | "cancelIdleCallback" => {
-            IllegalKind::IllegalTimer
-        }
+        "eval"
+        | "Function"
+        | "AsyncFunction"
+        | "GeneratorFunction"
+        | "AsyncGeneratorFunction"
+        | "WebAssembly"
+        | "Proxy"
+        | "Reflect"
+        | "SharedArrayBuffer"
+        | "Atomics"
+        | "FinalizationRegistry"
+        | "WeakRef"
+        | "ShadowRealm"
+        | "Compartment"
+        | "Worker"
+        | "SharedWorker"
+        | "execScript" => IllegalKind::IllegalBuiltinAccess,
+        "require"
+        | "module"
+        | "exports"
+        | "importScripts"
+        | "__dirname"
+        | "__filename"
+        | "__non_webpack_require__" => IllegalKind::IllegalModuleAccess,
+        "process" | "global" | "globalThis" | "window" | "self" | "Deno" | "Bun" | "document" | "fetch"
+        | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Buffer" | "localStorage" | "sessionStorage"
+        | "indexedDB" | "navigator" | "GLOBAL" | "root" | "frames" | "performance" | "crypto" | "Intl"
+        | "BroadcastChannel" | "MessageChannel" | "MessagePort" | "vm" => IllegalKind::IllegalGlobalAccess,
+        "setTimeout"
+        | "setInterval"
+        | "setImmediate"
+        | "queueMicrotask"
+        | "requestAnimationFrame"
+        | "requestIdleCallback"
+        | "clearTimeout"
+        | "clearInterval"
+        | "clearImmediate"
+        | "cancelAnimationFrame"
+        | "cancelIdleCallback" => IllegalKind::IllegalTimer,
         _ => return None,
     })
 }
@@ -42,10 +70,21 @@ fn free_name_kind(name: &str) -> Option<IllegalKind> {
 /// Property names that lead to a prototype or to what builds functions.
 pub(super) fn property(name: &str) -> Option<(IllegalKind, String)> {
     let (kind, advice) = match name {
-        "__proto__" | "prototype" | "getPrototypeOf" | "setPrototypeOf" | "__defineGetter__" | "__defineSetter__"
-        | "__lookupGetter__" | "__lookupSetter__" => {
-            (IllegalKind::IllegalPrototypeAccess, "prototypes are out of reach; call methods on values, and copy objects with `{ ...object }`")
-        }
+        "__proto__"
+        | "prototype"
+        | "getPrototypeOf"
+        | "setPrototypeOf"
+        | "__defineGetter__"
+        | "__defineSetter__"
+        | "__lookupGetter__"
+        | "__lookupSetter__"
+        | "defineProperty"
+        | "defineProperties"
+        | "getOwnPropertyDescriptor"
+        | "getOwnPropertyDescriptors" => (
+            IllegalKind::IllegalPrototypeAccess,
+            "prototypes are out of reach; call methods on values, and copy objects with `{ ...object }`",
+        ),
         "constructor" => (
             IllegalKind::IllegalPrototypeAccess,
             "constructors are out of reach; use `typeof`, `Array.isArray` or `instanceof` to tell values apart",
@@ -56,6 +95,33 @@ pub(super) fn property(name: &str) -> Option<(IllegalKind, String)> {
         _ => return None,
     };
     Some((kind, format!("`{name}` is not available: {advice}")))
+}
+
+/// Properties of `Symbol` that change what the language itself does; the rest are `iterator`, `asyncIterator` and `toStringTag`.
+pub(super) fn symbol_hook(name: &str) -> bool {
+    matches!(
+        name,
+        "species"
+            | "unscopables"
+            | "toPrimitive"
+            | "hasInstance"
+            | "isConcatSpreadable"
+            | "match"
+            | "matchAll"
+            | "replace"
+            | "search"
+            | "split"
+            | "for"
+            | "keyFor"
+    )
+}
+
+/// Whether `name` is a free name that exists in a run.
+pub(super) fn exists(name: &str) -> bool {
+    is_api(name)
+        || is_frozen(name)
+        || matches!(name, "arguments" | "WeakMap" | "WeakSet" | "ArrayBuffer" | "DataView")
+        || (name.ends_with("Array") && name.len() > 5)
 }
 
 /// Whether `name` belongs to the embedder: a script may not declare it.
@@ -72,10 +138,44 @@ pub(super) fn is_reserved(name: &str) -> bool {
 pub(super) fn is_frozen(name: &str) -> bool {
     matches!(
         name,
-        "callTool" | "getTool" | "__safe_parallel" | "console" | "Object" | "Array" | "String" | "Number" | "Boolean" | "Symbol"
-            | "BigInt" | "Math" | "JSON" | "Date" | "RegExp" | "Map" | "Set" | "WeakMap" | "WeakSet" | "Promise" | "Error" | "TypeError"
-            | "RangeError" | "SyntaxError" | "ReferenceError" | "URIError" | "EvalError" | "AggregateError" | "Infinity" | "NaN"
-            | "undefined" | "parseInt" | "parseFloat" | "isNaN" | "isFinite" | "encodeURIComponent" | "decodeURIComponent"
-            | "encodeURI" | "decodeURI"
+        "callTool"
+            | "getTool"
+            | "__safe_parallel"
+            | "console"
+            | "Object"
+            | "Array"
+            | "String"
+            | "Number"
+            | "Boolean"
+            | "Symbol"
+            | "BigInt"
+            | "Math"
+            | "JSON"
+            | "Date"
+            | "RegExp"
+            | "Map"
+            | "Set"
+            | "WeakMap"
+            | "WeakSet"
+            | "Promise"
+            | "Error"
+            | "TypeError"
+            | "RangeError"
+            | "SyntaxError"
+            | "ReferenceError"
+            | "URIError"
+            | "EvalError"
+            | "AggregateError"
+            | "Infinity"
+            | "NaN"
+            | "undefined"
+            | "parseInt"
+            | "parseFloat"
+            | "isNaN"
+            | "isFinite"
+            | "encodeURIComponent"
+            | "decodeURIComponent"
+            | "encodeURI"
+            | "decodeURI"
     )
 }

@@ -35,7 +35,10 @@ impl Parsed<'_> {
     pub(super) fn syntax_error(&self, text: &str) -> Rejection {
         match &self.errors {
             Some(error) => rejection(text, error),
-            None => Rejection::SyntaxError { message: "the script cannot be parsed".to_owned(), location: locate(text, 0) },
+            None => Rejection::SyntaxError {
+                message: "the script cannot be parsed".to_owned(),
+                location: locate(text, 0),
+            },
         }
     }
 }

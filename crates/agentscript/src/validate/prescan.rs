@@ -20,9 +20,14 @@ pub(super) fn characters(text: &str) -> Result<(), Refusal> {
     let mut before = '\0';
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        let joins = c == '\u{200d}' && before >= '\u{2190}' && chars.peek().is_some_and(|&(_, next)| next >= '\u{2190}');
+        let joins = c == '\u{200d}'
+            && before >= '\u{2190}'
+            && chars.peek().is_some_and(|&(_, next)| next >= '\u{2190}');
         if is_hidden(c) && !joins {
-            let message = format!("the character U+{:04X} is invisible; remove it, or write it as \\u{{{:x}}} in a string", c as u32, c as u32);
+            let message = format!(
+                "the character U+{:04X} is invisible; remove it, or write it as \\u{{{:x}}} in a string",
+                c as u32, c as u32
+            );
             return Err(Refusal::new(IllegalKind::IllegalCharacter, u32::try_from(at).unwrap_or(0), message));
         }
         before = c;
@@ -394,7 +399,20 @@ impl Scan<'_> {
         }
         let value_before = self.last == Last::Operand;
         let brace_before = self.last == Last::Brace;
-        let joins = matches!(word, "else" | "catch" | "finally" | "in" | "of" | "instanceof" | "as" | "satisfies" | "extends" | "is" | "while");
+        let joins = matches!(
+            word,
+            "else"
+                | "catch"
+                | "finally"
+                | "in"
+                | "of"
+                | "instanceof"
+                | "as"
+                | "satisfies"
+                | "extends"
+                | "is"
+                | "while"
+        );
         if self.ended && word == "else" {
             self.ended = false;
         } else if self.ended && word == "while" && self.frame().lasting > 1 {
@@ -431,8 +449,8 @@ impl Scan<'_> {
                 Last::Prefix
             }
             "return" | "throw" => Last::Prefix,
-            "await" | "in" | "of" | "instanceof" | "typeof" | "void" | "delete" | "new" | "yield" | "as" | "satisfies"
-            | "keyof" | "readonly" | "unique" | "infer" | "asserts" | "is" | "extends" => {
+            "await" | "in" | "of" | "instanceof" | "typeof" | "void" | "delete" | "new" | "yield" | "as"
+            | "satisfies" | "keyof" | "readonly" | "unique" | "infer" | "asserts" | "is" | "extends" => {
                 self.deeper_expression();
                 if matches!(word, "await" | "in" | "instanceof") { Last::Prefix } else { Last::Unclear }
             }
@@ -498,8 +516,8 @@ impl Scan<'_> {
         let same_line_value = value_before && !self.new_line;
         self.settle();
         const LONG: [&[u8]; 24] = [
-            b">>>=", b"...", b"===", b"!==", b"**=", b"<<=", b">>=", b"&&=", b"||=", b"??=", b"=>", b"==", b"!=", b"<=", b">=", b"&&",
-            b"||", b"??", b"?.", b"**", b"+=", b"-=", b"*=", b"%=",
+            b">>>=", b"...", b"===", b"!==", b"**=", b"<<=", b">>=", b"&&=", b"||=", b"??=", b"=>", b"==",
+            b"!=", b"<=", b">=", b"&&", b"||", b"??", b"?.", b"**", b"+=", b"-=", b"*=", b"%=",
         ];
         if rest.starts_with(b"++") || rest.starts_with(b"--") {
             self.at += 2;

@@ -7,7 +7,10 @@ use std::sync::OnceLock;
 use oxc::{
     ast::{
         AstKind, AstType,
-        ast::{AssignmentTargetProperty, CallExpression, Expression, IdentifierReference, PropertyKey},
+        ast::{
+            AssignmentTargetProperty, BinaryOperator, CallExpression, Expression, IdentifierReference,
+            PropertyKey, UnaryOperator,
+        },
     },
     semantic::Scoping,
     span::GetSpan,
@@ -21,8 +24,8 @@ use super::{
 use crate::{
     limits::Preset,
     outcome::IllegalKind::{
-        self, IllegalBuiltinAccess, IllegalGlobalAccess, IllegalIdentifier, IllegalLoop, IllegalModuleAccess, IllegalPrototypeAccess,
-        IllegalSyntax, SelfReferenceBlocked,
+        self, IllegalBuiltinAccess, IllegalGlobalAccess, IllegalIdentifier, IllegalLoop, IllegalModuleAccess,
+        IllegalPrototypeAccess, IllegalSyntax, SelfReferenceBlocked,
     },
     script::ScriptPolicy,
 };
@@ -34,6 +37,8 @@ pub(super) struct Facts<'s> {
     pub(super) known: &'s Known,
     /// How many functions with a `this` of their own surround the node.
     pub(super) this_depth: u32,
+    /// Whether the innermost of them is a plain function, neither method nor accessor.
+    pub(super) in_plain_function: bool,
 }
 
 impl Facts<'_> {
@@ -55,6 +60,13 @@ const ALWAYS: &[(AstType, Rule)] = &[
     (AstType::IdentifierReference, free_name),
     (AstType::IdentifierReference, console_off),
     (AstType::IdentifierReference, assigned_builtin),
+    (AstType::IdentifierReference, top_level_arguments),
+    (AstType::UnaryExpression, probing_typeof),
+    (AstType::StaticMemberExpression, symbol_hook),
+    (AstType::ComputedMemberExpression, symbol_hook),
+    (AstType::StaticMemberExpression, error_stack),
+    (AstType::BinaryExpression, assembled_name),
+    (AstType::ReturnStatement, returned_this),
     (AstType::BindingIdentifier, declared_name),
     (AstType::StaticMemberExpression, member),
     (AstType::ComputedMemberExpression, computed_member),
@@ -117,12 +129,18 @@ fn refuse(kind: IllegalKind, at: impl GetSpan, message: impl Into<String>) -> Op
 }
 
 fn reserved_message(name: &str) -> String {
-    format!("`{name}` is reserved: names that begin with `__safe_` or `__ag_` belong to the runtime; rename it")
+    format!(
+        "`{name}` is reserved: names that begin with `__safe_` or `__ag_` belong to the runtime; rename it"
+    )
 }
 
 fn reserved_reference(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     let AstKind::IdentifierReference(it) = node else { return None };
-    if names::is_reserved(&it.name) { refuse(IllegalIdentifier, it.span, reserved_message(&it.name)) } else { None }
+    if names::is_reserved(&it.name) {
+        refuse(IllegalIdentifier, it.span, reserved_message(&it.name))
+    } else {
+        None
+    }
 }
 
 fn free_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
@@ -145,7 +163,136 @@ fn assigned_builtin(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     if !reference.is_write() || reference.symbol_id().is_some() || !names::is_frozen(&it.name) {
         return None;
     }
-    refuse(IllegalIdentifier, it.span, format!("`{}` cannot be assigned to; use a variable of your own", it.name))
+    refuse(
+        IllegalIdentifier,
+        it.span,
+        format!("`{}` cannot be assigned to; use a variable of your own", it.name),
+    )
+}
+
+fn top_level_arguments(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::IdentifierReference(it) = node else { return None };
+    if it.name != "arguments" || facts.this_depth > 0 {
+        return None;
+    }
+    refuse(
+        IllegalGlobalAccess,
+        it.span,
+        "`arguments` is not available outside functions; what the caller gave is in `codecallContext`",
+    )
+}
+
+/// `typeof` of a name nobody declared only asks what the realm has.
+fn probing_typeof(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::UnaryExpression(it) = node else { return None };
+    let Expression::Identifier(name) = it.argument.get_inner_expression() else { return None };
+    if it.operator != UnaryOperator::Typeof
+        || !facts.is_free(name)
+        || names::exists(&name.name)
+        || names::free_name(&name.name).is_some()
+    {
+        return None;
+    }
+    let message = format!(
+        "`{}` is not declared: `typeof` works on variables, `codecallContext` and the built-in names",
+        name.name
+    );
+    refuse(IllegalGlobalAccess, name.span, message)
+}
+
+fn symbol_hook(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let (object, names, span) = match node {
+        AstKind::StaticMemberExpression(it) => {
+            (&it.object, vec![it.property.name.to_string()], it.property.span)
+        }
+        AstKind::ComputedMemberExpression(it) if matches!(it.object, Expression::Identifier(_)) => {
+            (&it.object, facts.folder().texts(&it.expression), it.expression.span())
+        }
+        _ => return None,
+    };
+    let Expression::Identifier(symbol) = object.get_inner_expression() else { return None };
+    if symbol.name != "Symbol" || !facts.is_free(symbol) {
+        return None;
+    }
+    let name = names.iter().find(|name| names::symbol_hook(name))?;
+    refuse(
+        IllegalBuiltinAccess,
+        span,
+        format!("`Symbol.{name}` is not available: write what the value should do as a method and call it"),
+    )
+}
+
+/// `.stack` of what a `catch` caught or of a new error.
+fn error_stack(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::StaticMemberExpression(it) = node else { return None };
+    if it.property.name != "stack" {
+        return None;
+    }
+    let of_error = match it.object.get_inner_expression() {
+        Expression::Identifier(name) => {
+            let symbol =
+                name.reference_id.get().and_then(|id| facts.scoping.get_reference(id).symbol_id())?;
+            facts.scoping.symbol_flags(symbol).is_catch_variable()
+                || facts.folder().texts(&it.object).iter().any(|text| text == ERROR)
+        }
+        object => is_new_error(object),
+    };
+    if of_error {
+        refuse(
+            IllegalBuiltinAccess,
+            it.property.span,
+            "stack traces are out of reach; use the error's `message`",
+        )
+    } else {
+        None
+    }
+}
+
+/// What the walk notes as the value of a variable that holds a new error.
+pub(super) const ERROR: &str = "\0error";
+
+/// Whether `expression` makes an error.
+pub(super) fn is_new_error(expression: &Expression<'_>) -> bool {
+    match expression.get_inner_expression() {
+        Expression::NewExpression(it) => {
+            matches!(&it.callee, Expression::Identifier(name) if name.name.ends_with("Error"))
+        }
+        _ => false,
+    }
+}
+
+/// `'con' + 'structor'`: nobody writes a refused name in pieces but to hide it.
+fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::BinaryExpression(it) = node else { return None };
+    let Expression::StringLiteral(last) = it.right.get_inner_expression() else { return None };
+    let end = last.value.as_str();
+    let hides = |name: &&str| name.ends_with(end) && name.len() > end.len() && !end.is_empty();
+    if it.operator != BinaryOperator::Addition
+        || !["constructor", "__proto__", "prototype"].iter().any(|name| hides(name))
+    {
+        return None;
+    }
+    let left = facts.folder().texts(&it.left);
+    let spelled = left
+        .iter()
+        .map(|left| format!("{left}{end}"))
+        .find(|name| matches!(name.as_str(), "constructor" | "__proto__" | "prototype"))?;
+    let (kind, message) = names::property(&spelled)?;
+    refuse(kind, it.span, message)
+}
+
+/// `function () { return this }` asks for the global object.
+fn returned_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::ReturnStatement(it) = node else { return None };
+    let this = matches!(it.argument.as_ref()?.get_inner_expression(), Expression::ThisExpression(_));
+    if !this || !facts.in_plain_function {
+        return None;
+    }
+    refuse(
+        IllegalGlobalAccess,
+        it.span,
+        "`this` of a plain function is nothing here; return a variable, or use a method",
+    )
 }
 
 fn declared_name(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
@@ -154,7 +301,11 @@ fn declared_name(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
         return refuse(IllegalIdentifier, it.span, reserved_message(&it.name));
     }
     if names::is_api(&it.name) {
-        return refuse(IllegalIdentifier, it.span, format!("`{}` is part of AgentScript and cannot be declared again; rename yours", it.name));
+        return refuse(
+            IllegalIdentifier,
+            it.span,
+            format!("`{}` is part of AgentScript and cannot be declared again; rename yours", it.name),
+        );
     }
     None
 }
@@ -187,12 +338,17 @@ fn arguments_link(object: &Expression<'_>, name: &str) -> bool {
 }
 
 fn stack_walk(offset: u32) -> Refusal {
-    Refusal::new(IllegalPrototypeAccess, offset, "`arguments.callee` is not available; give the function a name and call that")
+    Refusal::new(
+        IllegalPrototypeAccess,
+        offset,
+        "`arguments.callee` is not available; give the function a name and call that",
+    )
 }
 
 /// The refused name that `key` can spell.
 fn key_refusal(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Refusal> {
-    let found = |name: &str| names::property(name).and_then(|(kind, message)| refuse(kind, key.span(), message));
+    let found =
+        |name: &str| names::property(name).and_then(|(kind, message)| refuse(kind, key.span(), message));
     match key {
         PropertyKey::StaticIdentifier(it) => found(&it.name),
         PropertyKey::PrivateIdentifier(_) => None,
@@ -208,16 +364,18 @@ fn destructured(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
 fn assigned_pattern(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     let AstKind::ObjectAssignmentTarget(it) = node else { return None };
     it.properties.iter().find_map(|property| match property {
-        AssignmentTargetProperty::AssignmentTargetPropertyIdentifier(it) => {
-            names::property(&it.binding.name).and_then(|(kind, message)| refuse(kind, it.binding.span, message))
-        }
+        AssignmentTargetProperty::AssignmentTargetPropertyIdentifier(it) => names::property(&it.binding.name)
+            .and_then(|(kind, message)| refuse(kind, it.binding.span, message)),
         AssignmentTargetProperty::AssignmentTargetPropertyProperty(it) => key_refusal(facts, &it.name),
     })
 }
 
 fn proto_key(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Refusal> {
-    let message = "`__proto__` is not available as a key; choose another name, or keep the data as an array of pairs";
-    let found = |name: &str| if name == "__proto__" { refuse(IllegalPrototypeAccess, key.span(), message) } else { None };
+    let message =
+        "`__proto__` is not available as a key; choose another name, or keep the data as an array of pairs";
+    let found = |name: &str| {
+        if name == "__proto__" { refuse(IllegalPrototypeAccess, key.span(), message) } else { None }
+    };
     match key {
         PropertyKey::StaticIdentifier(it) => found(&it.name),
         PropertyKey::PrivateIdentifier(_) => None,
@@ -247,9 +405,17 @@ fn self_reference(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     let spelled = facts.folder().texts(name);
     let reserved = spelled.iter().find(|spelled| {
         let spelled = spelled.trim().to_ascii_lowercase();
-        facts.policy.reserved_tool_prefixes.iter().any(|prefix| spelled.starts_with(&prefix.to_ascii_lowercase()))
+        facts
+            .policy
+            .reserved_tool_prefixes
+            .iter()
+            .any(|prefix| spelled.starts_with(&prefix.to_ascii_lowercase()))
     })?;
-    refuse(SelfReferenceBlocked, name.span(), format!("`{reserved}` runs scripts and cannot be called from one; call the tools it would call"))
+    refuse(
+        SelfReferenceBlocked,
+        name.span(),
+        format!("`{reserved}` runs scripts and cannot be called from one; call the tools it would call"),
+    )
 }
 
 /// The first argument of a call that reaches `callTool` or `getTool` as far as the text says.
@@ -304,7 +470,11 @@ fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     if facts.this_depth > 0 {
         return None;
     }
-    refuse(IllegalGlobalAccess, node.span(), "`this` is not available outside functions and classes; use a variable")
+    refuse(
+        IllegalGlobalAccess,
+        node.span(),
+        "`this` is not available outside functions and classes; use a variable",
+    )
 }
 
 fn module_syntax(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
@@ -326,7 +496,11 @@ fn debugger_statement(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
 
 fn using_declaration(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     let AstKind::VariableDeclaration(it) = node else { return None };
-    if it.kind.is_using() { refuse(IllegalSyntax, it.span, "`using` is not part of AgentScript; use `const`") } else { None }
+    if it.kind.is_using() {
+        refuse(IllegalSyntax, it.span, "`using` is not part of AgentScript; use `const`")
+    } else {
+        None
+    }
 }
 
 fn decorator(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
@@ -334,7 +508,11 @@ fn decorator(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
 }
 
 fn accessor_field(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
-    refuse(IllegalSyntax, node.span(), "`accessor` fields are not part of AgentScript; write a getter and a setter")
+    refuse(
+        IllegalSyntax,
+        node.span(),
+        "`accessor` fields are not part of AgentScript; write a getter and a setter",
+    )
 }
 
 fn unbounded_loop(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
@@ -343,7 +521,11 @@ fn unbounded_loop(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
         AstKind::DoWhileStatement(_) => "do … while",
         _ => "for … in",
     };
-    refuse(IllegalLoop, node.span(), format!("`{name}` loops are off in this preset; use `for … of`, or `for` with a condition"))
+    refuse(
+        IllegalLoop,
+        node.span(),
+        format!("`{name}` loops are off in this preset; use `for … of`, or `for` with a condition"),
+    )
 }
 
 fn for_without_test(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
@@ -354,11 +536,23 @@ fn for_without_test(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
         Some(Expression::NumericLiteral(test)) => test.value != 0.0,
         Some(_) => false,
     };
-    if endless { refuse(IllegalLoop, it.span, "a `for` loop needs a condition that can end it, such as `i < list.length`") } else { None }
+    if endless {
+        refuse(
+            IllegalLoop,
+            it.span,
+            "a `for` loop needs a condition that can end it, such as `i < list.length`",
+        )
+    } else {
+        None
+    }
 }
 
 fn regexp_literal(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
-    refuse(IllegalSyntax, node.span(), "regular expressions are off in this preset; use `includes`, `startsWith`, `split` or `indexOf`")
+    refuse(
+        IllegalSyntax,
+        node.span(),
+        "regular expressions are off in this preset; use `includes`, `startsWith`, `split` or `indexOf`",
+    )
 }
 
 fn regexp_constructor(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
@@ -366,16 +560,26 @@ fn regexp_constructor(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     if it.name != "RegExp" || !facts.is_free(it) {
         return None;
     }
-    refuse(IllegalBuiltinAccess, it.span, "regular expressions are off in this preset; use `includes`, `startsWith`, `split` or `indexOf`")
+    refuse(
+        IllegalBuiltinAccess,
+        it.span,
+        "regular expressions are off in this preset; use `includes`, `startsWith`, `split` or `indexOf`",
+    )
 }
 
 /// `'…'.match(text)` builds an expression from a string; calls are looked at as members, so that aliases count too.
 fn regexp_method(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     let AstKind::StaticMemberExpression(it) = node else { return None };
-    let on_text = matches!(it.object.get_inner_expression(), Expression::StringLiteral(_) | Expression::TemplateLiteral(_));
+    let on_text = matches!(
+        it.object.get_inner_expression(),
+        Expression::StringLiteral(_) | Expression::TemplateLiteral(_)
+    );
     if on_text && matches!(it.property.name.as_str(), "match" | "matchAll" | "search") {
-        return refuse(IllegalBuiltinAccess, it.property.span, "regular expressions are off in this preset; use `includes` or `indexOf`");
+        return refuse(
+            IllegalBuiltinAccess,
+            it.property.span,
+            "regular expressions are off in this preset; use `includes` or `indexOf`",
+        );
     }
     None
 }
-

@@ -5,7 +5,10 @@
 use oxc::{
     ast::{
         AstKind,
-        ast::{Class, FormalParameter, Function, FunctionType, MethodDefinition, Program, PropertyDefinition, TSTypeAnnotation},
+        ast::{
+            Class, FormalParameter, Function, FunctionType, MethodDefinition, Program, PropertyDefinition,
+            TSTypeAnnotation,
+        },
     },
     ast_visit::VisitJs,
     span::{GetSpan, Span},
@@ -49,10 +52,13 @@ impl<'a> VisitJs<'a> for Strip<'_> {
             }
             AstKind::CallExpression(it) => self.blank_some(it.type_arguments.as_deref().map(GetSpan::span)),
             AstKind::NewExpression(it) => self.blank_some(it.type_arguments.as_deref().map(GetSpan::span)),
-            AstKind::TaggedTemplateExpression(it) => self.blank_some(it.type_arguments.as_deref().map(GetSpan::span)),
+            AstKind::TaggedTemplateExpression(it) => {
+                self.blank_some(it.type_arguments.as_deref().map(GetSpan::span))
+            }
             AstKind::VariableDeclaration(it) if it.declare => self.blank_statement(it.span),
             AstKind::VariableDeclarator(it) if it.definite || it.type_annotation.is_some() => {
-                let end = it.type_annotation.as_deref().map_or(it.id.span().end, |annotation| annotation.span.end);
+                let end =
+                    it.type_annotation.as_deref().map_or(it.id.span().end, |annotation| annotation.span.end);
                 self.blank(it.id.span().end, end);
             }
             AstKind::CatchParameter(it) => self.blank_annotation(it.type_annotation.as_deref()),
@@ -68,16 +74,26 @@ impl<'a> VisitJs<'a> for Strip<'_> {
             AstKind::Class(it) => self.class(it),
             AstKind::MethodDefinition(it) => self.method(it),
             AstKind::PropertyDefinition(it) => self.property(it),
-            AstKind::TSEnumDeclaration(it) => self.refuse(it.span, "`enum` is not part of AgentScript; use an object with `as const`"),
-            AstKind::TSNamespaceDeclaration(it) => self.refuse(it.span, "namespaces are not part of AgentScript; use an object"),
-            AstKind::TSExternalModuleDeclaration(it) => self.refuse(it.span, "module declarations are not part of AgentScript"),
-            AstKind::TSGlobalDeclaration(it) => self.refuse(it.span, "`declare global` is not part of AgentScript"),
+            AstKind::TSEnumDeclaration(it) => {
+                self.refuse(it.span, "`enum` is not part of AgentScript; use an object with `as const`")
+            }
+            AstKind::TSNamespaceDeclaration(it) => {
+                self.refuse(it.span, "namespaces are not part of AgentScript; use an object")
+            }
+            AstKind::TSExternalModuleDeclaration(it) => {
+                self.refuse(it.span, "module declarations are not part of AgentScript")
+            }
+            AstKind::TSGlobalDeclaration(it) => {
+                self.refuse(it.span, "`declare global` is not part of AgentScript")
+            }
             AstKind::TSImportEqualsDeclaration(it) => self.refuse_module(it.span),
             AstKind::TSExportAssignment(it) => self.refuse_module(it.span),
             AstKind::TSNamespaceExportDeclaration(it) => self.refuse_module(it.span),
             AstKind::ImportDeclaration(it) => self.refuse_module(it.span),
             AstKind::Decorator(it) => self.refuse(it.span, "decorators are not part of AgentScript"),
-            AstKind::AccessorProperty(it) => self.refuse(it.span, "`accessor` fields are not part of AgentScript"),
+            AstKind::AccessorProperty(it) => {
+                self.refuse(it.span, "`accessor` fields are not part of AgentScript")
+            }
             _ => {}
         }
     }
@@ -133,7 +149,11 @@ impl Strip<'_> {
 
     /// A statement that vanishes still ends the one before it.
     fn blank_statement(&mut self, span: Span) {
-        self.blanks.push(Edit { start: span.start, end: span.end, change: Change::Blank { first: ';', last: ' ' } });
+        self.blanks.push(Edit {
+            start: span.start,
+            end: span.end,
+            change: Change::Blank { first: ';', last: ' ' },
+        });
     }
 
     fn end_statement(&mut self, statement: Span) {
@@ -170,7 +190,9 @@ impl Strip<'_> {
         let end = it.type_annotation.as_deref().map(|annotation| annotation.span.end);
         if it.optional {
             let from = it.pattern.span().end;
-            let mark = self.text[from as usize..].find('?').map_or(from, |at| from + u32::try_from(at).unwrap_or(0) + 1);
+            let mark = self.text[from as usize..]
+                .find('?')
+                .map_or(from, |at| from + u32::try_from(at).unwrap_or(0) + 1);
             self.blank(from, end.unwrap_or(mark));
         } else {
             self.blank_annotation(it.type_annotation.as_deref());
@@ -179,7 +201,9 @@ impl Strip<'_> {
 
     /// An arrow may not stand on another line than its parameters: the closing parenthesis moves behind the type.
     fn return_type(&mut self, parameters: Span, annotation: Span) {
-        if self.has_line_end(annotation.start, annotation.end) && self.text.as_bytes().get(parameters.end as usize - 1) == Some(&b')') {
+        if self.has_line_end(annotation.start, annotation.end)
+            && self.text.as_bytes().get(parameters.end as usize - 1) == Some(&b')')
+        {
             let change = Change::Blank { first: ' ', last: ')' };
             self.blanks.push(Edit { start: parameters.end - 1, end: annotation.end, change });
         } else {
@@ -280,8 +304,12 @@ impl Strip<'_> {
                 at += rest.chars().next().map_or(1, char::len_utf8);
                 continue;
             }
-            if matches!(&rest[..len], "private" | "public" | "protected" | "readonly" | "override" | "abstract" | "declare") {
-                let (start, end) = (u32::try_from(at).unwrap_or(start), u32::try_from(at + len).unwrap_or(end));
+            if matches!(
+                &rest[..len],
+                "private" | "public" | "protected" | "readonly" | "override" | "abstract" | "declare"
+            ) {
+                let (start, end) =
+                    (u32::try_from(at).unwrap_or(start), u32::try_from(at + len).unwrap_or(end));
                 let change = Change::Blank { first: if first { ';' } else { ' ' }, last: ' ' };
                 self.blanks.push(Edit { start, end, change });
             }

@@ -3,7 +3,10 @@
 use oxc::{
     ast::{
         AstKind,
-        ast::{ArrowFunctionBody, BinaryOperator, BindingPattern, Expression, FunctionBody, Statement, VariableDeclarator},
+        ast::{
+            ArrowFunctionBody, BinaryOperator, BindingPattern, Expression, FunctionBody, Statement,
+            VariableDeclarator,
+        },
     },
     ast_visit::VisitJs,
     span::GetSpan,
@@ -34,8 +37,16 @@ pub(super) struct Walked {
 pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Walked {
     let known = Known::default();
     let mut walk = Walk {
-        facts: Facts { policy, scoping: &parsed.scoping, known: &known, this_depth: 0 },
+        facts: Facts {
+            policy,
+            scoping: &parsed.scoping,
+            known: &known,
+            this_depth: 0,
+            in_plain_function: false,
+        },
         table: rules::table(policy.preset),
+        method_next: false,
+        plain: Vec::new(),
         found: Walked { refusal: None, ticks: Vec::new(), maybe_generic: false },
     };
     walk.visit_program(parsed.program);
@@ -45,6 +56,10 @@ pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Walked {
 struct Walk<'s> {
     facts: Facts<'s>,
     table: &'static Table,
+    /// The next function is a method.
+    method_next: bool,
+    /// What `in_plain_function` was outside each function that is open.
+    plain: Vec<bool>,
     found: Walked,
 }
 
@@ -59,8 +74,14 @@ impl<'a> VisitJs<'a> for Walk<'_> {
             }
         }
         match node {
+            AstKind::ObjectProperty(it) => {
+                self.method_next = matches!(it.value, Expression::FunctionExpression(_))
+            }
+            AstKind::MethodDefinition(_) => self.method_next = true,
             AstKind::Function(it) => {
                 self.facts.this_depth += 1;
+                self.plain.push(self.facts.in_plain_function);
+                self.facts.in_plain_function = !std::mem::take(&mut self.method_next);
                 if let Some(body) = &it.body {
                     self.tick_function(body);
                 }
@@ -82,7 +103,11 @@ impl<'a> VisitJs<'a> for Walk<'_> {
 
     fn leave_node(&mut self, node: AstKind<'a>) {
         match node {
-            AstKind::Function(_) | AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => self.facts.this_depth -= 1,
+            AstKind::Function(_) => {
+                self.facts.this_depth -= 1;
+                self.facts.in_plain_function = self.plain.pop().unwrap_or(false);
+            }
+            AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => self.facts.this_depth -= 1,
             AstKind::VariableDeclarator(it) => self.note(it),
             _ => {}
         }
@@ -121,6 +146,8 @@ impl Walk<'_> {
         let Some(symbol) = name.symbol_id.get() else { return };
         let values = if rules::is_alias(&self.facts, init) {
             vec![Value::Text(rules::DOOR.to_owned())]
+        } else if rules::is_new_error(init) {
+            vec![Value::Text(rules::ERROR.to_owned())]
         } else {
             Folder { scoping: self.facts.scoping, known: self.facts.known }.values(init, 0)
         };

@@ -67,7 +67,13 @@ fn case(family: &str, name: &str, body: &str) -> Case {
         rest = below;
     }
     let expect = expect.unwrap_or_else(|| panic!("{family}/{name} does not say what to expect"));
-    Case { family: family.to_owned(), name: name.to_owned(), preset, expect, script: rest.trim_end_matches('\n').to_owned() }
+    Case {
+        family: family.to_owned(),
+        name: name.to_owned(),
+        preset,
+        expect,
+        script: rest.trim_end_matches('\n').to_owned(),
+    }
 }
 
 fn parse(text: &str, name: &str) -> Expect {

@@ -2,7 +2,9 @@
 
 use std::thread;
 
-use gatewright_agentscript::{IllegalKind, Limits, Location, Preset, Rejection, Script, ScriptPolicy, ScriptSource, VALIDATE_STACK};
+use gatewright_agentscript::{
+    IllegalKind, Limits, Location, Preset, Rejection, Script, ScriptPolicy, ScriptSource, VALIDATE_STACK,
+};
 
 use crate::cases::{self, Case, Expect};
 
@@ -28,7 +30,9 @@ fn kind(result: &Result<Script, Rejection>) -> String {
     match result {
         Ok(_) => "allowed".to_owned(),
         Err(Rejection::Illegal { kind, .. }) => kind.to_string(),
-        Err(Rejection::SyntaxError { location, .. }) => format!("syntax {}:{}", location.line, location.column),
+        Err(Rejection::SyntaxError { location, .. }) => {
+            format!("syntax {}:{}", location.line, location.column)
+        }
         Err(other) => format!("{other:?}"),
     }
 }
@@ -50,7 +54,13 @@ fn every_script_of_the_corpus_is_refused_or_allowed_as_it_says() {
             let result = validate_as(&case.script, case.preset);
             let got = kind(&result);
             if expected(&case).is_some_and(|expected| expected != got) {
-                wrong.push(format!("{}/{}: expected {:?}, got {got}: {:?}", case.family, case.name, case.expect, result.err()));
+                wrong.push(format!(
+                    "{}/{}: expected {:?}, got {got}: {:?}",
+                    case.family,
+                    case.name,
+                    case.expect,
+                    result.err()
+                ));
             }
         }
         wrong
@@ -176,9 +186,15 @@ fn long_flat_scripts_are_not_taken_for_deep_ones() {
         (0..3_000).map(|n| format!("const v{n} = f({n})\n")).collect::<String>(),
         (0..3_000).map(|n| format!("if (x > {n}) {{ y.z.push({n} + 1) }}\n")).collect::<String>(),
         (0..3_000).map(|n| format!("if (a < {n}) b = {n}; else c = {n};\n")).collect::<String>(),
-        format!("return [{}]", (0..5_000).map(|n| format!("{{ id: {n}, name: 'n' + {n}, ok: !x }},\n")).collect::<String>()),
+        format!(
+            "return [{}]",
+            (0..5_000).map(|n| format!("{{ id: {n}, name: 'n' + {n}, ok: !x }},\n")).collect::<String>()
+        ),
         format!("return {{{}}}", (0..5_000).map(|n| format!("\"k{n}\": {n},\n")).collect::<String>()),
-        format!("switch (x) {{{}}}", (0..2_000).map(|n| format!("case {n}: y = {n}; break\n")).collect::<String>()),
+        format!(
+            "switch (x) {{{}}}",
+            (0..2_000).map(|n| format!("case {n}: y = {n}; break\n")).collect::<String>()
+        ),
         (0..2_000).map(|n| format!("await callTool('t', {{ n: {n} }})\n")).collect::<String>(),
         format!("return '{}'", "([{".repeat(20_000)),
         format!("/* {} */ return 1", "([{".repeat(20_000)),
@@ -192,13 +208,18 @@ fn long_flat_scripts_are_not_taken_for_deep_ones() {
 #[test]
 fn places_are_lines_and_characters_of_the_callers_text() {
     let place = |text: &str| match validate(text) {
-        Err(Rejection::Illegal { location, .. } | Rejection::SyntaxError { location, .. }) => (location.line, location.column),
+        Err(Rejection::Illegal { location, .. } | Rejection::SyntaxError { location, .. }) => {
+            (location.line, location.column)
+        }
         other => panic!("{text}: {other:?}"),
     };
     assert_eq!(place("eval('1')"), (1, 1));
     assert_eq!(place("const é = 'ü😀'; eval(é)"), (1, 17));
     assert_eq!(place("const a = 1\r\n  process.exit()"), (2, 3));
-    assert_eq!(place("const a: number = 1\nconst b = <string>a; const c: {\n  x: number } = eval(b)"), (3, 17));
+    assert_eq!(
+        place("const a: number = 1\nconst b = <string>a; const c: {\n  x: number } = eval(b)"),
+        (3, 17)
+    );
     assert_eq!(place("return 1 +\n  ;"), (2, 3));
     assert_eq!(place("for (const x of y) z(x); w = a => a;\nsetTimeout(f)"), (2, 1));
 }
@@ -240,10 +261,18 @@ fn types_are_blanked_and_every_line_and_column_stays() {
         ("return <any>x", "return      x"),
         ("type A = { b: string }\nreturn 1", ";                     \nreturn 1"),
         ("interface A { b: string }\nreturn 1", ";                        \nreturn 1"),
-        ("const f = (a?: string, b: number = 1): void => g(a)", "const f = (a         , b         = 1)       => (__ag_tick(),g(a))"),
-        ("function f<T>(this: X, a: T): T { return a }", "function f   (         a   )    {__ag_tick(); return a }"),
-        ("class A<T> extends B<T> implements C { private readonly x: number = 1; y?: string }",
-         "class A    extends B                 { ;                x         = 1; y ;        }"),
+        (
+            "const f = (a?: string, b: number = 1): void => g(a)",
+            "const f = (a         , b         = 1)       => (__ag_tick(),g(a))",
+        ),
+        (
+            "function f<T>(this: X, a: T): T { return a }",
+            "function f   (         a   )    {__ag_tick(); return a }",
+        ),
+        (
+            "class A<T> extends B<T> implements C { private readonly x: number = 1; y?: string }",
+            "class A    extends B                 { ;                x         = 1; y ;        }",
+        ),
         ("try { a() } catch (e: unknown) { b<T>(e) }", "try { a() } catch (e         ) { b   (e) }"),
         ("a as B\n(c)", "a;    \n(c)"),
         ("declare const x: number\nreturn 1", ";                      \nreturn 1"),

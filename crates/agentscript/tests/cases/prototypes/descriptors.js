@@ -1,0 +1,32 @@
+//// defineProperty
+// expect: illegal IllegalPrototypeAccess
+return Object.defineProperty({}, 'x', { value: 1 })
+
+//// defineProperties
+// expect: illegal IllegalPrototypeAccess
+return Object.defineProperties({}, {})
+
+//// descriptor
+// expect: illegal IllegalPrototypeAccess
+return Object.getOwnPropertyDescriptor({}, 'a')
+
+//// descriptors
+// expect: illegal IllegalPrototypeAccess
+return Object.getOwnPropertyDescriptors([])
+
+//// destructured
+// expect: illegal IllegalPrototypeAccess
+const { defineProperty: d } = Object; return d({}, 'x', {})
+
+//// computed
+// expect: illegal IllegalPrototypeAccess
+return Object['define' + 'Property']({}, 'x', {})
+
+//// assembled name
+// expect: illegal IllegalPrototypeAccess
+const c = 'con' + 'struc' + 'tor'; return c
+
+//// assembled proto
+// expect: illegal IllegalPrototypeAccess
+return ['__pro' + 'to__']
+
