@@ -5,12 +5,8 @@
 
 use std::sync::Arc;
 
-use axum::{
-    body::Body,
-    extract::{Request, State},
-    middleware::Next,
-};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use axum::body::Body;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use crate::{guard::Guard, refusal};
 
@@ -24,7 +20,12 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
 const PREFLIGHT_AGE: HeaderValue = HeaderValue::from_static("600");
 
-pub(crate) async fn pass(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> Response<Body> {
+/// Answers `request` itself, or lets `next` answer.
+pub(crate) async fn pass<N, F>(edge: &Edge, request: Request<Body>, next: N) -> Response<Body>
+where
+    N: FnOnce(Request<Body>) -> F,
+    F: Future<Output = Response<Body>>,
+{
     let path = request.uri().path();
     let is_probe = matches!(path, "/healthz" | "/readyz");
     if !is_probe && let Err(why) = edge.guard.host(request.uri(), request.headers()) {
@@ -34,11 +35,11 @@ pub(crate) async fn pass(State(edge): State<Arc<Edge>>, request: Request, next: 
         Some(origin) if edge.guard.may_read(origin) && edge.paths.iter().any(|own| own == path) => {
             origin.clone()
         }
-        _ => return finish(next.run(request).await),
+        _ => return finish(next(request).await),
     };
     let mut response = match preflight(request.method(), request.headers()) {
         Some(response) => response,
-        None => next.run(request).await,
+        None => next(request).await,
     };
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, reader);
@@ -64,8 +65,6 @@ fn preflight(method: &Method, headers: &HeaderMap) -> Option<Response<Body>> {
 }
 
 fn finish(mut response: Response<Body>) -> Response<Body> {
-    const NO_SNIFF: (HeaderName, HeaderValue) =
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response.headers_mut().insert(NO_SNIFF.0, NO_SNIFF.1);
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }

@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{body::Body, extract::State};
+use axum::body::Body;
 use bytes::Bytes;
 use gatewright_core::{Gateway, Principal, Scopes};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
@@ -147,8 +147,8 @@ impl Endpoint {
 }
 
 /// Serves one request of the MCP endpoint.
-pub(crate) async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request<Body>) -> Response<Body> {
-    match answer(&endpoint, request).await {
+pub(crate) async fn serve(endpoint: &Endpoint, request: Request<Body>) -> Response<Body> {
+    match answer(endpoint, request).await {
         Ok(response) | Err(response) => response,
     }
 }

@@ -1,19 +1,22 @@
 //! The server: its routes, its socket, and how it ends.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
-    Router, middleware,
-    routing::{any, get, post},
+    Router,
+    body::Body,
+    routing::{get, post},
 };
 use gatewright_core::Gateway;
+use http::{Request, Response};
+use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
-    service::TowerToHyperService,
 };
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 use crate::{
     auth::Authenticator,
@@ -114,9 +117,7 @@ impl ServerBuilder {
             stopping.clone(),
         ));
         let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, end.clone()));
-        let mut routes = Router::new()
-            .route(&self.config.path, any(mcp::serve).with_state(endpoint.clone()))
-            .merge(self.extra);
+        let mut routes = self.extra;
         let sse = self.config.legacy_sse.then(|| Arc::new(SseEndpoint::new(door.clone(), &self.config)));
         if let Some(sse) = &sse {
             routes = routes
@@ -131,14 +132,14 @@ impl ServerBuilder {
         let routes = routes
             .route("/healthz", get(health::alive))
             .route("/readyz", get(health::ready).with_state(door))
-            .fallback(async move || refusal::nothing_here(&endpoint_path))
-            .layer(middleware::from_fn_with_state(edge, edge::pass));
+            .fallback(async move || refusal::nothing_here(&endpoint_path));
+        let path = self.config.path.as_str().into();
+        let front = Front { edge, path, endpoint, routes };
         Ok(Bound {
             listener,
             address,
-            routes,
+            front,
             gateway: self.gateway,
-            endpoint,
             sse,
             stopping,
             end,
@@ -148,13 +149,34 @@ impl ServerBuilder {
     }
 }
 
+/// Sends each request to the endpoint or to the other routes. The endpoint is not one of the router's routes: its way
+/// costs several microseconds.
+#[derive(Clone)]
+struct Front {
+    edge: Arc<Edge>,
+    path: Arc<str>,
+    endpoint: Arc<Endpoint>,
+    routes: Router,
+}
+
+impl Front {
+    async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+        let request = request.map(Body::new);
+        let Self { edge, path, endpoint, routes } = self;
+        if request.uri().path() == &*path {
+            return Ok(edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await);
+        }
+        let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
+        Ok(edge::pass(&edge, request, other).await)
+    }
+}
+
 /// A server that listens.
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
-    routes: Router,
+    front: Front,
     gateway: Arc<Gateway>,
-    endpoint: Arc<Endpoint>,
     sse: Option<Arc<SseEndpoint>>,
     stopping: CancellationToken,
     end: CancellationToken,
@@ -198,7 +220,8 @@ impl Bound {
             };
             // Without it answers wait up to 40 ms for a delayed acknowledgement.
             let _ = socket.set_nodelay(true);
-            let service = TowerToHyperService::new(self.routes.clone());
+            let front = self.front.clone();
+            let service = service_fn(move |request| front.clone().answer(request));
             let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
             connections.spawn(async move {
                 if let Err(error) = connection.await {
@@ -217,7 +240,7 @@ impl Bound {
         let drained =
             tokio::time::timeout_at(started + self.drain_timeout - spare, graceful.shutdown()).await;
         self.end.cancel();
-        self.endpoint.sessions.close_all().await;
+        self.front.endpoint.sessions.close_all().await;
         if drained.is_err() {
             tracing::warn!(
                 open = connections.len(),
