@@ -20,3 +20,5 @@ mod run_values;
 mod support;
 #[cfg(test)]
 mod validate;
+#[cfg(test)]
+mod validate_fuzz;
