@@ -18,7 +18,7 @@ use oxc::{
 
 use super::{
     Refusal,
-    fold::{Folder, Known},
+    fold::{Folder, Known, Value},
     names,
 };
 use crate::{
@@ -67,6 +67,10 @@ const ALWAYS: &[(AstType, Rule)] = &[
     (AstType::StaticMemberExpression, error_stack),
     (AstType::BinaryExpression, assembled_name),
     (AstType::ReturnStatement, returned_this),
+    (AstType::ComputedMemberExpression, literal_key),
+    (AstType::CallExpression, json_callback),
+    (AstType::CallExpression, long_array),
+    (AstType::NewExpression, long_array),
     (AstType::BindingIdentifier, declared_name),
     (AstType::StaticMemberExpression, member),
     (AstType::ComputedMemberExpression, computed_member),
@@ -292,6 +296,65 @@ fn returned_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
         IllegalGlobalAccess,
         it.span,
         "`this` of a plain function is nothing here; return a variable, or use a method",
+    )
+}
+
+/// `o[['a']]` and `o[{ … }]`: a key that only becomes text when it is used.
+fn literal_key(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::ComputedMemberExpression(it) = node else { return None };
+    let key = it.expression.get_inner_expression();
+    if !matches!(key, Expression::ArrayExpression(_) | Expression::ObjectExpression(_)) {
+        return None;
+    }
+    refuse(IllegalPrototypeAccess, key.span(), "a key must be text or a number; write it as such")
+}
+
+/// Callbacks of `JSON.parse` and `JSON.stringify` run once per value, out of sight.
+fn json_callback(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::CallExpression(it) = node else { return None };
+    let callback = it.arguments.get(1)?.as_expression()?.get_inner_expression();
+    if !matches!(callback, Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_)) {
+        return None;
+    }
+    let member = it.callee.get_inner_expression().get_member_expr()?;
+    let Expression::Identifier(json) = member.object().get_inner_expression() else { return None };
+    let method = member.static_property_name()?;
+    if json.name != "JSON" || !facts.is_free(json) || !matches!(method, "parse" | "stringify") {
+        return None;
+    }
+    refuse(
+        IllegalBuiltinAccess,
+        callback.span(),
+        format!("`JSON.{method}` takes no callback here; change the value before or after"),
+    )
+}
+
+/// Longest array that may be made by its length alone.
+const MAX_ARRAY: f64 = 100_000.0;
+
+fn long_array(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let (callee, arguments) = match node {
+        AstKind::CallExpression(it) => (&it.callee, &it.arguments),
+        AstKind::NewExpression(it) => (&it.callee, &it.arguments),
+        _ => return None,
+    };
+    let Expression::Identifier(array) = callee.get_inner_expression() else { return None };
+    if array.name != "Array" || arguments.len() != 1 || !facts.is_free(array) {
+        return None;
+    }
+    let length = arguments.first()?.as_expression()?;
+    let long = facts
+        .folder()
+        .values(length, 0)
+        .iter()
+        .any(|value| matches!(value, Value::Number(length) if *length > MAX_ARRAY));
+    if !long {
+        return None;
+    }
+    refuse(
+        IllegalBuiltinAccess,
+        length.span(),
+        format!("an array may be made with at most {MAX_ARRAY} elements; `push` what is needed"),
     )
 }
 

@@ -151,7 +151,7 @@ impl Walk<'_> {
         } else {
             Folder { scoping: self.facts.scoping, known: self.facts.known }.values(init, 0)
         };
-        if !values.is_empty() && !values.iter().all(|value| matches!(value, Value::Number(_))) {
+        if !values.is_empty() {
             self.facts.known.borrow_mut().insert(symbol, values);
         }
     }

@@ -186,6 +186,30 @@ return ['1', '2'].sort(Function)
 // expect: illegal IllegalBuiltinAccess
 return JSON.parse('1', eval)
 
+//// reviver
+// expect: illegal IllegalBuiltinAccess
+return JSON.parse('{}', (k, v) => v)
+
+//// replacer
+// expect: illegal IllegalBuiltinAccess
+return JSON.stringify({}, function (k, v) { return v })
+
+//// optional reviver
+// expect: illegal IllegalBuiltinAccess
+return JSON?.parse('{}', (k, v) => v)
+
+//// long array
+// expect: illegal IllegalBuiltinAccess
+return Array(500000).fill(0).reduce((a, b) => a + b, 0)
+
+//// long new array
+// expect: illegal IllegalBuiltinAccess
+return new Array(1e8).fill(0).length
+
+//// long array by a constant
+// expect: illegal IllegalBuiltinAccess
+const n = 200000; return new Array(n).length
+
 //// instanceof
 // expect: illegal IllegalBuiltinAccess
 return (() => 1) instanceof Function

@@ -4,7 +4,7 @@ return 'x'.repeat(2e6)
 
 //// huge array
 // expect: safe
-return new Array(1e6).fill('xxxxxxxx')
+return Array.from({ length: 99999 }, () => 'xxxxxxxxxxxxxxx')
 
 //// cycle
 // expect: safe
