@@ -12,7 +12,9 @@ use tokio::sync::{Notify, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    TransportType, failure,
+    TransportType,
+    bounded::BoundedClient,
+    failure,
     handler::Handler,
     http::{self, SseTransport},
     open_calls::{OpenCalls, Tap},
@@ -99,6 +101,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, era: Era) -> Result<Live, NotC
         TransportType::Http => {
             let headers = config.request_headers().map_err(|bad| failed(bad.to_string()))?;
             let client = http::client(config).map_err(failed)?;
+            let client = BoundedClient { id: shared.id.clone(), inner: client };
             starting.shake_hands(http::streamable(client, config, headers), None).await
         }
         TransportType::Sse => {

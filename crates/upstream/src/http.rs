@@ -16,7 +16,7 @@ use sse_stream::Sse;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::UpstreamConfig;
+use crate::{UpstreamConfig, bounded::BoundedClient};
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
 pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String> {
@@ -30,10 +30,10 @@ pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String>
 
 /// A Streamable HTTP transport.
 pub(crate) fn streamable(
-    client: reqwest::Client,
+    client: BoundedClient,
     config: &UpstreamConfig,
     headers: HashMap<HeaderName, HeaderValue>,
-) -> StreamableHttpClientTransport<reqwest::Client> {
+) -> StreamableHttpClientTransport<BoundedClient> {
     let url = config.url.clone().unwrap_or_default();
     let mut transport = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers);
     transport.max_concurrent_requests = config.max_concurrency;

@@ -23,6 +23,7 @@
 
 mod app;
 mod backoff;
+mod bounded;
 mod call;
 mod config;
 mod connect;

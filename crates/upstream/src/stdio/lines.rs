@@ -169,7 +169,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 }
 
 /// The error in place of an answer over the limit.
-fn too_long(id: &str, longest: usize) -> ErrorData {
+pub(crate) fn too_long(id: &str, longest: usize) -> ErrorData {
     ErrorData::internal_error(
         format!(
             "the answer of the server behind `{id}` is longer than {longest} bytes; ask it for less, or raise \

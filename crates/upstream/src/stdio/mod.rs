@@ -7,6 +7,7 @@ mod sys;
 
 use std::{borrow::Cow, future::Future, io, time::Duration};
 
+pub(crate) use lines::too_long;
 pub(crate) use process::Process;
 
 use lines::{Lines, Received};
