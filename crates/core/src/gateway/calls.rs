@@ -8,7 +8,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use super::{Gateway, SessionLogLevel};
+use super::{Gateway, SessionLogLevel, stamp};
 use crate::{AppEntry, DirectAccess, InvokeError, Principal};
 
 impl Gateway {
@@ -19,14 +19,16 @@ impl Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context);
+        // Asked for now: the context, with the request's headers, is given away and not copied.
+        let modern = stamp::is_modern(&context);
         let own =
             self.shared.plugins.iter().find_map(|plugin| Some((plugin, plugin.own_tool(&params.name)?)));
         let mut response = match own {
             Some((plugin, name)) => match self.shared.invoker.count(name, &principal).await {
-                Ok(()) => plugin.call_tool(params, principal, context.clone()).await?,
+                Ok(()) => plugin.call_tool(params, principal, context).await?,
                 Err(limited) => limited.as_tool_error().into(),
             },
-            None => match self.call_app(params, &principal, context.clone()).await {
+            None => match self.call_app(params, &principal, context).await {
                 Ok(response) => response,
                 Err(error) => {
                     tracing::info!(error.code = error.code(), "a tool call was refused or failed");
@@ -35,9 +37,9 @@ impl Gateway {
             },
         };
         match &mut response {
-            CallToolResponse::Complete(result) => self.stamp(&context, &mut result.meta),
-            CallToolResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
-            CallToolResponse::Task(result) => self.stamp(&context, &mut result.meta),
+            CallToolResponse::Complete(result) => self.stamp_for(modern, &mut result.meta),
+            CallToolResponse::InputRequired(result) => self.stamp_for(modern, &mut result.meta),
+            CallToolResponse::Task(result) => self.stamp_for(modern, &mut result.meta),
             _ => {}
         }
         Ok(response)
