@@ -214,15 +214,9 @@ fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
 
 /// Behind a URL or a separator that begins no path.
 fn skip_url(text: &str, mark: usize) -> usize {
-    let rest = &text[mark..];
-    if rest.starts_with("://") {
-        return mark
-            + 3
-            + rest[3..]
-                .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`'))
-                .unwrap_or(rest.len() - 3);
-    }
-    mark + 1
+    let Some(address) = text[mark..].strip_prefix("://") else { return mark + 1 };
+    let end = address.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`'));
+    mark + 3 + end.unwrap_or(address.len())
 }
 
 /// Length of the path at the start of `text`: up to white space, a quote or a bracket; a closing mark of the sentence stays.

@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(map(1, 2), (1, 2));
         assert_eq!(map(2, 1), (2, 1));
         assert_eq!(map(2, 4), (2, 2));
-        assert_eq!(map(2, 5), (2, 2));
+        assert_eq!(map(2, 5), (2, 3));
         assert_eq!(map(9, 5), (9, 5));
     }
 }

@@ -43,7 +43,7 @@ impl Refusal {
 }
 
 /// Arenas kept between runs are at most this large, in bytes.
-const KEEP_ARENA: usize = 4 * 1024 * 1024;
+const KEEP_ARENA: usize = 1024 * 1024;
 
 thread_local! {
     static ARENA: RefCell<Option<Allocator>> = const { RefCell::new(None) };
@@ -129,12 +129,7 @@ fn locate(text: &str, offset: u32) -> Location {
     let bytes = before.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         // A lone carriage return ends a line too.
-        if *byte == b'\n'
-            || (*byte == b'\r'
-                && bytes.get(at + 1) != Some(&b'\n')
-                && at + 1 < text.len()
-                && text.as_bytes()[at + 1] != b'\n')
-        {
+        if *byte == b'\n' || (*byte == b'\r' && text.as_bytes().get(at + 1) != Some(&b'\n')) {
             line += 1;
             start = at + 1;
         }

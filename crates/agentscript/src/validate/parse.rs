@@ -68,5 +68,5 @@ pub(super) fn rejection(text: &str, error: &OxcDiagnostic) -> Rejection {
 }
 
 fn offset(error: &OxcDiagnostic) -> u32 {
-    error.labels.first().map_or(0, |label| u32::try_from(label.offset()).unwrap_or(0))
+    error.labels.first().map_or(0, |label| label.offset())
 }

@@ -413,9 +413,7 @@ impl Scan<'_> {
                 | "is"
                 | "while"
         );
-        if self.ended && word == "else" {
-            self.ended = false;
-        } else if self.ended && word == "while" && self.frame().lasting > 1 {
+        if self.ended && (word == "else" || (word == "while" && self.frame().lasting > 1)) {
             self.ended = false;
         } else {
             self.settle();

@@ -271,8 +271,7 @@ fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     let Expression::StringLiteral(last) = it.right.get_inner_expression() else { return None };
     let end = last.value.as_str();
     let hides = |name: &&str| name.ends_with(end) && name.len() > end.len() && !end.is_empty();
-    if it.operator != BinaryOperator::Addition
-        || !["constructor", "__proto__", "prototype"].iter().any(|name| hides(name))
+    if it.operator != BinaryOperator::Addition || !["constructor", "__proto__", "prototype"].iter().any(hides)
     {
         return None;
     }
