@@ -1,5 +1,4 @@
 //! What a run costs: isolated in a worker process, against the same engine in this process on a realm that is reused.
-#![expect(missing_docs, reason = "the macros of criterion make public functions")]
 
 use std::{sync::Arc, time::Duration};
 

@@ -3,11 +3,13 @@
 //! A [`Realm`] is a fresh runtime with everything a script may touch, frozen. It is built before a run is known and serves one run.
 //! What a run may spend is counted in `state`; the text it runs comes from the validator; frames go through `worker::Link`.
 
+mod compile;
 mod prepare;
 mod realm;
 mod run;
 mod state;
 
+pub(crate) use compile::Compiler;
 pub(crate) use prepare::prepare;
 pub(crate) use realm::Realm;
 pub(crate) use run::{Ending, Failure, Settings};

@@ -1,7 +1,7 @@
 // The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
 // and returns the functions the engine drives a run with. Everything it needs
 // later it takes hold of now.
-(function (host, tick, now, random) {
+(function (host, tick, now, random, speciesOf) {
   'use strict';
   const { freeze, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
   const { isArray } = Array;
@@ -320,9 +320,9 @@
   for (const value of intrinsics) {
     const at = getOwnPropertyDescriptor(value, 'constructor');
     if (at !== undefined && value !== PromiseCtor.prototype) {
-      // Species lookups of arrays, buffers and expressions read it without being asked to: there it leads nowhere. Everything
+      // Species lookups of arrays, buffers and expressions read it from inside the engine: there it leads nowhere. Everything
       // else inherits the refusal of Object.prototype. A promise keeps its own, which is a global anyway.
-      if (species.has(value)) defineProperty(value, 'constructor', { value: undefined, writable: false, enumerable: false, configurable: false });
+      if (species.has(value)) defineProperty(value, 'constructor', { get: speciesOf, set: ownSetter('constructor', value), enumerable: false, configurable: false });
       else delete value.constructor;
     }
     if (value === Error.prototype || (typeof value === 'object' && getPrototypeOf(value) === Error.prototype)) {

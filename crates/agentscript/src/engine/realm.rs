@@ -2,25 +2,23 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use rquickjs::{
-    Context, Ctx, Function, Object, Persistent, Result, Runtime, Value,
-    context::{EvalOptions, intrinsic},
-};
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value, context::intrinsic};
 
-use super::state::{Doom, Refused, State};
+use super::{
+    compile::Compiler,
+    state::{Doom, Refused, State},
+};
 use crate::{
     protocol::Kind,
     worker::{
         Link,
-        harden::{Heap, HeapAllocator},
+        harden::{self, Heap, HeapAllocator},
     },
 };
 
-/// What a realm is made of. No `Proxy`, no `WeakRef`, no `Performance`; `Eval` only compiles our own text and the script,
-/// nothing in the realm leads to it.
+/// What a realm is made of. No `Eval`: `eval` and every function constructor lead nowhere. No `Proxy`, `WeakRef`, `Performance`.
 type Intrinsics = (
     intrinsic::Date,
-    intrinsic::Eval,
     intrinsic::RegExpCompiler,
     intrinsic::RegExp,
     intrinsic::Json,
@@ -28,6 +26,9 @@ type Intrinsics = (
     intrinsic::TypedArrays,
     intrinsic::Promise,
 );
+
+/// Name of the script in positions.
+pub(super) const NAME: &str = "script";
 
 /// Stack of the engine while a realm is built.
 const BUILD_STACK: usize = 256 * 1024;
@@ -43,22 +44,22 @@ pub(crate) struct Realm {
 
 impl Realm {
     /// Builds a realm whose host calls go through `link`.
-    pub(crate) fn new(link: Rc<RefCell<Link>>) -> Result<Self> {
+    pub(crate) fn new(link: Rc<RefCell<Link>>, compiler: &Compiler) -> Result<Self> {
         let heap = Rc::new(Heap::default());
         let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap)))?;
         runtime.set_max_stack_size(BUILD_STACK);
         let context = Context::custom::<Intrinsics>(&runtime)?;
         let state = Rc::new(State::new(link, heap));
-        let exports =
-            context.with(|ctx| build(&ctx, &state).map(|exports| Persistent::save(&ctx, exports)))?;
+        let exports = context
+            .with(|ctx| build(&ctx, &state, compiler).map(|exports| Persistent::save(&ctx, exports)))?;
         let poll = Rc::clone(&state);
         runtime.set_interrupt_handler(Some(Box::new(move || poll.must_stop())));
         Ok(Self { exports: Some(exports), context, runtime, state })
     }
 }
 
-fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
-    let prelude: Function<'js> = eval(ctx, include_str!("prelude.js"), "prelude")?;
+fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<Object<'js>> {
+    let prelude: Function<'js> = harden::evaluate(ctx, compiler.prelude())?.get()?;
     let (for_host, for_tick, for_now, for_random) =
         (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
     let host = Function::new(ctx.clone(), move |ctx: Ctx<'js>, kind: i32, name: String, body: String| {
@@ -75,7 +76,17 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
     })?;
     let now = Function::new(ctx.clone(), move || for_now.now_ms.get().floor())?;
     let random = Function::new(ctx.clone(), move || for_random.next_random())?;
-    prelude.call((host, tick, now, random))
+    let for_species = Rc::clone(state);
+    // `undefined` for the engine's own functions; a script that asks is at its end.
+    let species = Function::new(ctx.clone(), move |ctx: Ctx<'js>| {
+        let asks = ctx.script_or_module_name(0).and_then(|name| name.to_string().ok());
+        if asks.as_deref() == Some(NAME) {
+            Err(throw(&ctx, &for_species.illegal("constructor")))
+        } else {
+            Ok(())
+        }
+    })?;
+    prelude.call((host, tick, now, random, species))
 }
 
 /// A run that must end throws; what the script makes of the exception no longer matters.
@@ -84,16 +95,6 @@ fn throw(ctx: &Ctx<'_>, refused: &Refused) -> rquickjs::Error {
         Ok(text) => ctx.throw(text.into_value()),
         Err(error) => error,
     }
-}
-
-/// Evaluates text of ours, or a script already validated, as strict code.
-pub(super) fn eval<'js, V: rquickjs::FromJs<'js>>(ctx: &Ctx<'js>, code: &str, name: &str) -> Result<V> {
-    let mut options = EvalOptions::default();
-    options.global = true;
-    options.strict = true;
-    options.backtrace_barrier = true;
-    options.filename = Some(name.to_owned());
-    ctx.eval_with_options(code, options)
 }
 
 /// What was thrown, as an ending's doom when memory ran out while building arguments.
@@ -121,7 +122,7 @@ mod tests {
         let context = Context::custom::<Intrinsics>(&runtime).unwrap();
         let state = Rc::new(State::new(link, heap));
         context.with(|ctx| {
-            if let Err(error) = build(&ctx, &state) {
+            if let Err(error) = build(&ctx, &state, &Compiler::new().unwrap()) {
                 let thrown = ctx.catch();
                 let stack: String = thrown.as_object().unwrap().get("stack").unwrap();
                 panic!("{error}: {:?} {stack}", thrown.as_exception().and_then(|e| e.message()));

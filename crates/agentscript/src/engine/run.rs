@@ -6,13 +6,16 @@ use rquickjs::{Ctx, Function, Object, Value};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Realm, realm,
+    Compiler, Realm,
+    compile::Uncompilable,
+    realm::{self, NAME},
     state::{Doom, State},
 };
 use crate::{
     limits::Limits,
     outcome::{IllegalKind, Location},
     protocol::{self, Kind},
+    worker::harden::{self, Bytecode},
 };
 
 /// What the pool says about a run, beside its text and its context.
@@ -77,8 +80,6 @@ pub(crate) struct Failure {
 
 /// Text before the script on its first line.
 const OPEN: &str = "(async function(){";
-/// Name of the script in positions.
-const NAME: &str = "script";
 
 type Settled = Rc<RefCell<Option<(Ending, String)>>>;
 
@@ -90,8 +91,18 @@ impl Realm {
         code: &str,
         context: &str,
         settings: &Settings,
+        compiler: &Compiler,
     ) -> (Ending, String) {
         let limits = &settings.limits;
+        let code = match compiler.script(&format!("{OPEN}{code}\n}})"), NAME) {
+            Ok(code) => code,
+            Err(Uncompilable(message)) => {
+                return (
+                    Ending::Syntax { message, location: Location { line: 1, column: 1 } },
+                    String::new(),
+                );
+            }
+        };
         self.runtime.set_max_stack_size(
             usize::try_from(limits.stack_bytes).unwrap_or(MAX_STACK).clamp(MIN_STACK, MAX_STACK),
         );
@@ -102,7 +113,7 @@ impl Realm {
         let settled: Settled = Rc::default();
         let failure = self.context.with(|ctx| {
             let exports = exports.restore(&ctx).ok()?;
-            drive(&ctx, &exports, &self.state, &settled, code, context, settings).err()
+            drive(&ctx, &exports, &self.state, &settled, &code, context, settings).err()
         });
         // A doom outranks whatever the script made of it, an ordinary return included.
         let ending = if self.state.must_end() {
@@ -187,14 +198,14 @@ fn drive<'js>(
     exports: &Object<'js>,
     state: &Rc<State>,
     settled: &Settled,
-    code: &str,
+    code: &Bytecode,
     context: &str,
     settings: &Settings,
 ) -> Result<(), Ending> {
     let fail = |error: rquickjs::Error| engine_failure(ctx, state, &error);
     state.set_heap_limit(settings.limits.memory_bytes);
-    // Before the global object is frozen: compiling runs nothing of the script.
-    let main: Value<'js> = realm::eval(ctx, &format!("{OPEN}{code}\n}})"), NAME).map_err(fail)?;
+    // Before the global object is frozen: this makes the function and runs nothing of it.
+    let main = harden::evaluate(ctx, code).map_err(fail)?;
     let context: Value<'js> = ctx.json_parse(context).map_err(fail)?;
     let seal: Function<'js> = exports.get("seal").map_err(fail)?;
     let policy = &settings.policy;
@@ -276,9 +287,6 @@ fn engine_failure<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error) -
     let part = |name: &str| value.as_object().and_then(|object| object.get::<_, String>(name).ok());
     let name = part("name").unwrap_or_else(|| "Error".to_owned());
     let message = part("message").unwrap_or_else(|| "the script failed".to_owned());
-    if name == "SyntaxError" {
-        return Ending::Syntax { message, location: Location { line: 1, column: 1 } };
-    }
     Ending::Runtime { name, message, location: None }
 }
 

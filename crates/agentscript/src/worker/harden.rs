@@ -7,9 +7,9 @@
     reason = "system calls without a safe wrapper, and the engine's allocator; each block says why it holds"
 )]
 
-use std::{cell::Cell, io, os::fd::AsFd, os::unix::net::UnixStream, rc::Rc};
+use std::{cell::Cell, ffi::CStr, io, os::fd::AsFd, os::unix::net::UnixStream, rc::Rc};
 
-use rquickjs::allocator::Allocator;
+use rquickjs::{Ctx, Value, allocator::Allocator, qjs};
 use serde::{Deserialize, Serialize};
 
 /// Which walls stand around a worker.
@@ -243,6 +243,53 @@ mod linux {
         SeccompFilter::new(rules, SeccompAction::KillProcess, SeccompAction::Allow, arch)
             .and_then(TryInto::try_into)
             .map_err(text)
+    }
+}
+
+/// Code compiled by this process from text that it chose to compile.
+pub(crate) struct Bytecode(Vec<u8>);
+
+/// Compiles a script in strict mode without running it. `strip` leaves out line numbers.
+pub(crate) fn compile(ctx: &Ctx<'_>, text: &CStr, name: &CStr, strip: bool) -> rquickjs::Result<Bytecode> {
+    let flags = qjs::JS_EVAL_TYPE_GLOBAL | qjs::JS_EVAL_FLAG_STRICT | qjs::JS_EVAL_FLAG_COMPILE_ONLY;
+    let debug = if strip { qjs::JS_WRITE_OBJ_STRIP_DEBUG } else { 0 };
+    let keep = qjs::JS_WRITE_OBJ_BYTECODE | qjs::JS_WRITE_OBJ_STRIP_SOURCE | debug;
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: both texts end in NUL and the length is that of the text without it; the compiled value and the written bytes are
+    // freed here, with the functions that belong to them.
+    unsafe {
+        let code = qjs::JS_Eval(raw, text.as_ptr(), text.count_bytes() as _, name.as_ptr(), flags as _);
+        if qjs::JS_IsException(code) {
+            return Err(rquickjs::Error::Exception);
+        }
+        let mut len = 0;
+        let bytes = qjs::JS_WriteObject(raw, &mut len, code, keep as _);
+        qjs::JS_FreeValue(raw, code);
+        if bytes.is_null() {
+            return Err(rquickjs::Error::Exception);
+        }
+        let copy = std::slice::from_raw_parts(bytes, len as usize).to_vec();
+        qjs::js_free(raw, bytes.cast());
+        Ok(Bytecode(copy))
+    }
+}
+
+/// Runs compiled code in the realm `ctx` and gives its completion value.
+pub(crate) fn evaluate<'js>(ctx: &Ctx<'js>, code: &Bytecode) -> rquickjs::Result<Value<'js>> {
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the bytes were written by `compile` of the same engine in the same process; `JS_EvalFunction` takes the function,
+    // and its result is owned by the value that is returned.
+    unsafe {
+        let function =
+            qjs::JS_ReadObject(raw, code.0.as_ptr(), code.0.len() as _, qjs::JS_READ_OBJ_BYTECODE as _);
+        if qjs::JS_IsException(function) {
+            return Err(rquickjs::Error::Exception);
+        }
+        let value = qjs::JS_EvalFunction(raw, function);
+        if qjs::JS_IsException(value) {
+            return Err(rquickjs::Error::Exception);
+        }
+        Ok(Value::from_raw(ctx.clone(), value))
     }
 }
 

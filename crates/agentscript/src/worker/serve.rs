@@ -4,7 +4,7 @@ use std::{cell::RefCell, io, os::unix::net::UnixStream, process::ExitCode, rc::R
 
 use super::{Link, SandboxReport, harden};
 use crate::{
-    engine::{Ending, Realm, Settings},
+    engine::{Compiler, Ending, Realm, Settings},
     protocol::Kind,
     script::VALIDATE_STACK,
 };
@@ -44,7 +44,8 @@ pub fn worker_main(args: impl IntoIterator<Item = String>) -> ExitCode {
 pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()> {
     let link = Rc::new(RefCell::new(Link::new(stream, MAX_FRAME)));
     let broken = |_| io::Error::other("the engine could not build a realm");
-    let mut realm = Realm::new(Rc::clone(&link)).map_err(broken)?;
+    let compiler = Compiler::new().map_err(broken)?;
+    let mut realm = Realm::new(Rc::clone(&link), &compiler).map_err(broken)?;
     let report = serde_json::to_string(&report)?;
     link.borrow_mut().send(Kind::Ready, 0, 0, &report, &[])?;
     loop {
@@ -65,13 +66,13 @@ pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()>
             body.split_at_checked(settings.script_len).ok_or(io::ErrorKind::InvalidData)?;
         let (ending, result) = match crate::engine::prepare(script, &settings) {
             Ok(script) => {
-                let (ending, result) = realm.run(run, script.text(), context, &settings);
+                let (ending, result) = realm.run(run, script.text(), context, &settings, &compiler);
                 (ending.in_source(&script), result)
             }
             Err(ending) => (ending, String::new()),
         };
         let head = serde_json::to_string::<Ending>(&ending)?;
         link.borrow_mut().send(Kind::Done, run, 0, &head, &[&result])?;
-        realm = Realm::new(Rc::clone(&link)).map_err(broken)?;
+        realm = Realm::new(Rc::clone(&link), &compiler).map_err(broken)?;
     }
 }

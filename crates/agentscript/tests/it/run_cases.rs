@@ -39,7 +39,9 @@ fn is_limit(verdict: &Verdict) -> bool {
 fn is_broken(verdict: &Verdict) -> bool {
     matches!(
         verdict,
-        Verdict::Worker(WorkerError::Crashed(_) | WorkerError::MessageInvalid | WorkerError::StartupFailed(_))
+        Verdict::Worker(
+            WorkerError::Crashed(_) | WorkerError::MessageInvalid | WorkerError::StartupFailed(_)
+        )
     )
 }
 
@@ -73,7 +75,8 @@ async fn run(pool: &WorkerPool, case: &Case) -> (Outcome, Duration) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_script_of_the_corpus_ends_as_it_says_within_its_limit_and_harms_nothing() {
-    let pool = WorkerPool::new(config().workers(2).watchdog_extra(Duration::from_millis(300))).expect("it starts");
+    let pool =
+        WorkerPool::new(config().workers(2).watchdog_extra(Duration::from_millis(300))).expect("it starts");
     let cases = Arc::new(cases::all());
     let lanes: Vec<_> = (0..2)
         .map(|lane| {
@@ -82,7 +85,8 @@ async fn every_script_of_the_corpus_ends_as_it_says_within_its_limit_and_harms_n
                 let mut wrong = Vec::new();
                 for case in cases.iter().skip(lane).step_by(2) {
                     let (outcome, took) = run(&pool, case).await;
-                    let mut complain = |what: String| wrong.push(format!("{}/{}: {what}", case.family, case.name));
+                    let mut complain =
+                        |what: String| wrong.push(format!("{}/{}: {what}", case.family, case.name));
                     if !lands(case, &outcome.verdict) {
                         let got: String = format!("{:?}", outcome.verdict).chars().take(200).collect();
                         complain(format!("expected {:?}, got {got}", case.expect));
@@ -99,7 +103,88 @@ async fn every_script_of_the_corpus_ends_as_it_says_within_its_limit_and_harms_n
     for lane in lanes {
         wrong.extend(lane.await.expect("no panic"));
     }
-    let after = pool.run(RunRequest::new("return 1"), Arc::new(Tools::default()), CancellationToken::new()).await;
+    let after =
+        pool.run(RunRequest::new("return 1"), Arc::new(Tools::default()), CancellationToken::new()).await;
     assert_eq!(value(&after), json!(1));
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Pieces that random scripts are put together from: what the engine does on its own, without asking.
+const PIECES: &[&str] = &[
+    "a",
+    "b",
+    "[]",
+    "{}",
+    "(",
+    ")",
+    "[a]",
+    "{a}",
+    "=>",
+    "=",
+    "+",
+    ";",
+    ",",
+    "...",
+    "await ",
+    "return ",
+    "new ",
+    "typeof ",
+    "async ",
+    "class A ",
+    "function* f() ",
+    "yield ",
+    "for (const a of b) ",
+    "while (1) ",
+    "try {",
+    "} catch (a) {",
+    "}",
+    "throw ",
+    "null",
+    "1e308",
+    "-0",
+    "1n",
+    "'x'",
+    "`${a}`",
+    "/(a+)+b/",
+    "Array(1e9)",
+    ".map(",
+    ".sort(",
+    ".join()",
+    ".repeat(1e6)",
+    ".then(",
+    "Promise.all(",
+    "callTool('echo', ",
+    "a?.b",
+    "a[b]",
+    "JSON.parse(",
+    "Object.keys(",
+    "__safe_parallel(",
+    "let a = [1, 2]; ",
+    "let b = (x) => x; ",
+    "new Map(",
+    "new Uint8Array(1e6)",
+    "a.b = ",
+    "delete a.b",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn random_scripts_neither_break_a_worker_nor_outlive_their_limit() {
+    let pool =
+        WorkerPool::new(config().workers(2).watchdog_extra(Duration::from_millis(100))).expect("it starts");
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut pick = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 11) as usize % below
+    };
+    for _ in 0..1_000 {
+        let script: String = (0..2 + pick(12)).map(|_| PIECES[pick(PIECES.len())]).collect();
+        let mut request = RunRequest::new(format!("let a = [3, 1, 2], b = (x) => x; {script}"));
+        request.limits.timeout = Duration::from_millis(100);
+        let started = Instant::now();
+        let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
+        assert!(!is_broken(&outcome.verdict), "{script}: {:?}", outcome.verdict);
+        assert!(started.elapsed() < Duration::from_millis(1_100), "{script}: {:?}", started.elapsed());
+    }
 }
