@@ -172,7 +172,10 @@ async fn follow(shared: &Shared, connection: &Connection, stale: &Notify) {
 /// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there. Never ends.
 async fn listen(shared: &Shared, connection: &Connection) {
     let mut backoff = Backoff::new(shared.config.restart);
-    while connection.modern {
+    if !connection.modern {
+        return std::future::pending().await;
+    }
+    loop {
         let mut filter = SubscriptionFilter::builder()
             .tools_list_changed()
             .prompts_list_changed()
