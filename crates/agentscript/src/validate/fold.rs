@@ -139,7 +139,9 @@ impl Folder<'_> {
                     items.push(value.text());
                 }
             }
-            if items.len() > MAX_TEXT {
+            // What is kept is copied at every use: it stays small.
+            let bytes = items.iter().map(String::len).sum::<usize>();
+            if items.len() > MAX_TEXT || bytes > MAX_TEXT * 4 {
                 return Vec::new();
             }
         }

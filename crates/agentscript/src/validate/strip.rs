@@ -243,9 +243,9 @@ impl Strip<'_> {
             self.blank_some(heritage.type_arguments.as_deref().map(GetSpan::span));
         }
         if let (Some(first), Some(last)) = (it.implements.first(), it.implements.last()) {
-            let before = &self.text[..first.span.start as usize];
+            let before = &self.text[it.span.start as usize..first.span.start as usize];
             if let Some(at) = before.rfind("implements") {
-                self.blank(u32::try_from(at).unwrap_or(first.span.start), last.span.end);
+                self.blank(it.span.start + u32::try_from(at).unwrap_or(0), last.span.end);
             }
         }
     }

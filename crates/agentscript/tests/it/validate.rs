@@ -300,6 +300,28 @@ fn locked_down_has_no_console_even_when_asked() {
 }
 
 #[test]
+fn text_made_to_be_slow_to_judge_is_judged_in_time() {
+    let part = "'".to_owned() + &"x".repeat(250) + "'";
+    let texts = [
+        format!("const s = {part}, a = [{}]; {}", "s,".repeat(250), "o[a];".repeat(10_000)),
+        format!("const a = {part}; {}", "o[a ? a || a : a ?? a];".repeat(3_000)),
+        format!("o[{}'y']", "'x'+".repeat(500)).repeat(30),
+        "class A implements B {}\n".repeat(2_500),
+        format!("return o{}", "['a'][`b`]".repeat(100)),
+        "o[[[[[['x']]]]]];".repeat(3_000),
+    ];
+    let slowest = on_asked_stack(move || {
+        let times = texts.map(|text| {
+            let start = std::time::Instant::now();
+            let _ = validate(&text);
+            start.elapsed()
+        });
+        times.into_iter().max()
+    });
+    assert!(slowest.is_some_and(|slowest| slowest.as_secs() < 5), "{slowest:?}");
+}
+
+#[test]
 fn messages_say_what_to_do() {
     let message = |text: &str| validate(text).expect_err("refused").to_string();
     assert!(message("setTimeout(f, 1)").contains("use `await callTool(...)` directly"));
