@@ -1,5 +1,4 @@
 //! Building, updating and querying an index of made-up tools.
-#![expect(missing_docs, reason = "made by the harness's macros")]
 
 use std::hint::black_box;
 

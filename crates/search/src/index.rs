@@ -96,6 +96,17 @@ impl Part {
     }
 }
 
+/// A document in the index, as far as the index keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'i> {
+    /// Public name.
+    pub name: &'i str,
+    /// The app it belongs to.
+    pub app_id: &'i str,
+    /// Its description, whole.
+    pub description: &'i str,
+}
+
 /// Which documents of one index a caller may see, kept between queries.
 ///
 /// Documents added by a later update are not visible through it, so make it anew after one.
@@ -190,8 +201,56 @@ impl Index {
 
     /// Public names of all documents, in no particular order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries().map(|entry| entry.name)
+    }
+
+    /// All documents, in no particular order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.inner.parts.iter().flat_map(|part| {
-            part.live_documents().map(|document| &*part.segment.documents[document as usize].name)
+            part.live_documents().map(|document| {
+                let stored = &part.segment.documents[document as usize];
+                Entry {
+                    name: &stored.name,
+                    app_id: &part.segment.app_of(document).id,
+                    description: &stored.description,
+                }
+            })
+        })
+    }
+
+    /// The document of this exact name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<Entry<'_>> {
+        let key = squeezed(name);
+        self.inner.parts.iter().find_map(|part| {
+            let segment = &part.segment;
+            segment
+                .named(&key)
+                .find(|at| part.is_live(*at) && *segment.documents[*at as usize].name == *name)
+                .map(|at| {
+                    let stored = &segment.documents[at as usize];
+                    Entry {
+                        name: &stored.name,
+                        app_id: &segment.app_of(at).id,
+                        description: &stored.description,
+                    }
+                })
+        })
+    }
+
+    /// Names of the documents that an app filter and the caller's rights leave, in no particular order.
+    pub fn visible_names<'i>(
+        &'i self,
+        app_ids: Option<&'i [String]>,
+        visible: Visible<'i>,
+    ) -> impl Iterator<Item = &'i str> {
+        self.inner.parts.iter().flat_map(move |part| {
+            part.live_documents()
+                .filter(move |at| {
+                    app_ids.is_none_or(|ids| ids.iter().any(|id| **id == *part.segment.app_of(*at).id))
+                })
+                .filter(move |at| part.sees(visible, *at))
+                .map(|at| &*part.segment.documents[at as usize].name)
         })
     }
 

@@ -15,7 +15,7 @@ pub enum Visible<'a> {
     All,
     /// Documents whose public name passes. Called once per document of the index, so prefer
     /// [`Visible::Set`] where the answer can be kept between queries.
-    By(&'a dyn Fn(&str) -> bool),
+    By(&'a (dyn Fn(&str) -> bool + Sync)),
     /// A set made once with [`Index::visible_set`](crate::Index::visible_set).
     Set(&'a crate::VisibleSet),
 }
@@ -106,4 +106,17 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Documents the caller may see, whatever the query and its app filter.
     pub total_indexed: usize,
+}
+
+/// A document ranked by the lexical index, for blending with another ranking.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// Public name of the tool.
+    pub name: String,
+    /// What the order follows: higher is better, comparable within one query only.
+    pub order: f32,
+    /// As [`Hit::score`].
+    pub score: f32,
+    /// The query is this tool's name.
+    pub exact: bool,
 }

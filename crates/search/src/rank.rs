@@ -3,7 +3,7 @@
 use std::{cell::RefCell, ops::Range};
 
 use crate::{
-    Hit, Index, Query, SearchResult,
+    Hit, Index, Query, Ranked, SearchResult,
     plan::{Plan, Slot},
     query::MAX_TOP_K,
     segment::squeezed,
@@ -25,6 +25,8 @@ pub(crate) struct Candidate {
     pub(crate) part: usize,
     pub(crate) document: u32,
     pub(crate) score: f32,
+    /// What candidates are ordered by; says nothing between queries.
+    pub(crate) order: f32,
     /// Named exactly by the query.
     pub(crate) exact: bool,
 }
@@ -35,6 +37,18 @@ impl Index {
     pub fn search(&self, query: &Query<'_>) -> SearchResult {
         let hits = self.ranked(query).1.iter().map(|candidate| self.hit(candidate)).collect();
         SearchResult { hits, total_indexed: self.count_visible(query.visible) }
+    }
+
+    /// The best documents with what they are ordered by, for blending with another ranking.
+    #[must_use]
+    pub fn rank(&self, query: &Query<'_>) -> Vec<Ranked> {
+        let ranked = |one: &Candidate| Ranked {
+            name: self.tie(one).1.to_owned(),
+            order: one.order,
+            score: one.score,
+            exact: one.exact,
+        };
+        self.ranked(query).1.iter().map(ranked).collect()
     }
 
     pub(crate) fn hit(&self, candidate: &Candidate) -> Hit {
@@ -131,7 +145,13 @@ impl Index {
                     for document in range.clone() {
                         let score = std::mem::take(&mut sums[document as usize]);
                         if score > best.bar && part.sees(query.visible, document) {
-                            best.offer(Candidate { part: number, document, score, exact: false });
+                            best.offer(Candidate {
+                                part: number,
+                                document,
+                                score,
+                                order: score,
+                                exact: false,
+                            });
                         }
                     }
                 }
@@ -181,7 +201,12 @@ impl Index {
         let mut order: Vec<(f32, Candidate)> = candidates
             .iter()
             .zip(&features)
-            .map(|(candidate, seen)| (seen.rank(weights), Candidate { score: seen.absolute(), ..*candidate }))
+            .map(|(candidate, seen)| {
+                (
+                    seen.rank(weights),
+                    Candidate { score: seen.absolute(), order: seen.rank(weights), ..*candidate },
+                )
+            })
             .collect();
         order.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| self.tie(x).cmp(&self.tie(y))));
         // A hit scores no less than those below it.
@@ -236,7 +261,7 @@ impl Index {
                     continue;
                 }
                 let known = candidates.iter_mut().find(|one| one.part == number && one.document == document);
-                let named = Candidate { part: number, document, score: 1.0, exact: true };
+                let named = Candidate { part: number, document, score: 1.0, order: f32::MAX, exact: true };
                 match known {
                     Some(known) => *known = named,
                     None => candidates.push(named),

@@ -105,7 +105,7 @@ impl Segment {
     }
 
     /// Documents whose name, with or without its app, is `key` when both are [`squeezed`].
-    pub(crate) fn named<'s>(&'s self, key: &'s str) -> impl Iterator<Item = u32> + 's {
+    pub(crate) fn named<'a>(&'a self, key: &'a str) -> impl Iterator<Item = u32> + 'a {
         let hash = hash(key);
         let from = self.exact.partition_point(|(other, _)| *other < hash);
         self.exact[from..]

@@ -1,0 +1,115 @@
+//! Blending two rankings: sums of z-scores.
+
+use std::collections::HashMap;
+
+/// How the lexical and the semantic ranking are weighed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fusion {
+    /// What the semantic ranking counts against the lexical one. Default 2.
+    pub semantic: f32,
+    /// Cosine below which a tool that has no lexical score is left out, -1 to 1. Default 0.25.
+    pub similarity_threshold: f32,
+}
+
+impl Default for Fusion {
+    fn default() -> Self {
+        Self { semantic: 2.0, similarity_threshold: 0.25 }
+    }
+}
+
+/// A document's place in either ranking.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Places {
+    /// What the lexical ranking orders by.
+    pub(crate) order: Option<f32>,
+    /// The lexical score, 0-1.
+    pub(crate) score: f32,
+    pub(crate) cosine: Option<f32>,
+    pub(crate) exact: bool,
+}
+
+impl Fusion {
+    /// Names with their scores (0-1), best first; `documents` may come in any order.
+    pub(crate) fn blend(&self, documents: HashMap<String, Places>, min_score: f32) -> Vec<(String, f32)> {
+        let lexical = Spread::of(documents.values().filter(|one| !one.exact).map(|one| one.order.unwrap_or(0.0)));
+        let lowest = documents.values().filter_map(|one| one.cosine).fold(f32::INFINITY, f32::min);
+        let lowest = if lowest.is_finite() { lowest } else { 0.0 };
+        let cosine = |one: &Places| one.cosine.unwrap_or(lowest);
+        let semantic = Spread::of(documents.values().filter(|one| !one.exact).map(cosine));
+        let mut all: Vec<(String, f32, f32, bool)> = documents
+            .into_iter()
+            .filter(|(_, one)| {
+                one.exact
+                    || one.cosine.is_some_and(|cosine| cosine >= self.similarity_threshold)
+                    || one.score >= min_score.max(0.25)
+            })
+            .map(|(name, one)| {
+                let rank = lexical.z(one.order.unwrap_or(0.0)) + self.semantic * semantic.z(cosine(&one));
+                let score = one.score.max(one.cosine.unwrap_or(0.0)).clamp(0.0, 1.0);
+                (name, rank, score, one.exact)
+            })
+            .filter(|(_, _, score, _)| *score >= min_score)
+            .collect();
+        all.sort_by(|a, b| b.3.cmp(&a.3).then(b.1.total_cmp(&a.1)).then_with(|| a.0.cmp(&b.0)));
+        // A hit scores no less than those below it.
+        let mut least = 0.0_f32;
+        for one in all.iter_mut().rev() {
+            least = least.max(one.2);
+            one.2 = least;
+        }
+        all.into_iter().map(|(name, _, score, _)| (name, score)).collect()
+    }
+}
+
+/// Mean and standard deviation of some numbers.
+struct Spread {
+    mean: f32,
+    deviation: f32,
+}
+
+impl Spread {
+    fn of(values: impl Iterator<Item = f32> + Clone) -> Self {
+        let count = values.clone().count().max(1) as f32;
+        let mean = values.clone().sum::<f32>() / count;
+        let variance = values.map(|value| (value - mean).powi(2)).sum::<f32>() / count;
+        Self { mean, deviation: variance.sqrt().max(1e-6) }
+    }
+
+    fn z(&self, value: f32) -> f32 {
+        (value - self.mean) / self.deviation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(order: f32, score: f32, cosine: f32) -> Places {
+        Places { order: Some(order), score, cosine: Some(cosine), exact: false }
+    }
+
+    #[test]
+    fn the_semantic_ranking_decides_between_lexical_near_ties() {
+        let documents = HashMap::from([
+            ("words".to_owned(), places(5.0, 0.5, 0.3)),
+            ("sense".to_owned(), places(4.8, 0.4, 0.8)),
+            ("other".to_owned(), places(1.0, 0.1, 0.26)),
+        ]);
+        let found = Fusion::default().blend(documents, 0.08);
+        assert_eq!(found[0], ("sense".to_owned(), 0.8));
+        assert!(found.is_sorted_by(|a, b| a.1 >= b.1));
+    }
+
+    #[test]
+    fn what_neither_ranking_thinks_near_is_left_out() {
+        let documents = HashMap::from([("far".to_owned(), places(1.0, 0.1, 0.1))]);
+        assert!(Fusion::default().blend(documents, 0.08).is_empty());
+    }
+
+    #[test]
+    fn an_exact_name_stays_first() {
+        let named = Places { order: Some(f32::MAX), score: 1.0, cosine: Some(0.1), exact: true };
+        let documents = HashMap::from([("named".to_owned(), named), ("near".to_owned(), places(9.0, 0.9, 0.9))]);
+        assert_eq!(Fusion::default().blend(documents, 0.0)[0], ("named".to_owned(), 1.0));
+    }
+}

@@ -1,0 +1,33 @@
+//! Semantic tool search: sentences become vectors, vectors are kept in a store, and their nearness is blended with
+//! the lexical ranking of `gatewright-search`.
+//!
+//! [`SemanticSearch`] is the whole; [`Embedder`] and [`VectorStore`] are the two places to plug into. Until every
+//! tool has its vector, and whenever the model or the store fails, answers are lexical and say so ([`Status`]).
+//!
+//! Features, none on by default: `hub` (models by hub id), `qdrant`, `pgvector`.
+#![forbid(unsafe_code)]
+
+mod bert;
+mod embedder;
+mod error;
+mod fusion;
+#[cfg(feature = "hub")]
+mod hub;
+mod safetensors;
+mod search;
+mod store;
+mod text;
+mod wordpiece;
+
+pub use bert::BertEmbedder;
+pub use embedder::Embedder;
+pub use error::EmbeddingError;
+pub use fusion::Fusion;
+#[cfg(feature = "hub")]
+pub use hub::{Hub, Progress};
+pub use search::{SemanticResult, SemanticSearch, Status};
+#[cfg(feature = "pgvector")]
+pub use store::pgvector::PgVectorStore;
+#[cfg(feature = "qdrant")]
+pub use store::qdrant::QdrantStore;
+pub use store::{FileStore, Key, MemoryStore, VectorStore};
