@@ -1,0 +1,73 @@
+//! Rules about calls that reach tools.
+
+use super::*;
+
+pub(super) fn self_reference(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    let AstKind::CallExpression(call) = node else { return None };
+    if facts.policy.reserved_tool_prefixes.is_empty() {
+        return None;
+    }
+    let name = tool_name(facts, call)?;
+    let spelled = facts.folder().texts(name);
+    let reserved = spelled.iter().find(|spelled| {
+        let spelled = spelled.trim().to_ascii_lowercase();
+        facts
+            .policy
+            .reserved_tool_prefixes
+            .iter()
+            .any(|prefix| spelled.starts_with(&prefix.to_ascii_lowercase()))
+    })?;
+    refuse(
+        SelfReferenceBlocked,
+        name.span(),
+        format!("`{reserved}` runs scripts and cannot be called from one; call the tools it would call"),
+    )
+}
+
+/// The first argument of a call that reaches `callTool` or `getTool` as far as the text says.
+fn tool_name<'c, 'a>(facts: &Facts<'_>, call: &'c CallExpression<'a>) -> Option<&'c Expression<'a>> {
+    let is_door = |expression: &Expression<'_>| is_tool_door(facts, expression, 0);
+    if is_door(&call.callee) {
+        return call.arguments.first()?.as_expression();
+    }
+    // `callTool.call(null, name)`, `.bind(null, name)`, `.apply(null, [name])`.
+    let member = call.callee.get_inner_expression().get_member_expr()?;
+    let method = member.static_property_name()?;
+    if !matches!(method, "call" | "bind" | "apply") || !is_door(member.object()) {
+        return None;
+    }
+    let second = call.arguments.get(1)?.as_expression()?;
+    match second {
+        Expression::ArrayExpression(list) => list.elements.first()?.as_expression(),
+        other => Some(other),
+    }
+}
+
+fn is_tool_door(facts: &Facts<'_>, expression: &Expression<'_>, depth: u8) -> bool {
+    match expression.get_inner_expression() {
+        Expression::Identifier(it) => {
+            if facts.is_free(it) {
+                return matches!(it.name.as_str(), "callTool" | "getTool");
+            }
+            facts.folder().texts(expression).iter().any(|text| text == DOOR)
+        }
+        Expression::SequenceExpression(it) if depth < 8 => {
+            it.expressions.last().is_some_and(|last| is_tool_door(facts, last, depth + 1))
+        }
+        Expression::LogicalExpression(it) if depth < 8 => {
+            is_tool_door(facts, &it.left, depth + 1) || is_tool_door(facts, &it.right, depth + 1)
+        }
+        Expression::ConditionalExpression(it) if depth < 8 => {
+            is_tool_door(facts, &it.consequent, depth + 1) || is_tool_door(facts, &it.alternate, depth + 1)
+        }
+        _ => false,
+    }
+}
+
+/// What the walk notes as the value of a variable that is an alias of `callTool` or `getTool`.
+pub(in crate::validate) const DOOR: &str = "\0door";
+
+/// Whether `expression` is an alias of a function that reaches tools.
+pub(in crate::validate) fn is_alias(facts: &Facts<'_>, expression: &Expression<'_>) -> bool {
+    is_tool_door(facts, expression, 0)
+}
