@@ -62,8 +62,21 @@ pub enum ResponseAction {
 type OnRequest = Arc<dyn Fn(&InterceptedRequest) -> RequestAction + Send + Sync>;
 type OnResponse = Arc<dyn Fn(&InterceptedResponse) -> ResponseAction + Send + Sync>;
 
-/// Removes an interceptor when it is called. Dropping it changes nothing.
-pub type Remove = Box<dyn Fn() + Send + Sync>;
+/// Takes an interceptor away. Dropping it changes nothing.
+pub struct Remove(Box<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Remove {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Remove")
+    }
+}
+
+impl Remove {
+    /// Takes the interceptor away. Again, or after the client's end, it does nothing.
+    pub fn remove(&self) {
+        (self.0)();
+    }
+}
 
 #[derive(Clone)]
 enum Hook {
@@ -92,7 +105,7 @@ pub(crate) enum Decided {
 }
 
 impl Interceptors {
-    /// Sees every request no mock answered. The value returned removes the interceptor when it is called.
+    /// Sees every request no mock answered. [`Remove::remove`] takes the interceptor away.
     pub fn request(
         &self,
         handler: impl Fn(&InterceptedRequest) -> RequestAction + Send + Sync + 'static,
@@ -100,7 +113,7 @@ impl Interceptors {
         self.push(Hook::Request(Arc::new(handler)))
     }
 
-    /// Sees every answer. The value returned removes the interceptor when it is called.
+    /// Sees every answer. [`Remove::remove`] takes the interceptor away.
     pub fn response(
         &self,
         handler: impl Fn(&InterceptedResponse) -> ResponseAction + Send + Sync + 'static,
@@ -108,12 +121,12 @@ impl Interceptors {
         self.push(Hook::Response(Arc::new(handler)))
     }
 
-    /// Delays every request no mock answered. The value returned removes the delay when it is called.
+    /// Delays every request no mock answered. [`Remove::remove`] takes the delay away.
     pub fn delay(&self, delay: Duration) -> Remove {
         self.push(Hook::Delay(delay))
     }
 
-    /// Fails every request of `method`. The value returned removes the interceptor when it is called.
+    /// Fails every request of `method`. [`Remove::remove`] takes the interceptor away.
     pub fn fail_method(
         &self,
         method: impl Into<String>,
@@ -135,11 +148,11 @@ impl Interceptors {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         lock(&self.hooks).push((number, hook));
         let hooks = Arc::downgrade(&self.hooks);
-        Box::new(move || {
+        Remove(Box::new(move || {
             if let Some(hooks) = hooks.upgrade() {
                 lock(&hooks).retain(|(other, _)| *other != number);
             }
-        })
+        }))
     }
 
     fn now(&self) -> Vec<Hook> {

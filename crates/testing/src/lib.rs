@@ -44,3 +44,11 @@ fn shorten(text: &str, most: usize) -> String {
         Some((at, _)) => format!("{}… ({} more bytes)", &text[..at], text.len() - at),
     }
 }
+
+/// 128 random bits, as text.
+fn random_text() -> String {
+    use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random bytes");
+    URL_SAFE_NO_PAD.encode(bytes)
+}

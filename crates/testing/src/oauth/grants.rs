@@ -1,0 +1,168 @@
+//! The token endpoint: `authorization_code` with PKCE, `refresh_token` with rotation, `anonymous`.
+
+use std::collections::HashMap;
+
+use axum::{
+    Form,
+    extract::State as Extracted,
+    http::{HeaderMap, StatusCode, header},
+    response::Response,
+};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use serde_json::{Value, json};
+
+use super::{
+    Fault, MockTestUser, Refresh, Shared, State,
+    endpoints::{answer, refusal},
+};
+use crate::{
+    lock, random_text,
+    token::{CreateTokenOptions, now},
+};
+
+type Parameters = HashMap<String, String>;
+type Refusal = (StatusCode, &'static str, &'static str);
+
+const fn bad(error: &'static str, why: &'static str) -> Refusal {
+    (StatusCode::BAD_REQUEST, error, why)
+}
+
+pub(super) async fn token(
+    Extracted(state): Extracted<Shared>,
+    headers: HeaderMap,
+    Form(parameters): Form<Parameters>,
+) -> Response {
+    let mut state = lock(&state);
+    match state.grant(&headers, &parameters) {
+        Ok(body) => answer(StatusCode::OK, &body),
+        Err((status, error, why)) => refusal(status, error, why),
+    }
+}
+
+/// Client id and secret of HTTP Basic (RFC 6749 §2.3.1).
+fn basic(headers: &HeaderMap) -> Option<(String, String)> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Basic ")?;
+    let text = String::from_utf8(STANDARD.decode(value).ok()?).ok()?;
+    let (id, secret) = text.split_once(':')?;
+    let plain = |text: &str| url::form_urlencoded::parse(text.as_bytes()).next().map(|(name, _)| name.into_owned());
+    Some((plain(id)?, plain(secret).unwrap_or_default()))
+}
+
+impl State {
+    fn grant(&mut self, headers: &HeaderMap, parameters: &Parameters) -> Result<Value, Refusal> {
+        let get = |name: &str| parameters.get(name).map(String::as_str).filter(|value| !value.is_empty());
+        let grant = get("grant_type").ok_or(bad("invalid_request", "`grant_type` is missing"))?;
+        if grant == "anonymous" {
+            let user = MockTestUser::new("anonymous");
+            return Ok(self.issue("anonymous", &user, &[], get("resource"), false));
+        }
+        let client_id = self.client(headers, parameters)?;
+        match grant {
+            "authorization_code" => {
+                let code = get("code").ok_or(bad("invalid_request", "`code` is missing"))?;
+                // Used once, whatever comes of it.
+                let code = self.codes.remove(code).ok_or(bad("invalid_grant", "the code is unknown or was used"))?;
+                if code.expires < now() {
+                    return Err(bad("invalid_grant", "the code is expired"));
+                }
+                if code.client_id != client_id {
+                    return Err(bad("invalid_grant", "the code was given to another client"));
+                }
+                if get("redirect_uri").is_some_and(|uri| uri != code.redirect_uri) {
+                    return Err(bad("invalid_grant", "`redirect_uri` is not the one the code was asked with"));
+                }
+                let verifier = get("code_verifier").ok_or(bad("invalid_grant", "`code_verifier` is missing"))?;
+                let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, verifier.as_bytes());
+                if URL_SAFE_NO_PAD.encode(digest) != code.challenge {
+                    return Err(bad("invalid_grant", "`code_verifier` does not fit the code's challenge"));
+                }
+                let resource = get("resource").map(str::to_owned).or_else(|| code.resource.clone());
+                if code.resource.is_some() && resource != code.resource {
+                    return Err(bad("invalid_target", "`resource` is not the one the code was asked with"));
+                }
+                Ok(self.issue(&client_id, &code.user, &code.scopes, resource.as_deref(), true))
+            }
+            "refresh_token" => {
+                let token = get("refresh_token").ok_or(bad("invalid_request", "`refresh_token` is missing"))?;
+                let known = self.refreshes.get(token).cloned();
+                let known = known.ok_or(bad("invalid_grant", "the refresh token is unknown or was used"))?;
+                if known.client_id != client_id {
+                    return Err(bad("invalid_grant", "the refresh token was given to another client"));
+                }
+                self.refreshes.remove(token);
+                if known.expires < now() {
+                    return Err(bad("invalid_grant", "the refresh token is expired"));
+                }
+                let scopes: Vec<String> = match get("scope") {
+                    Some(scope) => scope.split_ascii_whitespace().map(str::to_owned).collect(),
+                    None => known.scopes.clone(),
+                };
+                if scopes.iter().any(|scope| !known.scopes.contains(scope)) {
+                    return Err(bad("invalid_scope", "more was asked for than was granted"));
+                }
+                Ok(self.issue(&client_id, &known.user, &scopes, known.resource.as_deref(), true))
+            }
+            _ => Err(bad("unsupported_grant_type", "this grant is not supported")),
+        }
+    }
+
+    /// Who asks. With a `client_id` in the options it must be that client; with a secret it must know it.
+    fn client(&self, headers: &HeaderMap, parameters: &Parameters) -> Result<String, Refusal> {
+        const WRONG: Refusal = (StatusCode::UNAUTHORIZED, "invalid_client", "wrong client or secret");
+        let get = |name: &str| parameters.get(name).cloned();
+        let (id, secret) = match basic(headers) {
+            Some((id, secret)) => (id, Some(secret)),
+            None => (get("client_id").ok_or(bad("invalid_request", "`client_id` is missing"))?, get("client_secret")),
+        };
+        let known = self.options.client_id.as_ref().is_none_or(|known| *known == id);
+        let proven = self.options.client_secret.as_ref().is_none_or(|known| secret.as_ref() == Some(known));
+        if known && proven { Ok(id) } else { Err(WRONG) }
+    }
+
+    fn issue(
+        &mut self,
+        client_id: &str,
+        user: &MockTestUser,
+        scopes: &[String],
+        resource: Option<&str>,
+        refreshable: bool,
+    ) -> Value {
+        let lifetime = match self.has_fault(&Fault::ExpiredTokens) {
+            true => -60,
+            false => self.options.access_token_ttl_seconds,
+        };
+        let mut options =
+            CreateTokenOptions::new(&user.sub).scopes(scopes.iter().cloned()).expires_in(lifetime);
+        options.claims = user.claims();
+        options = options.claim("client_id", client_id).claim("iss", self.issuer());
+        if let Some(audience) = self.wrong_audience().or_else(|| resource.map(str::to_owned)) {
+            options = options.claim("aud", audience);
+        }
+        let mut body = json!({
+            "access_token": self.factory.create_test_token(&options),
+            "token_type": "Bearer",
+            "expires_in": self.options.access_token_ttl_seconds,
+            "scope": scopes.join(" "),
+        });
+        if scopes.iter().any(|scope| scope == "openid") {
+            let id = options.claim("aud", client_id);
+            body["id_token"] = self.factory.create_test_token(&id).into();
+        }
+        if refreshable {
+            let secret = random_text();
+            let refresh = Refresh {
+                client_id: client_id.to_owned(),
+                scopes: scopes.to_vec(),
+                resource: resource.map(str::to_owned),
+                user: user.clone(),
+                expires: now() + self.options.refresh_token_ttl_seconds,
+            };
+            self.refreshes.insert(secret.clone(), refresh);
+            body["refresh_token"] = secret.into();
+        }
+        body
+    }
+}

@@ -1,0 +1,90 @@
+//! Signed tokens for tests.
+
+mod factory;
+mod key;
+
+pub use factory::{CreateTokenOptions, TokenFactory, TokenFactoryOptions};
+pub(crate) use {factory::now, key::TestKey};
+
+/// Options of the `auth` fixture's tokens: the same as the factory's.
+pub type TokenOptions = CreateTokenOptions;
+
+use serde_json::{Value, json};
+
+/// Prebuilt users.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Users {
+    /// `test-admin`, scope `*`.
+    pub admin: TokenOptions,
+    /// `test-user`, scopes `read write`.
+    pub user: TokenOptions,
+    /// `test-readonly`, scope `read`.
+    pub read_only: TokenOptions,
+}
+
+/// The `auth` fixture: tokens of one issuer.
+#[derive(Debug, Clone)]
+pub struct Auth {
+    factory: TokenFactory,
+    /// Prebuilt users, for [`Auth::create_token`].
+    pub users: Users,
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Self::new(TokenFactory::default())
+    }
+}
+
+impl Auth {
+    /// Tokens of this factory.
+    pub fn new(factory: TokenFactory) -> Self {
+        Self {
+            factory,
+            users: Users {
+                admin: TokenOptions::new("test-admin").scopes(["*"]),
+                user: TokenOptions::new("test-user").scopes(["read", "write"]),
+                read_only: TokenOptions::new("test-readonly").scopes(["read"]),
+            },
+        }
+    }
+
+    /// The factory behind it.
+    pub fn factory(&self) -> &TokenFactory {
+        &self.factory
+    }
+
+    /// A signed token.
+    pub fn create_token(&self, options: &TokenOptions) -> String {
+        self.factory.create_test_token(options)
+    }
+
+    /// A signed token that expired an hour ago.
+    pub fn create_expired_token(&self, options: &TokenOptions) -> String {
+        self.factory.create_expired_token(options)
+    }
+
+    /// A token whose signature is no signature of the issuer.
+    pub fn create_invalid_token(&self, options: &TokenOptions) -> String {
+        self.factory.create_token_with_invalid_signature(options)
+    }
+
+    /// The issuer's public keys.
+    pub fn get_jwks(&self) -> Value {
+        self.factory.get_public_jwks()
+    }
+
+    /// The `iss` of the tokens.
+    pub fn get_issuer(&self) -> &str {
+        self.factory.get_issuer()
+    }
+
+    /// The `aud` of the tokens.
+    pub fn get_audience(&self) -> &str {
+        self.factory.get_audience()
+    }
+}
+
+pub(crate) fn jwks(keys: &[&TestKey]) -> Value {
+    json!({"keys": keys.iter().map(|key| key.public_jwk()).collect::<Vec<_>>()})
+}

@@ -1,0 +1,210 @@
+//! The token factory.
+
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{TestKey, jwks};
+
+/// Whose tokens, for whom, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenFactoryOptions {
+    /// `iss`. Default `https://test-issuer.local`.
+    pub issuer: String,
+    /// `aud`. Default `test-audience`.
+    pub audience: String,
+    /// Lifetime in seconds. Default 3600.
+    pub expires_in_seconds: i64,
+}
+
+impl Default for TokenFactoryOptions {
+    fn default() -> Self {
+        Self {
+            issuer: "https://test-issuer.local".into(),
+            audience: "test-audience".into(),
+            expires_in_seconds: 3600,
+        }
+    }
+}
+
+/// What one token says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateTokenOptions {
+    /// Who it speaks for.
+    pub sub: String,
+    /// What they may do; `scope` holds them with spaces between.
+    pub scopes: Vec<String>,
+    /// Their address.
+    pub email: Option<String>,
+    /// Their name.
+    pub name: Option<String>,
+    /// Further claims; they replace those the factory sets, `iss` and `aud` included.
+    pub claims: Map<String, Value>,
+    /// Lifetime in seconds. Default: the factory's.
+    pub expires_in: Option<i64>,
+}
+
+impl CreateTokenOptions {
+    /// A token for `sub`, without scopes.
+    pub fn new(sub: impl Into<String>) -> Self {
+        Self {
+            sub: sub.into(),
+            scopes: Vec::new(),
+            email: None,
+            name: None,
+            claims: Map::new(),
+            expires_in: None,
+        }
+    }
+
+    /// What they may do.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Their address.
+    #[must_use]
+    pub fn email(mut self, email: impl Into<String>) -> Self {
+        self.email = Some(email.into());
+        self
+    }
+
+    /// Their name.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// One more claim.
+    #[must_use]
+    pub fn claim(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.claims.insert(name.into(), value.into());
+        self
+    }
+
+    /// Lifetime in seconds; below zero it is over already.
+    #[must_use]
+    pub fn expires_in(mut self, seconds: i64) -> Self {
+        self.expires_in = Some(seconds);
+        self
+    }
+}
+
+/// Makes RS256 tokens (`at+jwt`, RFC 9068). All factories of a process share one key.
+#[derive(Debug, Clone)]
+pub struct TokenFactory {
+    options: TokenFactoryOptions,
+    key: Arc<TestKey>,
+}
+
+impl Default for TokenFactory {
+    fn default() -> Self {
+        Self::new(TokenFactoryOptions::default())
+    }
+}
+
+impl TokenFactory {
+    /// A factory of these tokens.
+    pub fn new(options: TokenFactoryOptions) -> Self {
+        Self { options, key: TestKey::shared() }
+    }
+
+    pub(crate) fn with_issuer(&self, issuer: &str) -> Self {
+        let options = TokenFactoryOptions { issuer: issuer.to_owned(), ..self.options.clone() };
+        Self { options, key: self.key.clone() }
+    }
+
+    pub(crate) fn with_key(&self, key: Arc<TestKey>) -> Self {
+        Self { options: self.options.clone(), key }
+    }
+
+    pub(crate) fn key(&self) -> &Arc<TestKey> {
+        &self.key
+    }
+
+    /// A token.
+    pub fn create_test_token(&self, options: &CreateTokenOptions) -> String {
+        self.signed(options, options.expires_in.unwrap_or(self.options.expires_in_seconds))
+    }
+
+    /// A token of `test-admin` with the scope `*`.
+    pub fn create_admin_token(&self) -> String {
+        self.create_test_token(&CreateTokenOptions::new("test-admin").scopes(["*"]))
+    }
+
+    /// A token of `test-user` with the scopes `read write`.
+    pub fn create_user_token(&self) -> String {
+        self.create_test_token(&CreateTokenOptions::new("test-user").scopes(["read", "write"]))
+    }
+
+    /// A token of `anonymous` without scopes.
+    pub fn create_anonymous_token(&self) -> String {
+        self.create_test_token(&CreateTokenOptions::new("anonymous"))
+    }
+
+    /// A token that expired an hour ago.
+    pub fn create_expired_token(&self, options: &CreateTokenOptions) -> String {
+        self.signed(options, -3600)
+    }
+
+    /// A token signed by another key than the one its header names.
+    pub fn create_token_with_invalid_signature(&self, options: &CreateTokenOptions) -> String {
+        let expires_in = options.expires_in.unwrap_or(self.options.expires_in_seconds);
+        TestKey::stranger().sign("at+jwt", &self.key.id, &self.claims(options, expires_in))
+    }
+
+    /// The public keys, as a JWK set.
+    pub fn get_public_jwks(&self) -> Value {
+        jwks(&[&self.key])
+    }
+
+    /// The `iss` of the tokens.
+    pub fn get_issuer(&self) -> &str {
+        &self.options.issuer
+    }
+
+    /// The `aud` of the tokens.
+    pub fn get_audience(&self) -> &str {
+        &self.options.audience
+    }
+
+    fn signed(&self, options: &CreateTokenOptions, expires_in: i64) -> String {
+        self.key.sign("at+jwt", &self.key.id, &self.claims(options, expires_in))
+    }
+
+    fn claims(&self, options: &CreateTokenOptions, expires_in: i64) -> Value {
+        let now = now();
+        // An expired token was valid once.
+        let issued = if expires_in < 0 { now + 2 * expires_in } else { now };
+        let mut claims = json!({
+            "iss": self.options.issuer,
+            "aud": self.options.audience,
+            "sub": options.sub,
+            "client_id": "test-client",
+            "iat": issued,
+            "exp": now + expires_in,
+            "jti": crate::random_text(),
+            "scope": options.scopes.join(" "),
+        });
+        for (name, value) in [("email", &options.email), ("name", &options.name)] {
+            if let Some(value) = value {
+                claims[name] = value.as_str().into();
+            }
+        }
+        for (name, value) in &options.claims {
+            claims[name] = value.clone();
+        }
+        claims
+    }
+}
+
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,76 @@
+//! The same server over every transport and in both eras.
+
+use std::time::Duration;
+
+use gatewright_testing::{ClientOptions, Elicited, Mcp, Transport, expect};
+use serde_json::json;
+
+use crate::support::everything;
+
+async fn uses_everything(mcp: &Mcp) {
+    expect(&mcp.tools().list().await.unwrap()).to_contain_tool("ask");
+    let echoed = mcp.tools().call("echo", json!({"text": "grüße\n"})).await.unwrap();
+    assert_eq!(echoed.text(), "grüße\n");
+    expect(&mcp.resources().read("note://1").await.unwrap()).to_have_mime_type("text/plain");
+    expect(&mcp.prompts().get("greet", json!({"who": "Ada"})).await.unwrap()).to_contain_text("Hello Ada");
+    let work = mcp.tools().call("work", json!({})).progress(5).await.unwrap();
+    assert_eq!(work.progress(), [1.0, 2.0]);
+}
+
+#[tokio::test]
+async fn streamable_http_with_sessions() {
+    let server = everything().start().await.unwrap();
+    let mcp = server.client().connect().await.unwrap();
+    assert!(mcp.session_id().is_some());
+    uses_everything(&mcp).await;
+    mcp.on_elicitation(|_| async { Elicited::Accept(json!({"name": "Ada"})) });
+    expect(&mcp.tools().call("ask", json!({})).await.unwrap()).to_have_text_content("Ada");
+    mcp.disconnect().await;
+}
+
+#[tokio::test]
+async fn streamable_http_without_sessions() {
+    let server = everything().start().await.unwrap();
+    let mcp = server.client().protocol_version("2026-07-28").connect().await.unwrap();
+    assert_eq!((mcp.session_id(), mcp.protocol_version().as_str()), (None, "2026-07-28"));
+    assert_eq!(mcp.server_info().unwrap().name, "everything");
+    uses_everything(&mcp).await;
+    let missing = mcp.resources().read("note://9").await.unwrap_err();
+    assert_eq!(missing.code(), Some(-32602));
+}
+
+#[tokio::test]
+async fn stdio() {
+    let server = everything().arg("--stdio").transport(Transport::Stdio).start().await.unwrap();
+    let mcp = server.create_client(ClientOptions::default()).await.unwrap();
+    uses_everything(&mcp).await;
+    assert!(server.info().pid > 0);
+    let second = server.create_client(ClientOptions::default()).await.unwrap();
+    assert_eq!(second.tools().call("echo", json!({"text": "2"})).await.unwrap().text(), "2");
+    mcp.disconnect().await;
+    assert!(mcp.tools().list().await.is_err());
+}
+
+#[tokio::test]
+async fn a_session_that_a_restart_lost_is_begun_again() {
+    let server = everything().start().await.unwrap();
+    let mcp = server.client().connect().await.unwrap();
+    let (session, before) = (mcp.session_id(), server.info());
+    server.restart().await.unwrap();
+    assert_eq!(server.info().port, before.port);
+    assert_ne!(server.info().pid, before.pid);
+    expect(&mcp.tools().list().await.unwrap()).to_contain_tool("echo");
+    assert_ne!(mcp.session_id(), session);
+}
+
+#[tokio::test]
+async fn a_tool_that_never_ends_times_out_and_the_client_goes_on() {
+    let server = everything().start().await.unwrap();
+    let mcp = server.client().connect().await.unwrap();
+    mcp.on_elicitation(|_| std::future::pending());
+    mcp.set_timeout(Duration::from_millis(100));
+    let error = mcp.tools().call("ask", json!({})).await.unwrap_err();
+    assert!(error.to_string().starts_with("`tools/call` was not answered within 100ms"), "{error}");
+    mcp.set_timeout(Duration::from_secs(10));
+    assert!(mcp.tools().list().await.is_ok());
+}

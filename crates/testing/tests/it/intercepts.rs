@@ -1,0 +1,65 @@
+use std::{sync::Arc, sync::Mutex, time::Duration};
+
+use gatewright_testing::{RequestAction, ResponseAction, RpcRequest, RpcResponse, expect};
+use serde_json::{Value, json};
+
+use crate::support::memory;
+
+#[tokio::test]
+async fn request_interceptors_run_in_order_and_see_what_the_one_before_made() {
+    let mcp = memory().await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    mcp.intercept().request(|one| {
+        let mut request = one.request.clone();
+        request.params["arguments"]["text"] = "changed".into();
+        RequestAction::Modify(request)
+    });
+    let saw = seen.clone();
+    let remove = mcp.intercept().request(move |one| {
+        saw.lock().unwrap().push(one.request.params["arguments"]["text"].clone());
+        RequestAction::Passthrough
+    });
+    assert_eq!(mcp.tools().call("echo", json!({"text": "x"})).await.unwrap().text(), "changed");
+    remove.remove();
+    mcp.tools().call("echo", json!({"text": "x"})).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["changed"]);
+    assert_eq!(mcp.trace().last().unwrap().params["arguments"]["text"], "x");
+}
+
+#[tokio::test]
+async fn mocks_are_asked_before_request_interceptors_and_response_interceptors_see_mocked_answers() {
+    let mcp = memory().await;
+    mcp.mock().tool("echo", "mocked");
+    mcp.intercept().request(|_| RequestAction::Error("never asked".into()));
+    mcp.intercept().response(|one| {
+        assert_eq!(one.response.id(), &one.request.id);
+        let mut raw = one.response.raw.clone();
+        raw["result"]["content"][0]["text"] = "and changed".into();
+        ResponseAction::Modify(RpcResponse { raw })
+    });
+    assert_eq!(mcp.tools().call("echo", json!({})).await.unwrap().text(), "and changed");
+}
+
+#[tokio::test]
+async fn an_interceptor_can_answer_or_fail_a_request() {
+    let mcp = memory().await;
+    let remove = mcp.intercept().fail_method("prompts/list", "no prompts today");
+    let error = mcp.prompts().list().await.unwrap_err();
+    assert_eq!(error.to_string(), "`prompts/list` failed with -32603: no prompts today");
+    remove.remove();
+    assert!(mcp.prompts().list().await.is_ok());
+    mcp.intercept().request(|_| RequestAction::Mock(RpcResponse::success(json!({"here": true}))));
+    let answer = mcp.raw().request(RpcRequest::new("x", Value::Null).id(77)).await.unwrap();
+    assert_eq!((answer.id(), &answer.result().unwrap()["here"]), (&json!(77), &json!(true)));
+    mcp.intercept().clear();
+    expect(&mcp.tools().call("echo", json!({"text": "a"})).await.unwrap()).to_be_successful();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_is_paid_by_every_request() {
+    let mcp = memory().await;
+    mcp.intercept().delay(Duration::from_secs(3));
+    let before = tokio::time::Instant::now();
+    mcp.tools().call("echo", json!({"text": "a"})).await.unwrap();
+    assert_eq!(before.elapsed(), Duration::from_secs(3));
+}

@@ -1,0 +1,12 @@
+//! The toolkit, tried on servers that behave and servers that do not.
+#![expect(deprecated, reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated")]
+
+
+mod eras;
+mod intercepts;
+mod matchers;
+mod memory;
+mod misbehaving;
+mod mocks;
+mod servers;
+mod support;
