@@ -14,7 +14,12 @@ struct Echo;
 
 impl Host for Echo {
     fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
-        Box::pin(async move { Ok(call.input) })
+        Box::pin(async move {
+            if call.name == "never" {
+                std::future::pending::<()>().await;
+            }
+            Ok(call.input)
+        })
     }
 
     fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
@@ -52,6 +57,16 @@ fn reused_realm(c: &mut Criterion) {
                 let promise: rquickjs::Promise<'_> = ctx.eval(source).expect("runs");
                 promise.finish::<rquickjs::Object<'_>>().expect("settles").get::<_, i32>("id").expect("7")
             })
+        });
+    });
+}
+
+/// What isolation starts from: a fresh engine and realm, nothing frozen, nothing run.
+fn fresh_realm(c: &mut Criterion) {
+    c.bench_function("fresh engine and realm in this process, bare", |b| {
+        b.iter(|| {
+            let runtime = rquickjs::Runtime::new().expect("an engine");
+            rquickjs::Context::full(&runtime).expect("a realm").with(|ctx| ctx.globals().len())
         });
     });
 }
@@ -113,7 +128,7 @@ fn start(c: &mut Criterion) {
                 .map(|_| {
                     let killed = runtime.block_on(async {
                         let busy = pool.run(
-                            RunRequest::new("for (;;) {}"),
+                            RunRequest::new("await callTool('never', {})"),
                             Arc::new(Echo),
                             CancellationToken::new(),
                         );
@@ -132,6 +147,6 @@ fn start(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(50).measurement_time(Duration::from_secs(4)).warm_up_time(Duration::from_secs(1));
-    targets = reused_realm, runs, start
+    targets = reused_realm, fresh_realm, runs, start
 }
 criterion_main!(benches);

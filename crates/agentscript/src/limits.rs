@@ -38,13 +38,13 @@ pub struct Limits {
     pub script_bytes: u64,
     /// The returned value as JSON text, in bytes.
     pub result_bytes: u64,
-    /// All console lines of a run together, in bytes.
+    /// All console lines of a run together, in bytes. One more ends the run; the lines so far are kept.
     pub log_bytes: u64,
-    /// Console lines of a run.
+    /// Console lines of a run. One more ends the run; the lines so far are kept.
     pub log_lines: u32,
     /// One message between the run and its host, in bytes.
     pub message_bytes: u64,
-    /// Messages a run may send to its host in one second.
+    /// Host calls (`callTool`, `getTool`) a run may send in one second; console lines have limits of their own.
     pub messages_per_second: u32,
 }
 

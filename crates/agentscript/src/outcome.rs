@@ -52,7 +52,13 @@ impl fmt::Display for IllegalKind {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The script returned; the value as JSON text (`null` for `undefined`).
+    /// The script returned; the value as JSON text, a deep copy.
+    ///
+    /// What JSON does not have takes these forms: `undefined`, functions and symbols are left out of objects and `null`
+    /// elsewhere; `NaN` and infinities are `null`; a `BigInt` is its digits as text (up to 4,096); a `Date` its ISO text, `null`
+    /// when invalid; a `Map` an object when all keys are texts, else an array of pairs; a `Set` and a typed array an array; an
+    /// error `{name, message, code?}`; a regular expression its source. A cycle, a `toJSON` function of the script's, or more
+    /// than 100 levels is a [`Verdict::RuntimeError`].
     Ok(Box<RawValue>),
     /// The text is not JavaScript.
     SyntaxError {
@@ -88,7 +94,8 @@ pub enum Verdict {
         /// The tool's code.
         code: String,
     },
-    /// Time ran out; the message names the calls that were still open.
+    /// Time ran out and the engine ended the run; the message names the calls that were still open. A script stuck in a native
+    /// loop is ended by the watchdog instead: [`WorkerError::Timeout`].
     Timeout {
         /// What was still open.
         message: String,
@@ -101,10 +108,10 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkerError {
-    /// The watchdog killed a worker that did not end in time.
+    /// The watchdog killed a worker that did not end in time: show it as a timeout.
     #[error("the worker did not end within {} ms and was killed", .0.as_millis())]
     Timeout(Duration),
-    /// The worker spent its memory.
+    /// The script's heap, or its process, reached its limit; a script cannot catch it.
     #[error("the worker exceeded its memory limit of {0} bytes")]
     MemoryExceeded(u64),
     /// The worker died.

@@ -343,8 +343,8 @@ impl Record {
 
     fn open_call(&mut self, frame: &Frame<'_>) -> Result<(), Stop> {
         // The worker counts the same limits and ends the run itself; one that does not is not to be trusted.
-        if frame.id as usize != self.ids.len() || self.calls.len() >= self.limits.max_tool_calls as usize + 1
-        {
+        let too_many = frame.kind == Kind::Call && self.calls.len() >= self.limits.max_tool_calls as usize;
+        if frame.id as usize != self.ids.len() || too_many {
             return Err(WorkerError::MessageInvalid.into());
         }
         if (frame.head.len() + frame.body.len()) as u64 > self.limits.message_bytes {
