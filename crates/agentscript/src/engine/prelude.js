@@ -268,31 +268,32 @@
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
     'BigInt64Array', 'BigUint64Array', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', 'console']) kept[name] = true;
 
-  const intrinsics = new Set();
+  const intrinsics = new Set(), prototypes = new Set();
+  const proto = (value) => { if (value !== undefined) { intrinsics.add(value); prototypes.add(value); } };
   const keep = (value) => { if (value !== null && (typeof value === 'object' || typeof value === 'function')) intrinsics.add(value); };
   const iterators = [[][SymbolFn.iterator](), new Map().entries(), new Set().values(), ''[SymbolFn.iterator](), 'a'.matchAll(/a/g)];
   for (const iterator of iterators) {
-    const proto = getPrototypeOf(iterator);
-    keep(proto);
-    keep(getPrototypeOf(proto));
+    const home = getPrototypeOf(iterator);
+    proto(home);
+    proto(getPrototypeOf(home));
   }
   const kinds = [async function () { }, function* () { }, async function* () { }];
   for (const fn of kinds) {
-    const proto = getPrototypeOf(fn);
-    keep(proto);
-    if (proto.prototype) { keep(proto.prototype); keep(getPrototypeOf(proto.prototype)); }
+    const home = getPrototypeOf(fn);
+    proto(home);
+    if (home.prototype) { proto(home.prototype); proto(getPrototypeOf(home.prototype)); }
   }
   const typedArray = getPrototypeOf(Uint8Array);
   keep(typedArray);
-  keep(typedArray.prototype);
+  proto(typedArray.prototype);
   keep(callTool); keep(getTool); keep(parallel); keep(consoleObject); keep(tick);
   const functionProto = Function.prototype;
-  keep(functionProto);
+  proto(functionProto);
   keep(NativeDate);
   for (const name of getOwnPropertyNames(global)) {
     const value = global[name];
     if (value !== global) keep(value);
-    if (typeof value === 'function') keep(value.prototype);
+    if (typeof value === 'function') proto(value.prototype);
     if (!kept[name]) delete global[name];
   }
   for (const name of ['getPrototypeOf', 'setPrototypeOf', 'getOwnPropertySymbols']) delete Object[name];
@@ -316,23 +317,22 @@
       defineProperty(proto, name, { get: () => value, set: ownSetter(name, proto), enumerable: false, configurable: false });
     }
   };
-  const species = new Set([Array.prototype, RegExp.prototype, ArrayBuffer.prototype, typedArray.prototype]);
-  for (const value of intrinsics) {
-    const at = getOwnPropertyDescriptor(value, 'constructor');
-    if (at !== undefined && value !== PromiseCtor.prototype) {
-      // Species lookups of arrays, buffers and expressions read it from inside the engine: there it leads nowhere. Everything
-      // else inherits the refusal of Object.prototype. A promise keeps its own, which is a global anyway.
-      if (species.has(value)) defineProperty(value, 'constructor', { get: speciesOf, set: ownSetter('constructor', value), enumerable: false, configurable: false });
-      else delete value.constructor;
-    }
-    if (value === Error.prototype || (typeof value === 'object' && getPrototypeOf(value) === Error.prototype)) {
-      overridable(value, ['name', 'message', 'toString']);
-    } else if (value === Object.prototype) {
-      overridable(value, ['toString', 'toLocaleString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable']);
-    } else if (typeof value === 'object' || value === functionProto) {
-      overridable(value, ['toString', 'valueOf', 'toJSON']);
-    }
+  // Species lookups of arrays, buffers and expressions read it from inside the engine: there it leads nowhere. Everything else
+  // inherits the refusal of Object.prototype. A promise keeps its own, which is a global anyway.
+  const species = [Array.prototype, RegExp.prototype, ArrayBuffer.prototype, typedArray.prototype];
+  for (const value of prototypes) {
+    if (value !== PromiseCtor.prototype) delete value.constructor;
   }
+  for (const value of species) {
+    defineProperty(value, 'constructor', { get: speciesOf, set: ownSetter('constructor', value), enumerable: false, configurable: false });
+  }
+  overridable(Object.prototype, ['toString', 'toLocaleString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable']);
+  overridable(Error.prototype, ['name', 'message', 'toString']);
+  for (const kind of [TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError, AggregateError]) {
+    delete kind.prototype.message;
+    overridable(kind.prototype, ['name']);
+  }
+  for (const proto of [functionProto, Array.prototype, NativeDate.prototype, Map.prototype, Set.prototype]) overridable(proto, ['toString', 'toJSON']);
   defineProperty(Object.prototype, 'constructor', { get: () => refuse('constructor'), set: ownSetter('constructor', Object.prototype), enumerable: false, configurable: false });
   defineProperty(Object.prototype, '__proto__', { get: () => refuse('__proto__'), set: () => refuse('__proto__'), enumerable: false, configurable: false });
   defineProperty(Error.prototype, 'stack', { get: () => '', set: ownSetter('stack', Error.prototype), enumerable: false, configurable: false });

@@ -30,6 +30,9 @@ type Intrinsics = (
 /// Name of the script in positions.
 pub(super) const NAME: &str = "script";
 
+/// A realm under construction holds no garbage worth looking for.
+const NO_GC: usize = 64 * 1024 * 1024;
+
 /// Stack of the engine while a realm is built.
 const BUILD_STACK: usize = 256 * 1024;
 
@@ -48,6 +51,7 @@ impl Realm {
         let heap = Rc::new(Heap::default());
         let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap)))?;
         runtime.set_max_stack_size(BUILD_STACK);
+        runtime.set_gc_threshold(NO_GC);
         let context = Context::custom::<Intrinsics>(&runtime)?;
         let state = Rc::new(State::new(link, heap));
         let exports = context

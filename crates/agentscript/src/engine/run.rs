@@ -106,6 +106,10 @@ impl Realm {
         self.runtime.set_max_stack_size(
             usize::try_from(limits.stack_bytes).unwrap_or(MAX_STACK).clamp(MIN_STACK, MAX_STACK),
         );
+        // Cycles are looked for well before they could use up the heap.
+        self.runtime.set_gc_threshold(
+            usize::try_from(limits.memory_bytes / 8).unwrap_or(usize::MAX).min(GC_THRESHOLD),
+        );
         self.state.begin(run, limits, settings.seed, settings.now_ms);
         let Some(exports) = self.exports.take() else {
             return (Ending::runtime("InternalError", "the realm was used before"), String::new());
@@ -168,6 +172,9 @@ impl Realm {
         Some((ending, String::new()))
     }
 }
+
+/// Heap growth after which the engine looks for cycles, in bytes.
+const GC_THRESHOLD: usize = 2 * 1024 * 1024;
 
 /// Bounds of the engine's stack: below, nothing runs; above 16 MiB the engine would stop checking.
 const MIN_STACK: usize = 64 * 1024;
