@@ -254,11 +254,12 @@ impl WorkerPool {
         Ok(lease)
     }
 
-    /// Takes no more runs, refuses those that wait, lets those under way end, then ends the workers.
+    /// Takes no more runs, refuses those that wait, lets those under way end, then ends the workers; returns when they are gone.
     pub async fn shutdown(&self) {
         self.close();
         self.running.close();
         self.running.wait().await;
+        self.keeper.settle().await;
     }
 
     /// Ends everything now: runs under way end with [`WorkerError::Disposed`].

@@ -42,6 +42,8 @@ impl Worker {
 pub(super) type Ended = Option<ExitStatus>;
 
 enum Job {
+    /// Answered when every job before it is done.
+    Barrier(oneshot::Sender<()>),
     Start(oneshot::Sender<Result<Worker, WorkerError>>),
     Retire { worker: Worker, replace: bool, ended: Option<oneshot::Sender<Ended>> },
 }
@@ -86,6 +88,14 @@ impl Keeper {
         }
     }
 
+    /// Waits until every worker retired so far has ended.
+    pub(super) async fn settle(&self) {
+        let (reply, settled) = oneshot::channel();
+        if self.jobs.send(Job::Barrier(reply)).is_ok() {
+            let _ = settled.await;
+        }
+    }
+
     /// Ends a worker and, unless the pool is closing, puts a new one in its place.
     pub(super) fn retire(&self, worker: Worker, replace: bool, ended: Option<oneshot::Sender<Ended>>) {
         // When the thread is gone so is the pool, and with it every worker: they die with their socket's other end.
@@ -96,6 +106,9 @@ impl Keeper {
 fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<Shared>) {
     while let Ok(job) = inbox.recv() {
         match job {
+            Job::Barrier(reply) => {
+                let _ = reply.send(());
+            }
             Job::Start(reply) => {
                 if let Err(Ok(unwanted)) = reply.send(start(config)) {
                     end(unwanted);
