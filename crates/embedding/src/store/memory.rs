@@ -155,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn keeps_the_contract_of_a_store() {
-        super::super::contract::check(&MemoryStore::new(3)).await;
+        super::super::contract::check(&MemoryStore::new(3), true).await;
     }
 
     #[tokio::test]
