@@ -1,25 +1,38 @@
 //! Tests for any MCP server, in any language: a client, fixtures, mocks and matchers.
 #![forbid(unsafe_code)]
 
+mod cassette;
+mod cimd;
 mod client;
 mod error;
 mod expect;
+pub mod http_mock;
 mod intercept;
 mod mock;
 pub mod mock_response;
+mod oauth;
 mod partial;
 mod records;
+mod serve;
 mod server;
+mod tls;
+mod token;
 mod wire;
 
+pub use cassette::CassetteError;
+pub use cimd::{MockCimdClientOptions, MockCimdServer, MockCimdServerInfo, MockCimdServerOptions};
 pub use client::{
     Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, Prompts, Raw, RequestTrace,
     Resources, ServerIdentity, ToolCall, Tools, Trace,
 };
 pub use error::ClientError;
 pub use expect::{AsSubject, Expect, Mismatch, Subject, expect, json_diff, matchers};
+pub use http_mock::{HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response};
 pub use intercept::{InterceptedRequest, InterceptedResponse, Interceptors, Remove, RequestAction, ResponseAction};
 pub use mock::{MockHandle, MockOptions, Mocks, RpcRequest};
+pub use oauth::{
+    Endpoint, Fault, MockOAuthServer, MockOAuthServerInfo, MockOAuthServerOptions, MockTestUser,
+};
 pub use partial::is_subset;
 pub use records::{
     Image, Missing, Prompt, PromptArgument, PromptMessage, PromptResult, Resource, ResourceContent,
@@ -28,7 +41,12 @@ pub use records::{
 
 pub use server::{ClientOptions, Server, ServerBuilder, ServerInfo, StartError, Transport};
 
+pub use token::{Auth, CreateTokenOptions, TokenFactory, TokenFactoryOptions, TokenOptions, Users};
+
 pub use gatewright_core::rmcp;
+pub use regex::Regex;
+
+use serve::{serve, serve_tls};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -23,6 +23,7 @@ use tokio::process::Command;
 use crate::{
     ClientError, Mcp, McpBuilder,
     client::{Connector, memory_connector},
+    http_mock::HttpMock,
     lock,
     wire::{Wire, lines::LinesWire},
 };
@@ -59,6 +60,7 @@ pub struct ServerBuilder {
     path: Option<String>,
     ready_path: String,
     current_dir: Option<PathBuf>,
+    http_mock: Option<HttpMock>,
 }
 
 impl ServerBuilder {
@@ -76,6 +78,7 @@ impl ServerBuilder {
             path: None,
             ready_path: "/health".into(),
             current_dir: None,
+            http_mock: None,
         }
     }
 
@@ -146,6 +149,12 @@ impl ServerBuilder {
         self
     }
 
+    /// Sends its HTTP calls to the outside world to `mock`, whatever language it is written in.
+    pub fn http_mock(mut self, mock: &HttpMock) -> Self {
+        self.http_mock = Some(mock.clone());
+        self
+    }
+
     /// Starts it and waits until it answers.
     ///
     /// # Errors
@@ -181,7 +190,19 @@ impl ServerBuilder {
         if self.transport != Transport::Stdio {
             command.env("PORT", port.to_string());
         }
-        command.envs(&self.env);
+        for (name, value) in self.http_mock.iter().flat_map(HttpMock::child_env) {
+            // Lists of the test's own go on.
+            let joined = match (name.as_str(), self.env.get(&name)) {
+                ("NODE_OPTIONS", Some(own)) => format!("{value} {own}"),
+                ("PYTHONPATH", Some(own)) => format!("{value}:{own}"),
+                (_, Some(own)) => own.clone(),
+                (_, None) => value,
+            };
+            command.env(name, joined);
+        }
+        let lists = ["NODE_OPTIONS", "PYTHONPATH"];
+        let is_joined = |name: &str| self.http_mock.is_some() && lists.contains(&name);
+        command.envs(self.env.iter().filter(|(name, _)| !is_joined(name)));
         command
     }
 

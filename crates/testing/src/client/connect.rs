@@ -38,6 +38,7 @@ pub struct McpBuilder {
     target: Target,
     headers: Vec<(String, String)>,
     token: Option<String>,
+    cassette: Option<std::path::PathBuf>,
     settings: Settings,
 }
 
@@ -105,6 +106,7 @@ impl McpBuilder {
             target,
             headers: Vec::new(),
             token: None,
+            cassette: None,
             settings: Settings {
                 version: "2025-11-25".into(),
                 capabilities: json!({"elicitation": {"form": {}}, "sampling": {}, "roots": {}}),
@@ -134,6 +136,14 @@ impl McpBuilder {
     /// One more header on every HTTP request.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Replays the cassette `file` when it is there. When it is not, records what the server answers and writes it to `file`
+    /// once the client is gone; secrets are written as `[redacted]`. Each answer is replayed once, to a request with the same
+    /// method and `params`.
+    pub fn record(mut self, file: impl Into<std::path::PathBuf>) -> Self {
+        self.cassette = Some(file.into());
         self
     }
 
@@ -169,6 +179,10 @@ impl McpBuilder {
                     Ok(Arc::new(SseWire::open(&url, token, headers, inbox).await?) as Arc<dyn Wire>)
                 })
             }),
+        };
+        let connector = match self.cassette {
+            Some(file) => crate::cassette::cassette_connector(file, connector),
+            None => connector,
         };
         Core::new(self.settings, connector, self.token)
     }

@@ -1,0 +1,85 @@
+//! Takes secrets out of what is written.
+
+use serde_json::Value;
+
+const GONE: &str = "[redacted]";
+
+/// Whether a name is that of a secret: of a header, a key of JSON, or a query parameter.
+fn is_secret(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+    let parts = ["token", "secret", "password", "passwd", "apikey", "authorization", "cookie", "credential", "privatekey"];
+    // A progress token is no secret, and answers are found by it.
+    name != "progresstoken" && parts.iter().any(|part| name.contains(part))
+}
+
+/// The same value with the values of secret keys gone.
+pub(super) fn redacted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(redacted).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| match value {
+                Value::String(_) | Value::Number(_) if is_secret(key) => (key.clone(), GONE.into()),
+                value => (key.clone(), redacted(value)),
+            })
+            .collect(),
+        plain => plain.clone(),
+    }
+}
+
+/// A body: JSON and forms are looked into, other text is kept.
+pub(super) fn redacted_body(text: &str) -> String {
+    if let Ok(json @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(text) {
+        return redacted(&json).to_string();
+    }
+    let is_form = !text.contains(char::is_whitespace) && text.split('&').all(|pair| pair.contains('='));
+    if is_form && !text.is_empty() { redacted_pairs(text) } else { text.to_owned() }
+}
+
+fn redacted_pairs(text: &str) -> String {
+    let pairs = url::form_urlencoded::parse(text.as_bytes());
+    let mut clean = url::form_urlencoded::Serializer::new(String::new());
+    for (name, value) in pairs {
+        clean.append_pair(&name, if is_secret(&name) { GONE } else { &value });
+    }
+    clean.finish()
+}
+
+pub(super) fn redacted_url(text: &str) -> String {
+    let Ok(mut url) = url::Url::parse(text) else { return text.to_owned() };
+    if let Some(query) = url.query() {
+        let clean = redacted_pairs(query);
+        url.set_query(Some(&clean));
+    }
+    if url.password().is_some() {
+        let _ = url.set_password(Some("redacted"));
+    }
+    url.into()
+}
+
+pub(super) fn redacted_headers(headers: &[(String, String)]) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| (name.clone(), if is_secret(name) { GONE.to_owned() } else { value.clone() }))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn secrets_are_gone_wherever_they_are() {
+        let value = json!({"access_token": "a", "deep": [{"apiKey": "b", "name": "n"}], "progressToken": 7});
+        assert_eq!(
+            redacted(&value),
+            json!({"access_token": GONE, "deep": [{"apiKey": GONE, "name": "n"}], "progressToken": 7})
+        );
+        assert_eq!(redacted_body("grant_type=x&client_secret=y"), "grant_type=x&client_secret=%5Bredacted%5D");
+        assert_eq!(redacted_url("https://a.example/?api_key=1&q=2"), "https://a.example/?api_key=%5Bredacted%5D&q=2");
+        let cookie = [("set-cookie".to_owned(), "s=1".to_owned())];
+        assert_eq!(redacted_headers(&cookie)[0].1, GONE);
+    }
+}

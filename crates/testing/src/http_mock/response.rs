@@ -1,0 +1,135 @@
+//! Answers of mocks.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// What a mock answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpResponse {
+    /// Default 200.
+    pub status: u16,
+    /// The reason phrase. Default: the usual one.
+    pub status_text: Option<String>,
+    /// Headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Waits before it answers. Default: no time.
+    pub delay: Duration,
+    /// Breaks the connection instead of answering.
+    pub broken: bool,
+}
+
+impl Default for HttpResponse {
+    fn default() -> Self {
+        Self {
+            status: 200,
+            status_text: None,
+            headers: Vec::new(),
+            body: Vec::new(),
+            delay: Duration::ZERO,
+            broken: false,
+        }
+    }
+}
+
+impl HttpResponse {
+    /// Another status.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Another reason phrase.
+    #[must_use]
+    pub fn status_text(mut self, text: impl Into<String>) -> Self {
+        self.status_text = Some(text.into());
+        self
+    }
+
+    /// One more header.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Waits before it answers.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+}
+
+/// Any JSON value is a JSON answer.
+impl From<Value> for HttpResponse {
+    fn from(data: Value) -> Self {
+        http_response::json(data)
+    }
+}
+
+/// Answers by name.
+pub mod http_response {
+    use std::time::Duration;
+
+    use serde_json::{Value, json as value};
+
+    use super::HttpResponse;
+
+    fn typed(kind: &str, body: impl Into<Vec<u8>>) -> HttpResponse {
+        HttpResponse { body: body.into(), ..HttpResponse::default() }.header("content-type", kind)
+    }
+
+    /// 200 with JSON.
+    pub fn json(data: impl Into<Value>) -> HttpResponse {
+        typed("application/json", data.into().to_string())
+    }
+
+    /// 200 with plain text.
+    pub fn text(text: impl Into<String>) -> HttpResponse {
+        typed("text/plain; charset=utf-8", text.into())
+    }
+
+    /// 200 with HTML.
+    pub fn html(html: impl Into<String>) -> HttpResponse {
+        typed("text/html; charset=utf-8", html.into())
+    }
+
+    /// This status with `{"error": message}`.
+    pub fn error(status: u16, message: &str) -> HttpResponse {
+        json(value!({"error": message})).status(status)
+    }
+
+    /// 404.
+    pub fn not_found() -> HttpResponse {
+        error(404, "Not Found")
+    }
+
+    /// 401.
+    pub fn unauthorized() -> HttpResponse {
+        error(401, "Unauthorized")
+    }
+
+    /// 403.
+    pub fn forbidden() -> HttpResponse {
+        error(403, "Forbidden")
+    }
+
+    /// 500.
+    pub fn server_error(message: Option<&str>) -> HttpResponse {
+        error(500, message.unwrap_or("Internal Server Error"))
+    }
+
+    /// 200 with JSON after this many milliseconds.
+    pub fn delayed(data: impl Into<Value>, ms: u64) -> HttpResponse {
+        json(data).delay(Duration::from_millis(ms))
+    }
+
+    /// No answer: the connection breaks.
+    pub fn network_error() -> HttpResponse {
+        HttpResponse { broken: true, ..HttpResponse::default() }
+    }
+}
