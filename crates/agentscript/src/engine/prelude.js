@@ -251,7 +251,7 @@
   hidden(global, 'Date', DateFn);
   // Symbols make values iterable and keys unique; the hooks into the language's own operations are not for scripts.
   const SymbolFace = { Symbol: (description) => SymbolFn(description) }.Symbol;
-  for (const name of ['iterator', 'asyncIterator', 'prototype']) {
+  for (const name of ['iterator', 'asyncIterator', 'toStringTag', 'prototype']) {
     defineProperty(SymbolFace, name, { value: SymbolFn[name], writable: false, enumerable: false, configurable: false });
   }
   hidden(global, 'Symbol', SymbolFace);

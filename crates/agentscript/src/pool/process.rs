@@ -45,7 +45,11 @@ enum Job {
     /// Answered when every job before it is done.
     Barrier(oneshot::Sender<()>),
     Start(oneshot::Sender<Result<Worker, WorkerError>>),
-    Retire { worker: Worker, replace: bool, ended: Option<oneshot::Sender<Ended>> },
+    Retire {
+        worker: Worker,
+        replace: bool,
+        ended: Option<oneshot::Sender<Ended>>,
+    },
 }
 
 /// The door to the thread.

@@ -149,3 +149,22 @@ async fn own_methods_may_have_the_names_of_inherited_ones() {
         );
     }
 }
+
+#[tokio::test]
+async fn classes_generators_iterators_and_private_state_work() {
+    let outcome = run(
+        "class Bag { #items = []; add(x) { this.#items.push(x); return this } *[Symbol.iterator]() { yield* this.#items } get size() { return this.#items.length } }
+         class Named extends Bag { toString() { return 'named' } }
+         const bag = new Named().add(1).add(2);
+         const later = async function* () { yield 1; yield 2 };
+         const seen = []; for await (const x of later()) seen.push(x);
+         class Oops extends Error { }
+         let caught; try { throw new Oops('o') } catch (e) { caught = [e instanceof Oops, e instanceof Error, e.message] }
+         return [[...bag], bag.size, `${bag}`, seen, caught, [3, 1, 2].toSorted(), Object.groupBy([1, 2], (x) => (x % 2 ? 'odd' : 'even'))]",
+    )
+    .await;
+    assert_eq!(
+        value(&outcome),
+        json!([[1, 2], 2, "named", [1, 2], [true, true, "o"], [1, 2, 3], { "odd": [1], "even": [2] }])
+    );
+}
