@@ -2,11 +2,15 @@
 #![expect(deprecated, reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated")]
 
 
+mod cassettes;
 mod eras;
+mod http_mocks;
 mod intercepts;
 mod matchers;
 mod memory;
 mod misbehaving;
 mod mocks;
+mod oauth;
 mod servers;
 mod support;
+mod tokens;

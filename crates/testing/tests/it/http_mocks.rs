@@ -1,0 +1,206 @@
+//! HTTP calls of children in several languages, and of this process.
+
+use std::{process::Stdio, time::Duration};
+
+use gatewright_testing::{HttpMock, HttpMockOptions, Regex, http_mock, http_response};
+use serde_json::json;
+
+/// Runs a program whose HTTP calls go to `http`, and gives what it prints.
+async fn run(http: &HttpMock, program: &str, args: &[&str]) -> String {
+    let mut command = tokio::process::Command::new(program);
+    command.args(args).envs(http.child_env()).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await.unwrap().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program} {args:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+fn client(name: &str) -> String {
+    format!("{}/tests/clients/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every way of this program to call, over TLS and without.
+async fn every_way(program: &str, script: &str, ways: &[&str]) {
+    let http = http_mock::interceptor().unwrap();
+    let secure = http.get("https://api.weather.example.com/v1", json!({"degrees": 21}));
+    let plain = http.get("http://plain.example.com:8080/x", http_response::text("plain"));
+    for way in ways {
+        let said = run(&http, program, &[&client(script), way, "https://api.weather.example.com/v1?city=Oslo"]).await;
+        assert_eq!(said, r#"200 {"degrees":21}"#, "{way}");
+        let said = run(&http, program, &[&client(script), way, "http://plain.example.com:8080/x"]).await;
+        assert_eq!(said, "200 plain", "{way}");
+    }
+    assert_eq!((secure.call_count(), plain.call_count()), (ways.len(), ways.len()));
+    assert_eq!(secure.calls()[0].url, "https://api.weather.example.com/v1?city=Oslo");
+    assert_eq!(http.unmatched(), []);
+}
+
+#[tokio::test]
+async fn node_on_the_path() {
+    every_way("node", "fetch.mjs", &["fetch", "get"]).await;
+}
+
+#[tokio::test]
+async fn python_urllib() {
+    every_way("python3", "fetch.py", &["urllib"]).await;
+}
+
+#[tokio::test]
+#[ignore = "needs `tests/clients/.venv` with requests, httpx and aiohttp: see docs/TESTING.md"]
+async fn python_requests_httpx_and_aiohttp() {
+    every_way(&client(".venv/bin/python"), "fetch.py", &["requests", "httpx", "aiohttp"]).await;
+}
+
+#[tokio::test]
+#[ignore = "needs `npm install node@22` in `tests/clients`: see docs/TESTING.md"]
+async fn node_22() {
+    every_way(&client("node_modules/.bin/node"), "fetch.mjs", &["fetch", "get"]).await;
+}
+
+#[tokio::test]
+async fn curl() {
+    let http = http_mock::interceptor().unwrap();
+    http.post("https://api.example.com/things", http_response::json(json!({"ok": true})).status(201));
+    let args = ["-sS", "-w", " %{http_code}", "-d", "{\"a\":1}", "https://api.example.com/things"];
+    assert_eq!(run(&http, "curl", &args).await, "{\"ok\":true} 201");
+    assert_eq!(http.calls()[0].json(), Some(json!({"a": 1})));
+    assert_eq!(http.calls()[0].header("Content-Type"), Some("application/x-www-form-urlencoded"));
+}
+
+#[tokio::test]
+async fn this_process() {
+    let http = http_mock::interceptor().unwrap();
+    http.get("https://api.example.com/", http_response::text("hello"));
+    let answer = http.client().unwrap().get("https://api.example.com/").send().await.unwrap();
+    assert_eq!(answer.text().await.unwrap(), "hello");
+}
+
+#[tokio::test]
+async fn a_request_no_mock_wants_fails_loudly_and_names_itself() {
+    let http = http_mock::interceptor().unwrap();
+    let client = http.client().unwrap();
+    let answer = client.post("https://unknown.example/x").body("why").send().await.unwrap();
+    assert_eq!(answer.status(), 599);
+    assert!(answer.text().await.unwrap().contains("POST https://unknown.example/x why"));
+    let problem = http.assert_done().unwrap_err().to_string();
+    assert!(problem.contains("no mock wants: POST https://unknown.example/x"), "{problem}");
+}
+
+#[tokio::test]
+async fn mocks_match_by_method_header_and_body_and_answer_in_order() {
+    let http = http_mock::interceptor().unwrap();
+    let url = "https://api.example.com/orders";
+    let once = http.mock(HttpMockOptions::new(url, http_response::server_error(None)).times(1));
+    http.mock(
+        HttpMockOptions::new(Regex::new(r"/orders$").unwrap(), http_response::text("rich"))
+            .method("post")
+            .header("x-tier", Regex::new("^g").unwrap())
+            .body_json(json!({"items": [{"id": 1}]})),
+    );
+    http.mock(HttpMockOptions::with(url, |call| http_response::text(format!("{} it is", call.method))));
+    let client = http.client().unwrap();
+    let post = |tier: &'static str| {
+        let body = json!({"items": [{"id": 1, "count": 2}], "note": "n"}).to_string();
+        let request = client.post(url).header("x-tier", tier).body(body);
+        async move { request.send().await.unwrap().text().await.unwrap() }
+    };
+    assert_eq!(post("gold").await, r#"{"error":"Internal Server Error"}"#);
+    assert_eq!(post("gold").await, "rich");
+    assert_eq!(post("silver").await, "POST it is");
+    assert_eq!(once.call_count(), 1);
+    assert!(http.is_done());
+    http.assert_done().unwrap();
+}
+
+#[tokio::test]
+async fn pending_names_mocks_that_were_not_used_up() {
+    let http = http_mock::interceptor().unwrap();
+    let twice = http.mock(HttpMockOptions::new("https://a.example/", http_response::text("x")).method("GET").times(2));
+    http.client().unwrap().get("https://a.example/").send().await.unwrap();
+    twice.wait_for_calls(1, None).await.unwrap();
+    assert_eq!(http.pending(), ["GET https://a.example/ (used 1 of 2 times)"]);
+    let late = twice.wait_for_calls(2, Some(Duration::from_millis(20))).await.unwrap_err().to_string();
+    assert!(late.contains("2 calls were wanted, 1 came"), "{late}");
+}
+
+#[tokio::test]
+async fn answers_can_be_late_or_broken() {
+    let http = http_mock::interceptor().unwrap();
+    http.get("https://slow.example/", http_response::delayed(json!(1), 60_000));
+    http.get("https://broken.example/", http_response::network_error());
+    let client = http.client().unwrap();
+    let slow = client.get("https://slow.example/").timeout(Duration::from_millis(100)).send().await;
+    assert!(slow.unwrap_err().is_timeout());
+    assert!(client.get("https://broken.example/").send().await.is_err());
+}
+
+#[tokio::test]
+async fn passthrough_reaches_the_network_and_restore_takes_the_mocks_away() {
+    let real = http_mock::interceptor().unwrap();
+    real.any("/real", http_response::text("from the network"));
+    let http = http_mock::interceptor().unwrap();
+    let url = format!("{}/real", real.proxy_url());
+    http.get(url.as_str(), http_response::text("mocked"));
+    let client = http.client().unwrap();
+    let get = || async { client.get(&url).send().await.unwrap().text().await.unwrap() };
+    assert_eq!(get().await, "mocked");
+    http.restore();
+    assert_eq!(get().await, "from the network");
+    http.clear();
+    http.allow_passthrough(false);
+    assert!(get().await.contains("no HTTP mock wants this request"));
+}
+
+#[tokio::test]
+async fn a_cassette_is_recorded_once_and_replayed_without_a_network() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("api.json");
+    let real = http_mock::interceptor().unwrap();
+    real.any("/login", json!({"access_token": "very secret", "user": "ada"}));
+    let url = format!("{}/login?api_key=hidden", real.proxy_url());
+    let ask = |http: HttpMock| {
+        let url = url.clone();
+        async move {
+            let request = http.client().unwrap().post(url).header("authorization", "Bearer x").body("password=p&n=1");
+            request.send().await.unwrap()
+        }
+    };
+    {
+        let http = http_mock::interceptor().unwrap();
+        http.record(&file).unwrap();
+        assert!(ask(http.clone()).await.text().await.unwrap().contains("very secret"));
+    }
+    let cassette = wait_for(&file).await;
+    for secret in ["very secret", "hidden", "Bearer x", "password=p"] {
+        assert!(!cassette.contains(secret), "{cassette}");
+    }
+    drop(real);
+    let http = http_mock::interceptor().unwrap();
+    http.record(&file).unwrap();
+    let text = ask(http.clone()).await.text().await.unwrap();
+    assert!(text.contains("\"user\":\"ada\"") && text.contains("[redacted]"), "{text}");
+    assert_eq!(ask(http).await.status(), 599);
+}
+
+/// The proxy ends with the last connection that uses it.
+async fn wait_for(file: &std::path::Path) -> String {
+    tokio::time::timeout(Duration::from_secs(10), async {
+        loop {
+            match std::fs::read_to_string(file) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_broken_cassette_says_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("bad.json");
+    std::fs::write(&file, "{").unwrap();
+    let error = http_mock::interceptor().unwrap().record(&file).unwrap_err().to_string();
+    assert!(error.contains("bad.json cannot be used") && error.contains("delete it"), "{error}");
+}

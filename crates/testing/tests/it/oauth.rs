@@ -1,0 +1,283 @@
+//! The mock authorization server, asked as a client would.
+
+use std::time::Duration;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use gatewright_testing::{
+    Endpoint, Fault, MockCimdClientOptions, MockCimdServer, MockCimdServerOptions, MockOAuthServer,
+    MockOAuthServerOptions, MockTestUser, TokenFactory,
+};
+use reqwest::{Response, StatusCode, redirect::Policy};
+use serde_json::{Value, json};
+
+const BACK: &str = "http://127.0.0.1:9/callback";
+const VERIFIER: &str = "a-verifier-that-is-long-enough-for-everybody-1234567";
+
+fn challenge() -> String {
+    URL_SAFE_NO_PAD.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, VERIFIER.as_bytes()))
+}
+
+struct Client {
+    http: reqwest::Client,
+    base: String,
+}
+
+impl Client {
+    async fn authorize(&self, more: &[(&str, &str)]) -> Response {
+        let challenge = challenge();
+        let mut query = vec![
+            ("client_id", "app"), ("redirect_uri", BACK), ("response_type", "code"), ("state", "s"),
+            ("scope", "read write"), ("code_challenge", &challenge), ("code_challenge_method", "S256"),
+        ];
+        query.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+        query.extend(more.iter().filter(|(_, value)| !value.is_empty()));
+        let url = reqwest::Url::parse_with_params(&format!("{}/oauth/authorize", self.base), query).unwrap();
+        self.http.get(url).send().await.unwrap()
+    }
+
+    /// What the redirect says.
+    async fn answer(&self, more: &[(&str, &str)]) -> std::collections::HashMap<String, String> {
+        let response = self.authorize(more).await;
+        assert!(response.status().is_redirection(), "{}", response.text().await.unwrap());
+        let to = reqwest::Url::parse(response.headers()["location"].to_str().unwrap()).unwrap();
+        to.query_pairs().into_owned().collect()
+    }
+
+    async fn token(&self, fields: &[(&str, &str)]) -> (StatusCode, Value) {
+        let body = reqwest::Url::parse_with_params("http://x/", fields).unwrap().query().unwrap().to_owned();
+        let request = self.http.post(format!("{}/oauth/token", self.base)).body(body);
+        let response = request.header("content-type", "application/x-www-form-urlencoded").send().await.unwrap();
+        assert_eq!(response.headers()["cache-control"], "no-store");
+        (response.status(), response.json().await.unwrap())
+    }
+
+    async fn redeem(&self, code: &str, more: &[(&str, &str)]) -> (StatusCode, Value) {
+        let mut fields = vec![
+            ("grant_type", "authorization_code"), ("code", code), ("client_id", "app"), ("redirect_uri", BACK),
+            ("code_verifier", VERIFIER),
+        ];
+        fields.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+        fields.extend(more.iter().filter(|(_, value)| !value.is_empty()));
+        self.token(&fields).await
+    }
+
+    async fn json(&self, path: &str) -> Value {
+        self.http.get(format!("{}{path}", self.base)).send().await.unwrap().json().await.unwrap()
+    }
+}
+
+async fn started(options: MockOAuthServerOptions) -> (MockOAuthServer, Client) {
+    let mut server = MockOAuthServer::new(TokenFactory::default(), options);
+    let base = server.start().await.unwrap().base_url;
+    let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
+    (server, Client { http, base })
+}
+
+fn approving() -> MockOAuthServerOptions {
+    MockOAuthServerOptions { auto_approve: true, ..Default::default() }
+}
+
+fn claims(body: &Value) -> Value {
+    let part = body["access_token"].as_str().unwrap().split('.').nth(1).unwrap();
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_code_is_given_redeemed_and_refreshed() {
+    let (server, client) = started(approving()).await;
+    let mut user = MockTestUser::new("ada");
+    user.email = Some("ada@example.com".into());
+    server.set_test_user(user);
+    let answer = client.answer(&[("resource", "https://mcp.example/")]).await;
+    assert_eq!((answer["state"].as_str(), &answer["iss"]), ("s", &server.info().issuer));
+    let (status, body) = client.redeem(&answer["code"], &[]).await;
+    assert_eq!(status, 200);
+    let claims_now = claims(&body);
+    assert_eq!((&claims_now["sub"], &claims_now["aud"]), (&json!("ada"), &json!("https://mcp.example/")));
+    assert_eq!((&claims_now["scope"], &claims_now["iss"]), (&json!("read write"), &json!(server.info().issuer)));
+
+    let me = client.http.get(format!("{}/userinfo", client.base)).bearer_auth(body["access_token"].as_str().unwrap());
+    let me: Value = me.send().await.unwrap().json().await.unwrap();
+    assert_eq!(me, json!({"sub": "ada", "email": "ada@example.com"}));
+
+    let refresh = body["refresh_token"].as_str().unwrap();
+    let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh), ("client_id", "app"), ("scope", "read")];
+    let (status, next) = client.token(&fields).await;
+    assert_eq!((status, claims(&next)["scope"].as_str()), (StatusCode::OK, Some("read")));
+    let (status, again) = client.token(&fields).await;
+    assert_eq!((status, again["error"].as_str()), (StatusCode::BAD_REQUEST, Some("invalid_grant")));
+    server.clear_stored_tokens();
+    let gone = [("grant_type", "refresh_token"), ("refresh_token", next["refresh_token"].as_str().unwrap()), ("client_id", "app")];
+    assert_eq!(client.token(&gone).await.0, 400);
+}
+
+#[tokio::test]
+async fn pkce_is_enforced_at_both_ends() {
+    let (_server, client) = started(approving()).await;
+    assert_eq!(client.answer(&[("code_challenge", "")]).await["error"], "invalid_request");
+    assert_eq!(client.answer(&[("code_challenge_method", "plain")]).await["error"], "invalid_request");
+    for verifier in ["", "another-verifier-that-is-long-enough-for-everybody-123"] {
+        let code = &client.answer(&[]).await["code"];
+        let (status, body) = client.redeem(code, &[("code_verifier", verifier)]).await;
+        assert_eq!((status, body["error"].as_str()), (StatusCode::BAD_REQUEST, Some("invalid_grant")));
+        let (status, _) = client.redeem(code, &[]).await;
+        assert_eq!(status, 400, "a code is used up by a wrong verifier");
+    }
+}
+
+#[tokio::test]
+async fn a_code_is_bound_to_client_redirect_and_resource() {
+    let (_server, client) = started(approving()).await;
+    for (more, error) in [
+        ([("client_id", "other")], "invalid_grant"),
+        ([("redirect_uri", "http://127.0.0.1:9/other")], "invalid_grant"),
+        ([("resource", "https://other.example/")], "invalid_target"),
+    ] {
+        let code = &client.answer(&[("resource", "https://mcp.example/")]).await["code"];
+        assert_eq!(client.redeem(code, &more).await.1["error"], error);
+    }
+    assert_eq!(client.answer(&[("resource", "https://a/#b")]).await["error"], "invalid_target");
+}
+
+#[tokio::test]
+async fn answers_go_only_where_they_may() {
+    let mut options = approving();
+    options.client_id = Some("app".into());
+    options.valid_redirect_uris = vec!["https://*.example.com/cb".into()];
+    let (server, client) = started(options).await;
+    assert_eq!(client.authorize(&[]).await.status(), 400);
+    assert_eq!(client.authorize(&[("redirect_uri", "https://evil.com/x.example.com/cb")]).await.status(), 400);
+    assert!(client.answer(&[("redirect_uri", "https://a.example.com/cb")]).await.contains_key("code"));
+    server.add_valid_redirect_uri(BACK);
+    assert!(client.answer(&[]).await.contains_key("code"));
+    assert_eq!(client.authorize(&[("client_id", "stranger")]).await.status(), 400);
+}
+
+#[tokio::test]
+async fn a_secret_is_asked_for_when_there_is_one() {
+    let mut options = approving();
+    (options.client_id, options.client_secret) = (Some("app".into()), Some("s3cret".into()));
+    let (_server, client) = started(options).await;
+    let code = &client.answer(&[]).await["code"];
+    assert_eq!(client.redeem(code, &[]).await.0, 401);
+    let code = &client.answer(&[]).await["code"];
+    assert_eq!(client.redeem(code, &[("client_secret", "s3cret")]).await.0, 200);
+}
+
+#[tokio::test]
+async fn the_login_page_logs_in_or_denies() {
+    let (_server, client) = started(MockOAuthServerOptions::default()).await;
+    let page = client.authorize(&[]).await;
+    assert_eq!(page.status(), 200);
+    assert!(page.text().await.unwrap().contains("action=\"/oauth/authorize/submit\""));
+    for (decision, wanted) in [("approve", "code"), ("deny", "error")] {
+        let challenge = challenge();
+        let fields = [
+            ("client_id", "app"), ("redirect_uri", BACK), ("response_type", "code"), ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"), ("sub", "grace"), ("decision", decision),
+        ];
+        let body = reqwest::Url::parse_with_params("http://x/", fields).unwrap().query().unwrap().to_owned();
+        let request = client.http.post(format!("{}/oauth/authorize/submit", client.base)).body(body);
+        let response = request.header("content-type", "application/x-www-form-urlencoded").send().await.unwrap();
+        let to = response.headers()["location"].to_str().unwrap().to_owned();
+        let to = reqwest::Url::parse(&to).unwrap();
+        let (_, value) = to.query_pairs().find(|(name, _)| name == wanted).unwrap();
+        if wanted == "code" {
+            assert_eq!(claims(&client.redeem(&value, &[]).await.1)["sub"], "grace");
+        } else {
+            assert_eq!(value, "access_denied");
+        }
+    }
+}
+
+#[tokio::test]
+async fn metadata_keys_and_anonymous_tokens() {
+    let (server, client) = started(MockOAuthServerOptions::default()).await;
+    for path in ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"] {
+        let metadata = client.json(path).await;
+        assert_eq!(metadata["issuer"], json!(server.info().issuer));
+        assert_eq!(metadata["jwks_uri"], json!(server.info().jwks_url));
+        assert_eq!(metadata["code_challenge_methods_supported"], json!(["S256"]));
+    }
+    assert_eq!(client.json("/.well-known/jwks.json").await, server.get_token_factory().get_public_jwks());
+    let (status, body) = client.token(&[("grant_type", "anonymous")]).await;
+    assert_eq!((status, claims(&body)["sub"].as_str()), (StatusCode::OK, Some("anonymous")));
+    let (_, body) = client.token(&[("grant_type", "password"), ("client_id", "app")]).await;
+    assert_eq!(body["error"], "unsupported_grant_type");
+}
+
+#[tokio::test]
+async fn faults_break_what_they_name_and_no_more() {
+    let (server, client) = started(approving()).await;
+    server.inject_fault(Endpoint::Jwks, Fault::Status(503), Some(1));
+    let jwks = || client.http.get(&server.info().jwks_url).timeout(Duration::from_millis(300)).send();
+    assert_eq!(jwks().await.unwrap().status(), 503);
+    assert_eq!(jwks().await.unwrap().status(), 200);
+    server.inject_fault(Endpoint::Jwks, Fault::Slow(Duration::from_secs(60)), None);
+    assert!(jwks().await.unwrap_err().is_timeout());
+    server.inject_fault(Endpoint::Metadata, Fault::WrongIssuer("https://evil.example".into()), None);
+    assert_eq!(client.json("/.well-known/openid-configuration").await["issuer"], "https://evil.example");
+    server.clear_faults();
+    assert_eq!(jwks().await.unwrap().status(), 200);
+    server.inject_fault(Endpoint::Token, Fault::ExpiredTokens, None);
+    let (_, body) = client.token(&[("grant_type", "anonymous")]).await;
+    let claims = claims(&body);
+    assert!(claims["exp"].as_i64().unwrap() < claims["iat"].as_i64().unwrap() + 3600);
+}
+
+#[tokio::test]
+async fn keys_rotate_with_and_without_the_old_one() {
+    let (server, client) = started(approving()).await;
+    let count = || async { client.json("/.well-known/jwks.json").await["keys"].as_array().unwrap().len() };
+    server.rotate_keys(true);
+    assert_eq!(count().await, 2);
+    server.rotate_keys(false);
+    assert_eq!(count().await, 1);
+    server.sign_with_unpublished_key();
+    let (_, body) = client.token(&[("grant_type", "anonymous")]).await;
+    let me = client.http.get(format!("{}/userinfo", client.base)).bearer_auth(body["access_token"].as_str().unwrap());
+    assert_eq!(me.send().await.unwrap().status(), 401);
+}
+
+#[tokio::test]
+async fn client_documents_are_served_good_and_bad() {
+    let mut server = MockCimdServer::new(MockCimdServerOptions::default());
+    let info = server.start().await.unwrap();
+    let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
+    let id = server.register_client(&MockCimdClientOptions::new("My Test App!"));
+    assert_eq!(id, format!("{}/clients/my-test-app/metadata.json", info.base_url));
+    assert_eq!(server.get_client_id("My Test App!"), Some(id.clone()));
+    let response = http.get(&id).send().await.unwrap();
+    assert_eq!(response.headers()["cache-control"], "max-age=3600");
+    let document: Value = response.json().await.unwrap();
+    assert_eq!(document["client_id"], json!(id));
+    assert_eq!(document["redirect_uris"], json!(["http://localhost:3000/callback"]));
+    assert_eq!(document["token_endpoint_auth_method"], "none");
+    let status = |url: String| {
+        let http = http.clone();
+        async move { http.get(url).send().await.unwrap().status().as_u16() }
+    };
+    let invalid = server.register_invalid_document("/bad.json", &json!("{oops"));
+    assert_eq!(http.get(invalid).send().await.unwrap().text().await.unwrap(), "{oops");
+    assert_eq!(status(server.register_fetch_error("gone", 410, Some("gone"))).await, 410);
+    assert_eq!(status(server.register_redirect("/r", "http://127.0.0.1:1/")).await, 302);
+    let big = http.get(server.register_oversize("/big", 100_000)).send().await.unwrap();
+    assert!(big.bytes().await.unwrap().len() > 100_000);
+    server.remove_client("My Test App!");
+    assert_eq!(status(id).await, 404);
+    server.clear();
+    assert_eq!(status(format!("{}/gone", info.base_url)).await, 404);
+    assert_eq!(server.get_client_id("My Test App!"), None);
+}
+
+#[tokio::test]
+async fn client_documents_are_served_over_https_by_an_own_authority() {
+    let mut server = MockCimdServer::new(MockCimdServerOptions { https: true, ..Default::default() });
+    server.start().await.unwrap();
+    let id = server.register_client(&MockCimdClientOptions::new("app"));
+    assert!(id.starts_with("https://localhost:"), "{id}");
+    let ca = reqwest::Certificate::from_pem(server.ca_pem().unwrap().as_bytes()).unwrap();
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([ca]).build().unwrap();
+    let document: Value = http.get(&id).send().await.unwrap().json().await.unwrap();
+    assert_eq!(document["client_id"], json!(id));
+}
