@@ -167,6 +167,10 @@ async fn talk(
             }
             Some((id, is_call, answer)) = answering.next(), if !answering.is_empty() => {
                 put_answer(&mut output, record, id, is_call, answer)?;
+                // Answers that are ready together travel together.
+                while let Some(Some((id, is_call, answer))) = answering.next().now_or_never() {
+                    put_answer(&mut output, record, id, is_call, answer)?;
+                }
             }
             () = async { if output.is_empty() { pending().await } else { let _ = stream.writable().await; } } => {}
             () = &mut alarm => {
