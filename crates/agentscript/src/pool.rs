@@ -138,7 +138,14 @@ impl WorkerPool {
             .map_err(|error| WorkerError::StartupFailed(error.kind().to_string()))?;
         let mut report = SandboxReport::default();
         for _ in 0..config.workers {
-            let worker = keeper.start_blocking()?;
+            let worker = keeper.start_blocking().inspect_err(|_| {
+                // Those that did start are reaped, not forgotten.
+                for slot in shared.slots().drain(..) {
+                    if let Slot::Ready(worker) = slot {
+                        keeper.retire(worker, false, None);
+                    }
+                }
+            })?;
             report = worker.report.clone();
             shared.put(Slot::Ready(worker));
         }
