@@ -424,7 +424,15 @@ pub struct LimitsConfig {
 
 impl Default for LimitsConfig {
     fn default() -> Self {
-        Self { token: 600, authorize: 120, login: 30, register: 20, revoke: 600, fetch: 30, wrong_passwords: 5 }
+        Self {
+            token: 600,
+            authorize: 120,
+            login: 30,
+            register: 20,
+            revoke: 600,
+            fetch: 30,
+            wrong_passwords: 5,
+        }
     }
 }
 

@@ -95,6 +95,11 @@ impl Sealer {
         Some(plain.to_vec())
     }
 
+    /// A key for another purpose, derived from the root.
+    pub(crate) fn root_for(&self, purpose: &str) -> [u8; 32] {
+        derive(&self.root, format!("purpose {purpose}").as_bytes())
+    }
+
     fn key(&self, name: &str) -> LessSafeKey {
         let bytes = derive(&self.root, name.as_bytes());
         LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &bytes).expect("the key is 32 bytes long"))

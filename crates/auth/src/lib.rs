@@ -1,12 +1,34 @@
 //! An OAuth 2.1 authorization server and resource server.
 //!
-//! `store` keeps what must be remembered.
+//! [`AuthorizationServer`] logs users in, asks for consent and issues tokens; [`ResourceServer`] checks the callers of the MCP
+//! endpoint. [`AuthConfig`] is the `auth` section that both are made from. What must be remembered is in a [`store`]: in memory, in a
+//! SQLite file or in Redis, where every redemption and rotation is one atomic step. Signing [`keys`] rotate.
 #![forbid(unsafe_code)]
 
+mod audit;
+mod cimd;
+mod clients;
 mod clock;
+pub mod config;
 mod crypto;
+mod dpop;
+mod fetch;
 pub mod keys;
+mod net;
+mod pages;
+mod password;
+mod records;
+mod remote;
+mod resource;
+mod server;
 pub mod store;
+mod transparent;
 
+pub use audit::{AuditEvent, AuditSink, FileAudit, LogAudit};
 pub use clock::{Clock, Entropy, ManualClock, SystemClock, SystemEntropy};
+pub use config::{AuthConfig, Deployment, Finding, Problem};
 pub use crypto::Sealer;
+pub use password::hash_password;
+pub use resource::{RECHECK, ResourceServer};
+pub use server::{AuthorizationServer, OpenError, ServerParts, open_store};
+pub use transparent::Transparent;

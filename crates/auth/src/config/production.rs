@@ -62,9 +62,24 @@ impl AuthConfig {
                 found.push(Finding { path, problem, fix });
             }
         };
-        when(!deployment.is_https(), "http.publicUrl", "authentication is reached over plain HTTP", "use an https address");
-        when(self.mode == Mode::Public, "auth.mode", "authentication is off", "set `orchestrated` or `transparent`");
-        when(self.allow_default_public, "auth.allowDefaultPublic", "anonymous access is allowed", "set it to false");
+        when(
+            !deployment.is_https(),
+            "http.publicUrl",
+            "authentication is reached over plain HTTP",
+            "use an https address",
+        );
+        when(
+            self.mode == Mode::Public,
+            "auth.mode",
+            "authentication is off",
+            "set `orchestrated` or `transparent`",
+        );
+        when(
+            self.allow_default_public,
+            "auth.allowDefaultPublic",
+            "anonymous access is allowed",
+            "set it to false",
+        );
         when(self.dcr_enabled, "auth.dcrEnabled", "anyone can register a client", "set it to false");
         let redacts = |name: &str| deployment.redact.iter().any(|field| field == name);
         when(
@@ -90,7 +105,12 @@ impl AuthConfig {
             "set it to true",
         );
         let keys = self.local.sign_key.as_ref().and_then(|key| key.keys().ok());
-        when(keys.is_none(), "auth.local.signKey", "no stable signing key is given", "give an RS256 JWK, or set JWT_SIGNING_KEY");
+        when(
+            keys.is_none(),
+            "auth.local.signKey",
+            "no stable signing key is given",
+            "give an RS256 JWK, or set JWT_SIGNING_KEY",
+        );
         when(
             keys.as_ref().is_some_and(|keys| keys.iter().any(|key| key.kty != "RSA")),
             "auth.local.signKey",
@@ -104,9 +124,24 @@ impl AuthConfig {
             "set a value from 30 to 90",
         );
         when(self.local.max_keys == 0, "auth.local.maxKeys", "retired keys are not kept", "set 1 or more");
-        when(self.local.login == Login::Demo, "auth.local.login", "the demo login lets anyone in", "use `password`");
-        when(!self.consent.enabled, "auth.consent.enabled", "users are not asked for consent", "set it to true");
-        when(self.limits.token > 6_000, "auth.limits.token", "the token endpoint is hardly limited", "set 6000 a minute or less");
+        when(
+            self.local.login == Login::Demo,
+            "auth.local.login",
+            "the demo login lets anyone in",
+            "use `password`",
+        );
+        when(
+            !self.consent.enabled,
+            "auth.consent.enabled",
+            "users are not asked for consent",
+            "set it to true",
+        );
+        when(
+            self.limits.token > 6_000,
+            "auth.limits.token",
+            "the token endpoint is hardly limited",
+            "set 6000 a minute or less",
+        );
         when(
             !self.refresh.rotate_refresh_token,
             "auth.refresh.rotateRefreshToken",

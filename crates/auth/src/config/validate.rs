@@ -42,7 +42,10 @@ impl AuthConfig {
             if self.mode == Mode::Transparent && self.expected_audience.as_deref().unwrap_or("").is_empty() {
                 say("expectedAudience", "is needed in transparent mode (or IDP_EXPECTED_AUDIENCE)".into());
             }
-            if self.kind == Kind::Remote && self.mode == Mode::Orchestrated && self.provider.client_id.is_none() {
+            if self.kind == Kind::Remote
+                && self.mode == Mode::Orchestrated
+                && self.provider.client_id.is_none()
+            {
                 say("provider.clientId", "is needed (or IDP_CLIENT_ID)".into());
             }
         }
@@ -56,7 +59,10 @@ impl AuthConfig {
             say("refresh.accessTokenTtl", "must be 1 to 86400 seconds".into());
         }
         if refresh.refresh_token_ttl == 0 || refresh.absolute_ttl < refresh.refresh_token_ttl {
-            say("refresh.absoluteTtl", "must not be shorter than `refreshTokenTtl`, which must not be 0".into());
+            say(
+                "refresh.absoluteTtl",
+                "must not be shorter than `refreshTokenTtl`, which must not be 0".into(),
+            );
         }
         for (at, client) in self.clients.iter().enumerate() {
             let id = &client.client_id;
@@ -74,7 +80,10 @@ impl AuthConfig {
         }
         for (at, proxy) in self.trusted_proxies.iter().enumerate() {
             if net::Network::parse(proxy).is_none() {
-                say(&format!("trustedProxies[{at}]"), "is not an address or a network such as 10.0.0.0/8".into());
+                say(
+                    &format!("trustedProxies[{at}]"),
+                    "is not an address or a network such as 10.0.0.0/8".into(),
+                );
             }
         }
         found

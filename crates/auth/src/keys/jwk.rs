@@ -40,7 +40,9 @@ pub enum KeyError {
     #[error("has no private part; a signing key needs `d`")]
     PublicOnly,
     /// The type, curve or algorithm is not one of those supported, or they do not fit together.
-    #[error("has an unsupported type or algorithm ({0}); use RSA (RS256), EC P-256 (ES256) or OKP Ed25519 (EdDSA)")]
+    #[error(
+        "has an unsupported type or algorithm ({0}); use RSA (RS256), EC P-256 (ES256) or OKP Ed25519 (EdDSA)"
+    )]
     Unsupported(String),
     /// An RSA modulus shorter than 2048 bits.
     #[error("is too weak: RSA needs at least 2048 bits")]
@@ -170,7 +172,12 @@ impl Jwk {
         use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
         let named = self.alg.as_deref();
         let unsupported = || {
-            KeyError::Unsupported(format!("{} {} {}", self.kty, self.crv.as_deref().unwrap_or("-"), named.unwrap_or("-")))
+            KeyError::Unsupported(format!(
+                "{} {} {}",
+                self.kty,
+                self.crv.as_deref().unwrap_or("-"),
+                named.unwrap_or("-")
+            ))
         };
         match (self.kty.as_str(), self.crv.as_deref(), named) {
             ("RSA", None, None | Some("RS256")) => Ok(RS256),
@@ -249,7 +256,9 @@ impl SigningKey {
                 let public = uncompressed(jwk)?;
                 let private = bytes(&jwk.d)?;
                 let alg = &ECDSA_P256_SHA256_FIXED_SIGNING;
-                Pair::Ec(EcdsaKeyPair::from_private_key_and_public_key(alg, &private, &public).map_err(damaged)?)
+                Pair::Ec(
+                    EcdsaKeyPair::from_private_key_and_public_key(alg, &private, &public).map_err(damaged)?,
+                )
             }
             Algorithm::EdDSA => {
                 let (seed, public) = (bytes(&jwk.d)?, bytes(&jwk.x)?);

@@ -127,8 +127,8 @@ impl<'a> Token<'a> {
         if header.crit.is_some() {
             return Err(Refused::Critical);
         }
-        let algorithm = serde_json::from_value(Value::String(header.alg.clone()))
-            .map_err(|_| Refused::Algorithm)?;
+        let algorithm =
+            serde_json::from_value(Value::String(header.alg.clone())).map_err(|_| Refused::Algorithm)?;
         let signature = unb64(signature).ok_or(Refused::Malformed)?;
         Ok(Self { header, algorithm, signed, payload, signature })
     }

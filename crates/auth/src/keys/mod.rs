@@ -4,6 +4,8 @@ mod jwk;
 mod jwt;
 mod ring;
 
+pub(crate) use self::jwt::{MOST_TOKEN_BYTES, times as check_times};
+
 pub use self::{
     jwk::{Algorithm, Jwk, JwkSet, KeyError, SigningKey, VerifyingKey},
     jwt::{Claims, Expected, Header, Refused, SKEW_S, Token, sign},

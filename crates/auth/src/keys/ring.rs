@@ -17,9 +17,7 @@ use crate::{
     store::{Key, Store, StoreError},
 };
 
-/// How long others may keep our key set.
-pub(crate) const JWKS_MAX_AGE: Duration = Duration::from_secs(300);
-/// How long a new key is published before it signs.
+/// How long a new key is published before it signs: longer than the 300 s others may keep our key set.
 const LEAD: Duration = Duration::from_secs(900);
 /// How old an instance's view of the ring may be.
 const RELOAD: Duration = Duration::from_secs(30);
@@ -353,8 +351,13 @@ impl KeyRing {
             public.keys.push(jwk);
         }
         let jwks = serde_json::to_string(&public).map_err(|_| StoreError::Corrupt)?.into();
-        let next_change_ms =
-            ring.keys.iter().map(|entry| entry.active_from_ms).filter(|from| *from > now).min().unwrap_or(u64::MAX);
+        let next_change_ms = ring
+            .keys
+            .iter()
+            .map(|entry| entry.active_from_ms)
+            .filter(|from| *from > now)
+            .min()
+            .unwrap_or(u64::MAX);
         Ok(RingSnapshot { signing, verifying, jwks, info, loaded_ms: now, next_change_ms })
     }
 }

@@ -9,8 +9,8 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated,
-    Rotation, StoreError,
+    CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated, Rotation,
+    StoreError,
     steps::{self, Transaction, ms},
 };
 use crate::clock::Clock;

@@ -8,8 +8,8 @@ use std::{path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 use redis::{
-    Client, ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo,
-    RedisError, Script, TlsCertificates, aio::ConnectionManager, aio::ConnectionManagerConfig,
+    Client, ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo, RedisError, Script,
+    TlsCertificates, aio::ConnectionManager, aio::ConnectionManagerConfig,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 

@@ -107,7 +107,10 @@ async fn j03_two_instances_that_find_a_rotation_due_make_one_key() {
     let (a, b) = tokio::join!(one.snapshot(), two.snapshot());
     assert_eq!(a.keys().len(), 2);
     rings.clock.advance(Duration::from_secs(31));
-    let (a, b) = (one.snapshot().await, { drop((a, b)); two.snapshot().await });
+    let (a, b) = (one.snapshot().await, {
+        drop((a, b));
+        two.snapshot().await
+    });
     assert_eq!(a.keys(), b.keys());
     rings.clock.advance(Duration::from_secs(1000));
     assert_eq!(one.snapshot().await.signing().kid(), two.snapshot().await.signing().kid());
@@ -160,7 +163,8 @@ async fn j06_stored_keys_are_encrypted_and_never_published_or_printed() {
 #[tokio::test]
 async fn j07_a_configured_key_signs_and_its_predecessor_still_verifies() {
     let rings = Rings::new();
-    let pinned = |jwk: &Jwk| RingOptions { pinned: vec![jwk.clone()], rotation_days: 1, ..RingOptions::default() };
+    let pinned =
+        |jwk: &Jwk| RingOptions { pinned: vec![jwk.clone()], rotation_days: 1, ..RingOptions::default() };
     let (old, new) = (rsa_jwk(), Jwk::generate(Algorithm::EdDSA).unwrap());
     let ring = rings.open(pinned(&old)).await;
     assert_eq!(ring.snapshot().await.signing().algorithm(), Algorithm::RS256);
@@ -174,7 +178,8 @@ async fn j07_a_configured_key_signs_and_its_predecessor_still_verifies() {
 
 #[test]
 fn e08_and_e09_unusable_signing_keys_say_why() {
-    let read = |text: &str| JwkSet::parse(text).and_then(|set| SigningKey::from_jwk(&set.keys[0])).map(|_| ());
+    let read =
+        |text: &str| JwkSet::parse(text).and_then(|set| SigningKey::from_jwk(&set.keys[0])).map(|_| ());
     assert!(matches!(read("no json"), Err(KeyError::Malformed(_))));
     assert!(matches!(read("{}"), Err(KeyError::Malformed(_))));
     assert!(matches!(read(r#"{"keys":[]}"#), Err(KeyError::Malformed(_))));
@@ -195,7 +200,8 @@ fn e08_and_e09_unusable_signing_keys_say_why() {
 
 #[test]
 fn e11_tokens_of_every_algorithm_verify_and_only_with_their_own_key() {
-    let keys = [rsa_jwk(), Jwk::generate(Algorithm::ES256).unwrap(), Jwk::generate(Algorithm::EdDSA).unwrap()];
+    let keys =
+        [rsa_jwk(), Jwk::generate(Algorithm::ES256).unwrap(), Jwk::generate(Algorithm::EdDSA).unwrap()];
     for (n, jwk) in keys.iter().enumerate() {
         let token = sign(&SigningKey::from_jwk(jwk).unwrap(), "at+jwt", &claims(1000));
         for (m, other) in keys.iter().enumerate() {

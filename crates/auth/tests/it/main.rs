@@ -1,6 +1,8 @@
 //! What the crate promises, one file per capability.
 
 #[cfg(test)]
+mod authorize;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod redis_store;
@@ -10,3 +12,5 @@ mod store_contract;
 mod store_race;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod token;

@@ -43,7 +43,10 @@ async fn k01_and_k03_keys_have_the_contracts_names_and_lifetimes_and_hold_no_sec
     near(&format!("gw:refresh:{}", refresh.as_str()), 3600);
     for key in keys(&server) {
         let value: String = server.command(&["GET", &key]);
-        assert!(key.starts_with("gw:") && !key.contains("plain") && !value.contains("plain"), "{key}={value}");
+        assert!(
+            key.starts_with("gw:") && !key.contains("plain") && !value.contains("plain"),
+            "{key}={value}"
+        );
     }
 }
 
@@ -75,7 +78,8 @@ async fn k05_tls_is_refused_to_a_plain_server_and_to_a_certificate_nobody_vouche
 
 #[tokio::test]
 async fn an_acl_user_with_a_password_may_connect_and_others_may_not() {
-    let server = RedisServer::with(&["--user", "gw", "on", ">pass", "~gw:*", "+@all", "--user", "default", "off"]);
+    let server =
+        RedisServer::with(&["--user", "gw", "on", ">pass", "~gw:*", "+@all", "--user", "default", "off"]);
     let login = |user: &str, password: &str| RedisEndpoint {
         username: Some(user.to_owned()),
         password: Some(SecretString::from(password)),
@@ -131,7 +135,11 @@ async fn k07_and_k10_a_server_that_went_away_gives_errors_and_is_found_again_wit
         tries += 1;
         assert!(tries < 200, "the connection comes back");
     }
-    assert_eq!(store.redeem(&code, &family, &code).await.unwrap(), Redeemed::Unknown, "the code went with the server");
+    assert_eq!(
+        store.redeem(&code, &family, &code).await.unwrap(),
+        Redeemed::Unknown,
+        "the code went with the server"
+    );
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use gatewright_auth::{
     Clock, ManualClock, SystemEntropy,
     store::{
-        CodeLife, Digest, FamilyId, Key, MemoryStore, Redeemed, RedisStore, Rotated, Rotation, SqliteStore, Store,
+        CodeLife, Digest, FamilyId, Key, MemoryStore, Redeemed, RedisStore, Rotated, Rotation, SqliteStore,
+        Store,
     },
 };
 
@@ -62,7 +63,10 @@ async fn records(store: &dyn Store) {
     assert!(!store.replace(&key, b"0", b"3", MINUTE).await.unwrap());
     assert!(store.replace(&key, b"1", b"\xff\0", MINUTE).await.unwrap());
     let other = Key::secret("pending", "b");
-    assert_eq!(store.get_many(&[other.clone(), key.clone()]).await.unwrap(), [None, Some(b"\xff\0".to_vec())]);
+    assert_eq!(
+        store.get_many(&[other.clone(), key.clone()]).await.unwrap(),
+        [None, Some(b"\xff\0".to_vec())]
+    );
     assert_eq!(store.take(&key).await.unwrap().as_deref(), Some(&b"\xff\0"[..]));
     assert_eq!(store.take(&key).await.unwrap(), None);
     assert!(store.put_new(&other, b"2", MINUTE).await.unwrap());
@@ -107,7 +111,11 @@ async fn rotation(store: &dyn Store, now: u64) {
     assert!(chain.is_alive().await, "a token nobody issued harms nobody");
     assert_eq!(chain.rotate("r-0", "r-1", now).await, Rotated::Fresh);
     let successor = Digest::of("r-1").as_str().as_bytes().to_vec();
-    assert_eq!(chain.rotate("r-0", "r-1b", now + 30_000).await, Rotated::Retried(successor), "the lost answer");
+    assert_eq!(
+        chain.rotate("r-0", "r-1b", now + 30_000).await,
+        Rotated::Retried(successor),
+        "the lost answer"
+    );
     assert_eq!(chain.rotate("r-1", "r-2", now + 31_000).await, Rotated::Fresh);
     assert_eq!(chain.rotate("r-0", "r-3", now + 31_000).await, Rotated::Replayed, "its successor was used");
     assert!(!chain.is_alive().await);

@@ -29,9 +29,9 @@ async fn redemptions(stores: &[Arc<dyn Store>], rounds: usize) {
         stores[0].put_code(&code, b"g", LIFE).await.unwrap();
         let tries = (0..8).map(|n| {
             let (store, code, family) = (stores[n % stores.len()].clone(), code.clone(), family.clone());
-            tokio::spawn(async move {
-                store.redeem(&code, &family, &Digest::of(&format!("r{n}"))).await.unwrap()
-            })
+            tokio::spawn(
+                async move { store.redeem(&code, &family, &Digest::of(&format!("r{n}"))).await.unwrap() },
+            )
         });
         let outcomes: Vec<_> = join_all(tries).await.into_iter().map(Result::unwrap).collect();
         let fresh = outcomes.iter().filter(|o| matches!(o, Redeemed::Fresh(_))).count();

@@ -1,6 +1,7 @@
 //! Servers and values that several files need.
 
 pub(crate) mod redis_server;
+pub(crate) mod site;
 
 /// A private RSA key of 2048 bits, made for these tests.
 pub(crate) fn rsa_jwk() -> gatewright_auth::keys::Jwk {

@@ -38,7 +38,12 @@ impl RedisServer {
         let all = ["--port", "0", "--tls-port", &port.to_string(), "--tls-auth-clients", "no"]
             .into_iter()
             .map(str::to_owned)
-            .chain(["--tls-cert-file".into(), file("server.pem"), "--tls-key-file".into(), file("server.key")])
+            .chain([
+                "--tls-cert-file".into(),
+                file("server.pem"),
+                "--tls-key-file".into(),
+                file("server.key"),
+            ])
             .chain(["--tls-ca-cert-file".into(), file("ca.pem")])
             .collect();
         Self::spawn(port, folder, Some(ca), all)

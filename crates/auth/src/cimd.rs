@@ -1,0 +1,169 @@
+//! Clients whose identifier is the address of a document about them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use url::Url;
+
+use crate::{
+    clients::{AuthMethod, Metadata, OAuthClient, Origin},
+    config::CimdConfig,
+    server::{Core, OAuthError},
+};
+
+const MOST_BYTES: usize = 16 * 1024;
+const LEAST_AGE_S: u64 = 60;
+const DEFAULT_AGE_S: u64 = 300;
+const MOST_AGE_S: u64 = 86_400;
+const MOST_HELD: usize = 1_000;
+
+type Slot = Arc<tokio::sync::Mutex<Option<(OAuthClient, u64)>>>;
+
+/// Documents fetched and still fresh. Errors are not kept; one fetch serves everyone who waits for it.
+#[derive(Default)]
+pub(crate) struct Documents {
+    held: Mutex<HashMap<String, Slot>>,
+}
+
+/// Whether an identifier is an address; whether it is a good one is told later.
+pub(crate) fn looks_like_document(id: &str, config: &CimdConfig) -> bool {
+    id.starts_with("https://") || (config.allow_private && id.starts_with("http://"))
+}
+
+/// The rules for such an address: a path, nothing hidden, written in its one canonical form.
+fn check(id: &str, config: &CimdConfig) -> Option<Url> {
+    let url = Url::parse(id).ok()?;
+    let raw_path = id.split_once("://")?.1.split_once('/')?.1;
+    let dots = raw_path.split(['/', '?']).any(|part| {
+        matches!(part.to_ascii_lowercase().as_str(), "." | ".." | "%2e" | "%2e%2e" | ".%2e" | "%2e.")
+    });
+    let plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.fragment().is_none()
+        && !id.contains('#');
+    if raw_path.is_empty() || dots || !plain || url.path() == "/" || url.as_str() != id || id.len() > 2048 {
+        return None;
+    }
+    let host = url.host_str()?;
+    let matches = |pattern: &String| match pattern.strip_prefix("*.") {
+        Some(parent) => host.strip_suffix(parent).is_some_and(|rest| rest.ends_with('.')),
+        None => host == pattern,
+    };
+    let allowed = config.allow_hosts.is_empty() || config.allow_hosts.iter().any(matches);
+    (allowed && !config.deny_hosts.iter().any(matches)).then_some(url)
+}
+
+fn read(id: &str, body: &[u8]) -> Option<OAuthClient> {
+    let value: serde_json::Value = serde_json::from_slice(body).ok().filter(serde_json::Value::is_object)?;
+    let metadata: Metadata = serde_json::from_value(value).ok()?;
+    if metadata.client_id.as_deref() != Some(id) || metadata.client_secret.is_some() {
+        return None;
+    }
+    let client = metadata.into_client(id.to_owned(), AuthMethod::None, Origin::Document).ok()?;
+    matches!(client.method, AuthMethod::None | AuthMethod::PrivateKeyJwt).then_some(client)
+}
+
+impl Documents {
+    /// The client described at `id`. Fetches only for somebody (`caller`), whose fetches are counted.
+    pub(crate) async fn client(
+        &self,
+        core: &Core,
+        id: &str,
+        caller: Option<String>,
+    ) -> Result<OAuthClient, OAuthError> {
+        let url = check(id, &core.config.cimd).ok_or_else(OAuthError::invalid_client)?;
+        let slot = {
+            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            if held.len() >= MOST_HELD && !held.contains_key(id) {
+                held.retain(|_, slot| Arc::strong_count(slot) > 1);
+            }
+            held.entry(id.to_owned()).or_default().clone()
+        };
+        let mut slot = slot.lock().await;
+        let now = core.clock.now_s();
+        if let Some((client, until)) = &*slot
+            && now < *until
+        {
+            return Ok(client.clone());
+        }
+        let most = core.config.limits.fetch;
+        if let Some(ip) = &caller {
+            core.limit("fetch", &[ip], most).await?;
+        }
+        core.limit("fetch-host", &[url.host_str().unwrap_or_default()], most).await?;
+        *slot = None;
+        let fetched = core.fetcher.get(id, MOST_BYTES).await.map_err(|error| {
+            tracing::info!(client.id = id, %error, "a client document could not be fetched");
+            OAuthError::invalid_client()
+        })?;
+        let client = read(id, &fetched.body).ok_or_else(|| {
+            tracing::info!(client.id = id, "a client document is not acceptable");
+            OAuthError::invalid_client()
+        })?;
+        let age = fetched.max_age_s.unwrap_or(DEFAULT_AGE_S).clamp(LEAST_AGE_S, MOST_AGE_S);
+        *slot = Some((client.clone(), now + age));
+        Ok(client)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h11_addresses_must_be_canonical_https_with_a_path() {
+        let config = CimdConfig::default();
+        assert!(check("https://c.example/client.json", &config).is_some());
+        for bad in [
+            "https://c.example",
+            "https://c.example/",
+            "https://c.example/a/../b",
+            "https://c.example/%2e%2e/b",
+            "https://c.example/./b",
+            "https://u@c.example/b",
+            "https://u:p@c.example/b",
+            "https://c.example/b#f",
+            "https://C.example/b",
+            "https://c.example:443/b",
+            "https:/c.example/b",
+        ] {
+            assert!(check(bad, &config).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn h12_and_h13_documents_name_themselves_and_hold_no_secret() {
+        let id = "https://c.example/c";
+        let document = |extra: &str| {
+            format!(
+                r#"{{"client_id":"{id}","client_name":"C","redirect_uris":["https://c.example/cb"]{extra}}}"#
+            )
+        };
+        assert!(read(id, document("").as_bytes()).is_some());
+        assert!(read("https://c.example/other", document("").as_bytes()).is_none(), "another address");
+        for bad in [
+            r#","client_secret":"s""#,
+            r#","token_endpoint_auth_method":"client_secret_basic""#,
+            r#","token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}"#,
+            r#","jwks":{"keys":[{"kty":"oct","k":"AAAA"}]}"#,
+        ] {
+            assert!(read(id, document(bad).as_bytes()).is_none(), "{bad}");
+        }
+        assert!(read(id, b"[]").is_none() && read(id, b"\xff").is_none() && read(id, b"{}").is_none());
+    }
+
+    #[test]
+    fn h20_hosts_can_be_allowed_and_denied() {
+        let list = |text: &str| vec![text.to_owned()];
+        let only = CimdConfig { allow_hosts: list("*.good.example"), ..CimdConfig::default() };
+        assert!(check("https://a.good.example/c", &only).is_some());
+        assert!(
+            check("https://good.example/c", &only).is_none()
+                && check("https://evilgood.example/c", &only).is_none()
+        );
+        let not = CimdConfig { deny_hosts: list("bad.example"), ..CimdConfig::default() };
+        assert!(check("https://bad.example/c", &not).is_none());
+    }
+}

@@ -1,0 +1,116 @@
+//! Proofs of possession (RFC 9449).
+
+use std::time::Duration;
+
+use http::{StatusCode, request::Parts};
+use serde_json::Value;
+
+use crate::{
+    crypto::{b64, same, sha256, unb64},
+    keys::{Jwk, Token, VerifyingKey},
+    server::{Core, OAuthError},
+    store::Key,
+};
+
+/// How far a proof's `iat` may be from now, in seconds.
+const WINDOW_S: u64 = 60;
+const NONCE_PERIOD_S: u64 = 300;
+
+fn invalid(text: &'static str) -> OAuthError {
+    OAuthError::new("invalid_dpop_proof", text)
+}
+
+impl Core {
+    fn nonce(&self, period: u64) -> String {
+        let sealed = crate::crypto::derive(&self.sealer.root_for("dpop"), &period.to_be_bytes());
+        b64(&sealed[..18])
+    }
+
+    /// The nonce that proofs must carry now.
+    pub(crate) fn dpop_nonce(&self) -> String {
+        self.nonce(self.clock.now_s() / NONCE_PERIOD_S)
+    }
+}
+
+/// The thumbprint of the key that the request to our endpoint `path` proves, when it proves one.
+pub(crate) async fn of_request(core: &Core, parts: &Parts, path: &str) -> Result<Option<String>, OAuthError> {
+    let mut proofs = parts.headers.get_all("dpop").iter();
+    let Some(proof) = proofs.next() else { return Ok(None) };
+    if proofs.next().is_some() {
+        return Err(invalid("more than one proof"));
+    }
+    let proof = proof.to_str().map_err(|_| invalid("the proof is not text"))?;
+    check(core, proof, parts.method.as_str(), &core.url(path), None).await.map(Some)
+}
+
+/// Checks a proof for `method` and `url`, for the access token `token` at a resource, and returns its key's thumbprint.
+pub(crate) async fn check(
+    core: &Core,
+    proof: &str,
+    method: &str,
+    url: &str,
+    token: Option<&str>,
+) -> Result<String, OAuthError> {
+    let header = proof.split('.').next().and_then(unb64).ok_or_else(|| invalid("the proof is malformed"))?;
+    let header: Value = serde_json::from_slice(&header).map_err(|_| invalid("the proof is malformed"))?;
+    if header.get("typ").and_then(Value::as_str) != Some("dpop+jwt") {
+        return Err(invalid("the proof is of another type"));
+    }
+    let jwk: Jwk = header
+        .get("jwk")
+        .cloned()
+        .and_then(|jwk| serde_json::from_value(jwk).ok())
+        .ok_or_else(|| invalid("the proof has no key"))?;
+    if jwk.has_private_part() {
+        return Err(invalid("the proof's key is not public"));
+    }
+    let parsed = Token::parse(proof).map_err(|_| invalid("the proof is malformed"))?;
+    let key = VerifyingKey::from_jwk(&jwk).ok().and_then(|key| key.for_algorithm(parsed.algorithm()));
+    let claims = key
+        .and_then(|key| parsed.verify(&key).ok())
+        .ok_or_else(|| invalid("the proof's signature does not fit"))?;
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let target = |url: &str| {
+        url::Url::parse(url).ok().map(|mut url| {
+            url.set_query(None);
+            url.set_fragment(None);
+            url
+        })
+    };
+    if text("htm") != Some(method) || text("htu").and_then(target) != target(url) {
+        return Err(invalid("the proof is for another request"));
+    }
+    let now = core.clock.now_s();
+    let at = claims.get("iat").and_then(Value::as_u64).ok_or_else(|| invalid("the proof has no time"))?;
+    if at.abs_diff(now) > WINDOW_S {
+        return Err(invalid("the proof is too old or too new"));
+    }
+    if let Some(token) = token
+        && !text("ath").is_some_and(|ath| same(ath, b64(sha256(token))))
+    {
+        return Err(invalid("the proof is for another token"));
+    }
+    if core.config.require_dpop_nonce {
+        let period = now / NONCE_PERIOD_S;
+        let fits = |nonce: &str| {
+            same(nonce, core.nonce(period)) || same(nonce, core.nonce(period.saturating_sub(1)))
+        };
+        if !text("nonce").is_some_and(fits) {
+            let status = if token.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+            return Err(OAuthError {
+                status,
+                dpop_nonce: Some(core.dpop_nonce()),
+                ..OAuthError::new("use_dpop_nonce", "the proof needs our nonce")
+            });
+        }
+    }
+    let jti = text("jti")
+        .filter(|jti| !jti.is_empty() && jti.len() <= 256)
+        .ok_or_else(|| invalid("the proof has no name"))?;
+    let thumbprint = jwk.thumbprint();
+    let once = Key::named("proof", &[&thumbprint, jti, url]);
+    if !core.store.put_new(&once, b"1", Duration::from_secs(2 * WINDOW_S + 1)).await? {
+        return Err(invalid("the proof was used before"));
+    }
+    Ok(thumbprint)
+}

@@ -1,0 +1,234 @@
+//! Outgoing requests to addresses that strangers choose: filtered where the connection is made.
+//!
+//! Names are resolved by our own resolver, which hands the connector public addresses only: a name that resolves to something else
+//! a moment later gets the same check. Literal addresses do not pass a resolver and are checked in the URL. Redirects are not followed, no
+//! proxy is used, the whole exchange has a deadline and the body a size.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::future::BoxFuture;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+use crate::net;
+
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Turns a host name into addresses.
+pub(crate) type Lookup =
+    Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
+
+/// Why nothing was fetched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error("the address is not a public https address")]
+    Refused,
+    #[error("the answer has status {0}")]
+    Status(u16),
+    #[error("the answer is too large")]
+    TooLarge,
+    #[error("no answer came in time, or the connection failed")]
+    Failed,
+}
+
+/// A client for outgoing requests.
+#[derive(Clone)]
+pub(crate) struct Fetcher {
+    client: reqwest::Client,
+    /// Whether private and loopback addresses and plain HTTP are allowed.
+    private: bool,
+}
+
+struct Filtered {
+    lookup: Lookup,
+    private: bool,
+}
+
+impl Resolve for Filtered {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (lookup, private) = (self.lookup.clone(), self.private);
+        Box::pin(async move {
+            let found = lookup(name.as_str().to_owned()).await?;
+            let good: Vec<SocketAddr> = found
+                .into_iter()
+                .filter(|ip| private || net::is_public(*ip))
+                .map(|ip| (ip, 0).into())
+                .collect();
+            if good.is_empty() {
+                return Err("the name has no public address".into());
+            }
+            let addrs: Addrs = Box::new(good.into_iter());
+            Ok(addrs)
+        })
+    }
+}
+
+fn system_lookup() -> Lookup {
+    Arc::new(|name| {
+        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|addr| addr.ip()).collect()) })
+    })
+}
+
+/// What came back.
+pub(crate) struct Fetched {
+    pub(crate) body: Vec<u8>,
+    /// `Cache-Control: max-age`, or `Some(0)` for `no-store` and `no-cache`.
+    pub(crate) max_age_s: Option<u64>,
+}
+
+impl Fetcher {
+    pub(crate) fn new(private: bool) -> Result<Self, String> {
+        Self::with_lookup(private, system_lookup())
+    }
+
+    pub(crate) fn with_lookup(private: bool, lookup: Lookup) -> Result<Self, String> {
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .dns_resolver(Arc::new(Filtered { lookup, private }))
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .timeout(DEADLINE)
+            .build()
+            .map_err(|error| error.to_string())?;
+        Ok(Self { client, private })
+    }
+
+    /// Whether `url` may be asked for at all.
+    fn check(&self, url: &Url) -> Result<(), FetchError> {
+        let public = match url.host() {
+            Some(Host::Ipv4(ip)) => net::is_public(ip.into()),
+            Some(Host::Ipv6(ip)) => net::is_public(ip.into()),
+            Some(Host::Domain(name)) => !(name == "localhost" || name.ends_with(".localhost")),
+            None => false,
+        };
+        let scheme = url.scheme() == "https" || (self.private && url.scheme() == "http");
+        if scheme && (public || self.private) { Ok(()) } else { Err(FetchError::Refused) }
+    }
+
+    /// Gets at most `most` bytes from `url`.
+    pub(crate) async fn get(&self, url: &str, most: usize) -> Result<Fetched, FetchError> {
+        let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
+        self.check(&url)?;
+        let request = self.client.get(url).header("accept", "application/json");
+        Self::read(request, most).await
+    }
+
+    /// Posts a form, with Basic credentials when there are some.
+    pub(crate) async fn post_form(
+        &self,
+        url: &str,
+        pairs: &[(&str, &str)],
+        basic: Option<(&str, &str)>,
+        most: usize,
+    ) -> Result<Fetched, FetchError> {
+        let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
+        self.check(&url)?;
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let mut request = self
+            .client
+            .post(url)
+            .header("content-type", "application/x-www-form-urlencoded")
+            .header("accept", "application/json");
+        if let Some((id, secret)) = basic {
+            let encode =
+                |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+            request = request.basic_auth(encode(id), Some(encode(secret)));
+        }
+        Self::read(request.body(body), most).await
+    }
+
+    async fn read(request: reqwest::RequestBuilder, most: usize) -> Result<Fetched, FetchError> {
+        let mut response = request.send().await.map_err(|_| FetchError::Failed)?;
+        if response.status() != 200 {
+            return Err(FetchError::Status(response.status().as_u16()));
+        }
+        let control = response
+            .headers()
+            .get("cache-control")
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
+        let mut max_age_s = None;
+        for word in control.split(',').map(str::trim) {
+            match word.split_once('=') {
+                Some(("max-age", seconds)) => max_age_s = seconds.parse().ok(),
+                None if word == "no-store" || word == "no-cache" => {
+                    max_age_s = Some(0);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|_| FetchError::Failed)? {
+            if body.len() + chunk.len() > most {
+                return Err(FetchError::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Fetched { body, max_age_s })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test]
+    async fn h15_literal_addresses_are_refused_before_any_connection() {
+        let fetcher = Fetcher::new(false).unwrap();
+        for host in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "169.254.169.254",
+            "100.64.0.1",
+            "0.0.0.0",
+            "240.0.0.1",
+            "198.18.0.1",
+            "192.168.0.1",
+            "[::1]",
+            "[fc00::1]",
+            "[fe80::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[64:ff9b::7f00:1]",
+            "[2002:7f00:1::]",
+            "2130706433",
+            "0x7f000001",
+            "017700000001",
+            "127.1",
+            "localhost",
+            "a.localhost",
+        ] {
+            let got = fetcher.get(&format!("https://{host}/c"), 100).await.map(|_| ());
+            assert_eq!(got, Err(FetchError::Refused), "{host}");
+        }
+        assert!(
+            matches!(fetcher.get("http://example.com/c", 100).await, Err(FetchError::Refused)),
+            "plain http"
+        );
+    }
+
+    #[tokio::test]
+    async fn h16_the_resolver_of_the_connection_refuses_private_answers_however_they_change() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let lookup: Lookup = Arc::new(move |_| {
+            count.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async { Ok(vec!["127.0.0.1".parse().unwrap()]) })
+        });
+        let fetcher = Fetcher::with_lookup(false, lookup).unwrap();
+        let got = fetcher.get(&format!("https://rebound.example:{port}/c"), 100).await.map(|_| ());
+        assert_eq!(got, Err(FetchError::Failed));
+        assert!(asked.load(Ordering::SeqCst) >= 1, "our resolver was asked by the connector");
+        let nobody = futures::FutureExt::now_or_never(listener.accept());
+        assert!(nobody.is_none(), "no connection was made");
+    }
+}

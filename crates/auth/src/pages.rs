@@ -1,0 +1,217 @@
+//! The pages people see: login, consent, error, signed-out. Server-rendered, no script, nothing from elsewhere.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use maud::{DOCTYPE, Markup, html};
+
+use crate::crypto::sha256;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+const STYLE: &str = include_str!("pages.css");
+
+/// Text from strangers made fit to show: no control or direction characters, at most `most` characters.
+pub(crate) fn plain(text: &str, most: usize) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let clean: String = text.chars().filter(|c| !hidden(*c)).collect();
+    let clean = clean.trim();
+    match clean.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &clean[..at]),
+        None => clean.to_owned(),
+    }
+}
+
+/// A page, and where its form may lead besides this server.
+pub(crate) struct Page {
+    pub(crate) title: String,
+    pub(crate) body: Markup,
+    pub(crate) status: StatusCode,
+    pub(crate) form_target: Option<String>,
+}
+
+impl Page {
+    pub(crate) fn new(title: &str, body: Markup) -> Self {
+        Self { title: title.to_owned(), body, status: StatusCode::OK, form_target: None }
+    }
+}
+
+impl IntoResponse for Page {
+    fn into_response(self) -> Response {
+        let document = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    style { (maud::PreEscaped(STYLE)) }
+                }
+                body { main { (self.body) } }
+            }
+        };
+        let policy = format!(
+            "default-src 'none'; style-src 'sha256-{}'; form-action 'self'{}; frame-ancestors 'none'; base-uri 'none'",
+            STANDARD.encode(sha256(STYLE)),
+            self.form_target.map(|target| format!(" {target}")).unwrap_or_default(),
+        );
+        let mut response = (self.status, document.into_string()).into_response();
+        let headers = response.headers_mut();
+        let set = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CACHE_CONTROL, "no-store"),
+            (header::X_FRAME_OPTIONS, "DENY"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        ];
+        for (name, value) in set {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if let Ok(policy) = HeaderValue::try_from(policy) {
+            headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+        }
+        response
+    }
+}
+
+/// What a form of a pending authorization carries.
+pub(crate) struct Step<'a> {
+    pub(crate) action: &'a str,
+    pub(crate) pending: &'a str,
+    pub(crate) csrf: &'a str,
+}
+
+impl Step<'_> {
+    fn fields(&self) -> Markup {
+        html! {
+            input type="hidden" name="pending" value=(self.pending);
+            input type="hidden" name="csrf" value=(self.csrf);
+        }
+    }
+}
+
+pub(crate) fn login(server: &str, client: &str, step: &Step<'_>, wrong: bool, demo: bool) -> Page {
+    let mut page = Page::new(
+        &format!("Sign in to {server}"),
+        html! {
+            h1 { "Sign in to " (server) }
+            p { strong { (client) } " asks for access." }
+            @if wrong { p.error role="alert" id="wrong" { "That name and password do not fit." } }
+            form method="post" action=(step.action) {
+                (step.fields())
+                label for="username" { "User name" }
+                input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus aria-describedby=[wrong.then_some("wrong")];
+                @if demo {
+                    p { "This is a demonstration: any name passes." }
+                } @else {
+                    label for="password" { "Password" }
+                    input id="password" name="password" type="password" autocomplete="current-password" required aria-describedby=[wrong.then_some("wrong")];
+                }
+                button type="submit" { "Sign in" }
+            }
+        },
+    );
+    if wrong {
+        page.status = StatusCode::UNAUTHORIZED;
+    }
+    page
+}
+
+/// A scope on the consent page.
+pub(crate) struct Offered<'a> {
+    pub(crate) scope: &'a str,
+    pub(crate) words: &'a str,
+    pub(crate) new: bool,
+}
+
+pub(crate) struct Consent<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) client: &'a str,
+    pub(crate) client_host: &'a str,
+    pub(crate) redirect_host: &'a str,
+    pub(crate) loopback: bool,
+    pub(crate) resource: &'a str,
+    pub(crate) offered: &'a [Offered<'a>],
+}
+
+pub(crate) fn consent(ask: &Consent<'_>, step: &Step<'_>) -> Page {
+    Page::new(
+        &format!("Allow {}?", ask.client),
+        html! {
+            h1 { "Allow " (ask.client) "?" }
+            p { "Signed in as " strong { (ask.user) } "." }
+            dl {
+                dt { "Application" } dd { (ask.client) }
+                dt { "Identified by" } dd { (ask.client_host) }
+                dt { "Sends you back to" } dd { (ask.redirect_host) }
+                dt { "Gets access to" } dd { (ask.server) " (" (ask.resource) ")" }
+            }
+            @if ask.loopback {
+                p.warning role="note" { "This application runs on this computer. Any program on it could claim to be this application: allow only if you just started it." }
+            }
+            form method="post" action=(step.action) {
+                (step.fields())
+                fieldset {
+                    legend { "It will be able to" }
+                    @for (n, item) in ask.offered.iter().enumerate() {
+                        div.scope {
+                            input type="checkbox" id={"scope" (n)} name="grant_scope" value=(item.scope) checked;
+                            label for={"scope" (n)} { (item.words) @if item.new { " " strong.new { "new" } } " " code { (item.scope) } }
+                        }
+                    }
+                }
+                div.buttons {
+                    button type="submit" name="decision" value="allow" { "Allow" }
+                    button.quiet type="submit" name="decision" value="deny" { "Deny" }
+                }
+            }
+        },
+    )
+}
+
+pub(crate) fn error(status: StatusCode, text: &str) -> Page {
+    let body = html! { h1 { "This did not work" } p role="alert" { (text) } p { "Go back to the application and start again." } };
+    Page { status, ..Page::new("This did not work", body) }
+}
+
+pub(crate) fn sign_out(csrf: &str, action: &str, hidden: &[(&str, &str)]) -> Page {
+    Page::new(
+        "Sign out?",
+        html! {
+            h1 { "Sign out?" }
+            form method="post" action=(action) {
+                input type="hidden" name="csrf" value=(csrf);
+                @for (name, value) in hidden { input type="hidden" name=(name) value=(value); }
+                button type="submit" { "Sign out" }
+            }
+        },
+    )
+}
+
+pub(crate) fn signed_out() -> Page {
+    Page::new("Signed out", html! { h1 { "Signed out" } p { "You can close this page." } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b13_text_from_strangers_is_cleaned_and_cut() {
+        assert_eq!(plain("a\u{202e}b\u{0}c\n", 80), "abc");
+        assert_eq!(plain(&"x".repeat(10_000), 80).chars().count(), 81);
+        let page = login(
+            "s",
+            "\"><script>alert(1)</script>",
+            &Step { action: "/", pending: "p", csrf: "c" },
+            false,
+            false,
+        );
+        let text = page.body.into_string();
+        assert!(!text.contains("<script"), "{text}");
+    }
+}

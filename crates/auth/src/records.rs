@@ -1,0 +1,73 @@
+//! What is remembered of an authorization, a login and a consent.
+
+use serde::{Deserialize, Serialize};
+
+/// What a user (or a client for itself) allowed: kept with the code, then with the token family, whatever tokens come of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grant {
+    pub(crate) sub: String,
+    pub(crate) client: String,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) resources: Vec<String>,
+    /// Where the code was sent; empty for grants without one.
+    pub(crate) redirect: String,
+    /// S256 challenge; empty for grants without a code.
+    pub(crate) challenge: String,
+    pub(crate) code_expires_ms: u64,
+    pub(crate) issued_ms: u64,
+    /// When the login happened, in seconds.
+    pub(crate) auth_s: u64,
+    /// Digest of the browser session.
+    pub(crate) session: Option<String>,
+    /// Thumbprint of the DPoP key that the code or the refresh tokens are bound to.
+    pub(crate) jkt: Option<String>,
+    /// What the user's credentials were, so that a change of them ends the grant.
+    pub(crate) credential: Option<String>,
+    pub(crate) refreshes: bool,
+}
+
+/// An authorization request between its start and its code.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Pending {
+    pub(crate) grant: Grant,
+    pub(crate) client_name: String,
+    pub(crate) state: String,
+    /// Digest of the browser's cookie.
+    pub(crate) browser: String,
+    pub(crate) expires_ms: u64,
+    /// Whether a user has been established; the subject is in the grant.
+    pub(crate) logged_in: bool,
+    /// `prompt=consent`.
+    pub(crate) ask_again: bool,
+    /// What a login at the provider must come back with.
+    pub(crate) upstream: Option<Upstream>,
+}
+
+/// A login at the external provider that is under way.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Upstream {
+    pub(crate) state: String,
+    pub(crate) nonce: String,
+    pub(crate) verifier: String,
+}
+
+/// A browser that logged in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub(crate) sub: String,
+    pub(crate) name: String,
+    pub(crate) auth_s: u64,
+    pub(crate) started_ms: u64,
+    pub(crate) seen_ms: u64,
+    pub(crate) credential: Option<String>,
+}
+
+/// A consent that is remembered.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Consented {
+    /// What was offered and answered; anything beyond it is new.
+    pub(crate) seen: Vec<String>,
+    /// What was allowed of it.
+    pub(crate) allowed: Vec<String>,
+    pub(crate) client: String,
+}

@@ -1,0 +1,281 @@
+//! Login at an external OpenID provider (`type: remote`): code flow with PKCE, state, nonce and issuer checks.
+//!
+//! The provider's tokens go to the vault of the session, encrypted; ours are issued as for any other login.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{body::Body, extract::State, response::Response};
+use http::{Request, StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use crate::{
+    config::{AuthConfig, Kind, Mode},
+    crypto::{b64, mint, same, sha256, sha256_hex},
+    fetch::Fetcher,
+    keys::{Claims, Expected, Token},
+    records::{Pending, Session, Upstream},
+    server::{
+        Core,
+        steps::{cookie, page, redirect, store_page, with_query},
+    },
+    store::{Key, StoreError},
+    transparent::{Discovered, RemoteKeys, discover},
+};
+
+const MOST_ANSWER: usize = 256 * 1024;
+
+/// The provider logins are delegated to.
+pub(crate) struct Provider {
+    issuer: String,
+    client_id: String,
+    secret: Option<SecretString>,
+    scopes: String,
+    fetcher: Fetcher,
+    keys: RemoteKeys,
+    discovered: OnceCell<Discovered>,
+}
+
+/// What the vault holds.
+#[derive(Serialize, Deserialize)]
+struct Vaulted {
+    access_token: String,
+    refresh_token: Option<String>,
+    expires_s: u64,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    access_token: Option<String>,
+    refresh_token: Option<String>,
+    id_token: Option<String>,
+    expires_in: Option<u64>,
+}
+
+impl Provider {
+    pub(crate) fn from_config(config: &AuthConfig) -> Result<Option<Self>, String> {
+        if config.mode != Mode::Orchestrated || config.kind != Kind::Remote {
+            return Ok(None);
+        }
+        let provider = &config.provider;
+        let fetcher = Fetcher::new(provider.allow_private)?;
+        let mut scopes = provider.scopes.clone();
+        if !scopes.iter().any(|scope| scope == "openid") {
+            scopes.insert(0, "openid".to_owned());
+        }
+        Ok(Some(Self {
+            issuer: provider.url.clone().unwrap_or_default(),
+            client_id: provider.client_id.clone().unwrap_or_default(),
+            secret: provider.client_secret.clone(),
+            scopes: scopes.join(" "),
+            keys: RemoteKeys::new(provider, fetcher.clone()),
+            fetcher,
+            discovered: OnceCell::new(),
+        }))
+    }
+
+    async fn metadata(&self) -> Result<&Discovered, String> {
+        self.discovered.get_or_try_init(|| discover(&self.fetcher, &self.issuer)).await
+    }
+
+    /// Sends the browser to the provider.
+    pub(crate) async fn begin(
+        &self,
+        core: &Core,
+        id: &str,
+        mut pending: Pending,
+        status: StatusCode,
+    ) -> Result<Response, StoreError> {
+        let metadata = match self.metadata().await {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                tracing::error!(error, "the identity provider cannot be used");
+                return Ok(page(
+                    StatusCode::BAD_GATEWAY,
+                    "The sign-in service is not available at the moment.",
+                ));
+            }
+        };
+        let held = core.store.get(&Key::secret("pending", id)).await?;
+        let upstream = Upstream {
+            state: mint::<32>(&*core.entropy),
+            nonce: mint::<32>(&*core.entropy),
+            verifier: mint::<32>(&*core.entropy),
+        };
+        let challenge = b64(sha256(&upstream.verifier));
+        let callback = core.url("/oauth/callback");
+        let pairs = [
+            ("response_type", "code"),
+            ("client_id", self.client_id.as_str()),
+            ("redirect_uri", &callback),
+            ("scope", &self.scopes),
+            ("state", &upstream.state),
+            ("nonce", &upstream.nonce),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ];
+        let target = with_query(&metadata.authorization_endpoint, &pairs);
+        let life = Duration::from_millis(pending.expires_ms.saturating_sub(core.clock.now_ms()).max(1));
+        core.store.put(&Key::secret("upstream", &upstream.state), id.as_bytes(), life).await?;
+        pending.upstream = Some(upstream);
+        core.keep_pending(id, held.as_deref(), &pending).await?;
+        Ok(redirect(status, &target))
+    }
+
+    async fn exchange(
+        &self,
+        core: &Core,
+        code: &str,
+        upstream: &Upstream,
+    ) -> Result<(Claims, Vaulted), String> {
+        let metadata = self.metadata().await?;
+        let callback = core.url("/oauth/callback");
+        let mut pairs = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", callback.as_str()),
+            ("code_verifier", &upstream.verifier),
+        ];
+        let basic = self.secret.as_ref().map(|secret| (self.client_id.as_str(), secret.expose_secret()));
+        if basic.is_none() {
+            pairs.push(("client_id", &self.client_id));
+        }
+        let answer = self
+            .fetcher
+            .post_form(&metadata.token_endpoint, &pairs, basic, MOST_ANSWER)
+            .await
+            .map_err(|error| error.to_string())?;
+        let answer: Answer =
+            serde_json::from_slice(&answer.body).map_err(|_| "the token answer is not JSON".to_owned())?;
+        let access_token = answer
+            .access_token
+            .filter(|token| !token.is_empty())
+            .ok_or("the token answer has no access_token")?;
+        let id_token = answer.id_token.ok_or("the token answer has no id_token")?;
+        let claims = self.identity(core, &id_token, &upstream.nonce).await?;
+        let expires_s = core.clock.now_s() + answer.expires_in.unwrap_or(300);
+        Ok((claims, Vaulted { access_token, refresh_token: answer.refresh_token, expires_s }))
+    }
+
+    /// Checks an ID token (OpenID Connect Core §3.1.3.7).
+    async fn identity(&self, core: &Core, text: &str, nonce: &str) -> Result<Claims, String> {
+        let token = Token::parse(text).map_err(|why| why.to_string())?;
+        let now_s = core.clock.now_s();
+        let claims = self
+            .keys
+            .verify(&token, now_s)
+            .await
+            .map_err(|why| why.map_or("the keys cannot be had".into(), |why| why.to_string()))?;
+        let audiences = [self.client_id.as_str()];
+        Expected { types: &["jwt", ""], issuer: &self.issuer, audiences: &audiences, now_s }
+            .check(&token.header, &claims)
+            .map_err(|why| why.to_string())?;
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        let several = claims.get("aud").and_then(Value::as_array).is_some_and(|list| list.len() > 1);
+        if (several || claims.contains_key("azp")) && text("azp") != Some(&self.client_id) {
+            return Err("the ID token is for another party".into());
+        }
+        if !same(text("nonce").unwrap_or_default(), nonce) {
+            return Err("the ID token has another nonce".into());
+        }
+        if text("sub").is_none_or(str::is_empty) {
+            return Err("the ID token names nobody".into());
+        }
+        Ok(claims)
+    }
+}
+
+/// Where the provider sends the browser back to.
+pub(crate) async fn callback(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    match core.come_back(&parts).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+impl Core {
+    async fn come_back(&self, parts: &http::request::Parts) -> Result<Response, Response> {
+        let bad = |text: &str| page(StatusCode::BAD_REQUEST, text);
+        let provider = self.provider.as_ref().ok_or_else(|| bad("No sign-in service is configured."))?;
+        let query: Vec<(String, String)> =
+            url::form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes())
+                .into_owned()
+                .collect();
+        let get = |name: &str| query.iter().find(|(held, _)| held == name).map(|(_, value)| value.as_str());
+        let state =
+            get("state").ok_or_else(|| bad("The answer of the sign-in service cannot be matched."))?;
+        // Single use: taken before anything else is looked at.
+        let id = self.store.take(&Key::secret("upstream", state)).await.map_err(store_page)?;
+        let id = id
+            .and_then(|id| String::from_utf8(id).ok())
+            .ok_or_else(|| bad("The answer of the sign-in service cannot be matched."))?;
+        let (mut pending, held, _) = self.pending(&parts.headers, &id).await?;
+        let upstream = pending
+            .upstream
+            .take()
+            .filter(|upstream| same(&upstream.state, state))
+            .ok_or_else(|| bad("The answer of the sign-in service cannot be matched."))?;
+        let metadata = provider.metadata().await.map_err(|_| {
+            page(StatusCode::BAD_GATEWAY, "The sign-in service is not available at the moment.")
+        })?;
+        let other = get("iss").is_some_and(|iss| iss != provider.issuer);
+        if other || (metadata.authorization_response_iss_parameter_supported && get("iss").is_none()) {
+            return Err(bad("The answer is from another sign-in service."));
+        }
+        if get("error").is_some() {
+            self.store.remove(&Key::secret("pending", &id)).await.map_err(store_page)?;
+            return Ok(self.refuse(
+                &pending,
+                "access_denied",
+                "the sign-in service said no",
+                StatusCode::FOUND,
+            ));
+        }
+        let code = get("code").ok_or_else(|| bad("The answer of the sign-in service has no code."))?;
+        let ip = self.caller(parts);
+        let (claims, tokens) = provider.exchange(self, code, &upstream).await.map_err(|error| {
+            tracing::warn!(error, "a login at the identity provider failed");
+            self.tell("login.failed", None, Some(&pending.grant.client), Some(ip), None);
+            bad("The sign-in service did not confirm who you are.")
+        })?;
+        let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
+        let now = self.clock.now_ms();
+        // The issuer and its subject make the identity; a mail address never does.
+        let sub = format!("idp:{}#{}", provider.issuer, text("sub"));
+        let session = Session {
+            name: crate::pages::plain(text("name"), 80),
+            sub,
+            auth_s: now / 1000,
+            started_ms: now,
+            seen_ms: now,
+            credential: None,
+        };
+        self.tell("login.ok", Some(&session.sub), Some(&pending.grant.client), Some(ip), None);
+        let response =
+            self.logged_in(&parts.headers, &id, &mut pending, &held, &session).await.map_err(store_page)?;
+        if let Some(session_id) = session_cookie(&response, &self.cookie_name("session")) {
+            self.keep_tokens(&session_id, &tokens).await.map_err(store_page)?;
+        }
+        Ok(response)
+    }
+
+    /// Puts the provider's tokens into the vault of a session.
+    async fn keep_tokens(&self, session: &str, tokens: &Vaulted) -> Result<(), StoreError> {
+        let key = Key::secret("vault", session);
+        let plain = serde_json::to_vec(tokens).unwrap_or_default();
+        let sealed = self.sealer.seal(&*self.entropy, &format!("vault:{}", sha256_hex(session)), &plain);
+        let life = Duration::from_secs(self.config.session.absolute_ttl);
+        self.store.put(&key, &sealed, life).await
+    }
+}
+
+fn session_cookie(response: &Response, name: &str) -> Option<String> {
+    let mut as_request = http::HeaderMap::new();
+    for value in response.headers().get_all(http::header::SET_COOKIE) {
+        let pair = value.to_str().ok()?.split(';').next()?.to_owned();
+        as_request.append(http::header::COOKIE, http::HeaderValue::try_from(pair).ok()?);
+    }
+    cookie(&as_request, name)
+}

@@ -1,0 +1,355 @@
+//! The resource server: who sends a request to the MCP endpoint.
+//!
+//! Tokens of our own server are verified once and remembered until they expire; whether they were revoked is asked of the store
+//! again after [`RECHECK`]. Tokens of an external provider are in `transparent`.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::body::Body;
+use futures::future::BoxFuture;
+use gatewright_core::{Principal, Scopes};
+use http::{HeaderValue, Response, StatusCode, header, request::Parts};
+use serde_json::{Value, json};
+
+use crate::{
+    AuthorizationServer,
+    crypto::sha256,
+    dpop,
+    keys::{Claims, Refused},
+    records::Grant,
+    server::Core,
+    store::StoreError,
+    transparent::Transparent,
+};
+
+/// How long a revoked token may still pass on an instance that saw it shortly before.
+pub const RECHECK: Duration = Duration::from_secs(5);
+/// Tokens remembered at most.
+const MOST_REMEMBERED: usize = 10_000;
+
+#[derive(Clone)]
+struct Known {
+    principal: Principal,
+    claims: Arc<Claims>,
+    expires_s: u64,
+    checked_ms: u64,
+    jkt: Option<String>,
+}
+
+enum Source {
+    Own(Arc<Core>),
+    External(Arc<Transparent>),
+}
+
+struct Inner {
+    source: Source,
+    known: Mutex<HashMap<[u8; 32], Known>>,
+    metadata_url: String,
+    scopes: String,
+    /// Scopes of callers without a token; `None` when they are refused.
+    anonymous: Option<Scopes>,
+}
+
+/// Checks the callers of a protected resource.
+#[derive(Clone)]
+pub struct ResourceServer {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for ResourceServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResourceServer").field("metadata", &self.inner.metadata_url).finish_non_exhaustive()
+    }
+}
+
+/// What an `Authorization` header shows.
+enum Shown<'a> {
+    Nothing,
+    Bearer(&'a str),
+    Dpop(&'a str),
+}
+
+enum Denied {
+    /// The header cannot be read.
+    Malformed,
+    Token(Refused),
+    Proof(crate::server::OAuthError),
+    Unavailable,
+}
+
+impl From<Refused> for Denied {
+    fn from(why: Refused) -> Self {
+        Self::Token(why)
+    }
+}
+
+impl From<StoreError> for Denied {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "a caller cannot be checked: the token store failed");
+        Self::Unavailable
+    }
+}
+
+/// The address of the resource metadata (RFC 9728 §3.1): the path of the resource comes after the well-known part.
+pub(crate) fn metadata_url(resource: &str) -> String {
+    match url::Url::parse(resource) {
+        Ok(url) => {
+            let path = url.path().trim_end_matches('/');
+            format!("{}/.well-known/oauth-protected-resource{path}", url.origin().ascii_serialization())
+        }
+        Err(_) => resource.to_owned(),
+    }
+}
+
+impl AuthorizationServer {
+    /// The resource server for tokens of this authorization server.
+    pub fn resource_server(&self) -> ResourceServer {
+        let core = self.core().clone();
+        let config = &core.config;
+        let scopes = config.scopes.keys().cloned().collect::<Vec<_>>().join(" ");
+        let anonymous = config
+            .allow_default_public
+            .then(|| Scopes::Granted(config.anonymous_scopes.iter().cloned().collect()));
+        ResourceServer::new(
+            Source::Own(core.clone()),
+            metadata_url(&core.deployment.resource),
+            scopes,
+            anonymous,
+        )
+    }
+}
+
+impl ResourceServer {
+    fn new(source: Source, metadata_url: String, scopes: String, anonymous: Option<Scopes>) -> Self {
+        Self { inner: Arc::new(Inner { source, known: Mutex::default(), metadata_url, scopes, anonymous }) }
+    }
+
+    /// The resource server for tokens of an external provider.
+    pub fn transparent(validator: Transparent) -> Self {
+        let validator = Arc::new(validator);
+        let url = metadata_url(validator.resource());
+        let scopes = validator.scopes();
+        let anonymous = validator.anonymous();
+        Self::new(Source::External(validator), url, scopes, anonymous)
+    }
+
+    /// The caller of a request, or the response to send instead: 401 with a challenge, or 503 when it cannot be told.
+    pub fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, Response<Body>>> {
+        Box::pin(async move {
+            match self.who(parts).await {
+                Ok(Some(principal)) => Ok(principal),
+                Ok(None) => match &self.inner.anonymous {
+                    Some(scopes) => {
+                        Ok(Principal { subject: "anonymous".into(), client_id: None, scopes: scopes.clone() })
+                    }
+                    None => Err(self.challenge(StatusCode::UNAUTHORIZED, None, "authentication is required")),
+                },
+                Err(denied) => Err(self.deny(denied)),
+            }
+        })
+    }
+
+    /// The answer to a call that needs scopes its caller lacks: 403, all of them in one challenge.
+    pub fn insufficient_scope(&self, missing: &[String]) -> Response<Body> {
+        let scope = missing.join(" ");
+        let challenge = format!(
+            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{}\"",
+            self.inner.metadata_url
+        );
+        respond(StatusCode::FORBIDDEN, &challenge, "insufficient_scope", "the call needs more scopes")
+    }
+
+    fn challenge(&self, status: StatusCode, error: Option<&str>, text: &str) -> Response<Body> {
+        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.inner.metadata_url);
+        match error {
+            Some(error) => challenge.push_str(&format!(", error=\"{error}\"")),
+            None if !self.inner.scopes.is_empty() => {
+                challenge.push_str(&format!(", scope=\"{}\"", self.inner.scopes))
+            }
+            None => {}
+        }
+        respond(status, &challenge, error.unwrap_or("unauthorized"), text)
+    }
+
+    fn deny(&self, denied: Denied) -> Response<Body> {
+        match denied {
+            Denied::Malformed => self.challenge(
+                StatusCode::UNAUTHORIZED,
+                Some("invalid_request"),
+                "the Authorization header is malformed",
+            ),
+            Denied::Token(why) => {
+                tracing::info!(%why, "a token was refused");
+                self.challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), "the token is not usable")
+            }
+            Denied::Proof(error) => {
+                let challenge = format!(
+                    "DPoP error=\"{}\", resource_metadata=\"{}\"",
+                    error.code, self.inner.metadata_url
+                );
+                let mut response =
+                    respond(StatusCode::UNAUTHORIZED, &challenge, error.code, "the proof is not usable");
+                if let Some(value) = error.dpop_nonce.and_then(|nonce| HeaderValue::try_from(nonce).ok()) {
+                    response.headers_mut().insert("dpop-nonce", value);
+                }
+                response
+            }
+            Denied::Unavailable => {
+                let mut response = respond(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "",
+                    "temporarily_unavailable",
+                    "try again later",
+                );
+                response.headers_mut().remove(header::WWW_AUTHENTICATE);
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+                response
+            }
+        }
+    }
+
+    async fn who(&self, parts: &Parts) -> Result<Option<Principal>, Denied> {
+        let (token, is_dpop) = match shown(parts)? {
+            Shown::Nothing => return Ok(None),
+            Shown::Bearer(token) => (token, false),
+            Shown::Dpop(token) => (token, true),
+        };
+        let known = match &self.inner.source {
+            Source::Own(core) => self.own(core, token).await?,
+            Source::External(validator) => {
+                let claims = validator
+                    .claims(token)
+                    .await
+                    .map_err(|why| why.map_or(Denied::Unavailable, Denied::Token))?;
+                known(claims, 0)
+            }
+        };
+        match (&known.jkt, is_dpop) {
+            (None, false) => {}
+            (Some(jkt), true) => {
+                let Source::Own(core) = &self.inner.source else { return Err(Refused::Binding.into()) };
+                let proof = parts
+                    .headers
+                    .get("dpop")
+                    .and_then(|value| value.to_str().ok())
+                    .ok_or(Refused::Binding)?;
+                let url = &core.deployment.resource;
+                let shown = dpop::check(core, proof, parts.method.as_str(), url, Some(token)).await.map_err(
+                    |error| match error.status {
+                        StatusCode::SERVICE_UNAVAILABLE => Denied::Unavailable,
+                        _ => Denied::Proof(error),
+                    },
+                )?;
+                if shown != *jkt {
+                    return Err(Refused::Binding.into());
+                }
+            }
+            _ => return Err(Refused::Binding.into()),
+        }
+        Ok(Some(known.principal))
+    }
+
+    /// What is known of a token of our own server.
+    async fn own(&self, core: &Core, token: &str) -> Result<Known, Denied> {
+        if token.len() > crate::keys::MOST_TOKEN_BYTES {
+            return Err(Refused::TooLong.into());
+        }
+        let digest = sha256(token);
+        let now = core.clock.now_ms();
+        let remembered =
+            self.inner.known.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
+        let mut entry = match remembered {
+            Some(held) if held.expires_s + crate::keys::SKEW_S > now / 1000 => {
+                if now < held.checked_ms + RECHECK.as_millis() as u64 {
+                    return Ok(held);
+                }
+                // The key may have been removed since.
+                let claims = core.own_claims(token, &[&core.deployment.resource]).await;
+                claims.inspect_err(|_| self.forget(&digest))?;
+                held
+            }
+            _ => known(core.own_claims(token, &[&core.deployment.resource]).await?, now),
+        };
+        let grant: Option<Grant> = core.grant_of(&entry.claims).await?;
+        if grant.is_none() {
+            self.forget(&digest);
+            return Err(Refused::Revoked.into());
+        }
+        entry.checked_ms = now;
+        let mut all = self.inner.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_REMEMBERED {
+            all.retain(|_, held| held.checked_ms + 60_000 > now);
+            if all.len() >= MOST_REMEMBERED {
+                all.clear();
+            }
+        }
+        all.insert(digest, entry.clone());
+        Ok(entry)
+    }
+
+    fn forget(&self, digest: &[u8; 32]) {
+        self.inner.known.lock().unwrap_or_else(PoisonError::into_inner).remove(digest);
+    }
+}
+
+/// Reads the one `Authorization` header. Tokens anywhere else are not looked at.
+fn shown(parts: &Parts) -> Result<Shown<'_>, Denied> {
+    let mut headers = parts.headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = headers.next() else { return Ok(Shown::Nothing) };
+    if headers.next().is_some() {
+        return Err(Denied::Malformed);
+    }
+    let (scheme, token) =
+        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(Denied::Malformed)?;
+    let token = token.trim();
+    let fits =
+        !token.is_empty() && token.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._~+/=".contains(&c));
+    match scheme {
+        _ if !fits => Err(Denied::Malformed),
+        scheme if scheme.eq_ignore_ascii_case("bearer") => Ok(Shown::Bearer(token)),
+        scheme if scheme.eq_ignore_ascii_case("dpop") => Ok(Shown::Dpop(token)),
+        _ => Err(Denied::Malformed),
+    }
+}
+
+fn known(claims: Claims, now_ms: u64) -> Known {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let client = text("client_id").or_else(|| text("azp"));
+    let scopes = match claims.get("scope").or_else(|| claims.get("scp")) {
+        Some(Value::String(text)) => Scopes::parse(text),
+        Some(Value::Array(list)) => {
+            Scopes::Granted(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        }
+        _ => Scopes::Granted(Default::default()),
+    };
+    Known {
+        principal: Principal {
+            subject: text("sub").unwrap_or_default().into(),
+            client_id: client.map(Into::into),
+            scopes,
+        },
+        expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),
+        checked_ms: now_ms,
+        jkt: claims
+            .get("cnf")
+            .map(|cnf| cnf.get("jkt").and_then(Value::as_str).unwrap_or("unsupported").to_owned()),
+        claims: Arc::new(claims),
+    }
+}
+
+fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> Response<Body> {
+    let body = json!({"error": error, "error_description": text}).to_string();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if let Ok(value) = HeaderValue::try_from(challenge) {
+        headers.insert(header::WWW_AUTHENTICATE, value);
+    }
+    response
+}

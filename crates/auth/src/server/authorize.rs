@@ -1,0 +1,317 @@
+//! The authorization endpoint, and requests pushed to it (RFC 9126).
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{Method, Request, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::Url;
+
+use super::{
+    Core,
+    form::{OAuthError, Params, no_store, read_form},
+    steps::{PENDING_LIFE, cookie, error_page, page, redirect, store_page, with_query},
+};
+use crate::{
+    clients::OAuthClient,
+    config::SessionMode,
+    crypto::{mint, sha256_hex, unb64},
+    net,
+    records::{Grant, Pending},
+    store::Key,
+};
+
+const MOST_QUERY: usize = 16 * 1024;
+const MOST_STATE: usize = 4096;
+const PUSHED_LIFE: Duration = Duration::from_secs(90);
+const PUSHED_URN: &str = "urn:ietf:params:oauth:request_uri:";
+
+/// A request that was pushed.
+#[derive(Serialize, Deserialize)]
+struct Pushed {
+    client: String,
+    text: String,
+    expires_ms: u64,
+}
+
+pub(super) async fn endpoint(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    let ip = core.caller(&parts).to_string();
+    if let Err(error) = core.limit("authorize", &[&ip], core.config.limits.authorize).await {
+        return error_page(error);
+    }
+    let (params, status) = if parts.method == Method::POST {
+        match read_form(&parts, body).await {
+            Ok(params) => (params, StatusCode::SEE_OTHER),
+            Err(error) => return error_page(error),
+        }
+    } else {
+        let query = parts.uri.query().unwrap_or_default();
+        if query.len() > MOST_QUERY {
+            return page(StatusCode::URI_TOO_LONG, "The request is too long.");
+        }
+        (Params::parse(query.as_bytes()), StatusCode::FOUND)
+    };
+    match core.start(&parts.headers, params, &ip, status).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+fn bad(text: &str) -> Response {
+    page(StatusCode::BAD_REQUEST, text)
+}
+
+/// An authorization request whose client and redirect target are good: errors can go there.
+struct Ask<'a> {
+    params: &'a Params,
+    client: &'a OAuthClient,
+}
+
+impl Core {
+    async fn start(
+        &self,
+        headers: &http::HeaderMap,
+        params: Params,
+        ip: &str,
+        status: StatusCode,
+    ) -> Result<Response, Response> {
+        let params = self.pushed_or(params).await?;
+        let (client, target) = self.who_and_where(&params, Some(ip)).await?;
+        let state = params.get("state").filter(|_| !params.is_repeated("state"));
+        if state.is_some_and(|state| state.len() > MOST_STATE) {
+            return Err(bad("The state is too long."));
+        }
+        let ask = Ask { params: &params, client: &client };
+        let grant =
+            self.read(&ask, &target).map_err(|error| self.send_back(&target, state, &error, status))?;
+        let browser = cookie(headers, &self.cookie_name("browser")).filter(|held| held.len() == 43);
+        let fresh = browser.is_none();
+        let browser = browser.unwrap_or_else(|| mint::<32>(&*self.entropy));
+        let prompt = params.get("prompt").unwrap_or_default();
+        let has = |word: &str| prompt.split(' ').any(|held| held == word);
+        let mut pending = Pending {
+            grant,
+            client_name: client.name.clone(),
+            state: state.unwrap_or_default().to_owned(),
+            browser: sha256_hex(&browser),
+            expires_ms: self.clock.now_ms() + PENDING_LIFE.as_millis() as u64,
+            logged_in: false,
+            ask_again: has("consent"),
+            upstream: None,
+        };
+        let max_age = params.get("max_age").and_then(|text| text.parse::<u64>().ok());
+        if self.config.session_mode == SessionMode::Stateful && !has("login") {
+            let now = self.clock.now_s();
+            let held = self.session(headers).await.map_err(store_page)?;
+            let recent = held.filter(|(_, session)| {
+                max_age.is_none_or(|most| most > 0 && now.saturating_sub(session.auth_s) <= most)
+            });
+            if let Some((id, session)) = recent {
+                pending.log_in(&session, Some(sha256_hex(id)));
+            }
+        }
+        let id = mint::<32>(&*self.entropy);
+        self.keep_pending(&id, None, &pending).await.map_err(store_page)?;
+        let mut response = self.advance(&id, pending, &browser, has("none"), status).await;
+        if fresh {
+            let cookie = self.set_cookie("browser", &browser, 86_400);
+            response.headers_mut().append(http::header::SET_COOKIE, cookie);
+        }
+        Ok(response)
+    }
+
+    /// The parameters, or those that were pushed when `request_uri` names them.
+    async fn pushed_or(&self, params: Params) -> Result<Params, Response> {
+        let Some(uri) = params.get("request_uri") else {
+            if self.config.require_par {
+                return Err(bad("This server takes pushed authorization requests only."));
+            }
+            return Ok(params);
+        };
+        let gone = || bad("The pushed request is over, was used, or belongs to another application.");
+        let id = uri.strip_prefix(PUSHED_URN).ok_or_else(gone)?;
+        let held = self.store.take(&Key::secret("pushed", id)).await.map_err(store_page)?.ok_or_else(gone)?;
+        let pushed: Pushed = serde_json::from_slice(&held).map_err(|_| gone())?;
+        if params.get("client_id") != Some(&pushed.client)
+            || params.is_repeated("client_id")
+            || self.clock.now_ms() >= pushed.expires_ms
+        {
+            return Err(gone());
+        }
+        Ok(Params::parse(pushed.text.as_bytes()))
+    }
+
+    /// The client and where it wants its answer. Anything wrong here must not redirect.
+    async fn who_and_where(
+        &self,
+        params: &Params,
+        ip: Option<&str>,
+    ) -> Result<(OAuthClient, String), Response> {
+        if params.is_repeated("client_id") || params.is_repeated("redirect_uri") {
+            return Err(bad("The request names its application or its address more than once."));
+        }
+        let id = params
+            .get("client_id")
+            .ok_or_else(|| bad("The request does not say which application it is from."))?;
+        let client = self.client(id, ip).await.map_err(|error| match error.status {
+            StatusCode::UNAUTHORIZED => bad("This application is not known here (invalid_client)."),
+            _ => error_page(error),
+        })?;
+        let target = match (params.get("redirect_uri"), client.redirect_uris.as_slice()) {
+            (Some(asked), _) if net::check_redirect(asked).is_ok() && client.redirects_to(asked) => {
+                asked.to_owned()
+            }
+            (None, [only]) => only.clone(),
+            _ => return Err(bad("The address to go back to is not registered for this application.")),
+        };
+        Ok((client, target))
+    }
+
+    fn send_back(
+        &self,
+        target: &str,
+        state: Option<&str>,
+        error: &OAuthError,
+        status: StatusCode,
+    ) -> Response {
+        let mut pairs = vec![("error", error.code), ("error_description", &*error.description)];
+        pairs.extend(state.map(|state| ("state", state)));
+        pairs.push(("iss", &self.deployment.public_url));
+        redirect(status, &with_query(target, &pairs))
+    }
+
+    /// Checks everything else of a request.
+    fn read(&self, ask: &Ask<'_>, target: &str) -> Result<Grant, OAuthError> {
+        let params = ask.params;
+        let invalid = OAuthError::invalid_request;
+        if !params.repeated.is_empty() {
+            return Err(invalid("a parameter is repeated"));
+        }
+        if params.get("request").is_some() {
+            return Err(OAuthError::new("request_not_supported", "request objects are not supported"));
+        }
+        if params.get("state").is_none() {
+            return Err(invalid("state is required"));
+        }
+        match params.get("response_type") {
+            Some("code") => {}
+            None => return Err(invalid("response_type is required")),
+            Some(_) => return Err(OAuthError::new("unsupported_response_type", "only code is supported")),
+        }
+        if params.get("response_mode").is_some_and(|mode| mode != "query") {
+            return Err(invalid("only response_mode=query is supported"));
+        }
+        let challenge = params.need("code_challenge", "code_challenge is required")?;
+        if params.get("code_challenge_method") != Some("S256") {
+            return Err(invalid("code_challenge_method must be S256"));
+        }
+        if challenge.len() != 43 || unb64(challenge).is_none_or(|bytes| bytes.len() != 32) {
+            return Err(invalid("code_challenge is not an S256 challenge"));
+        }
+        if !ask.client.may("authorization_code") {
+            return Err(OAuthError::new("unauthorized_client", "the client may not use this grant"));
+        }
+        let prompt = params.get("prompt").unwrap_or_default();
+        if prompt.contains("none") && prompt != "none" {
+            return Err(invalid("prompt=none stands alone"));
+        }
+        let jkt = params.get("dpop_jkt").map(str::to_owned);
+        if jkt.as_ref().is_some_and(|jkt| jkt.len() != 43) {
+            return Err(invalid("dpop_jkt is not a thumbprint"));
+        }
+        Ok(Grant {
+            client: ask.client.id.clone(),
+            scopes: self.scopes(params.get("scope"), ask.client)?,
+            resources: self.resources(&params.resources)?,
+            redirect: target.to_owned(),
+            challenge: challenge.to_owned(),
+            jkt,
+            refreshes: self.config.refresh.enabled && ask.client.may("refresh_token"),
+            ..Grant::default()
+        })
+    }
+
+    /// The scopes asked for that exist and the client may have; the default set when none is named.
+    pub(super) fn scopes(
+        &self,
+        asked: Option<&str>,
+        client: &OAuthClient,
+    ) -> Result<Vec<String>, OAuthError> {
+        const STANDARD: [&str; 4] = ["openid", "profile", "email", "offline_access"];
+        let known = |scope: &str| self.config.scopes.contains_key(scope) || STANDARD.contains(&scope);
+        let allowed = |scope: &str| client.scopes.as_ref().is_none_or(|held| held.iter().any(|s| s == scope));
+        let asked: Vec<String> = match asked {
+            Some(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
+            None if self.config.default_scopes.is_empty() => self.config.scopes.keys().cloned().collect(),
+            None => self.config.default_scopes.clone(),
+        };
+        let mut granted: Vec<String> = Vec::new();
+        for scope in asked {
+            if known(&scope) && allowed(&scope) && !granted.contains(&scope) {
+                granted.push(scope);
+            }
+        }
+        if granted.is_empty() {
+            return Err(OAuthError::new("invalid_scope", "none of the scopes can be granted"));
+        }
+        Ok(granted)
+    }
+
+    /// The resources asked for (RFC 8707); the one there is when none is named.
+    pub(super) fn resources(&self, asked: &[String]) -> Result<Vec<String>, OAuthError> {
+        let invalid = || OAuthError::new("invalid_target", "the resource is not served here");
+        for resource in asked {
+            let url = Url::parse(resource).map_err(|_| invalid())?;
+            let ours = Url::parse(&self.deployment.resource).map_err(|_| invalid())?;
+            if resource.contains('#') || url != ours {
+                return Err(invalid());
+            }
+        }
+        Ok(vec![self.deployment.resource.clone()])
+    }
+}
+
+/// Takes a request ahead of the browser (RFC 9126).
+pub(super) async fn push(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    match core.push(parts, body).await {
+        Ok(response) => response,
+        Err(error) => error.into_response(),
+    }
+}
+
+impl Core {
+    async fn push(&self, parts: http::request::Parts, body: Body) -> Result<Response, OAuthError> {
+        let ip = self.caller(&parts).to_string();
+        self.limit("par", &[&ip], self.config.limits.authorize).await?;
+        let params = read_form(&parts, body).await?;
+        let client = self.authenticate_client(&parts, &params, &ip).await?;
+        if params.get("request_uri").is_some() {
+            return Err(OAuthError::invalid_request("request_uri is not allowed here"));
+        }
+        let target = match (params.get("redirect_uri"), client.redirect_uris.as_slice()) {
+            (Some(asked), _) if net::check_redirect(asked).is_ok() && client.redirects_to(asked) => {
+                asked.to_owned()
+            }
+            (None, [only]) => only.clone(),
+            _ => return Err(OAuthError::invalid_request("redirect_uri is not registered")),
+        };
+        self.read(&Ask { params: &params, client: &client }, &target)?;
+        let id = mint::<32>(&*self.entropy);
+        let expires_ms = self.clock.now_ms() + PUSHED_LIFE.as_millis() as u64;
+        let mut text = params.to_text();
+        if params.get("client_id").is_none() {
+            text = with_query("", &[("client_id", &client.id)])[1..].to_owned() + "&" + &text;
+        }
+        let pushed = Pushed { client: client.id, text, expires_ms };
+        let value = serde_json::to_vec(&pushed).unwrap_or_default();
+        self.store.put(&Key::secret("pushed", &id), &value, PUSHED_LIFE).await?;
+        let body = json!({"request_uri": format!("{PUSHED_URN}{id}"), "expires_in": PUSHED_LIFE.as_secs()});
+        Ok(no_store(StatusCode::CREATED, &body))
+    }
+}

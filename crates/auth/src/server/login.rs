@@ -1,0 +1,220 @@
+//! The login and consent steps.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, Request, StatusCode, header};
+
+use super::{
+    Core,
+    form::{OAuthError, Params, read_form},
+    steps::{error_page, page, redirect, store_page, with_query},
+};
+use crate::{
+    config::{Login, SessionMode},
+    crypto::{same, sha256_hex},
+    records::{Pending, Session},
+    store::{Key, StoreError},
+};
+
+const LOCK: Duration = Duration::from_secs(900);
+
+impl Pending {
+    /// Notes who logged in.
+    pub(crate) fn log_in(&mut self, session: &Session, id: Option<String>) {
+        self.logged_in = true;
+        self.grant.sub.clone_from(&session.sub);
+        self.grant.auth_s = session.auth_s;
+        self.grant.credential.clone_from(&session.credential);
+        self.grant.session = id;
+    }
+}
+
+/// Shows the step a pending authorization is at (after a reload or a redirect).
+pub(super) async fn show(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    let params = Params::parse(parts.uri.query().unwrap_or_default().as_bytes());
+    let id = params.get("pending").unwrap_or_default();
+    match core.pending(&parts.headers, id).await {
+        Ok((pending, _, browser)) => core.advance(id, pending, &browser, false, StatusCode::FOUND).await,
+        Err(response) => response,
+    }
+}
+
+pub(super) async fn submit(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    match core.log_in(&parts, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+pub(super) async fn decide(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    match core.decide(&parts, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+/// The refusal of a form that was not sent from our own pages, as far as the browser says.
+pub(super) fn refuse_origin(core: &Core, headers: &HeaderMap) -> Option<Response> {
+    let ours = url::Url::parse(&core.deployment.public_url).ok()?.origin().ascii_serialization();
+    let other = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes() != ours.as_bytes());
+    other.then(|| page(StatusCode::FORBIDDEN, "The form was sent from another site."))
+}
+
+impl Core {
+    async fn form_of_step(
+        &self,
+        parts: &http::request::Parts,
+        body: Body,
+        step: &str,
+    ) -> Result<(Params, String, Pending, Vec<u8>, String), Response> {
+        if let Some(refusal) = refuse_origin(self, &parts.headers) {
+            return Err(refusal);
+        }
+        let params = read_form(parts, body).await.map_err(error_page)?;
+        let id = params.get("pending").unwrap_or_default().to_owned();
+        let (pending, held, browser) = self.pending(&parts.headers, &id).await?;
+        if !same(params.get("csrf").unwrap_or_default(), self.csrf(&browser, step, &id)) {
+            return Err(page(StatusCode::FORBIDDEN, "The form is not the one this server showed you."));
+        }
+        Ok((params, id, pending, held, browser))
+    }
+
+    async fn log_in(&self, parts: &http::request::Parts, body: Body) -> Result<Response, Response> {
+        let ip = self.caller(parts);
+        let address = ip.to_string();
+        self.limit("login", &[&address], self.config.limits.login).await.map_err(error_page)?;
+        let (params, id, mut pending, held, browser) = self.form_of_step(parts, body, "login").await?;
+        if pending.logged_in || self.provider.is_some() {
+            return Err(page(StatusCode::BAD_REQUEST, "This step is not open."));
+        }
+        let name = params.get("username").unwrap_or_default();
+        let password = params.get("password").unwrap_or_default();
+        let Some(session) = self.check_login(name, password, &address).await? else {
+            let actor: String = name.chars().take(64).collect();
+            self.tell("login.failed", Some(&actor), Some(&pending.grant.client), Some(ip), None);
+            return Ok(self.login_page(&id, &pending, &browser, true));
+        };
+        self.tell("login.ok", Some(&session.sub), Some(&pending.grant.client), Some(ip), None);
+        self.logged_in(&parts.headers, &id, &mut pending, &held, &session).await.map_err(store_page)
+    }
+
+    /// Begins the session and goes on to the next step.
+    pub(crate) async fn logged_in(
+        &self,
+        headers: &HeaderMap,
+        id: &str,
+        pending: &mut Pending,
+        held: &[u8],
+        session: &Session,
+    ) -> Result<Response, StoreError> {
+        let mut cookie = None;
+        if self.config.session_mode == SessionMode::Stateful {
+            let (session_id, value) = self.begin_session(headers, session).await?;
+            pending.log_in(session, Some(sha256_hex(session_id)));
+            cookie = Some(value);
+        } else {
+            pending.log_in(session, None);
+        }
+        if !self.keep_pending(id, Some(held), pending).await? {
+            return Ok(page(StatusCode::BAD_REQUEST, "This sign-in went on elsewhere."));
+        }
+        let next = with_query(&self.url("/oauth/consent"), &[("pending", id)]);
+        let mut response = redirect(StatusCode::SEE_OTHER, &next);
+        if let Some(cookie) = cookie {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
+        Ok(response)
+    }
+
+    /// The session of a user whose name and password fit. Unknown names take as long as wrong passwords.
+    async fn check_login(&self, name: &str, password: &str, ip: &str) -> Result<Option<Session>, Response> {
+        let now = self.clock.now_ms();
+        let session = |sub: String, credential| Session {
+            name: name.to_owned(),
+            sub,
+            auth_s: now / 1000,
+            started_ms: now,
+            seen_ms: now,
+            credential,
+        };
+        if self.config.local.login == Login::Demo {
+            let fits = !name.is_empty() && name.len() <= 64;
+            return Ok(fits.then(|| session(format!("user:{name}"), None)));
+        }
+        let (account, address) = (Key::named("wrong", &["name", name]), Key::named("wrong", &["ip", ip]));
+        let most = self.config.limits.wrong_passwords;
+        let counts = self.store.get_many(&[account.clone(), address.clone()]).await.map_err(store_page)?;
+        let count = |at: usize| {
+            counts
+                .get(at)
+                .and_then(Option::as_ref)
+                .and_then(|v| std::str::from_utf8(v).ok())
+                .and_then(|t| t.parse::<u64>().ok())
+                .unwrap_or(0)
+        };
+        if count(0) >= most || count(1) >= most * 10 {
+            return Err(error_page(OAuthError::too_many(LOCK)));
+        }
+        // Full means "try again", not a longer queue: hashing takes 19 MiB each.
+        let Ok(permit) = self.hashing.clone().try_acquire_owned() else {
+            return Err(error_page(OAuthError::too_many(Duration::from_secs(1))));
+        };
+        let user = self.users.get(name);
+        let phc = user.map_or(&self.decoy, |user| &user.phc).clone();
+        let password = password.to_owned();
+        let fits = tokio::task::spawn_blocking(move || {
+            let fits = phc.verify(&password);
+            drop(permit);
+            fits
+        })
+        .await
+        .unwrap_or(false);
+        match user {
+            Some(user) if fits && !user.config.disabled => {
+                self.store.remove(&account).await.map_err(store_page)?;
+                Ok(Some(session(format!("user:{name}"), Some(user.credential.clone()))))
+            }
+            _ => {
+                self.store.hit(&account, LOCK).await.map_err(store_page)?;
+                self.store.hit(&address, LOCK).await.map_err(store_page)?;
+                Ok(None)
+            }
+        }
+    }
+
+    async fn decide(&self, parts: &http::request::Parts, body: Body) -> Result<Response, Response> {
+        let ip = self.caller(parts);
+        let (params, id, mut pending, _, _) = self.form_of_step(parts, body, "consent").await?;
+        if !pending.logged_in {
+            return Err(page(StatusCode::BAD_REQUEST, "Sign in first."));
+        }
+        let (sub, client) = (pending.grant.sub.clone(), pending.grant.client.clone());
+        if params.get("decision") != Some("allow") {
+            self.store.remove(&Key::secret("pending", &id)).await.map_err(store_page)?;
+            self.tell("consent.denied", Some(&sub), Some(&client), Some(ip), None);
+            return Ok(self.refuse(&pending, "access_denied", "the user said no", StatusCode::SEE_OTHER));
+        }
+        if params.boxes.iter().any(|scope| !pending.grant.scopes.contains(scope)) {
+            return Err(page(StatusCode::BAD_REQUEST, "Something was allowed that was not asked for."));
+        }
+        let known = self.client(&client, None).await.map_err(|error| error_page(OAuthError { ..error }))?;
+        let allowed: Vec<String> =
+            pending.grant.scopes.iter().filter(|s| params.boxes.contains(s)).cloned().collect();
+        self.remember_consent(&pending, &known, &allowed).await.map_err(store_page)?;
+        self.tell("consent.given", Some(&sub), Some(&client), Some(ip), None);
+        pending.grant.scopes = allowed;
+        self.finish(&id, pending, StatusCode::SEE_OTHER).await.map_err(store_page)
+    }
+}
+
+impl IntoResponse for StoreError {
+    fn into_response(self) -> Response {
+        OAuthError::from(self).into_response()
+    }
+}

@@ -1,0 +1,161 @@
+//! Revocation (RFC 7009), introspection (RFC 7662) and userinfo.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, Request, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::{
+    Core,
+    form::{OAuthError, no_store, read_form},
+};
+use crate::{
+    keys::{Claims, Expected, Refused, Token},
+    records::Grant,
+    store::{Digest, FamilyId, StoreError},
+};
+
+/// The types of our access tokens.
+pub(crate) const ACCESS: [&str; 1] = ["at+jwt"];
+
+impl Core {
+    /// The claims of an access token of ours for `audiences`, whether its family lives or not.
+    pub(crate) async fn own_claims(&self, text: &str, audiences: &[&str]) -> Result<Claims, Refused> {
+        let token = Token::parse(text)?;
+        let ring = self.ring.snapshot_knowing(token.header.kid.as_deref().unwrap_or_default()).await;
+        let issuer = self.deployment.public_url.as_str();
+        token.verify_in(&ring, &Expected { types: &ACCESS, issuer, audiences, now_s: self.clock.now_s() })
+    }
+
+    /// The grant behind an access token, when it still stands.
+    pub(crate) async fn grant_of(&self, claims: &Claims) -> Result<Option<Grant>, StoreError> {
+        let family = claims.get("family").and_then(Value::as_str).and_then(FamilyId::parse);
+        let Some(family) = family else { return Ok(None) };
+        let Some(held) = self.store.family(&family).await? else { return Ok(None) };
+        let grant: Grant = serde_json::from_slice(&held).map_err(|_| StoreError::Corrupt)?;
+        Ok(self.stands(&grant).await?.then_some(grant))
+    }
+}
+
+pub(super) async fn revoke(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    core.revoke(&parts, body).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+pub(super) async fn introspect(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    core.introspect(&parts, body).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl Core {
+    async fn revoke(&self, parts: &http::request::Parts, body: Body) -> Result<Response, OAuthError> {
+        let ip = self.caller(parts);
+        self.limit("revoke", &[&ip.to_string()], self.config.limits.revoke).await?;
+        let params = read_form(parts, body).await?;
+        let client = self.authenticate_client(parts, &params, &ip.to_string()).await?;
+        let token = params.need("token", "token is required")?;
+        let done = Ok(no_store(StatusCode::OK, &json!({})));
+        let (family, grant, jti) = if let Some(family) = FamilyId::of_token(token) {
+            let Some(found) = self.store.find(&Digest::of(token), &family).await? else { return done };
+            let grant: Grant = serde_json::from_slice(&found.grant).map_err(|_| StoreError::Corrupt)?;
+            (family, grant, None)
+        } else {
+            let Ok(claims) = self.own_claims(token, &[&self.deployment.resource]).await else { return done };
+            let text = |name: &str| claims.get(name).and_then(Value::as_str);
+            let (Some(family), Some(grant)) =
+                (text("family").and_then(FamilyId::parse), self.grant_of(&claims).await?)
+            else {
+                return done;
+            };
+            (family, grant, text("jti").map(str::to_owned))
+        };
+        // Another client's token is left alone, and that is not told.
+        if grant.client == client.id {
+            self.store.end_family(&family).await?;
+            self.tell("token.revoked", Some(&grant.sub), Some(&client.id), Some(ip), jti.as_deref());
+        }
+        done
+    }
+
+    async fn introspect(&self, parts: &http::request::Parts, body: Body) -> Result<Response, OAuthError> {
+        let ip = self.caller(parts).to_string();
+        self.limit("revoke", &[&ip], self.config.limits.revoke).await?;
+        let params = read_form(parts, body).await?;
+        if params.get("client_id").is_none()
+            && params.get("client_assertion").is_none()
+            && !parts.headers.contains_key(header::AUTHORIZATION)
+        {
+            return Err(OAuthError::invalid_client());
+        }
+        let client = self.authenticate_client(parts, &params, &ip).await?;
+        if client.is_public() {
+            return Err(OAuthError::invalid_client());
+        }
+        let token = params.need("token", "token is required")?;
+        let inactive = || no_store(StatusCode::OK, &json!({"active": false}));
+        // Only the resource server a token is meant for learns anything about it.
+        let Some(resource) = client.introspects.as_deref() else { return Ok(inactive()) };
+        let Ok(claims) = self.own_claims(token, &[resource]).await else { return Ok(inactive()) };
+        if self.grant_of(&claims).await?.is_none() {
+            return Ok(inactive());
+        }
+        let mut body = Value::Object(claims);
+        body["active"] = json!(true);
+        body["token_type"] = json!(if body.get("cnf").is_some() { "DPoP" } else { "Bearer" });
+        Ok(no_store(StatusCode::OK, &body))
+    }
+}
+
+/// Who the holder of a token is.
+pub(super) async fn userinfo(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    let refused = |error: &str| {
+        let mut response = no_store(StatusCode::UNAUTHORIZED, &json!({"error": error}));
+        if let Ok(value) = HeaderValue::try_from(format!("Bearer error=\"{error}\"")) {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+        }
+        response
+    };
+    let bearer = parts
+        .headers
+        .get(header::AUTHORIZATION)
+        .and_then(|v| v.to_str().ok())
+        .and_then(|v| v.split_once(' '));
+    let Some((_, token)) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
+        return refused("invalid_token");
+    };
+    let Ok(claims) = core.own_claims(token, &[&core.deployment.resource]).await else {
+        return refused("invalid_token");
+    };
+    if claims.contains_key("cnf") {
+        return refused("invalid_token");
+    }
+    let grant = match core.grant_of(&claims).await {
+        Ok(Some(grant)) => grant,
+        Ok(None) => return refused("invalid_token"),
+        Err(error) => return error.into_response(),
+    };
+    let scopes = claims.get("scope").and_then(Value::as_str).unwrap_or_default();
+    let has = |scope: &str| scopes.split(' ').any(|held| held == scope);
+    if !has("openid") {
+        let mut response = refused("insufficient_scope");
+        *response.status_mut() = StatusCode::FORBIDDEN;
+        return response;
+    }
+    let mut body = json!({"sub": grant.sub});
+    if let Some(user) = grant.sub.strip_prefix("user:").and_then(|name| core.users.get(name)) {
+        if has("profile") {
+            body["preferred_username"] = json!(user.config.username);
+            body["name"] = json!(user.config.name.as_deref().unwrap_or(&user.config.username));
+        }
+        if let (true, Some(email)) = (has("email"), &user.config.email) {
+            body["email"] = json!(email);
+        }
+    }
+    no_store(StatusCode::OK, &body)
+}

@@ -1,0 +1,426 @@
+//! The authorization server: its parts, and its endpoints as a router.
+
+mod authorize;
+mod client_auth;
+mod form;
+mod login;
+mod logout;
+mod manage;
+mod metadata;
+mod register;
+pub(crate) mod steps;
+mod token;
+
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::ConnectInfo,
+    middleware::{Next, from_fn},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use http::{HeaderValue, Method, Request, StatusCode, header, request::Parts};
+use secrecy::ExposeSecret as _;
+use tokio::sync::Semaphore;
+
+pub(crate) use self::form::OAuthError;
+use crate::{
+    audit::{AuditEvent, AuditSink, FileAudit, LogAudit},
+    clients::OAuthClient,
+    clock::{Clock, Entropy, SystemClock, SystemEntropy},
+    config::{AuthConfig, Deployment, Problem, StorageKind, UserConfig},
+    crypto::{Sealer, mint, sha256_hex},
+    fetch::Fetcher,
+    keys::{KeyRing, RingError, RingOptions},
+    net::{self, Network},
+    password::{Phc, hash_password},
+    records::Grant,
+    store::{Key, MemoryStore, RedisEndpoint, RedisStore, SqliteStore, Store, StoreError},
+};
+
+/// What a server is made of besides its configuration.
+#[derive(Clone)]
+pub struct ServerParts {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+    /// Where audit events go.
+    pub audit: Arc<dyn AuditSink>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The configuration cannot be used.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Config(Vec<Problem>),
+    /// The keys cannot be used.
+    #[error(transparent)]
+    Keys(#[from] RingError),
+    /// The store does not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The audit file cannot be written.
+    #[error("the audit file cannot be opened")]
+    Audit(#[source] std::io::Error),
+    /// The client for outgoing requests cannot be made.
+    #[error("no client for outgoing requests: {0}")]
+    Fetch(String),
+}
+
+pub(crate) struct User {
+    pub(crate) config: UserConfig,
+    phc: Phc,
+    /// Changes when the password does.
+    pub(crate) credential: String,
+}
+
+pub(crate) struct Core {
+    pub(crate) config: AuthConfig,
+    pub(crate) deployment: Deployment,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    audit: Arc<dyn AuditSink>,
+    pub(crate) sealer: Arc<Sealer>,
+    pub(crate) ring: KeyRing,
+    pub(crate) statics: HashMap<String, OAuthClient>,
+    pub(crate) users: HashMap<String, User>,
+    trusted: Vec<Network>,
+    /// Passwords being checked at once.
+    hashing: Arc<Semaphore>,
+    /// Verified when the user is unknown, so that the answer takes as long.
+    decoy: Phc,
+    pub(crate) fetcher: Fetcher,
+    pub(crate) documents: crate::cimd::Documents,
+    pub(crate) provider: Option<crate::remote::Provider>,
+}
+
+/// The built-in authorization server.
+#[derive(Clone)]
+pub struct AuthorizationServer {
+    core: Arc<Core>,
+}
+
+impl std::fmt::Debug for AuthorizationServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuthorizationServer")
+            .field("issuer", &self.core.deployment.public_url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens the store that `config` names.
+///
+/// # Errors
+/// When it cannot be reached or opened.
+pub async fn open_store(config: &AuthConfig, clock: Arc<dyn Clock>) -> Result<Arc<dyn Store>, StoreError> {
+    let settings = &config.token_storage.config;
+    let prefix = settings.key_prefix.as_deref().unwrap_or("gw:");
+    Ok(match config.token_storage.kind {
+        StorageKind::Memory => {
+            tracing::warn!(
+                "tokens are kept in memory: a restart signs everyone out, and instances do not share them"
+            );
+            Arc::new(MemoryStore::new(clock))
+        }
+        StorageKind::Sqlite => {
+            let path = settings.path.clone().unwrap_or_else(|| "gatewright-auth.db".into());
+            Arc::new(SqliteStore::open(&path, prefix, clock)?)
+        }
+        StorageKind::Redis => {
+            let endpoint = RedisEndpoint {
+                username: settings.username.clone(),
+                password: settings.password.clone(),
+                tls: settings.tls,
+                ca_file: settings.ca_file.clone(),
+                database: settings.database,
+                key_prefix: prefix.to_owned(),
+                ..RedisEndpoint::new(settings.host.clone().unwrap_or_default(), settings.port.unwrap_or(6379))
+            };
+            Arc::new(RedisStore::connect(&endpoint).await?)
+        }
+    })
+}
+
+const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
+
+/// The sealer: from the configured secret, from the signing key, or from a secret made once and kept in the store.
+async fn open_sealer(
+    config: &AuthConfig,
+    store: &dyn Store,
+    entropy: &dyn Entropy,
+) -> Result<Sealer, StoreError> {
+    if let Some(secret) = &config.encryption_key {
+        return Ok(Sealer::from_secret(secret.expose_secret().as_bytes()));
+    }
+    let keys = config.local.sign_key.as_ref().and_then(|key| key.keys().ok()).unwrap_or_default();
+    if let Some(private) = keys.iter().find_map(|key| key.d.as_ref()) {
+        return Ok(Sealer::from_secret(private.as_bytes()));
+    }
+    if config.token_storage.kind != StorageKind::Memory {
+        tracing::warn!(
+            "no `encryptionKey` and no `signKey`: the secret that encrypts vaults and keys lies in the store beside them"
+        );
+    }
+    let key = Key::single("sealkey");
+    loop {
+        if let Some(secret) = store.get(&key).await? {
+            return Ok(Sealer::from_secret(&secret));
+        }
+        store.put_new(&key, mint::<32>(entropy).as_bytes(), FOREVER).await?;
+    }
+}
+
+impl AuthorizationServer {
+    /// A server with the store the configuration names, the machine's clock, and events in the log (and the audit file).
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open(config: AuthConfig, deployment: Deployment) -> Result<Self, OpenError> {
+        let problems = config.validate(&deployment);
+        if !problems.is_empty() {
+            return Err(OpenError::Config(problems));
+        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let store = open_store(&config, clock.clone()).await?;
+        let audit: Arc<dyn AuditSink> = match &config.audit_file {
+            Some(path) => Arc::new(FileAudit::open(path).map_err(OpenError::Audit)?),
+            None => Arc::new(LogAudit),
+        };
+        Self::with_parts(
+            config,
+            deployment,
+            ServerParts { store, clock, entropy: Arc::new(SystemEntropy), audit },
+        )
+        .await
+    }
+
+    /// A server made of given parts.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn with_parts(
+        config: AuthConfig,
+        deployment: Deployment,
+        parts: ServerParts,
+    ) -> Result<Self, OpenError> {
+        let problems = config.validate(&deployment);
+        if !problems.is_empty() {
+            return Err(OpenError::Config(problems));
+        }
+        let ServerParts { store, clock, entropy, audit } = parts;
+        let sealer = Arc::new(open_sealer(&config, &*store, &*entropy).await?);
+        let options = RingOptions {
+            pinned: config
+                .local
+                .sign_key
+                .as_ref()
+                .map_or(Ok(Vec::new()), |key| key.keys())
+                .map_err(RingError::Key)?,
+            rotation_days: config.local.key_rotation_days,
+            max_keys: config.local.max_keys,
+            token_life: Duration::from_secs(config.refresh.access_token_ttl),
+            algorithm: config.local.algorithm,
+        };
+        let ring =
+            KeyRing::open(store.clone(), sealer.clone(), clock.clone(), entropy.clone(), options).await?;
+        let statics = config
+            .clients
+            .iter()
+            .filter_map(|c| OAuthClient::from_config(c).ok())
+            .map(|c| (c.id.clone(), c))
+            .collect();
+        let user = |user: &UserConfig| {
+            let phc = Phc::parse(&user.password_hash).ok()?;
+            let credential = sha256_hex(&user.password_hash)[..16].to_owned();
+            Some((user.username.clone(), User { config: user.clone(), phc, credential }))
+        };
+        let users = config.local.users.iter().filter_map(user).collect();
+        let decoy = Phc::parse(&hash_password(&*entropy, &mint::<16>(&*entropy)))
+            .map_err(|why| OpenError::Fetch(why.into()))?;
+        let private = config.cimd.allow_private && deployment.is_loopback();
+        let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
+        let provider = crate::remote::Provider::from_config(&config).map_err(OpenError::Fetch)?;
+        let core = Core {
+            trusted: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
+            hashing: Arc::new(Semaphore::new(4)),
+            documents: crate::cimd::Documents::default(),
+            provider,
+            config,
+            deployment,
+            store,
+            clock,
+            entropy,
+            audit,
+            sealer,
+            ring,
+            statics,
+            users,
+            decoy,
+            fetcher,
+        };
+        Ok(Self { core: Arc::new(core) })
+    }
+
+    /// The endpoints: `/oauth/*` and `/.well-known/*`.
+    pub fn router(&self) -> Router {
+        let core = self.core.clone();
+        let open = Router::new()
+            .route("/oauth/token", post(token::endpoint))
+            .route("/oauth/revoke", post(manage::revoke))
+            .route("/oauth/register", post(register::register))
+            .route(
+                "/oauth/register/{id}",
+                get(register::read).put(register::replace).delete(register::delete),
+            )
+            .route("/.well-known/jwks.json", get(metadata::jwks))
+            .merge(metadata::routes(&self.core))
+            .layer(from_fn(cross_origin));
+        Router::new()
+            .route("/oauth/authorize", get(authorize::endpoint).post(authorize::endpoint))
+            .route("/oauth/login", get(login::show).post(login::submit))
+            .route("/oauth/consent", get(login::show).post(login::decide))
+            .route("/oauth/callback", get(crate::remote::callback))
+            .route("/oauth/par", post(authorize::push))
+            .route("/oauth/introspect", post(manage::introspect))
+            .route("/oauth/userinfo", get(manage::userinfo).post(manage::userinfo))
+            .route("/oauth/logout", get(logout::ask).post(logout::submit))
+            .merge(open)
+            .with_state(core)
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &KeyRing {
+        &self.core.ring
+    }
+
+    /// Ends everything `subject` has granted and every session of theirs.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn revoke_user(&self, subject: &str) -> Result<(), StoreError> {
+        self.core.cut("user", subject).await?;
+        self.core.tell("admin.user_revoked", Some(subject), None, None, None);
+        Ok(())
+    }
+
+    /// Ends everything granted to a client.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn revoke_client(&self, client_id: &str) -> Result<(), StoreError> {
+        self.core.cut("client", client_id).await?;
+        self.core.tell("admin.client_revoked", None, Some(client_id), None, None);
+        Ok(())
+    }
+
+    /// Ends everything `subject` granted to a client and forgets the consent: both will be asked again.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn withdraw_consent(&self, subject: &str, client_id: &str) -> Result<(), StoreError> {
+        self.core.cut("consent", &format!("{subject}\n{client_id}")).await?;
+        self.core.tell("consent.withdrawn", Some(subject), Some(client_id), None, None);
+        Ok(())
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+}
+
+/// Lets browsers of any origin use endpoints that take no cookie.
+async fn cross_origin(request: Request<axum::body::Body>, next: Next) -> Response {
+    let asks = request.method() == Method::OPTIONS;
+    let mut response = if asks { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static("www-authenticate, dpop-nonce, retry-after"),
+    );
+    if asks {
+        headers
+            .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, PUT, DELETE"));
+        headers.insert(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            HeaderValue::from_static("authorization, content-type, dpop, mcp-protocol-version"),
+        );
+    }
+    response
+}
+
+impl Core {
+    /// The caller's address.
+    pub(crate) fn caller(&self, parts: &Parts) -> IpAddr {
+        let peer = parts.extensions.get::<ConnectInfo<std::net::SocketAddr>>().map(|info| info.0.ip());
+        let peer = peer.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)).to_canonical();
+        net::caller(peer, &parts.headers, &self.trusted)
+    }
+
+    /// Counts a use of `what` by each of `who`, a minute long; more than `most` are refused.
+    pub(crate) async fn limit(&self, what: &'static str, who: &[&str], most: u64) -> Result<(), OAuthError> {
+        let hit =
+            self.store.hit(&Key::named("rate", &[&[what], who].concat()), Duration::from_secs(60)).await?;
+        if hit.count > most { Err(OAuthError::too_many(hit.resets_in)) } else { Ok(()) }
+    }
+
+    pub(crate) fn tell(
+        &self,
+        event: &'static str,
+        actor: Option<&str>,
+        client: Option<&str>,
+        ip: Option<IpAddr>,
+        jti: Option<&str>,
+    ) {
+        self.audit.record(&AuditEvent {
+            at_ms: self.clock.now_ms(),
+            event,
+            actor: actor.map(str::to_owned),
+            client: client.map(str::to_owned),
+            ip: ip.map(|ip| ip.to_string()),
+            jti: jti.map(str::to_owned),
+        });
+    }
+
+    /// Everything of `kind` called `id` that was granted until now is dead.
+    pub(crate) async fn cut(&self, kind: &'static str, id: &str) -> Result<(), StoreError> {
+        let now = self.clock.now_ms().to_string();
+        let life = Duration::from_secs(self.config.refresh.absolute_ttl + self.config.session.absolute_ttl);
+        self.store.put(&Key::named("cutoff", &[kind, id]), now.as_bytes(), life).await
+    }
+
+    fn cutoffs(grant: &Grant) -> Vec<Key> {
+        let both = format!("{}\n{}", grant.sub, grant.client);
+        let mut keys = vec![
+            Key::named("cutoff", &["user", &grant.sub]),
+            Key::named("cutoff", &["client", &grant.client]),
+            Key::named("cutoff", &["consent", &both]),
+        ];
+        if let Some(session) = &grant.session {
+            keys.push(Key::named("cutoff", &["session", session]));
+        }
+        keys
+    }
+
+    /// Whether nothing that was said since `grant` was given ends it.
+    pub(crate) async fn stands(&self, grant: &Grant) -> Result<bool, StoreError> {
+        let cutoffs = self.store.get_many(&Self::cutoffs(grant)).await?;
+        let at = |value: Vec<u8>| std::str::from_utf8(&value).ok().and_then(|text| text.parse::<u64>().ok());
+        let cut = cutoffs.into_iter().flatten().any(|value| at(value).is_none_or(|at| grant.issued_ms <= at));
+        Ok(!cut && self.user_stands(grant))
+    }
+
+    /// Whether the grant's user, where the configuration knows users, is still there with the same password.
+    fn user_stands(&self, grant: &Grant) -> bool {
+        let Some(credential) = &grant.credential else { return true };
+        let name = grant.sub.strip_prefix("user:").unwrap_or_default();
+        self.users.get(name).is_some_and(|user| !user.config.disabled && user.credential == *credential)
+    }
+}

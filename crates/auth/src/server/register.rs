@@ -1,0 +1,209 @@
+//! Dynamic client registration (RFC 7591) and its management (RFC 7592).
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    extract::{Path, State},
+    response::{IntoResponse, Response},
+};
+use http::{Request, StatusCode, header, request::Parts};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use super::{
+    Core,
+    form::{OAuthError, no_store, read_body},
+};
+use crate::{
+    clients::{AuthMethod, Metadata, OAuthClient, Origin},
+    crypto::{mint, same, sha256_hex},
+    store::Key,
+};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+pub(super) async fn register(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    core.register(&parts, body).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+pub(super) async fn read(
+    State(core): State<Arc<Core>>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    match core.managed(&parts, &id).await {
+        Ok(client) => no_store(StatusCode::OK, &core.described(&client)),
+        Err(error) => error.into_response(),
+    }
+}
+
+pub(super) async fn replace(
+    State(core): State<Arc<Core>>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    core.replace_client(&parts, body, &id).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+pub(super) async fn delete(
+    State(core): State<Arc<Core>>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    core.delete_client(&parts, &id).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+fn bearer(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    value
+        .split_once(' ')
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim())
+}
+
+fn invalid_token() -> OAuthError {
+    OAuthError {
+        status: StatusCode::UNAUTHORIZED,
+        challenge: Some("Bearer error=\"invalid_token\"".into()),
+        ..OAuthError::new("invalid_token", "the token is not usable here")
+    }
+}
+
+async fn metadata(body: Body) -> Result<Metadata, OAuthError> {
+    let bytes = read_body(body).await?;
+    let refused = || OAuthError::new("invalid_client_metadata", "the body is not client metadata");
+    let value: Value = serde_json::from_slice(&bytes).map_err(|_| refused())?;
+    if !value.is_object() {
+        return Err(refused());
+    }
+    serde_json::from_value(value).map_err(|_| refused())
+}
+
+impl Core {
+    fn is_open(&self) -> Result<(), OAuthError> {
+        if self.config.dcr_enabled {
+            return Ok(());
+        }
+        Err(OAuthError {
+            status: StatusCode::NOT_FOUND,
+            ..OAuthError::new("not_found", "registration is off")
+        })
+    }
+
+    async fn register(&self, parts: &Parts, body: Body) -> Result<Response, OAuthError> {
+        self.is_open()?;
+        let ip = self.caller(parts);
+        self.limit("register", &[&ip.to_string()], self.config.limits.register).await?;
+        if let Some(token) = &self.config.dcr.initial_access_token
+            && !bearer(parts).is_some_and(|shown| same(shown, token.expose_secret()))
+        {
+            return Err(invalid_token());
+        }
+        let id = format!("gwc_{}", mint::<16>(&*self.entropy));
+        let refused = |(code, text)| OAuthError::new(code, text);
+        let mut client = metadata(body)
+            .await?
+            .into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered)
+            .map_err(refused)?;
+        let all = self.store.hit(&Key::single("registrations"), DAY).await?;
+        if all.count > self.config.dcr.most_per_day {
+            return Err(OAuthError {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                ..OAuthError::too_many(all.resets_in)
+            });
+        }
+        let management = mint::<32>(&*self.entropy);
+        client.management = Some(sha256_hex(&management));
+        client.issued_s = self.clock.now_s();
+        let needs_secret =
+            matches!(client.method, AuthMethod::ClientSecretBasic | AuthMethod::ClientSecretPost);
+        let secret = needs_secret.then(|| mint::<32>(&*self.entropy));
+        client.secret = secret.as_ref().map(sha256_hex);
+        self.keep_client(&client).await?;
+        self.tell("client.registered", None, Some(&client.id), Some(ip), None);
+        let mut body = self.described(&client);
+        body["registration_access_token"] = json!(management);
+        if let Some(secret) = secret {
+            body["client_secret"] = json!(secret);
+            body["client_secret_expires_at"] = json!(0);
+        }
+        Ok(no_store(StatusCode::CREATED, &body))
+    }
+
+    async fn keep_client(&self, client: &OAuthClient) -> Result<(), OAuthError> {
+        let value = serde_json::to_vec(client).unwrap_or_default();
+        let life = Duration::from_secs(self.config.dcr.unused_ttl);
+        Ok(self.store.put(&Key::named("client", &[&client.id]), &value, life).await?)
+    }
+
+    fn described(&self, client: &OAuthClient) -> Value {
+        let mut body = json!({
+            "client_id": client.id,
+            "client_id_issued_at": client.issued_s,
+            "client_name": client.name,
+            "redirect_uris": client.redirect_uris,
+            "grant_types": client.grants,
+            "response_types": ["code"],
+            "token_endpoint_auth_method": client.method,
+            "registration_client_uri": self.url(&format!("/oauth/register/{}", client.id)),
+        });
+        if let Some(scopes) = &client.scopes {
+            body["scope"] = json!(scopes.join(" "));
+        }
+        if let Some(jwks) = &client.jwks {
+            body["jwks"] = json!(jwks);
+        }
+        body
+    }
+
+    /// The registered client `id`, when the request shows its management token.
+    async fn managed(&self, parts: &Parts, id: &str) -> Result<OAuthClient, OAuthError> {
+        self.is_open()?;
+        let ip = self.caller(parts).to_string();
+        self.limit("register", &[&ip], self.config.limits.register).await?;
+        let held = self.store.get(&Key::named("client", &[id])).await?.ok_or_else(invalid_token)?;
+        let client: OAuthClient =
+            serde_json::from_slice(&held).map_err(|_| crate::store::StoreError::Corrupt)?;
+        let shown = bearer(parts).map(sha256_hex).unwrap_or_default();
+        if client.management.as_ref().is_some_and(|held| same(held, &shown)) {
+            Ok(client)
+        } else {
+            Err(invalid_token())
+        }
+    }
+
+    async fn replace_client(&self, parts: &Parts, body: Body, id: &str) -> Result<Response, OAuthError> {
+        let before = self.managed(parts, id).await?;
+        let metadata = metadata(body).await?;
+        if metadata.client_id.as_deref() != Some(id) {
+            return Err(OAuthError::new("invalid_client_metadata", "client_id must be the client's own"));
+        }
+        let refused = |(code, text)| OAuthError::new(code, text);
+        let mut client =
+            metadata.into_client(before.id.clone(), before.method, Origin::Registered).map_err(refused)?;
+        if client.method != before.method {
+            return Err(OAuthError::new(
+                "invalid_client_metadata",
+                "the authentication method cannot be changed",
+            ));
+        }
+        client.secret = before.secret;
+        client.management = before.management;
+        client.issued_s = before.issued_s;
+        self.keep_client(&client).await?;
+        Ok(no_store(StatusCode::OK, &self.described(&client)))
+    }
+
+    async fn delete_client(&self, parts: &Parts, id: &str) -> Result<Response, OAuthError> {
+        let client = self.managed(parts, id).await?;
+        self.store.remove(&Key::named("client", &[id])).await?;
+        self.cut("client", id).await?;
+        self.tell("client.deleted", None, Some(&client.id), Some(self.caller(parts)), None);
+        Ok(StatusCode::NO_CONTENT.into_response())
+    }
+}

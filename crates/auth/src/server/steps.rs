@@ -1,0 +1,392 @@
+//! The steps of a pending authorization: which comes next is decided by the stored record alone.
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use url::Url;
+
+use super::{Core, form::OAuthError};
+use crate::{
+    clients::OAuthClient,
+    crypto::{b64, derive, mint, sha256_hex},
+    net,
+    pages::{self, Offered, Page, Step},
+    records::{Consented, Pending, Session},
+    store::{CodeLife, Digest, FamilyId, Key, StoreError},
+};
+
+pub(crate) const PENDING_LIFE: Duration = Duration::from_secs(600);
+const CODE_LIFE: Duration = Duration::from_secs(60);
+
+/// An answer for people.
+pub(crate) fn page(status: StatusCode, text: &str) -> Response {
+    pages::error(status, text).into_response()
+}
+
+/// An [`OAuthError`] for people.
+pub(super) fn error_page(error: OAuthError) -> Response {
+    let text = match error.status {
+        StatusCode::TOO_MANY_REQUESTS => "There were too many tries. Wait a little.",
+        StatusCode::SERVICE_UNAVAILABLE => "The service is not available at the moment.",
+        _ => &error.description,
+    };
+    let mut response = page(error.status, text);
+    if let Some(seconds) = error.retry_after_s {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+pub(crate) fn store_page(error: StoreError) -> Response {
+    error_page(error.into())
+}
+
+/// `target` with `pairs` added to its query.
+pub(crate) fn with_query(target: &str, pairs: &[(&str, &str)]) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(pairs);
+    let joint = if target.contains('?') { '&' } else { '?' };
+    format!("{target}{joint}{}", query.finish())
+}
+
+/// A redirect that nobody keeps: 302 after GET, 303 after POST.
+pub(crate) fn redirect(status: StatusCode, target: &str) -> Response {
+    let mut response = status.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    match HeaderValue::try_from(target) {
+        Ok(target) => {
+            headers.insert(header::LOCATION, target);
+            response
+        }
+        Err(_) => page(StatusCode::BAD_REQUEST, "The address to go back to is not usable."),
+    }
+}
+
+/// The value of a cookie.
+pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(held, value)| *held == name && !value.is_empty()).map(|(_, value)| value.to_owned())
+}
+
+impl Core {
+    pub(crate) fn cookie_name(&self, short: &str) -> String {
+        if self.deployment.is_https() { format!("__Host-gw-{short}") } else { format!("gw-{short}") }
+    }
+
+    pub(crate) fn set_cookie(&self, short: &str, value: &str, seconds: u64) -> HeaderValue {
+        let secure = if self.deployment.is_https() { "; Secure" } else { "" };
+        let name = self.cookie_name(short);
+        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
+        HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
+    }
+
+    /// The token that a form of this step must carry: only the browser that holds the cookie was shown it.
+    pub(crate) fn csrf(&self, browser: &str, step: &str, pending: &str) -> String {
+        b64(derive(browser.as_bytes(), format!("csrf {step} {pending}").as_bytes()))
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.deployment.public_url)
+    }
+
+    /// The session of the browser, when it is alive.
+    pub(crate) async fn session(&self, headers: &HeaderMap) -> Result<Option<(String, Session)>, StoreError> {
+        let Some(id) = cookie(headers, &self.cookie_name("session")) else { return Ok(None) };
+        let key = Key::secret("session", &id);
+        let Some(held) = self.store.get(&key).await? else { return Ok(None) };
+        let mut session: Session = serde_json::from_slice(&held).map_err(|_| StoreError::Corrupt)?;
+        let (now, settings) = (self.clock.now_ms(), &self.config.session);
+        let over = session.started_ms + settings.absolute_ttl * 1000;
+        if now >= over || now >= session.seen_ms + settings.idle_ttl * 1000 {
+            return Ok(None);
+        }
+        let as_grant = crate::records::Grant {
+            sub: session.sub.clone(),
+            issued_ms: session.started_ms,
+            credential: session.credential.clone(),
+            session: Some(sha256_hex(&id)),
+            ..Default::default()
+        };
+        if !self.stands(&as_grant).await? {
+            return Ok(None);
+        }
+        if now > session.seen_ms + 60_000 {
+            session.seen_ms = now;
+            let left = Duration::from_millis((over - now).min(settings.idle_ttl * 1000));
+            self.store.put(&key, &serde_json::to_vec(&session).unwrap_or_default(), left).await?;
+        }
+        Ok(Some((id, session)))
+    }
+
+    /// Begins a session under a new id and returns its cookie.
+    pub(crate) async fn begin_session(
+        &self,
+        headers: &HeaderMap,
+        session: &Session,
+    ) -> Result<(String, HeaderValue), StoreError> {
+        if let Some(old) = cookie(headers, &self.cookie_name("session")) {
+            self.store.remove(&Key::secret("session", &old)).await?;
+        }
+        let id = mint::<32>(&*self.entropy);
+        let settings = &self.config.session;
+        let life = Duration::from_secs(settings.idle_ttl.min(settings.absolute_ttl));
+        self.store
+            .put(&Key::secret("session", &id), &serde_json::to_vec(session).unwrap_or_default(), life)
+            .await?;
+        Ok((id.clone(), self.set_cookie("session", &id, settings.absolute_ttl)))
+    }
+
+    /// The pending authorization `id` of this browser, with the bytes it is stored as.
+    pub(crate) async fn pending(
+        &self,
+        headers: &HeaderMap,
+        id: &str,
+    ) -> Result<(Pending, Vec<u8>, String), Response> {
+        let gone = || page(StatusCode::BAD_REQUEST, "This sign-in is over, or began in another browser.");
+        let browser = cookie(headers, &self.cookie_name("browser")).ok_or_else(gone)?;
+        let held = self.store.get(&Key::secret("pending", id)).await.map_err(store_page)?.ok_or_else(gone)?;
+        let pending: Pending = serde_json::from_slice(&held).map_err(|_| gone())?;
+        if pending.browser != sha256_hex(&browser) || self.clock.now_ms() >= pending.expires_ms {
+            return Err(gone());
+        }
+        Ok((pending, held, browser))
+    }
+
+    pub(crate) async fn keep_pending(
+        &self,
+        id: &str,
+        before: Option<&[u8]>,
+        pending: &Pending,
+    ) -> Result<bool, StoreError> {
+        let left = Duration::from_millis(pending.expires_ms.saturating_sub(self.clock.now_ms()).max(1));
+        let (key, value) = (Key::secret("pending", id), serde_json::to_vec(pending).unwrap_or_default());
+        match before {
+            Some(before) => self.store.replace(&key, before, &value, left).await,
+            None => self.store.put_new(&key, &value, left).await,
+        }
+    }
+
+    fn consent_key(&self, pending: &Pending) -> Key {
+        let grant = &pending.grant;
+        Key::named("consent", &[&grant.sub, &grant.client, &grant.redirect])
+    }
+
+    /// What the user allowed this client before, when that still counts.
+    async fn remembered(
+        &self,
+        pending: &Pending,
+        client: &OAuthClient,
+    ) -> Result<Option<Consented>, StoreError> {
+        let found = self.store.get(&self.consent_key(pending)).await?;
+        let held: Option<Consented> = found.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let grant = &pending.grant;
+        let withdrawn = Key::named("cutoff", &["consent", &format!("{}\n{}", grant.sub, grant.client)]);
+        if held.is_some() && self.store.get(&withdrawn).await?.is_some() {
+            return Ok(None);
+        }
+        Ok(held.filter(|held| held.client == client.fingerprint()))
+    }
+
+    pub(crate) async fn remember_consent(
+        &self,
+        pending: &Pending,
+        client: &OAuthClient,
+        allowed: &[String],
+    ) -> Result<(), StoreError> {
+        let grant = &pending.grant;
+        let before = self.remembered(pending, client).await?;
+        let mut seen = before.map(|held| held.seen).unwrap_or_default();
+        seen.extend(grant.scopes.iter().cloned());
+        seen.sort();
+        seen.dedup();
+        let record = Consented { seen, allowed: allowed.to_vec(), client: client.fingerprint() };
+        self.store
+            .remove(&Key::named("cutoff", &["consent", &format!("{}\n{}", grant.sub, grant.client)]))
+            .await?;
+        let life = Duration::from_secs(365 * 86_400);
+        self.store
+            .put(&self.consent_key(pending), &serde_json::to_vec(&record).unwrap_or_default(), life)
+            .await
+    }
+
+    /// Does the next step of a pending authorization: login, consent, or the code. `silent` (`prompt=none`) shows nothing.
+    pub(crate) async fn advance(
+        &self,
+        id: &str,
+        pending: Pending,
+        browser: &str,
+        silent: bool,
+        status: StatusCode,
+    ) -> Response {
+        match self.try_advance(id, pending, browser, silent, status).await {
+            Ok(response) => response,
+            Err(error) => store_page(error),
+        }
+    }
+
+    async fn try_advance(
+        &self,
+        id: &str,
+        mut pending: Pending,
+        browser: &str,
+        silent: bool,
+        status: StatusCode,
+    ) -> Result<Response, StoreError> {
+        if !pending.logged_in {
+            if silent {
+                self.store.remove(&Key::secret("pending", id)).await?;
+                return Ok(self.refuse(&pending, "login_required", "a login is needed", status));
+            }
+            return match &self.provider {
+                Some(provider) => provider.begin(self, id, pending, status).await,
+                None => Ok(self.login_page(id, &pending, browser, false)),
+            };
+        }
+        let client = match self.client(&pending.grant.client, None).await {
+            Ok(client) => client,
+            Err(_) => return Ok(page(StatusCode::BAD_REQUEST, "The application is not known any more.")),
+        };
+        let user = pending.grant.sub.strip_prefix("user:").and_then(|name| self.users.get(name));
+        if let Some(allowed) = user.and_then(|user| user.config.scopes.as_ref()) {
+            pending.grant.scopes.retain(|scope| allowed.contains(scope));
+        }
+        if !self.config.consent.enabled || pending.grant.scopes.is_empty() {
+            return self.finish(id, pending, status).await;
+        }
+        let remembered = self.remembered(&pending, &client).await?;
+        if !pending.ask_again
+            && let Some(held) = &remembered
+            && pending.grant.scopes.iter().all(|s| held.seen.contains(s))
+        {
+            pending.grant.scopes.retain(|scope| held.allowed.contains(scope));
+            return self.finish(id, pending, status).await;
+        }
+        if silent {
+            self.store.remove(&Key::secret("pending", id)).await?;
+            return Ok(self.refuse(&pending, "consent_required", "consent is needed", status));
+        }
+        Ok(self.consent_page(id, &pending, browser, &client, remembered.as_ref()))
+    }
+
+    /// A refusal that goes to the client.
+    pub(crate) fn refuse(&self, pending: &Pending, code: &str, text: &str, status: StatusCode) -> Response {
+        let pairs = [
+            ("error", code),
+            ("error_description", text),
+            ("state", &pending.state),
+            ("iss", &self.deployment.public_url),
+        ];
+        redirect(status, &with_query(&pending.grant.redirect, &pairs))
+    }
+
+    /// Uses the pending authorization up and sends its code to the client.
+    pub(crate) async fn finish(
+        &self,
+        id: &str,
+        pending: Pending,
+        status: StatusCode,
+    ) -> Result<Response, StoreError> {
+        if self.store.take(&Key::secret("pending", id)).await?.is_none() {
+            return Ok(page(StatusCode::BAD_REQUEST, "This sign-in is over."));
+        }
+        if pending.grant.scopes.is_empty() {
+            return Ok(self.refuse(&pending, "access_denied", "nothing was allowed", status));
+        }
+        let mut grant = pending.grant.clone();
+        let now = self.clock.now_ms();
+        grant.issued_ms = now;
+        grant.code_expires_ms = now + 60_000;
+        let refresh = &self.config.refresh;
+        let access = Duration::from_secs(refresh.access_token_ttl + crate::keys::SKEW_S);
+        let life = CodeLife {
+            code: CODE_LIFE,
+            family: if grant.refreshes {
+                Duration::from_secs(refresh.absolute_ttl).max(access)
+            } else {
+                access
+            },
+            refresh: grant.refreshes.then(|| Duration::from_secs(refresh.refresh_token_ttl)),
+        };
+        let family = FamilyId::mint(&*self.entropy);
+        let code = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
+        self.store
+            .put_code(&Digest::of(&code), &serde_json::to_vec(&grant).unwrap_or_default(), life)
+            .await?;
+        let pairs =
+            [("code", code.as_str()), ("state", &pending.state), ("iss", &self.deployment.public_url)];
+        Ok(redirect(status, &with_query(&grant.redirect, &pairs)))
+    }
+
+    pub(crate) fn login_page(&self, id: &str, pending: &Pending, browser: &str, wrong: bool) -> Response {
+        let csrf = self.csrf(browser, "login", id);
+        let step = Step { action: &self.url("/oauth/login"), pending: id, csrf: &csrf };
+        let demo = self.config.local.login == crate::config::Login::Demo;
+        let page = pages::login(&self.deployment.name, &pending.client_name, &step, wrong, demo);
+        Page { form_target: form_target(&pending.grant.redirect), ..page }.into_response()
+    }
+
+    fn consent_page(
+        &self,
+        id: &str,
+        pending: &Pending,
+        browser: &str,
+        client: &OAuthClient,
+        before: Option<&Consented>,
+    ) -> Response {
+        let csrf = self.csrf(browser, "consent", id);
+        let step = Step { action: &self.url("/oauth/consent"), pending: id, csrf: &csrf };
+        let offered: Vec<Offered<'_>> = pending
+            .grant
+            .scopes
+            .iter()
+            .map(|scope| Offered {
+                scope,
+                words: self.words(scope),
+                new: before.is_some_and(|held| !held.seen.contains(scope)),
+            })
+            .collect();
+        let redirect = Url::parse(&pending.grant.redirect).ok();
+        let host = |url: &Url| url.host_str().map_or_else(|| format!("{}:", url.scheme()), str::to_owned);
+        let client_host = Url::parse(&client.id).ok().filter(|url| url.host().is_some());
+        let loopback =
+            redirect.as_ref().is_some_and(|url| url.scheme() == "http" && net::is_loopback_host(url));
+        let user = pending.grant.sub.split_once(':').map_or(pending.grant.sub.as_str(), |(_, name)| name);
+        let ask = pages::Consent {
+            server: &self.deployment.name,
+            user: &pages::plain(user, 80),
+            client: &pages::plain(&client.name, 80),
+            client_host: &client_host.as_ref().map_or_else(|| pages::plain(&client.id, 80), host),
+            redirect_host: &redirect.as_ref().map_or_else(String::new, host),
+            loopback,
+            resource: &pending.grant.resources.join(" "),
+            offered: &offered,
+        };
+        Page { form_target: form_target(&pending.grant.redirect), ..pages::consent(&ask, &step) }
+            .into_response()
+    }
+
+    /// What a scope means in words.
+    fn words<'a>(&'a self, scope: &'a str) -> &'a str {
+        match (self.config.scopes.get(scope).map(String::as_str), scope) {
+            (Some(words), _) if !words.is_empty() => words,
+            (_, "offline_access") => "Keep access while you are away",
+            (_, "openid") => "Know who you are",
+            (_, "profile") => "See your name",
+            (_, "email") => "See your mail address",
+            (_, other) => other,
+        }
+    }
+}
+
+/// The source that a form's answer may lead to, for `form-action`.
+fn form_target(redirect: &str) -> Option<String> {
+    let url = Url::parse(redirect).ok()?;
+    match url.origin() {
+        url::Origin::Tuple(..) => Some(url.origin().ascii_serialization()),
+        url::Origin::Opaque(_) => Some(format!("{}:", url.scheme())),
+    }
+}

@@ -1,0 +1,323 @@
+//! The token endpoint: client → grant → one atomic store step → signature.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use axum::{
+    body::Body,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{Request, StatusCode, request::Parts};
+use serde_json::{Value, json};
+
+use super::{
+    Core,
+    form::{OAuthError, Params, no_store, read_form},
+};
+use crate::{
+    clients::OAuthClient,
+    crypto::{Sealer, b64, mint, same, sha256},
+    dpop,
+    keys::{Claims, sign},
+    records::Grant,
+    store::{Digest, FamilyId, Redeemed, Rotated, Rotation},
+};
+
+/// How long a retry of the token just rotated gets the same successor.
+const GRACE: Duration = Duration::from_secs(30);
+const SUCCESSOR: &str = "successor";
+
+pub(super) async fn endpoint(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    match core.token(&parts, body).await {
+        Ok(response) => response,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// What is handed out besides the access token.
+struct Issue<'a> {
+    grant: &'a Grant,
+    family: &'a FamilyId,
+    scopes: &'a [String],
+    jkt: Option<&'a str>,
+    refresh: Option<String>,
+}
+
+impl Core {
+    async fn token(&self, parts: &Parts, body: Body) -> Result<Response, OAuthError> {
+        let ip = self.caller(parts);
+        let address = ip.to_string();
+        self.limit("token", &[&address], self.config.limits.token).await?;
+        if parts.uri.query().is_some_and(|query| !query.is_empty()) {
+            return Err(OAuthError::invalid_request("parameters belong in the body"));
+        }
+        let params = read_form(parts, body).await?;
+        let grant_type = params.need("grant_type", "grant_type is required")?.to_owned();
+        if grant_type == "anonymous" && self.config.allow_default_public {
+            return self.anonymous(parts, ip).await;
+        }
+        if !["authorization_code", "refresh_token", "client_credentials"].contains(&grant_type.as_str()) {
+            return Err(OAuthError::new("unsupported_grant_type", "the grant type is not supported"));
+        }
+        let client = self.authenticate_client(parts, &params, &address).await?;
+        self.limit("token-client", &[&client.id, &address], self.config.limits.token).await?;
+        if !client.may(&grant_type) {
+            return Err(OAuthError::new("unauthorized_client", "the client may not use this grant"));
+        }
+        let proof = dpop::of_request(self, parts, "/oauth/token").await?;
+        match grant_type.as_str() {
+            "authorization_code" => self.redeem(&client, &params, proof, ip).await,
+            "refresh_token" => self.refresh(&client, &params, proof, ip).await,
+            _ => self.client_credentials(&client, &params, proof, ip).await,
+        }
+    }
+
+    async fn redeem(
+        &self,
+        client: &OAuthClient,
+        params: &Params,
+        proof: Option<String>,
+        ip: IpAddr,
+    ) -> Result<Response, OAuthError> {
+        let code = params.need("code", "code is required")?;
+        let verifier = params.need("code_verifier", "code_verifier is required")?;
+        let plain = |c: u8| c.is_ascii_alphanumeric() || b"-._~".contains(&c);
+        if !(43..=128).contains(&verifier.len()) || !verifier.bytes().all(plain) {
+            return Err(OAuthError::invalid_request("code_verifier is malformed"));
+        }
+        let family = FamilyId::of_token(code).ok_or_else(OAuthError::invalid_grant)?;
+        let refresh = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
+        let grant = match self.store.redeem(&Digest::of(code), &family, &Digest::of(&refresh)).await? {
+            Redeemed::Fresh(grant) => grant,
+            Redeemed::Replayed => {
+                self.tell("code.reuse_detected", None, Some(&client.id), Some(ip), None);
+                return Err(OAuthError::invalid_grant());
+            }
+            Redeemed::Unknown => return Err(OAuthError::invalid_grant()),
+        };
+        // From here on the code is used up. Whatever does not fit ends the family it has just founded.
+        let grant: Grant = serde_json::from_slice(&grant).map_err(|_| crate::store::StoreError::Corrupt)?;
+        if let Err(error) = self.check_code(&grant, client, params, verifier, proof.as_deref()).await {
+            self.store.end_family(&family).await?;
+            return Err(error);
+        }
+        let scopes = grant.scopes.clone();
+        let refresh = grant.refreshes.then_some(refresh);
+        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt: proof.as_deref(), refresh };
+        self.issue("token.issued", issue, ip).await
+    }
+
+    async fn check_code(
+        &self,
+        grant: &Grant,
+        client: &OAuthClient,
+        params: &Params,
+        verifier: &str,
+        proof: Option<&str>,
+    ) -> Result<(), OAuthError> {
+        let fits = grant.client == client.id
+            && self.clock.now_ms() < grant.code_expires_ms
+            && params.get("redirect_uri").is_none_or(|uri| uri == grant.redirect)
+            && !grant.challenge.is_empty()
+            && same(b64(sha256(verifier)), &grant.challenge)
+            && grant.jkt.as_deref().is_none_or(|jkt| Some(jkt) == proof);
+        if !fits || !self.stands(grant).await? {
+            return Err(OAuthError::invalid_grant());
+        }
+        self.narrow_resources(grant, params)
+    }
+
+    /// The resources of a token request must be within the grant.
+    fn narrow_resources(&self, grant: &Grant, params: &Params) -> Result<(), OAuthError> {
+        for asked in self.resources(&params.resources)? {
+            if !grant.resources.contains(&asked) {
+                return Err(OAuthError::new("invalid_target", "the resource is not part of the grant"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn refresh(
+        &self,
+        client: &OAuthClient,
+        params: &Params,
+        proof: Option<String>,
+        ip: IpAddr,
+    ) -> Result<Response, OAuthError> {
+        let old = params.need("refresh_token", "refresh_token is required")?;
+        let family = FamilyId::of_token(old).ok_or_else(OAuthError::invalid_grant)?;
+        let digest = Digest::of(old);
+        let found = self.store.find(&digest, &family).await?.ok_or_else(OAuthError::invalid_grant)?;
+        let mut grant: Grant =
+            serde_json::from_slice(&found.grant).map_err(|_| crate::store::StoreError::Corrupt)?;
+        if grant.client != client.id || !grant.refreshes || !self.config.refresh.enabled {
+            return Err(OAuthError::invalid_grant());
+        }
+        let absolute = grant.issued_ms + self.config.refresh.absolute_ttl * 1000;
+        if self.clock.now_ms() >= absolute || !self.stands(&grant).await? {
+            self.store.end_family(&family).await?;
+            return Err(OAuthError::invalid_grant());
+        }
+        // A public client's refresh tokens are bound to the key they were issued for (RFC 9449 §5).
+        if client.is_public() && grant.jkt.is_some() && grant.jkt != proof {
+            return Err(OAuthError::new("invalid_dpop_proof", "the refresh token is bound to another key"));
+        }
+        let scopes = match params.get("scope") {
+            None => grant.scopes.clone(),
+            Some(text) => {
+                let asked: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+                if asked.is_empty() || asked.iter().any(|scope| !grant.scopes.contains(scope)) {
+                    return Err(OAuthError::new("invalid_scope", "a scope is not part of the grant"));
+                }
+                asked
+            }
+        };
+        self.narrow_resources(&grant, params)?;
+        let rotates = self.config.refresh.rotate_refresh_token || client.is_public();
+        let refresh = if rotates {
+            Some(self.rotate(old, &digest, &family, &grant, ip).await?)
+        } else if found.current {
+            None
+        } else {
+            return Err(OAuthError::invalid_grant());
+        };
+        grant.auth_s = grant.auth_s.max(grant.issued_ms / 1000);
+        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt: proof.as_deref(), refresh };
+        self.issue("token.refreshed", issue, ip).await
+    }
+
+    async fn rotate(
+        &self,
+        old: &str,
+        digest: &Digest,
+        family: &FamilyId,
+        grant: &Grant,
+        ip: IpAddr,
+    ) -> Result<String, OAuthError> {
+        let new = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
+        let lock = Sealer::from_secret(old.as_bytes());
+        let sealed = b64(lock.seal(&*self.entropy, SUCCESSOR, new.as_bytes()));
+        let rotation = Rotation {
+            old: digest,
+            family,
+            new: &Digest::of(&new),
+            sealed: sealed.as_bytes(),
+            ttl: Duration::from_secs(self.config.refresh.refresh_token_ttl),
+            now_ms: self.clock.now_ms(),
+            grace: GRACE,
+        };
+        match self.store.rotate(rotation).await? {
+            Rotated::Fresh => Ok(new),
+            Rotated::Retried(sealed) => {
+                let sealed = std::str::from_utf8(&sealed).ok().and_then(crate::crypto::unb64);
+                let open = sealed.and_then(|sealed| lock.open(SUCCESSOR, &sealed));
+                open.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(OAuthError::invalid_grant)
+            }
+            Rotated::Replayed => {
+                self.tell("token.reuse_detected", Some(&grant.sub), Some(&grant.client), Some(ip), None);
+                Err(OAuthError::invalid_grant())
+            }
+            Rotated::Unknown => Err(OAuthError::invalid_grant()),
+        }
+    }
+
+    async fn client_credentials(
+        &self,
+        client: &OAuthClient,
+        params: &Params,
+        proof: Option<String>,
+        ip: IpAddr,
+    ) -> Result<Response, OAuthError> {
+        if client.is_public() {
+            return Err(OAuthError::new("unauthorized_client", "a public client cannot use this grant"));
+        }
+        let grant = Grant {
+            sub: client.id.clone(),
+            client: client.id.clone(),
+            scopes: self.scopes(params.get("scope"), client)?,
+            resources: self.resources(&params.resources)?,
+            ..Grant::default()
+        };
+        self.issue_alone(grant, proof.as_deref(), ip).await
+    }
+
+    async fn anonymous(&self, parts: &Parts, ip: IpAddr) -> Result<Response, OAuthError> {
+        let proof = dpop::of_request(self, parts, "/oauth/token").await?;
+        let grant = Grant {
+            sub: "anonymous".to_owned(),
+            client: "anonymous".to_owned(),
+            scopes: self.config.anonymous_scopes.clone(),
+            resources: self.resources(&[])?,
+            ..Grant::default()
+        };
+        self.issue_alone(grant, proof.as_deref(), ip).await
+    }
+
+    /// An access token that no code came before.
+    async fn issue_alone(
+        &self,
+        mut grant: Grant,
+        jkt: Option<&str>,
+        ip: IpAddr,
+    ) -> Result<Response, OAuthError> {
+        let family = FamilyId::mint(&*self.entropy);
+        grant.issued_ms = self.clock.now_ms();
+        let life = Duration::from_secs(self.config.refresh.access_token_ttl + crate::keys::SKEW_S);
+        self.store.put_family(&family, &serde_json::to_vec(&grant).unwrap_or_default(), life).await?;
+        let scopes = grant.scopes.clone();
+        self.issue(
+            "token.issued",
+            Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh: None },
+            ip,
+        )
+        .await
+    }
+
+    async fn issue(&self, event: &'static str, issue: Issue<'_>, ip: IpAddr) -> Result<Response, OAuthError> {
+        let Issue { grant, family, scopes, jkt, refresh } = issue;
+        let (now, life) = (self.clock.now_s(), self.config.refresh.access_token_ttl);
+        let jti = mint::<16>(&*self.entropy);
+        let aud = match grant.resources.as_slice() {
+            [only] => json!(only),
+            all => json!(all),
+        };
+        let mut claims = Claims::new();
+        let scope = scopes.join(" ");
+        let mut set = |name: &str, value: Value| claims.insert(name.to_owned(), value);
+        set("iss", json!(self.deployment.public_url));
+        set("sub", json!(grant.sub));
+        set("aud", aud);
+        set("exp", json!(now + life));
+        set("iat", json!(now));
+        set("jti", json!(jti));
+        set("client_id", json!(grant.client));
+        set("scope", json!(scope));
+        set("family", json!(family.as_str()));
+        if grant.auth_s > 0 {
+            set("auth_time", json!(grant.auth_s));
+        }
+        if let Some(jkt) = jkt {
+            set("cnf", json!({"jkt": jkt}));
+        }
+        let key = self.ring.snapshot().await.signing().clone();
+        let token = if key.is_slow() {
+            tokio::task::spawn_blocking(move || sign(&key, "at+jwt", &claims))
+                .await
+                .map_err(|gone| OAuthError::from(crate::store::StoreError::Unavailable(gone.into())))?
+        } else {
+            sign(&key, "at+jwt", &claims)
+        };
+        self.tell(event, Some(&grant.sub), Some(&grant.client), Some(ip), Some(&jti));
+        let mut body = json!({
+            "access_token": token,
+            "token_type": if jkt.is_some() { "DPoP" } else { "Bearer" },
+            "expires_in": life,
+            "scope": scope,
+        });
+        if let Some(refresh) = refresh {
+            body["refresh_token"] = json!(refresh);
+        }
+        Ok(no_store(StatusCode::OK, &body))
+    }
+}
