@@ -6,6 +6,7 @@ mod cimd;
 mod client;
 mod error;
 mod expect;
+mod fixture;
 pub mod http_mock;
 mod intercept;
 mod mock;
@@ -27,6 +28,8 @@ pub use client::{
 };
 pub use error::ClientError;
 pub use expect::{AsSubject, Expect, Mismatch, Subject, expect, json_diff, matchers};
+pub use fixture::{AuthOptions, BoxError, Fixture, TestContext, TestOptions};
+pub use gatewright_testing_macros::test;
 pub use http_mock::{HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response};
 pub use intercept::{InterceptedRequest, InterceptedResponse, Interceptors, Remove, RequestAction, ResponseAction};
 pub use mock::{MockHandle, MockOptions, Mocks, RpcRequest};
@@ -47,6 +50,12 @@ pub use gatewright_core::rmcp;
 pub use regex::Regex;
 
 use serve::{serve, serve_tls};
+
+/// For the code the attribute writes.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::fixture::{Outcome, run};
+}
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

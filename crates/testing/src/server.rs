@@ -82,6 +82,12 @@ impl ServerBuilder {
         }
     }
 
+    /// Another program: see [`Server::builder`].
+    pub fn server(mut self, server: impl Into<String>) -> Self {
+        self.server = server.into();
+        self
+    }
+
     /// One more argument. `{port}` in it becomes the port.
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
         self.args.push(arg.into());

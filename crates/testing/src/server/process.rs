@@ -103,7 +103,7 @@ fn watch(group: u32) -> Option<std::process::Child> {
     use std::os::unix::process::CommandExt;
     std::process::Command::new("/bin/sh")
         .arg("-c")
-        .arg(format!("read done || kill -KILL -- -{group}"))
+        .arg(format!("read done || kill -s KILL -- -{group}"))
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -4,6 +4,7 @@
 
 mod cassettes;
 mod eras;
+mod fixtures;
 mod http_mocks;
 mod intercepts;
 mod matchers;

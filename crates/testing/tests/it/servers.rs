@@ -13,7 +13,7 @@ fn alive(pid: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-async fn gone(pid: u32) {
+pub(crate) async fn gone(pid: u32) {
     tokio::time::timeout(Duration::from_secs(10), async {
         while alive(pid) {
             tokio::task::yield_now().await;

@@ -1,0 +1,182 @@
+//! The test attribute and its fixtures.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use gatewright_testing::{
+    Auth, AuthOptions, BoxError, Fixture, HttpMock, Mcp, MockOAuthServer, Server, TestContext, TokenOptions,
+    Transport, expect, test_use,
+};
+use serde_json::json;
+
+use crate::support::{Everything, script};
+
+test_use! {
+    server: "everything_server",
+    env: [("GREETING", "hi")],
+}
+
+#[gatewright_testing::test]
+async fn a_client_comes_connected(mcp: Mcp) {
+    expect(&mcp.tools().list().await.unwrap()).to_contain_tool("echo");
+}
+
+#[gatewright_testing::test]
+async fn fixtures_come_in_any_order_and_share_one_server(auth: Auth, server: Server, mcp: Mcp) -> Result<(), BoxError> {
+    assert!(server.info().port > 0);
+    assert_eq!(server.create_client(Default::default()).await?.session_id().is_some(), mcp.session_id().is_some());
+    assert_eq!(auth.get_issuer(), "https://test-issuer.local");
+    Ok(())
+}
+
+#[gatewright_testing::test(transport = Transport::Stdio, args = ["--stdio"])]
+async fn the_attribute_adds_to_the_options_of_the_module(mcp: Mcp) {
+    assert!(mcp.session_id().is_none());
+    expect(&mcp.tools().list().await.unwrap()).to_contain_tool("echo");
+}
+
+#[gatewright_testing::test(app = || Everything)]
+async fn an_app_in_this_process_needs_no_server(mcp: Mcp, server: Server) {
+    assert_eq!(server.info().pid, 0);
+    expect(&mcp.tools().call("echo", json!({"text": "a"})).await.unwrap()).to_be_successful();
+}
+
+#[gatewright_testing::test]
+async fn nothing_is_built_that_is_not_asked_for() {}
+
+#[gatewright_testing::test(server = script("tiny.mjs"), env = [("BREAK", "auth")])]
+async fn a_client_that_is_refused_can_authenticate(mcp: Mcp) {
+    assert!(!mcp.is_connected());
+    mcp.authenticate("good").await.unwrap();
+    assert!(mcp.is_connected());
+}
+
+#[gatewright_testing::test(server = script("tiny.mjs"), auth = AuthOptions { user: Some(TokenOptions::new("ada")), audience: Some("me".into()) })]
+async fn auth_starts_an_issuer_the_server_can_find(mcp: Mcp, auth: Auth, oauth: Arc<MockOAuthServer>) {
+    let read = async |name: &str| mcp.tools().call("env", json!({"name": name})).await.unwrap().text();
+    assert_eq!(read("IDP_PROVIDER_URL").await, oauth.info().base_url);
+    assert_eq!(read("IDP_EXPECTED_AUDIENCE").await, "me");
+    assert_eq!(auth.get_issuer(), oauth.info().issuer);
+}
+
+#[gatewright_testing::test(server = script("tiny.mjs"))]
+async fn a_server_beside_an_http_mock_finds_the_proxy(mcp: Mcp, http: HttpMock) {
+    let proxy = mcp.tools().call("env", json!({"name": "HTTPS_PROXY"})).await.unwrap().text();
+    assert_eq!(proxy, http.proxy_url());
+}
+
+struct Greeting(String);
+
+impl Fixture for Greeting {
+    async fn build(context: &Arc<TestContext>) -> Result<Self, BoxError> {
+        let mcp = Mcp::build(context).await?;
+        Ok(Self(mcp.prompts().get("greet", json!({"who": "you"})).await?.messages[0].text().unwrap_or_default().into()))
+    }
+}
+
+#[gatewright_testing::test]
+async fn own_types_are_fixtures_too(greeting: Greeting) {
+    assert_eq!(greeting.0, "Hello you");
+}
+
+mod inner {
+    use super::*;
+
+    #[gatewright_testing::test]
+    async fn a_module_inside_has_the_options_of_the_one_around(mcp: Mcp) {
+        assert_eq!(mcp.server_info().unwrap().name, "everything");
+    }
+}
+
+/// What a test prints and how it ends, seen from outside: the test runs again in a process of its own.
+async fn outcome_of(test: &str) -> (bool, String) {
+    let this = std::env::current_exe().unwrap();
+    let args = ["--ignored", "--exact", test, "--nocapture", "--test-threads", "1"];
+    let output = tokio::process::Command::new(this).args(args).output().await.unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    (output.status.success(), said)
+}
+
+mod failing {
+    use super::*;
+
+    static HOOKS: AtomicUsize = AtomicUsize::new(0);
+
+    #[gatewright_testing::test(
+        server = script("tiny.mjs"),
+        skip = "run by `a_failure_shows_the_log_and_the_trace`",
+        after_each = || async { eprintln!("hook {}", HOOKS.fetch_add(1, Ordering::Relaxed)); Ok(()) },
+    )]
+    async fn panics(mcp: Mcp) {
+        mcp.tools().call("env", json!({"name": "X"})).await.unwrap();
+        expect(&mcp.tools().list().await.unwrap()).to_contain_tool("envy");
+    }
+
+    #[gatewright_testing::test(server = script("tiny.mjs"), skip = "run by `an_error_is_a_failure`")]
+    async fn errs(mcp: Mcp) -> Result<(), BoxError> {
+        mcp.prompts().list().await?;
+        Ok(())
+    }
+
+    #[gatewright_testing::test(server = script("tiny.mjs"), skip = "run by `an_http_call_nobody_expected_is_a_failure`")]
+    async fn calls(_server: Server, http: HttpMock) {
+        http.client().unwrap().get("https://forgotten.example/").send().await.unwrap();
+    }
+
+    #[gatewright_testing::test(server = script("tiny.mjs"), skip = "run by `a_killed_test_leaves_no_server`")]
+    async fn dies(server: Server) {
+        eprintln!("server {}", server.info().pid);
+        std::future::pending::<()>().await;
+    }
+}
+
+#[tokio::test]
+async fn a_failure_shows_the_log_and_the_trace() {
+    let (passed, said) = outcome_of("fixtures::failing::panics").await;
+    assert!(!passed);
+    for part in [
+        "fixtures::failing::panics failed",
+        "  | up as ",
+        "requests of client 1:\n  tools/call {\"arguments\":{\"name\":\"X\"},\"name\":\"env\"}",
+        "did you mean `env`?",
+        "hook 0",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in\n{said}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_a_failure() {
+    let (passed, said) = outcome_of("fixtures::failing::errs").await;
+    assert!(!passed && said.contains("`prompts/list` failed with -32601: Method not found"), "{said}");
+}
+
+#[tokio::test]
+async fn an_http_call_nobody_expected_is_a_failure() {
+    let (passed, said) = outcome_of("fixtures::failing::calls").await;
+    assert!(!passed && said.contains("no mock wants: GET https://forgotten.example/"), "{said}");
+}
+
+#[tokio::test]
+async fn a_killed_test_leaves_no_server() {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+    let this = std::env::current_exe().unwrap();
+    let mut test = tokio::process::Command::new(this)
+        .args(["--ignored", "--exact", "fixtures::failing::dies", "--nocapture"])
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(test.stderr.take().unwrap()).lines();
+    let line = loop {
+        let line = lines.next_line().await.unwrap().unwrap();
+        if line.starts_with("server ") {
+            break line;
+        }
+    };
+    test.kill().await.unwrap();
+    crate::servers::gone(line["server ".len()..].parse().unwrap()).await;
+}
