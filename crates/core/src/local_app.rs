@@ -65,11 +65,13 @@ impl<H: ServerHandler> LocalApp<H> {
             Err(error) => link.down(format!("its lists cannot be read: {error}")),
         }
         tasks.spawn({
-            let (link, peer) = (link.clone(), peer.clone());
+            let (link, peer, stop) = (link.clone(), peer.clone(), stop.clone());
             async move {
-                let error = link.follow(&peer, capabilities).await;
-                link.down(format!("its lists cannot be read: {error}"));
-                let _ = control.waiting().await;
+                tokio::select! {
+                    error = link.follow(&peer, capabilities) => link.down(format!("its lists cannot be read: {error}")),
+                    () = stop.cancelled() => {}
+                }
+                let _ = control.cancel().await;
             }
         });
         tasks.spawn(listen(handler.clone(), link.clone(), stop.clone()));

@@ -1,6 +1,6 @@
 //! `gatewright demo`: a complete server with sample apps, and a tour to paste.
 
-use std::process::ExitCode;
+use std::{io::Write as _, process::ExitCode};
 
 use gatewright_codecall::CodeCallConfig;
 use indexmap::IndexMap;
@@ -33,7 +33,9 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let running = assemble::start(&config).await?;
     let bound = running.http(config.http.clone()).bind().await?;
     let tools = running.gateway().registry().snapshot().tools.len();
-    println!("{}", tour(&format!("http://{}", bound.local_addr()), &config.http.path, tools));
+    let tour = tour(&format!("http://{}", bound.local_addr()), &config.http.path, tools);
+    // Whoever reads the tour may stop reading: the server goes on.
+    let _ = writeln!(std::io::stdout(), "{tour}");
     bound.serve(stop).await;
     running.stop().await;
     Ok(ExitCode::SUCCESS)

@@ -45,7 +45,9 @@ async fn results_are_never_cached() {
         body["result"]["total"].as_u64().unwrap()
     };
     let before = count().await;
-    let user = json!({"name": "Zoe Park", "email": "zoe.park@example.net"});
+    let account = demo.meta("invoke", json!({"tool": "crm:accounts_list", "input": {"limit": 1}})).await;
+    let account = account["result"]["items"][0]["id"].clone();
+    let user = json!({"name": "Zoe Park", "email": "zoe.park@example.net", "accountId": account});
     let created = demo.meta("invoke", json!({"tool": "crm:users_create", "input": user})).await;
     assert_eq!(created["status"], "ok", "{created}");
     assert_eq!(count().await, before + 1);

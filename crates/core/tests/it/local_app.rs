@@ -1,0 +1,69 @@
+//! Apps in the process: listed, followed, named and ended.
+
+use std::{sync::Arc, time::Duration};
+
+use gatewright_core::{App, AppOptions, Change, LocalApp, Registry, ToolNames};
+
+use crate::support::Handler;
+
+async fn registry(names: ToolNames, apps: &[(&str, &Handler, AppOptions)]) -> Arc<Registry> {
+    let registry = Registry::new(names);
+    for (id, handler, options) in apps {
+        let app = LocalApp::start((*handler).clone()).await.unwrap();
+        registry.add(id, Arc::new(app), options.clone());
+    }
+    registry
+}
+
+fn names(registry: &Registry) -> Vec<String> {
+    registry.snapshot().tools.iter().map(|tool| tool.tool.name.to_string()).collect()
+}
+
+#[tokio::test]
+async fn tools_get_their_apps_name_in_a_fixed_order() {
+    let (b, a) = (Handler::with(&["two", "one"]), Handler::with(&["x"]));
+    let registry = registry(ToolNames::Colon, &[("b", &b, AppOptions::default()), ("a", &a, AppOptions::default())]).await;
+    assert_eq!(names(&registry), ["a:x", "b:one", "b:two"]);
+    assert!(registry.snapshot().tool("b_one").is_some(), "the other spelling is accepted");
+}
+
+#[tokio::test]
+async fn underscore_names_that_would_collide_stay_apart() {
+    let (a, b) = (Handler::with(&["b_c"]), Handler::with(&["c"]));
+    let registry = registry(ToolNames::Underscore, &[("a", &a, AppOptions::default()), ("a_b", &b, AppOptions::default())]).await;
+    let names = names(&registry);
+    assert_eq!(names, ["a_b_c", "a_b_c_2"]);
+    let snapshot = registry.snapshot();
+    assert_eq!(&*snapshot.tool("a_b_c").unwrap().name, "a:b_c");
+    assert_eq!(&*snapshot.tool("a_b_c_2").unwrap().name, "a_b:c");
+}
+
+#[tokio::test]
+async fn without_prefix_the_first_app_keeps_a_shared_name() {
+    let (a, b) = (Handler::with(&["same", "only_a"]), Handler::with(&["same"]));
+    let plain = AppOptions { prefix: false, ..AppOptions::default() };
+    let registry = registry(ToolNames::Colon, &[("a", &a, plain.clone()), ("b", &b, plain)]).await;
+    assert_eq!(names(&registry), ["only_a", "same"]);
+    assert_eq!(&*registry.snapshot().tool("same").unwrap().app_id, "a");
+}
+
+#[tokio::test]
+async fn a_change_of_a_list_is_followed_and_told() {
+    let handler = Handler::with(&["one"]);
+    let registry = registry(ToolNames::Colon, &[("a", &handler, AppOptions::default())]).await;
+    let mut changes = registry.changes();
+    handler.tools.lock().unwrap().push("two".to_owned());
+    handler.announce().await;
+    let change = tokio::time::timeout(Duration::from_secs(10), changes.recv()).await.unwrap().unwrap();
+    assert_eq!(change, Change::Tools);
+    assert_eq!(names(&registry), ["a:one", "a:two"]);
+}
+
+#[tokio::test]
+async fn shutdown_ends_every_app() {
+    let handler = Handler::with(&["one"]);
+    let registry = registry(ToolNames::Colon, &[("a", &handler, AppOptions::default())]).await;
+    tokio::time::timeout(Duration::from_secs(10), registry.shutdown()).await.expect("it ends");
+    let app = LocalApp::start(handler).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(10), app.shutdown()).await.expect("it ends");
+}

@@ -1,0 +1,4 @@
+//! The registry and the gateway from outside.
+
+mod local_app;
+mod support;
