@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let index = Index::build(corpus);
         let start = Instant::now();
         let lexical = evaluate(&index, &cases, 0, |_, _| {});
-        for semantic in [1.0, 2.0, 3.0] {
+        for semantic in [1.0, 1.5, 2.0, 3.0] {
             let fusion = Fusion { semantic, ..Fusion::default() };
             let search = SemanticSearch::new(embedder.clone(), store.clone(), fusion);
             runtime.block_on(search.replace_now(index.clone()))?;

@@ -125,14 +125,18 @@ impl BertEmbedder {
     /// # Errors
     /// When a file is missing, truncated, of the wrong shape, or the model is not BERT-shaped.
     pub fn load(folder: &Path) -> Result<Self, EmbeddingError> {
-        let config: Config = serde_json::from_slice(&read(&folder.join("config.json"))?)
-            .map_err(|error| EmbeddingError::Model(format!("config.json does not describe a BERT model: {error}")))?;
+        let config: Config =
+            serde_json::from_slice(&read(&folder.join("config.json"))?).map_err(|error| {
+                EmbeddingError::Model(format!("config.json does not describe a BERT model: {error}"))
+            })?;
         if let Some(kind) = config.model_type.as_deref().filter(|kind| *kind != "bert") {
             return Err(EmbeddingError::Model(format!("models of type {kind} are not supported, only bert")));
         }
         let (size, wide) = (config.hidden_size, config.intermediate_size);
         if config.num_attention_heads == 0 || size == 0 || size % config.num_attention_heads != 0 {
-            return Err(EmbeddingError::Model("the attention heads do not divide the hidden size".to_owned()));
+            return Err(EmbeddingError::Model(
+                "the attention heads do not divide the hidden size".to_owned(),
+            ));
         }
         let tokens = WordPiece::load(folder)?;
         let bytes = read(&folder.join("model.safetensors"))?;
@@ -141,8 +145,7 @@ impl BertEmbedder {
         let tensors = Tensors::parse(bytes)?;
         let prefix = if tensors.has("bert.embeddings.word_embeddings.weight") { "bert." } else { "" };
         let norm = |name: &str| Norm::load(&tensors, &format!("{prefix}{name}"), size, config.layer_norm_eps);
-        let linear =
-            |name: &str, from, to| Linear::load(&tensors, &format!("{prefix}{name}"), from, to);
+        let linear = |name: &str, from, to| Linear::load(&tensors, &format!("{prefix}{name}"), from, to);
         let words = tensors.matrix(&format!("{prefix}embeddings.word_embeddings.weight"), size)?;
         if words.nrows() < tokens.size() {
             return Err(EmbeddingError::Model("the tokenizer has more words than the model".to_owned()));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// How the lexical and the semantic ranking are weighed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fusion {
-    /// What the semantic ranking counts against the lexical one. Default 2.
+    /// What the semantic ranking counts against the lexical one, divided by the parts of the request. Default 1.5.
     pub semantic: f32,
     /// Cosine below which a tool that has no lexical score is left out, -1 to 1. Default 0.25.
     pub similarity_threshold: f32,
@@ -13,7 +13,7 @@ pub struct Fusion {
 
 impl Default for Fusion {
     fn default() -> Self {
-        Self { semantic: 2.0, similarity_threshold: 0.25 }
+        Self { semantic: 1.5, similarity_threshold: 0.25 }
     }
 }
 
@@ -31,7 +31,8 @@ pub(crate) struct Places {
 impl Fusion {
     /// Names with their scores (0-1), best first; `documents` may come in any order.
     pub(crate) fn blend(&self, documents: HashMap<String, Places>, min_score: f32) -> Vec<(String, f32)> {
-        let lexical = Spread::of(documents.values().filter(|one| !one.exact).map(|one| one.order.unwrap_or(0.0)));
+        let lexical =
+            Spread::of(documents.values().filter(|one| !one.exact).map(|one| one.order.unwrap_or(0.0)));
         let lowest = documents.values().filter_map(|one| one.cosine).fold(f32::INFINITY, f32::min);
         let lowest = if lowest.is_finite() { lowest } else { 0.0 };
         let cosine = |one: &Places| one.cosine.unwrap_or(lowest);
@@ -109,7 +110,8 @@ mod tests {
     #[test]
     fn an_exact_name_stays_first() {
         let named = Places { order: Some(f32::MAX), score: 1.0, cosine: Some(0.1), exact: true };
-        let documents = HashMap::from([("named".to_owned(), named), ("near".to_owned(), places(9.0, 0.9, 0.9))]);
+        let documents =
+            HashMap::from([("named".to_owned(), named), ("near".to_owned(), places(9.0, 0.9, 0.9))]);
         assert_eq!(Fusion::default().blend(documents, 0.0)[0], ("named".to_owned(), 1.0));
     }
 }

@@ -78,9 +78,12 @@ impl Hub {
         }
         fs::create_dir_all(&folder).map_err(|error| failed("the cache cannot be written", &error))?;
         let mut sums = BTreeMap::new();
-        for (file, needed) in
-            [("config.json", true), ("tokenizer.json", false), ("vocab.txt", false), ("model.safetensors", true)]
-        {
+        for (file, needed) in [
+            ("config.json", true),
+            ("tokenizer.json", false),
+            ("vocab.txt", false),
+            ("model.safetensors", true),
+        ] {
             if file == "vocab.txt" && sums.contains_key("tokenizer.json") {
                 continue;
             }
@@ -112,15 +115,20 @@ impl Hub {
         let mut at = Url::parse(url).map_err(|error| failed("the address is malformed", &error))?;
         let mut wanted: Option<String> = None;
         for _ in 0..=MAX_REDIRECTS {
-            let mut response =
-                self.client.get(at.clone()).send().await.map_err(|error| failed("the hub does not answer", &error))?;
+            let mut response = self
+                .client
+                .get(at.clone())
+                .send()
+                .await
+                .map_err(|error| failed("the hub does not answer", &error))?;
             wanted = wanted.or_else(|| checksum(&response));
             let status = response.status();
             if status.is_redirection() {
                 let next = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
                 let next = next.and_then(|next| at.join(next).ok());
                 let next = next.filter(|next| next.scheme() == at.scheme() || next.scheme() == "https");
-                at = next.ok_or_else(|| EmbeddingError::Download("the hub sends the client nowhere".to_owned()))?;
+                at = next
+                    .ok_or_else(|| EmbeddingError::Download("the hub sends the client nowhere".to_owned()))?;
                 continue;
             }
             if status == StatusCode::NOT_FOUND {
@@ -189,7 +197,8 @@ fn checksum(response: &Response) -> Option<String> {
 async fn is_whole(folder: &Path) -> bool {
     let folder = folder.to_owned();
     let check = move || {
-        let sums: BTreeMap<String, String> = serde_json::from_slice(&fs::read(folder.join(CHECKSUMS)).ok()?).ok()?;
+        let sums: BTreeMap<String, String> =
+            serde_json::from_slice(&fs::read(folder.join(CHECKSUMS)).ok()?).ok()?;
         for (file, wanted) in &sums {
             let mut file = File::open(folder.join(file)).ok()?;
             let mut hash = Sha256::new();

@@ -19,9 +19,9 @@ async fn hub(weights: &'static [u8], sum: String) -> (String, Arc<AtomicUsize>) 
         match request.path.as_str() {
             "/org/small/resolve/main/config.json" => Answer::new(200, "{}").header("etag", "\"abc\""),
             "/org/small/resolve/main/tokenizer.json" => Answer::new(200, "{\"model\":{}}"),
-            "/org/small/resolve/main/model.safetensors" => {
-                Answer::new(302, "").header("location", "/storage/1").header("x-linked-etag", &format!("\"{sum}\""))
-            }
+            "/org/small/resolve/main/model.safetensors" => Answer::new(302, "")
+                .header("location", "/storage/1")
+                .header("x-linked-etag", &format!("\"{sum}\"")),
             "/storage/1" => Answer::new(200, weights),
             "/org/cut/resolve/main/config.json" => Answer::new(200, "{").header("content-length", "100"),
             "/org/loop/resolve/main/config.json" => Answer::new(302, "").header("location", &request.path),
@@ -40,7 +40,10 @@ async fn a_model_is_downloaded_once_and_checked_each_time() {
     let folder = hub.fetch("org/small", |progress| seen.push(progress)).await.unwrap();
     assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), WEIGHTS);
     let size = WEIGHTS.len() as u64;
-    assert_eq!(seen.last(), Some(&Progress { file: "model.safetensors".into(), done: size, total: Some(size) }));
+    assert_eq!(
+        seen.last(),
+        Some(&Progress { file: "model.safetensors".into(), done: size, total: Some(size) })
+    );
 
     let before = asked.load(Ordering::Relaxed);
     assert_eq!(hub.fetch("org/small", |_| {}).await.unwrap(), folder);
@@ -48,7 +51,11 @@ async fn a_model_is_downloaded_once_and_checked_each_time() {
 
     fs::write(folder.join("model.safetensors"), "damaged").unwrap();
     hub.fetch("org/small", |_| {}).await.unwrap();
-    assert_eq!(fs::read(folder.join("model.safetensors")).unwrap(), WEIGHTS, "a damaged file is fetched again");
+    assert_eq!(
+        fs::read(folder.join("model.safetensors")).unwrap(),
+        WEIGHTS,
+        "a damaged file is fetched again"
+    );
 }
 
 #[tokio::test]

@@ -16,7 +16,8 @@ mod hub;
 mod safetensors;
 mod search;
 mod store;
-#[cfg(all(test, any(feature = "hub", feature = "qdrant")))]
+#[cfg(test)]
+#[cfg(any(feature = "hub", feature = "qdrant"))]
 mod testing;
 mod text;
 mod wordpiece;

@@ -36,13 +36,15 @@ impl Tensors {
         let length = bytes.first_chunk::<8>().ok_or_else(|| broken("is shorter than its header"))?;
         let length = u64::from_le_bytes(*length);
         let start = usize::try_from(length).ok().filter(|_| length <= MAX_HEADER).map(|length| length + 8);
-        let start = start.filter(|start| *start <= bytes.len()).ok_or_else(|| broken("is shorter than its header"))?;
-        let header: HashMap<String, serde_json::Value> =
-            serde_json::from_slice(&bytes[8..start]).map_err(|error| broken(&format!("has a bad header: {error}")))?;
+        let start = start
+            .filter(|start| *start <= bytes.len())
+            .ok_or_else(|| broken("is shorter than its header"))?;
+        let header: HashMap<String, serde_json::Value> = serde_json::from_slice(&bytes[8..start])
+            .map_err(|error| broken(&format!("has a bad header: {error}")))?;
         let mut entries = HashMap::new();
         for (name, value) in header.into_iter().filter(|(name, _)| name != "__metadata__") {
-            let entry: Entry =
-                serde_json::from_value(value).map_err(|error| broken(&format!("has a bad header: {error}")))?;
+            let entry: Entry = serde_json::from_value(value)
+                .map_err(|error| broken(&format!("has a bad header: {error}")))?;
             let (from, to) = entry.data_offsets;
             if from > to || to > bytes.len() - start {
                 return Err(broken(&format!("is truncated: {name} lies beyond its end")));
@@ -58,8 +60,10 @@ impl Tensors {
     }
 
     fn numbers(&self, name: &str) -> Result<(&[usize], Vec<f32>), EmbeddingError> {
-        let entry =
-            self.entries.get(name).ok_or_else(|| EmbeddingError::Model(format!("the model has no tensor {name}")))?;
+        let entry = self
+            .entries
+            .get(name)
+            .ok_or_else(|| EmbeddingError::Model(format!("the model has no tensor {name}")))?;
         let bytes = &self.bytes[self.start + entry.data_offsets.0..self.start + entry.data_offsets.1];
         let numbers: Vec<f32> = match entry.dtype.as_str() {
             "F32" => bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect(),
@@ -70,7 +74,11 @@ impl Tensors {
                 .map(|two| f32::from_bits(u32::from(u16::from_le_bytes(*two)) << 16))
                 .collect(),
             "F16" => bytes.as_chunks::<2>().0.iter().map(|two| half(u16::from_le_bytes(*two))).collect(),
-            other => return Err(EmbeddingError::Model(format!("{name} is of type {other}, not F32, F16 or BF16"))),
+            other => {
+                return Err(EmbeddingError::Model(format!(
+                    "{name} is of type {other}, not F32, F16 or BF16"
+                )));
+            }
         };
         if Some(numbers.len()) != entry.shape.iter().try_fold(1_usize, |all, side| all.checked_mul(*side)) {
             return Err(EmbeddingError::Model(format!("{name} is of the wrong size for its shape")));

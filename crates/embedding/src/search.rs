@@ -10,14 +10,12 @@ use gatewright_search::{Hit, Index, MAX_TOP_K, Query, SearchResult, Visible};
 use serde::Serialize;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
-    Embedder, EmbeddingError, Fusion, Key, VectorStore,
-    fusion::Places,
-    text,
-};
+use crate::{Embedder, EmbeddingError, Fusion, Key, VectorStore, fusion::Places, text};
 
 /// Texts embedded between two writes to the store.
 const BATCH: usize = 32;
+/// Characters of a query that are embedded.
+const MAX_QUERY: usize = 2000;
 
 /// How far the vectors are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,6 +53,8 @@ struct State {
     keys: HashMap<String, Key>,
     /// Tools with the same text share a vector.
     names: HashMap<Key, Vec<String>>,
+    /// Keys that earlier snapshots had and this one no longer needs.
+    gone: Vec<Key>,
     status: Status,
 }
 
@@ -85,8 +85,13 @@ impl SemanticSearch {
     /// A search over nothing yet.
     #[must_use]
     pub fn new(embedder: Arc<dyn Embedder>, store: Arc<dyn VectorStore>, fusion: Fusion) -> Self {
-        let state =
-            State { index: Index::default(), keys: HashMap::new(), names: HashMap::new(), status: Status::Ready };
+        let state = State {
+            index: Index::default(),
+            keys: HashMap::new(),
+            names: HashMap::new(),
+            gone: Vec::new(),
+            status: Status::Ready,
+        };
         Self {
             inner: Arc::new(Inner {
                 embedder,
@@ -145,7 +150,10 @@ impl SemanticSearch {
             names.entry(key).or_default().push(entry.name.to_owned());
         }
         let status = status.unwrap_or(Status::Building { done: 0, total: names.len() });
-        self.inner.state.store(Arc::new(State { index, keys, names, status }));
+        let before = self.inner.state.load();
+        let gone =
+            before.names.keys().chain(&before.gone).filter(|key| !names.contains_key(key)).copied().collect();
+        self.inner.state.store(Arc::new(State { index, keys, names, gone, status }));
     }
 
     fn set_status(&self, of: &Arc<State>, status: Status) {
@@ -155,6 +163,7 @@ impl SemanticSearch {
                     index: state.index.clone(),
                     keys: state.keys.clone(),
                     names: state.names.clone(),
+                    gone: if status == Status::Ready { Vec::new() } else { state.gone.clone() },
                     status: status.clone(),
                 })
             } else {
@@ -205,6 +214,9 @@ impl SemanticSearch {
             if done < all.len() {
                 self.set_status(state, Status::Building { done, total: all.len() });
             }
+        }
+        if !state.gone.is_empty() {
+            self.inner.store.forget(&state.gone).await?;
         }
         Ok(())
     }
@@ -262,7 +274,10 @@ impl SemanticSearch {
                 }
             }
         }
-        let best = self.inner.fusion.blend(documents, query.min_score);
+        // One vector says less about a request the more parts it has.
+        let parts = gatewright_search::clauses(query.text).len().max(1);
+        let fusion = Fusion { semantic: self.inner.fusion.semantic / parts as f32, ..self.inner.fusion };
+        let best = fusion.blend(documents, query.min_score);
         let hits = best
             .into_iter()
             .take(query.top_k.clamp(1, MAX_TOP_K))
@@ -281,7 +296,7 @@ impl SemanticSearch {
 
     async fn embed(&self, query: &str) -> Result<Vec<f32>, EmbeddingError> {
         let embedder = Arc::clone(&self.inner.embedder);
-        let text: String = query.chars().take(2000).collect();
+        let text: String = query.chars().take(MAX_QUERY).collect();
         tokio::task::spawn_blocking(move || embedder.embed(&[text.as_str()]))
             .await
             .map_err(|error| EmbeddingError::Model(format!("the model failed: {error}")))??
@@ -399,6 +414,18 @@ mod tests {
         let answer = search.search(&Query::new("copy a file")).await;
         assert_eq!(answer.status, Status::Unavailable { code: "embedding.model" });
         assert_eq!(answer.result.hits[0].name, "files:copy");
+    }
+
+    #[tokio::test]
+    async fn a_changed_tool_leaves_no_vector_behind() {
+        let store = Arc::new(MemoryStore::new(2));
+        let search = SemanticSearch::new(Arc::new(Topics { fails: false }), store.clone(), Fusion::default());
+        search.replace_now(index()).await.unwrap();
+        assert_eq!(store.len(), 3);
+        let without =
+            gatewright_search::Change::ReplaceApp { app_id: "files".to_owned(), documents: Vec::new() };
+        search.replace_now(index().updated([without])).await.unwrap();
+        assert_eq!(store.len(), 1);
     }
 
     #[tokio::test]

@@ -96,7 +96,10 @@ pub(crate) mod contract {
         let (a, b, c) = (key(1), key(2), key(3));
         assert_eq!(store.missing(&[a, b]).await.unwrap(), [a, b]);
         assert!(store.nearest(&[1.0, 0.0, 0.0], 5, None).await.unwrap().is_empty());
-        store.put(vec![(a, vec![1.0, 0.0, 0.0]), (b, vec![0.0, 1.0, 0.0]), (c, vec![0.8, 0.6, 0.0])]).await.unwrap();
+        store
+            .put(vec![(a, vec![1.0, 0.0, 0.0]), (b, vec![0.0, 1.0, 0.0]), (c, vec![0.8, 0.6, 0.0])])
+            .await
+            .unwrap();
         assert_eq!(store.missing(&[a, key(9), c]).await.unwrap(), [key(9)]);
 
         let near = store.nearest(&[1.0, 0.0, 0.0], 2, None).await.unwrap();

@@ -10,7 +10,10 @@ const MAX_DESCRIPTION: usize = 512;
 
 /// The text that stands for a tool: its name in words, then its description.
 pub(crate) fn of(entry: &Entry<'_>) -> String {
-    let bare = entry.name.strip_prefix(entry.app_id).map_or(entry.name, |rest| rest.trim_start_matches([':', '.', '/']));
+    let bare = entry
+        .name
+        .strip_prefix(entry.app_id)
+        .map_or(entry.name, |rest| rest.trim_start_matches([':', '.', '/']));
     let mut out = String::new();
     let mut before = ' ';
     for c in bare.chars() {

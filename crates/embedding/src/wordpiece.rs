@@ -41,7 +41,9 @@ impl WordPiece {
     fn from_json(value: &Value) -> Result<Self, EmbeddingError> {
         let kind = value["model"]["type"].as_str().unwrap_or("WordPiece");
         if kind != "WordPiece" {
-            return Err(EmbeddingError::Model(format!("tokenizers of kind {kind} are not supported, only WordPiece")));
+            return Err(EmbeddingError::Model(format!(
+                "tokenizers of kind {kind} are not supported, only WordPiece"
+            )));
         }
         let vocabulary = value["model"]["vocab"]
             .as_object()
@@ -60,7 +62,8 @@ impl WordPiece {
                 .copied()
                 .ok_or_else(|| EmbeddingError::Model(format!("the vocabulary has no {one}")))
         };
-        let (unknown, start, end) = (special("[UNK]", "<unk>")?, special("[CLS]", "<s>")?, special("[SEP]", "</s>")?);
+        let (unknown, start, end) =
+            (special("[UNK]", "<unk>")?, special("[CLS]", "<s>")?, special("[SEP]", "</s>")?);
         Ok(Self { vocabulary, lowercase, unknown, start, end })
     }
 
@@ -142,7 +145,8 @@ mod tests {
 
     fn small() -> WordPiece {
         let pieces = ["[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "cafe", ",", "中", "文"];
-        WordPiece::new(pieces.iter().zip(0..).map(|(piece, at)| ((*piece).to_owned(), at)).collect(), true).unwrap()
+        WordPiece::new(pieces.iter().zip(0..).map(|(piece, at)| ((*piece).to_owned(), at)).collect(), true)
+            .unwrap()
     }
 
     #[test]

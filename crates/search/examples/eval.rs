@@ -65,8 +65,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = arguments.next().ok_or("usage: eval FOLDER [baselines] [worst=N] [NAME=VALUE ...]")?;
     let sets = load(Path::new(&folder))?;
     let mut weights = Weights::default();
+    let mut json: Option<String> = None;
     let (mut baselines, mut worst, mut cut, mut dump) = (false, 0, 0.0, 0);
     for argument in arguments {
+        if let Some(path) = argument.strip_prefix("json=") {
+            json = Some(path.to_owned());
+            continue;
+        }
         if argument == "baselines" {
             baselines = true;
             continue;
@@ -109,6 +114,28 @@ fn main() -> Result<(), Box<dyn Error>> {
                 }
             }
         }
+        return Ok(());
+    }
+    if let Some(path) = json {
+        let of = |find: &dyn Fn(usize) -> Box<dyn Searcher>| {
+            let reports: Vec<Report> = sets
+                .iter()
+                .enumerate()
+                .map(|(at, set)| evaluate(&*find(at), &set.cases, 0, |_, _| {}))
+                .collect();
+            let each: serde_json::Map<String, serde_json::Value> = sets
+                .iter()
+                .zip(&reports)
+                .map(|(set, report)| (set.name.clone(), serde_json::json!(report.recall_at_5)))
+                .collect();
+            serde_json::json!({"recallAt5": mean(&reports).recall_at_5, "ndcgAt10": mean(&reports).ndcg_at_10, "sets": each})
+        };
+        let all = serde_json::json!({
+            "TF-IDF cosine": of(&|at| Box::new(TfIdfCosine::new(&sets[at].corpus))),
+            "BM25": of(&|at| Box::new(Bm25::new(&sets[at].corpus))),
+            "tfidf (default)": of(&|at| Box::new(indexes[at].clone())),
+        });
+        std::fs::write(path, serde_json::to_string_pretty(&all)?)?;
         return Ok(());
     }
     let mut reports = Vec::new();

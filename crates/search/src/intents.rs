@@ -31,7 +31,8 @@ fn is_verb(word: &str) -> bool {
 /// The clauses of a text, in order. Together they are the whole text.
 ///
 /// A clause ends with a sentence, or before "and", "then" or after a comma where a verb follows.
-pub(crate) fn clauses(text: &str) -> Vec<&str> {
+#[must_use]
+pub fn clauses(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut words = chunks(text).peekable();
     let mut pause = false;

@@ -46,7 +46,7 @@ pub struct Query<'a> {
 }
 
 /// Score below which a hit is more likely noise than an answer.
-pub const DEFAULT_MIN_SCORE: f32 = 0.08;
+pub const DEFAULT_MIN_SCORE: f32 = 0.06;
 
 impl<'a> Query<'a> {
     /// A query for five hits among everything.

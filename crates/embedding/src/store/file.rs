@@ -159,7 +159,8 @@ mod tests {
     #[tokio::test]
     async fn keeps_the_contract_of_a_store() {
         let folder = tempfile::tempdir().unwrap();
-        super::super::contract::check(&FileStore::open(folder.path().join("deep/v.bin"), 3).unwrap(), true).await;
+        super::super::contract::check(&FileStore::open(folder.path().join("deep/v.bin"), 3).unwrap(), true)
+            .await;
     }
 
     #[tokio::test]

@@ -28,8 +28,11 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(dimensions: usize, keys: Vec<Key>, numbers: Vec<i8>) -> Option<Self> {
         let places: HashMap<Key, usize> = keys.iter().copied().zip(0..).collect();
-        (numbers.len() == keys.len() * dimensions && places.len() == keys.len())
-            .then_some(Self { keys, numbers, places })
+        (numbers.len() == keys.len() * dimensions && places.len() == keys.len()).then_some(Self {
+            keys,
+            numbers,
+            places,
+        })
     }
 
     fn put(&mut self, key: Key, vector: &[i8]) {
@@ -128,7 +131,9 @@ impl VectorStore for MemoryStore {
         self.check(query)?;
         let query = small(query);
         let mut found: Vec<(Key, f32)> = self.read(|table| match among {
-            None => (0..table.keys.len()).map(|place| (table.keys[place], table.cosine(place, &query))).collect(),
+            None => {
+                (0..table.keys.len()).map(|place| (table.keys[place], table.cosine(place, &query))).collect()
+            }
             Some(keys) => keys
                 .iter()
                 .filter_map(|key| Some((*key, table.cosine(*table.places.get(key)?, &query))))

@@ -44,18 +44,26 @@ impl PgVectorStore {
     /// When the database cannot be reached, has no `pgvector`, or the table has other dimensions.
     pub async fn open(url: &str, table: &str, dimensions: usize) -> Result<Self, EmbeddingError> {
         let word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-        if table.is_empty() || table.len() > 63 || !table.bytes().all(word) || table.as_bytes()[0].is_ascii_digit() {
+        if table.is_empty()
+            || table.len() > 63
+            || !table.bytes().all(word)
+            || table.as_bytes()[0].is_ascii_digit()
+        {
             return Err(EmbeddingError::store("the table's name may have small letters, digits and _ only"));
         }
         // The parser's error could repeat the password.
-        let config =
-            url.parse::<Config>().map_err(|_| EmbeddingError::store("the address of the database is malformed"))?;
+        let config = url
+            .parse::<Config>()
+            .map_err(|_| EmbeddingError::store("the address of the database is malformed"))?;
         let store = Self { config, table: format!("\"{table}\""), connection: Mutex::new(None) };
         let table = &store.table;
         store.run("CREATE EXTENSION IF NOT EXISTS vector", &[]).await?;
-        let create = format!("CREATE TABLE IF NOT EXISTS {table} (key uuid PRIMARY KEY, vector vector({dimensions}) NOT NULL)");
+        let create = format!(
+            "CREATE TABLE IF NOT EXISTS {table} (key uuid PRIMARY KEY, vector vector({dimensions}) NOT NULL)"
+        );
         store.run(&create, &[]).await?;
-        let look = "SELECT atttypmod FROM pg_attribute WHERE attrelid = $1::text::regclass AND attname = 'vector'";
+        let look =
+            "SELECT atttypmod FROM pg_attribute WHERE attrelid = $1::text::regclass AND attname = 'vector'";
         let rows = store.run(look, &[table]).await?;
         let stored = rows.first().map_or(0, |row| row.get::<_, i32>(0));
         let stored = usize::try_from(stored).unwrap_or(0);
@@ -71,11 +79,10 @@ impl PgVectorStore {
         let usable = match usable {
             Some(usable) => usable,
             None => {
-                let (client, driver) = self
-                    .config
-                    .connect(NoTls)
-                    .await
-                    .map_err(|error| EmbeddingError::store_because("PostgreSQL does not answer", error))?;
+                let (client, driver) =
+                    self.config.connect(NoTls).await.map_err(|error| {
+                        EmbeddingError::store_because("PostgreSQL does not answer", error)
+                    })?;
                 let driver = tokio::spawn(async move {
                     if let Err(error) = driver.await {
                         tracing::warn!(error = %error, "the connection to PostgreSQL broke");
@@ -133,7 +140,10 @@ impl VectorStore for PgVectorStore {
         );
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows = self.run(&select, &[&written(query), &limit, &among.map(texts)]).await?;
-        Ok(rows.iter().filter_map(|row| Some((Key::parse(row.get::<_, &str>(0))?, row.get::<_, f64>(1) as f32))).collect())
+        Ok(rows
+            .iter()
+            .filter_map(|row| Some((Key::parse(row.get::<_, &str>(0))?, row.get::<_, f64>(1) as f32)))
+            .collect())
     }
 
     async fn forget(&self, _: &[Key]) -> Result<(), EmbeddingError> {
@@ -159,11 +169,15 @@ mod tests {
     #[ignore = "needs PostgreSQL with pgvector; scripts/test_pgvector.sh starts one"]
     async fn keeps_the_contract_of_a_store() {
         let find = |name: &str| std::env::vars().find(|(other, _)| other == name).map(|(_, value)| value);
-        let url = find("GATEWRIGHT_TEST_POSTGRES").expect("scripts/test_pgvector.sh sets GATEWRIGHT_TEST_POSTGRES");
+        let url =
+            find("GATEWRIGHT_TEST_POSTGRES").expect("scripts/test_pgvector.sh sets GATEWRIGHT_TEST_POSTGRES");
         let store = PgVectorStore::open(&url, "contract_vectors", 3).await.unwrap();
         super::super::contract::check(&store, false).await;
         let again = PgVectorStore::open(&url, "contract_vectors", 3).await.unwrap();
-        assert!(again.missing(&[Key([2; 16])]).await.unwrap().is_empty(), "another instance sees the same vectors");
+        assert!(
+            again.missing(&[Key([2; 16])]).await.unwrap().is_empty(),
+            "another instance sees the same vectors"
+        );
         let error = PgVectorStore::open(&url, "contract_vectors", 4).await.unwrap_err();
         assert!(matches!(error, EmbeddingError::Dimension { stored: 3, model: 4 }));
     }

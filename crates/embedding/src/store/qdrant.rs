@@ -34,8 +34,12 @@ impl QdrantStore {
         api_key: Option<&str>,
         dimensions: usize,
     ) -> Result<Self, EmbeddingError> {
-        if collection.is_empty() || !collection.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
-            return Err(EmbeddingError::store("the collection's name may have letters, digits, - and _ only"));
+        if collection.is_empty()
+            || !collection.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        {
+            return Err(EmbeddingError::store(
+                "the collection's name may have letters, digits, - and _ only",
+            ));
         }
         let mut headers = reqwest::header::HeaderMap::new();
         if let Some(key) = api_key {
@@ -49,7 +53,8 @@ impl QdrantStore {
             .timeout(TIMEOUT)
             .build()
             .map_err(|error| EmbeddingError::store_because("no HTTP client", error))?;
-        let store = Self { client, collection: format!("{}/collections/{collection}", url.trim_end_matches('/')) };
+        let store =
+            Self { client, collection: format!("{}/collections/{collection}", url.trim_end_matches('/')) };
         match store.call(Method::GET, "", None).await? {
             Some(info) => {
                 let size = info["config"]["params"]["vectors"]["size"].as_u64().unwrap_or(0);
@@ -67,7 +72,12 @@ impl QdrantStore {
     }
 
     /// The `result` of an answer, or `None` if there is no such thing.
-    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<Option<Value>, EmbeddingError> {
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Option<Value>, EmbeddingError> {
         let mut request = self.client.request(method, format!("{}{path}", self.collection));
         if let Some(body) = &body {
             request = request.json(body);
@@ -83,10 +93,9 @@ impl QdrantStore {
         if !status.is_success() {
             return Err(EmbeddingError::store(format!("Qdrant answers {status}")));
         }
-        let mut answer: Value = response
-            .json()
-            .await
-            .map_err(|error| EmbeddingError::store_because("Qdrant's answer is not JSON", error.without_url()))?;
+        let mut answer: Value = response.json().await.map_err(|error| {
+            EmbeddingError::store_because("Qdrant's answer is not JSON", error.without_url())
+        })?;
         Ok(Some(answer["result"].take()))
     }
 
@@ -120,8 +129,10 @@ impl VectorStore for QdrantStore {
 
     async fn put(&self, vectors: Vec<(Key, Vec<f32>)>) -> Result<(), EmbeddingError> {
         for vectors in vectors.chunks(200) {
-            let points: Vec<Value> =
-                vectors.iter().map(|(key, vector)| json!({"id": key.to_string(), "vector": vector})).collect();
+            let points: Vec<Value> = vectors
+                .iter()
+                .map(|(key, vector)| json!({"id": key.to_string(), "vector": vector}))
+                .collect();
             self.need(Method::PUT, "/points?wait=true", json!({"points": points})).await?;
         }
         Ok(())

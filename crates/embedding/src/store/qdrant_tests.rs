@@ -34,7 +34,8 @@ fn answer(state: &State, request: &Request) -> Answer {
         ("GET", "") => ok(json!({"config": {"params": {"vectors": {"size": *size, "distance": "Cosine"}}}})),
         ("PUT", "points") => {
             for point in body["points"].as_array().unwrap() {
-                let vector = point["vector"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect();
+                let vector =
+                    point["vector"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect();
                 points.insert(point["id"].as_str().unwrap().to_owned(), vector);
             }
             ok(json!({"operation_id": 0, "status": "completed"}))
@@ -44,7 +45,8 @@ fn answer(state: &State, request: &Request) -> Answer {
             ok(ids.filter(|id| points.contains_key(*id)).map(|id| json!({"id": id})).collect())
         }
         ("POST", "points/query") => {
-            let query: Vec<f64> = body["query"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect();
+            let query: Vec<f64> =
+                body["query"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect();
             let only = body["filter"]["must"][0]["has_id"].as_array();
             let mut found: Vec<(f64, &String)> = points
                 .iter()
@@ -72,7 +74,10 @@ async fn keeps_the_contract_of_a_store() {
     let store = QdrantStore::open(&url, "tools", Some("secret"), 3).await.unwrap();
     super::super::contract::check(&store, false).await;
     let again = QdrantStore::open(&url, "tools", Some("secret"), 3).await.unwrap();
-    assert!(again.missing(&[Key([2; 16])]).await.unwrap().is_empty(), "another instance sees the same vectors");
+    assert!(
+        again.missing(&[Key([2; 16])]).await.unwrap().is_empty(),
+        "another instance sees the same vectors"
+    );
 }
 
 #[tokio::test]
