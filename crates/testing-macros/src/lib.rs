@@ -27,10 +27,7 @@ impl Parse for Setting {
 /// Settings in the attribute are those of `test_use!`, as `key = value`, and `skip = "why"`. A test that names `server`,
 /// `base_url` or `app` itself stands alone; every other one begins with the `test_use!` of its module.
 #[proc_macro_attribute]
-pub fn test(
-    settings: proc_macro::TokenStream,
-    item: proc_macro::TokenStream,
-) -> proc_macro::TokenStream {
+pub fn test(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let settings = parse_macro_input!(settings with Punctuated::<Setting, Token![,]>::parse_terminated);
     let function = parse_macro_input!(item as ItemFn);
     expand(settings, function).unwrap_or_else(syn::Error::into_compile_error).into()

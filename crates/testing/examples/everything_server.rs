@@ -1,5 +1,8 @@
 //! The server the crate's own tests start: over Streamable HTTP on `PORT`, or over stdio with `--stdio`.
-#![expect(deprecated, reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated")]
+#![expect(
+    deprecated,
+    reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated"
+)]
 #![expect(clippy::disallowed_methods, reason = "a server under test reads its port from the environment")]
 #![allow(missing_docs, clippy::unwrap_used, reason = "a server for tests")]
 
@@ -12,7 +15,8 @@ use everything::Everything;
 use rmcp::{
     ServiceExt,
     transport::{
-        StreamableHttpServerConfig, StreamableHttpService, stdio, streamable_http_server::session::local::LocalSessionManager,
+        StreamableHttpServerConfig, StreamableHttpService, stdio,
+        streamable_http_server::session::local::LocalSessionManager,
     },
 };
 

@@ -84,7 +84,8 @@ impl MockCimdClientOptions {
     fn path(&self) -> String {
         let slug = || {
             let words = self.name.to_lowercase();
-            let words: Vec<&str> = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
+            let words: Vec<&str> =
+                words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).collect();
             format!("/clients/{}/metadata.json", words.join("-"))
         };
         self.path.clone().map_or_else(slug, |path| format!("/{}", path.trim_start_matches('/')))

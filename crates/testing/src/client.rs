@@ -184,8 +184,7 @@ impl Mcp {
         F: Fn(Value) -> A + Send + Sync + 'static,
         A: Future<Output = Elicited> + Send + 'static,
     {
-        lock(&self.core.handlers).elicitation =
-            Some(Arc::new(move |params| Box::pin(handler(params))));
+        lock(&self.core.handlers).elicitation = Some(Arc::new(move |params| Box::pin(handler(params))));
     }
 
     /// Declines questions again.

@@ -9,6 +9,7 @@ pub mod matchers;
 mod subject;
 
 pub use diff::json_diff;
+pub(crate) use matchers::nearest;
 pub use subject::{AsSubject, Subject};
 
 use serde_json::Value;
@@ -61,6 +62,7 @@ pub fn expect<'a, T: AsSubject + ?Sized>(value: &'a T) -> Expect<'a> {
 impl Expect<'_> {
     /// The opposite.
     #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "`expect(&x).not()` is how the contract reads")]
     pub fn not(mut self) -> Self {
         self.negated = !self.negated;
         self

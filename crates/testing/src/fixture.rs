@@ -17,8 +17,8 @@ use std::sync::{
 use tokio::sync::OnceCell;
 
 use crate::{
-    Auth, HttpMock, Mcp, MockOAuthServer, MockOAuthServerOptions, Server, TokenFactory, TokenFactoryOptions, http_mock,
-    lock,
+    Auth, HttpMock, Mcp, MockOAuthServer, MockOAuthServerOptions, Server, TokenFactory, TokenFactoryOptions,
+    http_mock, lock,
 };
 
 /// An error of any kind.
@@ -150,7 +150,9 @@ impl Fixture for Auth {
 impl Fixture for Arc<MockOAuthServer> {
     async fn build(context: &Arc<TestContext>) -> Result<Self, BoxError> {
         let mock = context.auth().await?.1.clone();
-        mock.ok_or_else(|| "the test asks for the mock OAuth server; set `auth: AuthOptions::default()`".into())
+        mock.ok_or_else(|| {
+            "the test asks for the mock OAuth server; set `auth: AuthOptions::default()`".into()
+        })
     }
 }
 

@@ -127,11 +127,7 @@ impl Interceptors {
     }
 
     /// Fails every request of `method`. [`Remove::remove`] takes the interceptor away.
-    pub fn fail_method(
-        &self,
-        method: impl Into<String>,
-        message: impl Into<String>,
-    ) -> Remove {
+    pub fn fail_method(&self, method: impl Into<String>, message: impl Into<String>) -> Remove {
         let (method, message) = (method.into(), message.into());
         self.request(move |seen| match seen.request.method == method {
             true => RequestAction::Error(message.clone()),
@@ -185,7 +181,12 @@ impl Interceptors {
         Decided::Send(request)
     }
 
-    pub(crate) fn after(&self, request: &RpcRequest, mut response: RpcResponse, duration_ms: f64) -> RpcResponse {
+    pub(crate) fn after(
+        &self,
+        request: &RpcRequest,
+        mut response: RpcResponse,
+        duration_ms: f64,
+    ) -> RpcResponse {
         for hook in self.now() {
             let Hook::Response(handler) = hook else { continue };
             let seen = InterceptedResponse { request: request.clone(), response, duration_ms };

@@ -16,6 +16,7 @@ mod partial;
 mod records;
 mod serve;
 mod server;
+pub mod suite;
 mod tls;
 mod token;
 mod wire;
@@ -23,15 +24,19 @@ mod wire;
 pub use cassette::CassetteError;
 pub use cimd::{MockCimdClientOptions, MockCimdServer, MockCimdServerInfo, MockCimdServerOptions};
 pub use client::{
-    Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, Prompts, Raw, RequestTrace,
-    Resources, ServerIdentity, ToolCall, Tools, Trace,
+    Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, Prompts, Raw,
+    RequestTrace, Resources, ServerIdentity, ToolCall, Tools, Trace,
 };
 pub use error::ClientError;
 pub use expect::{AsSubject, Expect, Mismatch, Subject, expect, json_diff, matchers};
 pub use fixture::{AuthOptions, BoxError, Fixture, TestContext, TestOptions};
 pub use gatewright_testing_macros::test;
-pub use http_mock::{HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response};
-pub use intercept::{InterceptedRequest, InterceptedResponse, Interceptors, Remove, RequestAction, ResponseAction};
+pub use http_mock::{
+    HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response,
+};
+pub use intercept::{
+    InterceptedRequest, InterceptedResponse, Interceptors, Remove, RequestAction, ResponseAction,
+};
 pub use mock::{MockHandle, MockOptions, Mocks, RpcRequest};
 pub use oauth::{
     Endpoint, Fault, MockOAuthServer, MockOAuthServerInfo, MockOAuthServerOptions, MockTestUser,

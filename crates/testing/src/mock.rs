@@ -174,7 +174,9 @@ impl Mocks {
     /// Answers reads of one resource: with a text, or with an object that holds `contents` or is one content.
     pub fn resource(&self, uri: &str, content: impl Into<Value>) -> MockHandle {
         let result = match content.into() {
-            Value::String(text) => json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]}),
+            Value::String(text) => {
+                json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]})
+            }
             whole if whole.get("contents").is_some() => whole,
             mut one => {
                 if let Some(fields) = one.as_object_mut() {
@@ -209,7 +211,9 @@ pub(crate) fn tool_result(response: Value) -> Value {
     match response {
         Value::String(text) => json!({"content": [{"type": "text", "text": text}]}),
         whole if whole.get("content").is_some_and(Value::is_array) => whole,
-        value => json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value}),
+        value => {
+            json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value})
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use serde_json::Value;
 /// same length; plain values equal. Numbers are compared by value, so `1` and `1.0` are the same.
 pub fn is_subset(expected: &Value, actual: &Value) -> bool {
     match (expected, actual) {
-        (Value::Object(expected), Value::Object(actual)) => expected
-            .iter()
-            .all(|(key, value)| actual.get(key).is_some_and(|found| is_subset(value, found))),
+        (Value::Object(expected), Value::Object(actual)) => {
+            expected.iter().all(|(key, value)| actual.get(key).is_some_and(|found| is_subset(value, found)))
+        }
         (Value::Array(expected), Value::Array(actual)) => {
             expected.len() == actual.len()
                 && expected.iter().zip(actual).all(|(expected, actual)| is_subset(expected, actual))

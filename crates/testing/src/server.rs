@@ -311,9 +311,8 @@ impl Server {
 
     fn client_over(&self, transport: Transport) -> McpBuilder {
         let options = &self.shared.options;
-        let url = |default: &str| {
-            format!("{}{}", self.info().base_url, options.path.as_deref().unwrap_or(default))
-        };
+        let url =
+            |default: &str| format!("{}{}", self.info().base_url, options.path.as_deref().unwrap_or(default));
         match (&self.shared.kind, transport) {
             (Kind::Memory(connector), _) => McpBuilder::with_connector("memory", connector.clone()),
             (_, Transport::Stdio) => McpBuilder::with_connector("stdio", self.stdio()),

@@ -7,7 +7,17 @@ const GONE: &str = "[redacted]";
 /// Whether a name is that of a secret: of a header, a key of JSON, or a query parameter.
 fn is_secret(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
-    let parts = ["token", "secret", "password", "passwd", "apikey", "authorization", "cookie", "credential", "privatekey"];
+    let parts = [
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "apikey",
+        "authorization",
+        "cookie",
+        "credential",
+        "privatekey",
+    ];
     // A progress token is no secret, and answers are found by it.
     name != "progresstoken" && parts.iter().any(|part| name.contains(part))
 }
@@ -77,8 +87,14 @@ mod tests {
             redacted(&value),
             json!({"access_token": GONE, "deep": [{"apiKey": GONE, "name": "n"}], "progressToken": 7})
         );
-        assert_eq!(redacted_body("grant_type=x&client_secret=y"), "grant_type=x&client_secret=%5Bredacted%5D");
-        assert_eq!(redacted_url("https://a.example/?api_key=1&q=2"), "https://a.example/?api_key=%5Bredacted%5D&q=2");
+        assert_eq!(
+            redacted_body("grant_type=x&client_secret=y"),
+            "grant_type=x&client_secret=%5Bredacted%5D"
+        );
+        assert_eq!(
+            redacted_url("https://a.example/?api_key=1&q=2"),
+            "https://a.example/?api_key=%5Bredacted%5D&q=2"
+        );
         let cookie = [("set-cookie".to_owned(), "s=1".to_owned())];
         assert_eq!(redacted_headers(&cookie)[0].1, GONE);
     }

@@ -28,9 +28,8 @@ pub(crate) fn cassette_connector(file: PathBuf, inner: Connector) -> Connector {
             let mut tape = lock(&tape);
             match &*tape {
                 Some(tape) => Ok(tape.clone()),
-                None => Cassette::open(file.clone(), Kind::Mcp).map(|cassette| {
-                    tape.insert(Arc::new(Mutex::new(cassette))).clone()
-                }),
+                None => Cassette::open(file.clone(), Kind::Mcp)
+                    .map(|cassette| tape.insert(Arc::new(Mutex::new(cassette))).clone()),
             }
         };
         let inner = inner.clone();

@@ -16,8 +16,7 @@ use tokio::{
 };
 
 use super::{
-    Connector, LogLevel, Logs, Notification, Notifications, RequestTrace, Trace,
-    connect::Settings,
+    Connector, LogLevel, Logs, Notification, Notifications, RequestTrace, Trace, connect::Settings,
     handlers::Handlers,
 };
 use crate::{
@@ -432,7 +431,8 @@ impl Core {
         if request.method == "tools/call" {
             let schema = self.schema(link, name).await;
             for (property, schema) in schema["properties"].as_object().into_iter().flatten() {
-                let (Some(header), value) = (schema["x-mcp-header"].as_str(), &request.params["arguments"][property])
+                let (Some(header), value) =
+                    (schema["x-mcp-header"].as_str(), &request.params["arguments"][property])
                 else {
                     continue;
                 };

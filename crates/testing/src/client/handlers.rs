@@ -51,10 +51,13 @@ impl Handlers {
                 }
             },
             "sampling/createMessage" => match self.sampling {
-                None => Err(RpcError::new(-32601, "the test has no sampling handler; set one with `mcp.on_sampling`")),
-                Some(handler) => tokio::spawn(async move { handler(params).await })
-                    .await
-                    .map_err(|error| RpcError::new(-32603, format!("the sampling handler panicked: {error}"))),
+                None => Err(RpcError::new(
+                    -32601,
+                    "the test has no sampling handler; set one with `mcp.on_sampling`",
+                )),
+                Some(handler) => tokio::spawn(async move { handler(params).await }).await.map_err(|error| {
+                    RpcError::new(-32603, format!("the sampling handler panicked: {error}"))
+                }),
             },
             other => Err(RpcError::new(-32601, format!("Method not found: {other}"))),
         }

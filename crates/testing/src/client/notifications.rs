@@ -78,7 +78,10 @@ impl Notifications {
             ClientError::TimedOut {
                 method: method.to_owned(),
                 after: timeout,
-                hint: format!("; {count} were wanted, {} came, other notifications: {seen:?}", self.of(method).len()),
+                hint: format!(
+                    "; {count} were wanted, {} came, other notifications: {seen:?}",
+                    self.of(method).len()
+                ),
             }
         })
     }

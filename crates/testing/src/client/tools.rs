@@ -82,9 +82,9 @@ impl<'a> IntoFuture for ToolCall<'a> {
             let mut result = ToolResult::of(outcome);
             result.duration_ms = started.elapsed().as_secs_f64() * 1e3;
             result.notifications = self.core.notifications.since(seen);
-            result.notifications.retain(|one| {
-                one.method != "notifications/progress" || one.params["progressToken"] == token
-            });
+            result
+                .notifications
+                .retain(|one| one.method != "notifications/progress" || one.params["progressToken"] == token);
             Ok(result)
         })
     }

@@ -28,7 +28,13 @@ pub struct RequestTrace {
 impl std::fmt::Display for RequestTrace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let by = if self.mocked { ", mocked" } else { "" };
-        write!(f, "{} {} ({:.1} ms{by})", self.method, shorten(&self.params.to_string(), 400), self.duration_ms)?;
+        write!(
+            f,
+            "{} {} ({:.1} ms{by})",
+            self.method,
+            shorten(&self.params.to_string(), 400),
+            self.duration_ms
+        )?;
         match (&self.response, &self.failure) {
             (Some(response), _) => {
                 let part = response.result().or(response.raw.get("error")).unwrap_or(&response.raw);

@@ -17,7 +17,7 @@ pub(crate) fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str
         .map(|(_, candidate)| candidate)
 }
 
-fn contains<'a>(wanted: &str, what: &str, names: Vec<&'a str>) -> Outcome {
+fn contains(wanted: &str, what: &str, names: Vec<&str>) -> Outcome {
     if names.contains(&wanted) {
         return Ok(());
     }
@@ -35,7 +35,9 @@ fn contains<'a>(wanted: &str, what: &str, names: Vec<&'a str>) -> Outcome {
 /// It does not, or the value is no such list.
 pub fn contains_tool(value: &(impl AsSubject + ?Sized), name: &str) -> Outcome {
     match value.as_subject() {
-        Subject::Tools(tools) => contains(name, "tool", tools.iter().map(|tool| tool.name.as_str()).collect()),
+        Subject::Tools(tools) => {
+            contains(name, "tool", tools.iter().map(|tool| tool.name.as_str()).collect())
+        }
         other => Err(other.wrong_kind("a list of tools")),
     }
 }
@@ -46,7 +48,9 @@ pub fn contains_tool(value: &(impl AsSubject + ?Sized), name: &str) -> Outcome {
 /// It does not, or the value is no such list.
 pub fn contains_resource(value: &(impl AsSubject + ?Sized), uri: &str) -> Outcome {
     match value.as_subject() {
-        Subject::Resources(all) => contains(uri, "resource", all.iter().map(|one| one.uri.as_str()).collect()),
+        Subject::Resources(all) => {
+            contains(uri, "resource", all.iter().map(|one| one.uri.as_str()).collect())
+        }
         other => Err(other.wrong_kind("a list of resources")),
     }
 }
@@ -100,7 +104,8 @@ pub fn is_error(value: &(impl AsSubject + ?Sized), code: Option<i64>) -> Outcome
     let (failed, found) = match &subject {
         Subject::ToolResult(result) => (result.is_error, result.error.as_ref().map(|error| error.code)),
         Subject::RpcResponse(response) => {
-            let of_tool = response.result().is_some_and(|result| result["isError"].as_bool().unwrap_or(false));
+            let of_tool =
+                response.result().is_some_and(|result| result["isError"].as_bool().unwrap_or(false));
             (response.error().is_some() || of_tool, response.error().map(|error| error.code))
         }
         other => return Err(other.wrong_kind("the result of a tool call or a JSON-RPC answer")),
@@ -181,7 +186,9 @@ pub fn has_resource_content(value: &(impl AsSubject + ?Sized)) -> Outcome {
 pub fn has_mime_type(value: &(impl AsSubject + ?Sized), mime_type: &str) -> Outcome {
     let subject = value.as_subject();
     let Some(blocks) = subject.blocks() else { return Err(subject.wrong_kind("something with content")) };
-    let of = |block: &Value| block["mimeType"].as_str().or(block["resource"]["mimeType"].as_str()).map(str::to_owned);
+    let of = |block: &Value| {
+        block["mimeType"].as_str().or(block["resource"]["mimeType"].as_str()).map(str::to_owned)
+    };
     let found: Vec<String> = blocks.iter().filter_map(of).collect();
     match found.iter().any(|one| one == mime_type) {
         true => Ok(()),
@@ -270,7 +277,9 @@ pub fn is_valid_json_rpc(value: &(impl AsSubject + ?Sized)) -> Outcome {
     }
     match problems.is_empty() {
         true => Ok(()),
-        false => Err(Mismatch::new("a JSON-RPC 2.0 answer", subject.to_string()).hint(Some(problems.join("; ")))),
+        false => {
+            Err(Mismatch::new("a JSON-RPC 2.0 answer", subject.to_string()).hint(Some(problems.join("; "))))
+        }
     }
 }
 

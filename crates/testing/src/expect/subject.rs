@@ -103,7 +103,9 @@ impl Subject<'_> {
         match self {
             Self::ToolResult(result) => Some(result.content.clone()),
             Self::ResourceContent(content) => Some(content.contents().to_vec()),
-            Self::PromptResult(prompt) => Some(prompt.messages.iter().map(|one| one.content.clone()).collect()),
+            Self::PromptResult(prompt) => {
+                Some(prompt.messages.iter().map(|one| one.content.clone()).collect())
+            }
             Self::PromptMessage(message) => Some(vec![message.content.clone()]),
             _ => None,
         }

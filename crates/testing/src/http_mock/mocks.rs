@@ -28,7 +28,10 @@ pub struct HttpCall {
 impl HttpCall {
     /// A header, by its name in any case.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// The body as JSON.
@@ -225,7 +228,10 @@ impl HttpMockOptions {
         let body = call.body.as_deref().unwrap_or_default();
         (self.methods.is_empty() || self.methods.contains(&call.method))
             && self.url.wants(&call.url)
-            && self.headers.iter().all(|(name, wanted)| call.header(name).is_some_and(|value| wanted.wants(value)))
+            && self
+                .headers
+                .iter()
+                .all(|(name, wanted)| call.header(name).is_some_and(|value| wanted.wants(value)))
             && match &self.body {
                 None => true,
                 Some(BodyMatcher::Text(text)) => body.contains(text.as_str()),

@@ -8,7 +8,8 @@ use std::sync::{Arc, Weak};
 use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{
-    Method, Request, Response, StatusCode, body::Incoming, ext::ReasonPhrase, server::conn::http1, service::service_fn,
+    Method, Request, Response, StatusCode, body::Incoming, ext::ReasonPhrase, server::conn::http1,
+    service::service_fn,
 };
 use hyper_util::rt::TokioIo;
 use tokio::{
@@ -85,7 +86,8 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let Some(acceptor) = inner.upgrade().map(|inner| {
-        let host = authority.as_deref().and_then(|authority| authority.rsplit_once(':')).map(|(host, _)| host);
+        let host =
+            authority.as_deref().and_then(|authority| authority.rsplit_once(':')).map(|(host, _)| host);
         inner.authority.acceptor(host.unwrap_or("localhost").trim_matches(['[', ']']))
     }) else {
         return;
@@ -109,11 +111,13 @@ where
 /// The URL a request is for.
 fn url_of(request: &Request<Incoming>, scheme: &str, authority: Option<String>) -> String {
     if request.uri().scheme().is_some() {
-        return url::Url::parse(&request.uri().to_string()).map_or_else(|_| request.uri().to_string(), Into::into);
+        return url::Url::parse(&request.uri().to_string())
+            .map_or_else(|_| request.uri().to_string(), Into::into);
     }
     let host = request.headers().get("host").and_then(|host| host.to_str().ok()).map(str::to_owned);
     let authority = host.or(authority).unwrap_or_else(|| "unknown".into());
-    let url = format!("{scheme}://{authority}{}", request.uri().path_and_query().map_or("/", |path| path.as_str()));
+    let url =
+        format!("{scheme}://{authority}{}", request.uri().path_and_query().map_or("/", |path| path.as_str()));
     // Takes away the port when it is the scheme's own.
     url::Url::parse(&url).map_or(url, Into::into)
 }
@@ -188,7 +192,9 @@ impl Inner {
         }
         let response = match request.send().await {
             Ok(response) => response,
-            Err(error) => return http_response::error(502, &format!("{} cannot be reached: {error}", call.url)),
+            Err(error) => {
+                return http_response::error(502, &format!("{} cannot be reached: {error}", call.url));
+            }
         };
         let mut answer = HttpResponse { status: response.status().as_u16(), ..HttpResponse::default() };
         for (name, value) in response.headers() {

@@ -47,7 +47,8 @@ fn basic(headers: &HeaderMap) -> Option<(String, String)> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Basic ")?;
     let text = String::from_utf8(STANDARD.decode(value).ok()?).ok()?;
     let (id, secret) = text.split_once(':')?;
-    let plain = |text: &str| url::form_urlencoded::parse(text.as_bytes()).next().map(|(name, _)| name.into_owned());
+    let plain =
+        |text: &str| url::form_urlencoded::parse(text.as_bytes()).next().map(|(name, _)| name.into_owned());
     Some((plain(id)?, plain(secret).unwrap_or_default()))
 }
 
@@ -64,7 +65,8 @@ impl State {
             "authorization_code" => {
                 let code = get("code").ok_or(bad("invalid_request", "`code` is missing"))?;
                 // Used once, whatever comes of it.
-                let code = self.codes.remove(code).ok_or(bad("invalid_grant", "the code is unknown or was used"))?;
+                let code =
+                    self.codes.remove(code).ok_or(bad("invalid_grant", "the code is unknown or was used"))?;
                 if code.expires < now() {
                     return Err(bad("invalid_grant", "the code is expired"));
                 }
@@ -72,9 +74,13 @@ impl State {
                     return Err(bad("invalid_grant", "the code was given to another client"));
                 }
                 if get("redirect_uri").is_some_and(|uri| uri != code.redirect_uri) {
-                    return Err(bad("invalid_grant", "`redirect_uri` is not the one the code was asked with"));
+                    return Err(bad(
+                        "invalid_grant",
+                        "`redirect_uri` is not the one the code was asked with",
+                    ));
                 }
-                let verifier = get("code_verifier").ok_or(bad("invalid_grant", "`code_verifier` is missing"))?;
+                let verifier =
+                    get("code_verifier").ok_or(bad("invalid_grant", "`code_verifier` is missing"))?;
                 let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, verifier.as_bytes());
                 if URL_SAFE_NO_PAD.encode(digest) != code.challenge {
                     return Err(bad("invalid_grant", "`code_verifier` does not fit the code's challenge"));
@@ -86,7 +92,8 @@ impl State {
                 Ok(self.issue(&client_id, &code.user, &code.scopes, resource.as_deref(), true))
             }
             "refresh_token" => {
-                let token = get("refresh_token").ok_or(bad("invalid_request", "`refresh_token` is missing"))?;
+                let token =
+                    get("refresh_token").ok_or(bad("invalid_request", "`refresh_token` is missing"))?;
                 let known = self.refreshes.get(token).cloned();
                 let known = known.ok_or(bad("invalid_grant", "the refresh token is unknown or was used"))?;
                 if known.client_id != client_id {
@@ -115,7 +122,10 @@ impl State {
         let get = |name: &str| parameters.get(name).cloned();
         let (id, secret) = match basic(headers) {
             Some((id, secret)) => (id, Some(secret)),
-            None => (get("client_id").ok_or(bad("invalid_request", "`client_id` is missing"))?, get("client_secret")),
+            None => (
+                get("client_id").ok_or(bad("invalid_request", "`client_id` is missing"))?,
+                get("client_secret"),
+            ),
         };
         let known = self.options.client_id.as_ref().is_none_or(|known| *known == id);
         let proven = self.options.client_secret.as_ref().is_none_or(|known| secret.as_ref() == Some(known));

@@ -45,8 +45,9 @@ impl ResourceContent {
     /// It is not a `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Missing> {
         let text = self.text();
-        serde_json::from_str(&text)
-            .map_err(|error| Missing(format!("the text is no such value: {error}: {}", crate::shorten(&text, 400))))
+        serde_json::from_str(&text).map_err(|error| {
+            Missing(format!("the text is no such value: {error}: {}", crate::shorten(&text, 400)))
+        })
     }
 
     /// The bytes of a binary content.

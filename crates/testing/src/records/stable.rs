@@ -9,7 +9,9 @@ pub(crate) fn sorted(value: &Value) -> Value {
         Value::Object(fields) => {
             let mut keys: Vec<&String> = fields.keys().collect();
             keys.sort();
-            Value::Object(keys.into_iter().map(|key| (key.clone(), sorted(&fields[key]))).collect::<Map<_, _>>())
+            Value::Object(
+                keys.into_iter().map(|key| (key.clone(), sorted(&fields[key]))).collect::<Map<_, _>>(),
+            )
         }
         plain => plain.clone(),
     }

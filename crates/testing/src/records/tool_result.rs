@@ -67,14 +67,16 @@ impl ToolResult {
     /// There is neither, or it is not a `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Missing> {
         if let Some(structured) = self.structured() {
-            return serde_json::from_value(structured.clone())
-                .map_err(|error| Missing(format!("`structuredContent` is no such value: {error}: {structured}")));
+            return serde_json::from_value(structured.clone()).map_err(|error| {
+                Missing(format!("`structuredContent` is no such value: {error}: {structured}"))
+            });
         }
         let text = self.content.iter().find_map(|block| block["text"].as_str()).ok_or_else(|| {
             Missing(format!("the result has neither `structuredContent` nor text: {}", self.raw))
         })?;
-        serde_json::from_str(text)
-            .map_err(|error| Missing(format!("the text is no such value: {error}: {}", crate::shorten(text, 400))))
+        serde_json::from_str(text).map_err(|error| {
+            Missing(format!("the text is no such value: {error}: {}", crate::shorten(text, 400)))
+        })
     }
 
     /// The first image block.

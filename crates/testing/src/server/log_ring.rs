@@ -56,7 +56,10 @@ impl LogRing {
     }
 
     /// Keeps the lines of `stream` until it ends.
-    pub(crate) fn follow(&self, stream: impl AsyncRead + Send + Unpin + 'static) -> tokio::task::JoinHandle<()> {
+    pub(crate) fn follow(
+        &self,
+        stream: impl AsyncRead + Send + Unpin + 'static,
+    ) -> tokio::task::JoinHandle<()> {
         let ring = self.clone();
         tokio::spawn(async move {
             let mut reader = BufReader::new(stream);

@@ -36,7 +36,8 @@ pub(crate) fn listening(group: u32) -> Vec<u16> {
     let mut inodes = Vec::new();
     for process in processes.flatten() {
         let name = process.file_name();
-        if !name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) || !is_in(&process.path(), group) {
+        if !name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) || !is_in(&process.path(), group)
+        {
             continue;
         }
         for link in std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten() {

@@ -46,8 +46,9 @@ impl Server {
         let before = crate::lock(&self.shared.info).port;
         let reserved = match (options.port, before) {
             (Some(port), _) => port,
-            (None, 0) => port::reserve()
-                .map_err(|error| options.failure(0, format!("no free port: {error}"), log))?,
+            (None, 0) => {
+                port::reserve().map_err(|error| options.failure(0, format!("no free port: {error}"), log))?
+            }
             (None, before) => before,
         };
         let spawned = Process::spawn(options.command(reserved), false, log, options.stop_timeout);
@@ -65,7 +66,9 @@ impl Server {
                 let failure = options.failure(reserved, "it ended before it answered".into(), log);
                 let taken = failure.log_tail.iter().any(|line| is_port_taken(line));
                 let advice = match taken {
-                    true => format!("port {reserved} is taken: leave `port` out, so that a free one is chosen"),
+                    true => {
+                        format!("port {reserved} is taken: leave `port` out, so that a free one is chosen")
+                    }
                     false => "run the command by hand and look at its last lines above".into(),
                 };
                 return Err(StartError { exit: Some(status.to_string()), advice, ..failure });
@@ -83,7 +86,8 @@ impl Server {
                 break other;
             }
             if Instant::now() >= deadline {
-                let problem = format!("it did not answer on port {reserved} within {:?}", options.startup_timeout);
+                let problem =
+                    format!("it did not answer on port {reserved} within {:?}", options.startup_timeout);
                 let listens = port::listening(process.pid());
                 let failure = options.failure(reserved, problem, log);
                 process.stop().await;
@@ -91,7 +95,11 @@ impl Server {
                     [] => "let it listen on the port in the environment variable PORT (or `{port}` in `args`), or raise `startup_timeout`".into(),
                     ports => format!("it listens on {ports:?} but gives no HTTP answer to GET {}", options.ready_path),
                 };
-                return Err(StartError { exit: Some("still running; it was ended".into()), advice, ..failure });
+                return Err(StartError {
+                    exit: Some("still running; it was ended".into()),
+                    advice,
+                    ..failure
+                });
             }
             rounds += 1;
             tokio::time::sleep(Duration::from_millis(if rounds < 20 { 5 } else { 25 })).await;

@@ -26,7 +26,8 @@ impl std::fmt::Debug for TestKey {
 impl TestKey {
     /// A new key of 2048 bits.
     pub(crate) fn generate() -> Arc<Self> {
-        let pair = KeyPair::generate(KeySize::Rsa2048).expect("the crypto library makes RSA keys of 2048 bits");
+        let pair =
+            KeyPair::generate(KeySize::Rsa2048).expect("the crypto library makes RSA keys of 2048 bits");
         let der = pair.public_key().as_der().expect("a public key has a DER form");
         let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, der.as_ref());
         let id = format!("test-{}", URL_SAFE_NO_PAD.encode(&digest.as_ref()[..8]));
@@ -73,9 +74,12 @@ impl TestKey {
         let (signed, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         let public = self.pair.public_key().as_ref().to_vec();
-        aws_lc_rs::signature::UnparsedPublicKey::new(&aws_lc_rs::signature::RSA_PKCS1_2048_8192_SHA256, public)
-            .verify(signed.as_bytes(), &signature)
-            .ok()?;
+        aws_lc_rs::signature::UnparsedPublicKey::new(
+            &aws_lc_rs::signature::RSA_PKCS1_2048_8192_SHA256,
+            public,
+        )
+        .verify(signed.as_bytes(), &signature)
+        .ok()?;
         let (_, claims) = signed.split_once('.')?;
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
     }

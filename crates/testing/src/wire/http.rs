@@ -107,16 +107,19 @@ impl Endpoint {
                 }
             }
             // A stream with event ids can be taken up again where it ended (2025-11-25, resumability).
-            let unanswered = |why| match &answer {
-                Some(id) => drop(inbox.send(Incoming::Unanswered(id.clone(), why))),
-                None => {}
+            let unanswered = |why| {
+                if let Some(id) = &answer {
+                    let _ = inbox.send(Incoming::Unanswered(id.clone(), why));
+                }
             };
             let Some(id) = last_id.clone() else { return unanswered(why) };
             tokio::time::sleep(retry).await;
             let again = self.request(Method::GET, &said).header("last-event-id", id).send().await;
             response = match again {
                 Ok(again) if again.status().is_success() && is_events(&again) => again,
-                Ok(again) => return unanswered(format!("{why}, and resuming it gave HTTP {}", again.status())),
+                Ok(again) => {
+                    return unanswered(format!("{why}, and resuming it gave HTTP {}", again.status()));
+                }
                 Err(error) => return unanswered(format!("{why}, and resuming it failed: {error}")),
             };
         }
@@ -158,8 +161,11 @@ impl Wire for HttpWire {
         for (name, value) in &message.headers {
             request = request.header(name, value);
         }
-        let response =
-            request.body(message.text).send().await.map_err(|error| unreachable(&self.endpoint.url, &error))?;
+        let response = request
+            .body(message.text)
+            .send()
+            .await
+            .map_err(|error| unreachable(&self.endpoint.url, &error))?;
         let status = response.status();
         if message.method.as_deref() == Some("initialize") && status.is_success() {
             lock(&self.said).session = header(&response, "mcp-session-id");
@@ -171,8 +177,7 @@ impl Wire for HttpWire {
             return Err(ClientError::Refused { status: status.as_u16(), challenge, body });
         }
         if status.is_success() && is_events(&response) {
-            let stream =
-                self.endpoint.clone().follow(said, response, message.id, self.inbox.clone());
+            let stream = self.endpoint.clone().follow(said, response, message.id, self.inbox.clone());
             let mut streams = lock(&self.streams);
             while streams.try_join_next().is_some() {}
             streams.spawn(stream);

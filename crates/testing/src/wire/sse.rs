@@ -40,9 +40,9 @@ impl SseWire {
         }
         let (tell, told) = oneshot::channel();
         let stream = tokio::spawn(follow(response, tell, inbox));
-        let endpoint = told
-            .await
-            .map_err(|_| ClientError::Closed(format!("{url} sent no `endpoint` event; is it an SSE server?")))?;
+        let endpoint = told.await.map_err(|_| {
+            ClientError::Closed(format!("{url} sent no `endpoint` event; is it an SSE server?"))
+        })?;
         let post_to = url::Url::parse(url)
             .and_then(|base| base.join(&endpoint))
             .map_err(|error| ClientError::Closed(format!("the endpoint `{endpoint}` is no URL: {error}")))?;
@@ -72,8 +72,7 @@ async fn follow(response: reqwest::Response, tell: oneshot::Sender<String>, inbo
             }
             continue;
         }
-        let incoming =
-            serde_json::from_str(&data).map(Incoming::Message).unwrap_or(Incoming::Garbage(data));
+        let incoming = serde_json::from_str(&data).map(Incoming::Message).unwrap_or(Incoming::Garbage(data));
         if inbox.send(incoming).is_err() {
             return;
         }
@@ -91,8 +90,11 @@ impl Wire for SseWire {
         if let Some(token) = lock(&self.token).clone() {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let response =
-            request.body(message.text).send().await.map_err(|error| http::unreachable(&self.post_to, &error))?;
+        let response = request
+            .body(message.text)
+            .send()
+            .await
+            .map_err(|error| http::unreachable(&self.post_to, &error))?;
         if response.status().is_success() { Ok(()) } else { Err(refused(response).await) }
     }
 

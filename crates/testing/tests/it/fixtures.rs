@@ -24,9 +24,16 @@ async fn a_client_comes_connected(mcp: Mcp) {
 }
 
 #[gatewright_testing::test]
-async fn fixtures_come_in_any_order_and_share_one_server(auth: Auth, server: Server, mcp: Mcp) -> Result<(), BoxError> {
+async fn fixtures_come_in_any_order_and_share_one_server(
+    auth: Auth,
+    server: Server,
+    mcp: Mcp,
+) -> Result<(), BoxError> {
     assert!(server.info().port > 0);
-    assert_eq!(server.create_client(Default::default()).await?.session_id().is_some(), mcp.session_id().is_some());
+    assert_eq!(
+        server.create_client(Default::default()).await?.session_id().is_some(),
+        mcp.session_id().is_some()
+    );
     assert_eq!(auth.get_issuer(), "https://test-issuer.local");
     Ok(())
 }
@@ -72,7 +79,12 @@ struct Greeting(String);
 impl Fixture for Greeting {
     async fn build(context: &Arc<TestContext>) -> Result<Self, BoxError> {
         let mcp = Mcp::build(context).await?;
-        Ok(Self(mcp.prompts().get("greet", json!({"who": "you"})).await?.messages[0].text().unwrap_or_default().into()))
+        Ok(Self(
+            mcp.prompts().get("greet", json!({"who": "you"})).await?.messages[0]
+                .text()
+                .unwrap_or_default()
+                .into(),
+        ))
     }
 }
 
@@ -95,7 +107,8 @@ async fn outcome_of(test: &str) -> (bool, String) {
     let this = std::env::current_exe().unwrap();
     let args = ["--ignored", "--exact", test, "--nocapture", "--test-threads", "1"];
     let output = tokio::process::Command::new(this).args(args).output().await.unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     (output.status.success(), said)
 }
 

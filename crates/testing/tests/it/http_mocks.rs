@@ -25,7 +25,9 @@ async fn every_way(program: &str, script: &str, ways: &[&str]) {
     let secure = http.get("https://api.weather.example.com/v1", json!({"degrees": 21}));
     let plain = http.get("http://plain.example.com:8080/x", http_response::text("plain"));
     for way in ways {
-        let said = run(&http, program, &[&client(script), way, "https://api.weather.example.com/v1?city=Oslo"]).await;
+        let said =
+            run(&http, program, &[&client(script), way, "https://api.weather.example.com/v1?city=Oslo"])
+                .await;
         assert_eq!(said, r#"200 {"degrees":21}"#, "{way}");
         let said = run(&http, program, &[&client(script), way, "http://plain.example.com:8080/x"]).await;
         assert_eq!(said, "200 plain", "{way}");
@@ -115,7 +117,8 @@ async fn mocks_match_by_method_header_and_body_and_answer_in_order() {
 #[tokio::test]
 async fn pending_names_mocks_that_were_not_used_up() {
     let http = http_mock::interceptor().unwrap();
-    let twice = http.mock(HttpMockOptions::new("https://a.example/", http_response::text("x")).method("GET").times(2));
+    let twice = http
+        .mock(HttpMockOptions::new("https://a.example/", http_response::text("x")).method("GET").times(2));
     http.client().unwrap().get("https://a.example/").send().await.unwrap();
     twice.wait_for_calls(1, None).await.unwrap();
     assert_eq!(http.pending(), ["GET https://a.example/ (used 1 of 2 times)"]);
@@ -161,7 +164,8 @@ async fn a_cassette_is_recorded_once_and_replayed_without_a_network() {
     let ask = |http: HttpMock| {
         let url = url.clone();
         async move {
-            let request = http.client().unwrap().post(url).header("authorization", "Bearer x").body("password=p&n=1");
+            let request =
+                http.client().unwrap().post(url).header("authorization", "Bearer x").body("password=p&n=1");
             request.send().await.unwrap()
         }
     };

@@ -1,6 +1,8 @@
 //! The toolkit, tried on servers that behave and servers that do not.
-#![expect(deprecated, reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated")]
-
+#![expect(
+    deprecated,
+    reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated"
+)]
 
 mod cassettes;
 mod eras;
@@ -13,5 +15,6 @@ mod misbehaving;
 mod mocks;
 mod oauth;
 mod servers;
+mod suites;
 mod support;
 mod tokens;

@@ -12,7 +12,9 @@ async fn a_session_shows_the_facts_of_the_server() {
     assert_eq!((info.name.as_str(), info.version.as_str()), ("everything", "1.2.3"));
     assert_eq!(mcp.protocol_version(), "2025-11-25");
     assert!(mcp.is_connected() && mcp.session_id().is_none());
-    assert!(mcp.has_capability("tools") && mcp.has_capability("prompts") && !mcp.has_capability("completions"));
+    assert!(
+        mcp.has_capability("tools") && mcp.has_capability("prompts") && !mcp.has_capability("completions")
+    );
     assert_eq!(mcp.instructions().as_deref(), Some("Ask for anything."));
 }
 
@@ -82,7 +84,8 @@ async fn progress_and_logs_of_a_call_are_collected() {
     assert_eq!(mcp.logs().search("NEARLY").len(), 1);
     mcp.logs().clear();
     assert!(mcp.logs().all().is_empty());
-    let seen = mcp.notifications().wait_for("notifications/message", 1, Duration::from_secs(5)).await.unwrap();
+    let seen =
+        mcp.notifications().wait_for("notifications/message", 1, Duration::from_secs(5)).await.unwrap();
     assert_eq!(seen[0].params["level"], "warning");
 }
 
@@ -135,7 +138,10 @@ async fn the_trace_holds_every_request_with_its_answer() {
     mcp.tools().call("echo", json!({"text": "a"})).await.unwrap();
     mcp.resources().read("note://9").await.unwrap_err();
     let trace = mcp.trace().all();
-    assert_eq!(trace.iter().map(|one| one.method.as_str()).collect::<Vec<_>>(), ["tools/call", "resources/read"]);
+    assert_eq!(
+        trace.iter().map(|one| one.method.as_str()).collect::<Vec<_>>(),
+        ["tools/call", "resources/read"]
+    );
     assert_eq!(trace[0].params["arguments"]["text"], "a");
     assert!(trace[0].duration_ms > 0.0 && !trace[0].mocked);
     expect(mcp.trace().last().unwrap().response.as_ref().unwrap()).to_have_error();

@@ -22,7 +22,10 @@ async fn a_mocked_tool_never_reaches_the_server() {
 #[tokio::test]
 async fn mocks_answer_in_order_until_their_uses_are_up() {
     let mcp = memory().await;
-    let once = MockOptions::new("tools/call", mock_response::tool_result(vec![json!({"type": "text", "text": "first"})]));
+    let once = MockOptions::new(
+        "tools/call",
+        mock_response::tool_result(vec![json!({"type": "text", "text": "first"})]),
+    );
     mcp.mock().add(once.params(json!({"name": "echo"})).times(1));
     mcp.mock().add(
         MockOptions::with("tools/call", |request| {

@@ -26,8 +26,13 @@ impl Client {
     async fn authorize(&self, more: &[(&str, &str)]) -> Response {
         let challenge = challenge();
         let mut query = vec![
-            ("client_id", "app"), ("redirect_uri", BACK), ("response_type", "code"), ("state", "s"),
-            ("scope", "read write"), ("code_challenge", &challenge), ("code_challenge_method", "S256"),
+            ("client_id", "app"),
+            ("redirect_uri", BACK),
+            ("response_type", "code"),
+            ("state", "s"),
+            ("scope", "read write"),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
         ];
         query.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
         query.extend(more.iter().filter(|(_, value)| !value.is_empty()));
@@ -46,14 +51,18 @@ impl Client {
     async fn token(&self, fields: &[(&str, &str)]) -> (StatusCode, Value) {
         let body = reqwest::Url::parse_with_params("http://x/", fields).unwrap().query().unwrap().to_owned();
         let request = self.http.post(format!("{}/oauth/token", self.base)).body(body);
-        let response = request.header("content-type", "application/x-www-form-urlencoded").send().await.unwrap();
+        let response =
+            request.header("content-type", "application/x-www-form-urlencoded").send().await.unwrap();
         assert_eq!(response.headers()["cache-control"], "no-store");
         (response.status(), response.json().await.unwrap())
     }
 
     async fn redeem(&self, code: &str, more: &[(&str, &str)]) -> (StatusCode, Value) {
         let mut fields = vec![
-            ("grant_type", "authorization_code"), ("code", code), ("client_id", "app"), ("redirect_uri", BACK),
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("client_id", "app"),
+            ("redirect_uri", BACK),
             ("code_verifier", VERIFIER),
         ];
         fields.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
@@ -94,20 +103,35 @@ async fn a_code_is_given_redeemed_and_refreshed() {
     assert_eq!(status, 200);
     let claims_now = claims(&body);
     assert_eq!((&claims_now["sub"], &claims_now["aud"]), (&json!("ada"), &json!("https://mcp.example/")));
-    assert_eq!((&claims_now["scope"], &claims_now["iss"]), (&json!("read write"), &json!(server.info().issuer)));
+    assert_eq!(
+        (&claims_now["scope"], &claims_now["iss"]),
+        (&json!("read write"), &json!(server.info().issuer))
+    );
 
-    let me = client.http.get(format!("{}/userinfo", client.base)).bearer_auth(body["access_token"].as_str().unwrap());
+    let me = client
+        .http
+        .get(format!("{}/userinfo", client.base))
+        .bearer_auth(body["access_token"].as_str().unwrap());
     let me: Value = me.send().await.unwrap().json().await.unwrap();
     assert_eq!(me, json!({"sub": "ada", "email": "ada@example.com"}));
 
     let refresh = body["refresh_token"].as_str().unwrap();
-    let fields = [("grant_type", "refresh_token"), ("refresh_token", refresh), ("client_id", "app"), ("scope", "read")];
+    let fields = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", refresh),
+        ("client_id", "app"),
+        ("scope", "read"),
+    ];
     let (status, next) = client.token(&fields).await;
     assert_eq!((status, claims(&next)["scope"].as_str()), (StatusCode::OK, Some("read")));
     let (status, again) = client.token(&fields).await;
     assert_eq!((status, again["error"].as_str()), (StatusCode::BAD_REQUEST, Some("invalid_grant")));
     server.clear_stored_tokens();
-    let gone = [("grant_type", "refresh_token"), ("refresh_token", next["refresh_token"].as_str().unwrap()), ("client_id", "app")];
+    let gone = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", next["refresh_token"].as_str().unwrap()),
+        ("client_id", "app"),
+    ];
     assert_eq!(client.token(&gone).await.0, 400);
 }
 
@@ -146,7 +170,10 @@ async fn answers_go_only_where_they_may() {
     options.valid_redirect_uris = vec!["https://*.example.com/cb".into()];
     let (server, client) = started(options).await;
     assert_eq!(client.authorize(&[]).await.status(), 400);
-    assert_eq!(client.authorize(&[("redirect_uri", "https://evil.com/x.example.com/cb")]).await.status(), 400);
+    assert_eq!(
+        client.authorize(&[("redirect_uri", "https://evil.com/x.example.com/cb")]).await.status(),
+        400
+    );
     assert!(client.answer(&[("redirect_uri", "https://a.example.com/cb")]).await.contains_key("code"));
     server.add_valid_redirect_uri(BACK);
     assert!(client.answer(&[]).await.contains_key("code"));
@@ -173,12 +200,18 @@ async fn the_login_page_logs_in_or_denies() {
     for (decision, wanted) in [("approve", "code"), ("deny", "error")] {
         let challenge = challenge();
         let fields = [
-            ("client_id", "app"), ("redirect_uri", BACK), ("response_type", "code"), ("code_challenge", &challenge),
-            ("code_challenge_method", "S256"), ("sub", "grace"), ("decision", decision),
+            ("client_id", "app"),
+            ("redirect_uri", BACK),
+            ("response_type", "code"),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+            ("sub", "grace"),
+            ("decision", decision),
         ];
         let body = reqwest::Url::parse_with_params("http://x/", fields).unwrap().query().unwrap().to_owned();
         let request = client.http.post(format!("{}/oauth/authorize/submit", client.base)).body(body);
-        let response = request.header("content-type", "application/x-www-form-urlencoded").send().await.unwrap();
+        let response =
+            request.header("content-type", "application/x-www-form-urlencoded").send().await.unwrap();
         let to = response.headers()["location"].to_str().unwrap().to_owned();
         let to = reqwest::Url::parse(&to).unwrap();
         let (_, value) = to.query_pairs().find(|(name, _)| name == wanted).unwrap();
@@ -235,7 +268,10 @@ async fn keys_rotate_with_and_without_the_old_one() {
     assert_eq!(count().await, 1);
     server.sign_with_unpublished_key();
     let (_, body) = client.token(&[("grant_type", "anonymous")]).await;
-    let me = client.http.get(format!("{}/userinfo", client.base)).bearer_auth(body["access_token"].as_str().unwrap());
+    let me = client
+        .http
+        .get(format!("{}/userinfo", client.base))
+        .bearer_auth(body["access_token"].as_str().unwrap());
     assert_eq!(me.send().await.unwrap().status(), 401);
 }
 

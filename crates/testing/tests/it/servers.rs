@@ -35,7 +35,12 @@ async fn a_script_is_run_by_its_ending() {
 
 #[tokio::test]
 async fn the_environment_and_the_log_level_reach_the_server() {
-    let server = Server::builder(script("tiny.mjs")).env("GREETING", "hello").log_level("debug").start().await.unwrap();
+    let server = Server::builder(script("tiny.mjs"))
+        .env("GREETING", "hello")
+        .log_level("debug")
+        .start()
+        .await
+        .unwrap();
     let mcp = server.client().connect().await.unwrap();
     let read = |name: &'static str| {
         let mcp = mcp.clone();
@@ -71,7 +76,10 @@ async fn many_servers_start_at_once_on_ports_of_their_own() {
 async fn a_server_that_chooses_its_own_port_is_found() {
     let server = Server::builder(script("tiny.mjs")).env("BREAK", "port").start().await.unwrap();
     let mcp = server.client().connect().await.unwrap();
-    assert_ne!(mcp.tools().call("env", json!({"name": "PORT"})).await.unwrap().text(), server.info().port.to_string());
+    assert_ne!(
+        mcp.tools().call("env", json!({"name": "PORT"})).await.unwrap().text(),
+        server.info().port.to_string()
+    );
 }
 
 #[tokio::test]

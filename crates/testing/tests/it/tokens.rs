@@ -22,7 +22,10 @@ fn verifies(token: &str, jwks: &Value) -> bool {
 #[test]
 fn tokens_carry_the_defaults_of_the_contract() {
     let factory = TokenFactory::default();
-    assert_eq!((factory.get_issuer(), factory.get_audience()), ("https://test-issuer.local", "test-audience"));
+    assert_eq!(
+        (factory.get_issuer(), factory.get_audience()),
+        ("https://test-issuer.local", "test-audience")
+    );
     let token = factory.create_admin_token();
     let claims = part(&token, 1);
     assert_eq!((&claims["sub"], &claims["scope"]), (&"test-admin".into(), &"*".into()));
@@ -34,11 +37,20 @@ fn tokens_carry_the_defaults_of_the_contract() {
 
 #[test]
 fn options_replace_the_defaults() {
-    let options = TokenFactoryOptions { issuer: "https://i".into(), audience: "a".into(), expires_in_seconds: 60 };
+    let options =
+        TokenFactoryOptions { issuer: "https://i".into(), audience: "a".into(), expires_in_seconds: 60 };
     let factory = TokenFactory::new(options);
-    let wanted = CreateTokenOptions::new("ada").scopes(["x", "y"]).email("a@b.c").name("Ada").claim("tenant", 7);
+    let wanted =
+        CreateTokenOptions::new("ada").scopes(["x", "y"]).email("a@b.c").name("Ada").claim("tenant", 7);
     let claims = part(&factory.create_test_token(&wanted), 1);
-    for (name, value) in [("iss", "https://i"), ("aud", "a"), ("sub", "ada"), ("scope", "x y"), ("email", "a@b.c"), ("name", "Ada")] {
+    for (name, value) in [
+        ("iss", "https://i"),
+        ("aud", "a"),
+        ("sub", "ada"),
+        ("scope", "x y"),
+        ("email", "a@b.c"),
+        ("name", "Ada"),
+    ] {
         assert_eq!(claims[name], value);
     }
     assert_eq!(claims["tenant"], 7);

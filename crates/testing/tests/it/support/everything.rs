@@ -4,9 +4,10 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CreateMessageRequestParams, GetPromptRequestParams,
-        GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams, ProgressNotificationParam,
-        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SetLevelRequestParams,
+        GetPromptResponse, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
+        ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+        SetLevelRequestParams,
     },
     service::RequestContext,
 };
@@ -40,8 +41,12 @@ impl ServerHandler for Everything {
         _: Context,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(of(match page.and_then(|page| page.cursor) {
-            None => json!({"tools": [tool("echo", json!({"text": {"type": "string", "x-mcp-header": "Text"}})), tool("fail", json!({}))], "nextCursor": "2"}),
-            Some(_) => json!({"tools": [tool("picture", json!({})), tool("work", json!({})), tool("ask", json!({})), tool("think", json!({}))]}),
+            None => {
+                json!({"tools": [tool("echo", json!({"text": {"type": "string", "x-mcp-header": "Text"}})), tool("fail", json!({}))], "nextCursor": "2"})
+            }
+            Some(_) => {
+                json!({"tools": [tool("picture", json!({})), tool("work", json!({})), tool("ask", json!({})), tool("think", json!({}))]})
+            }
         }))
     }
 
@@ -52,7 +57,9 @@ impl ServerHandler for Everything {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(params.arguments.unwrap_or_default());
         let result = match &*params.name {
-            "echo" => json!({"content": [{"type": "text", "text": arguments["text"]}], "structuredContent": {"text": arguments["text"], "from": "structured"}}),
+            "echo" => {
+                json!({"content": [{"type": "text", "text": arguments["text"]}], "structuredContent": {"text": arguments["text"], "from": "structured"}})
+            }
             "fail" => json!({"content": [{"type": "text", "text": "it went wrong"}], "isError": true}),
             "picture" => json!({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"},
                 {"type": "resource", "resource": {"uri": "note://1", "mimeType": "text/plain", "text": "a note"}}]}),
@@ -76,8 +83,12 @@ impl ServerHandler for Everything {
             "think" => {
                 let wanted: CreateMessageRequestParams = of(json!({"messages": [], "maxTokens": 10}));
                 match context.peer.create_message(wanted).await {
-                    Ok(thought) => json!({"content": [{"type": "text", "text": serde_json::to_string(&thought).unwrap()}]}),
-                    Err(error) => json!({"content": [{"type": "text", "text": error.to_string()}], "isError": true}),
+                    Ok(thought) => {
+                        json!({"content": [{"type": "text", "text": serde_json::to_string(&thought).unwrap()}]})
+                    }
+                    Err(error) => {
+                        json!({"content": [{"type": "text", "text": error.to_string()}], "isError": true})
+                    }
                 }
             }
             other => return Err(ErrorData::invalid_params(format!("unknown tool `{other}`"), None)),
