@@ -1,6 +1,6 @@
 //! From a plan to hits: gathers candidates from the postings, then looks at each closely.
 
-use std::{cell::RefCell, ops::Range};
+use std::{cell::Cell, ops::Range};
 
 use crate::{
     Hit, Index, Query, Ranked, SearchResult,
@@ -15,8 +15,9 @@ const CANDIDATES: usize = 64;
 const CLAUSE_CANDIDATES: usize = 12;
 
 thread_local! {
-    /// Sums per document, kept between queries to save the allocation.
-    static SUMS: RefCell<(Vec<f32>, Vec<f32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+    /// Sums per document, all zero, kept between queries to save the allocation. Taken out while in use, so that a
+    /// caller's visibility check may itself search, or panic, without harm.
+    static SUMS: Cell<(Vec<f32>, Vec<f32>)> = const { Cell::new((Vec::new(), Vec::new())) };
 }
 
 /// A document under consideration.
@@ -131,32 +132,26 @@ impl Index {
         query: &Query<'_>,
     ) -> Vec<Candidate> {
         let mut best = Best::new(keep);
-        SUMS.with_borrow_mut(|(sums, scratch)| {
-            for (number, part) in self.inner.parts.iter().enumerate() {
-                let length = part.segment.documents.len();
-                if sums.len() < length {
-                    sums.resize(length, 0.0);
-                    scratch.resize(length, 0.0);
-                }
-                for slot in plan.slots.iter().filter(|slot| slot.clauses & clauses != 0) {
-                    self.add(number, slot, &ranges[number], sums, scratch);
-                }
-                for range in &ranges[number] {
-                    for document in range.clone() {
-                        let score = std::mem::take(&mut sums[document as usize]);
-                        if score > best.bar && part.sees(query.visible, document) {
-                            best.offer(Candidate {
-                                part: number,
-                                document,
-                                score,
-                                order: score,
-                                exact: false,
-                            });
-                        }
+        let (mut sums, mut scratch) = SUMS.take();
+        for (number, part) in self.inner.parts.iter().enumerate() {
+            let length = part.segment.documents.len();
+            if sums.len() < length {
+                sums.resize(length, 0.0);
+                scratch.resize(length, 0.0);
+            }
+            for slot in plan.slots.iter().filter(|slot| slot.clauses & clauses != 0) {
+                self.add(number, slot, &ranges[number], &mut sums, &mut scratch);
+            }
+            for range in &ranges[number] {
+                for document in range.clone() {
+                    let score = std::mem::take(&mut sums[document as usize]);
+                    if score > best.bar && part.sees(query.visible, document) {
+                        best.offer(Candidate { part: number, document, score, order: score, exact: false });
                     }
                 }
             }
-        });
+        }
+        SUMS.set((sums, scratch));
         best.candidates
     }
 

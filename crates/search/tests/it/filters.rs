@@ -40,3 +40,17 @@ fn top_k_is_kept_between_one_and_a_hundred() {
     assert_eq!(names(&index, &Query::new("same words").top_k(0)).len(), 1);
     assert_eq!(names(&index, &Query::new("same words").top_k(1000)).len(), 100);
 }
+
+#[test]
+fn a_visibility_check_may_itself_search_or_panic_and_later_answers_are_unharmed() {
+    let index = Index::build(office());
+    let wanted = index.search(&Query::new("create ticket"));
+    let nested = |name: &str| !index.search(&Query::new(name)).hits.is_empty();
+    assert_eq!(index.search(&Query::new("create ticket").visible(Visible::By(&nested))), wanted);
+    let panics = |_: &str| -> bool { panic!("on purpose") };
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        index.search(&Query::new("create ticket").visible(Visible::By(&panics)))
+    }));
+    assert!(caught.is_err());
+    assert_eq!(index.search(&Query::new("create ticket")), wanted);
+}
