@@ -3,6 +3,7 @@
 //! `cargo bench -p gatewright-cli --bench gateway` starts both servers as processes of their own, sends the same requests
 //! to both in turns over kept-alive connections, and prints a table. CPU time is the servers' own, read from
 //! `/proc/PID/schedstat`, so the client's work and other load on the machine do not count.
+#![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
 use std::{
     io::{BufRead as _, BufReader},

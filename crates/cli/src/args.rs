@@ -47,6 +47,8 @@ pub enum Command {
     Check(CheckArgs),
     /// List, search, describe and call tools, and run scripts.
     Tools(ToolsArgs),
+    /// Measure how well search finds the right tools.
+    Eval(EvalArgs),
     /// Print the JSON Schema of the configuration.
     Schema,
     /// Print a completion script for a shell.
@@ -173,4 +175,45 @@ pub enum ToolsCommand {
         #[arg(long, value_name = "TOOL")]
         allow: Vec<String>,
     },
+}
+
+/// `gatewright eval`.
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    #[command(subcommand)]
+    pub command: EvalCommand,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum EvalCommand {
+    /// Run labelled queries against a set of tools: Recall, nDCG, MRR, latency and the worst misses.
+    Search {
+        /// Tools, one JSON object a line: name, appId, description, inputSchema.
+        #[arg(long, value_name = "FILE")]
+        corpus: PathBuf,
+        /// Queries, one JSON object a line: query, relevant (names of tools).
+        #[arg(long, value_name = "FILE")]
+        queries: PathBuf,
+        /// How to rank: ours, or one of two baselines to compare with.
+        #[arg(long, default_value = "tfidf")]
+        strategy: EvalStrategy,
+        /// Worst misses to show.
+        #[arg(long, default_value_t = 5)]
+        worst: usize,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Rankings that can be measured.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum EvalStrategy {
+    /// The lexical ranking of `codecall:search`.
+    Tfidf,
+    /// Baseline: plain BM25 over name and description.
+    Bm25,
+    /// Baseline: cosine of TF-IDF vectors.
+    Cosine,
 }

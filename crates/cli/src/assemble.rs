@@ -44,7 +44,7 @@ async fn start_app(
             Arc::new(LocalApp::start(DemoApp::support(dataset.clone())).await?)
         }
         AppKind::Builtin(Builtin::Everything) => Arc::new(LocalApp::start(Everything::new()).await?),
-        AppKind::Upstream(upstream) => UpstreamApp::start(id, upstream.clone(), environment.clone()),
+        AppKind::Upstream(upstream) => UpstreamApp::start(id, (**upstream).clone(), environment.clone()),
     })
 }
 

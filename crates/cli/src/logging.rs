@@ -10,8 +10,8 @@ const QUIET: &str = "rmcp=warn,hyper=warn,reqwest=warn,h2=warn";
 
 /// Starts logging. `RUST_LOG` wins over `--log-level`.
 pub fn start(args: &LogArgs) -> anyhow::Result<()> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(text) if !text.trim().is_empty() => {
+    let filter = match std::env::var_os("RUST_LOG").and_then(|text| text.into_string().ok()) {
+        Some(text) if !text.trim().is_empty() => {
             EnvFilter::try_new(&text).with_context(|| format!("RUST_LOG `{text}` does not parse"))?
         }
         _ => EnvFilter::new(format!("{},{QUIET}", args.log_level)),

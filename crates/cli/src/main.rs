@@ -41,6 +41,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
         Command::Tools(args) => commands::tools::run(args).await,
+        Command::Eval(args) => commands::eval::run(args),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }

@@ -1,7 +1,7 @@
 //! `codecall:search`: finds tools by what they do.
 
 use gatewright_core::Principal;
-use gatewright_search::{Query, Visible};
+use gatewright_search::{Explanation, Query, Visible};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -64,9 +64,8 @@ impl CodeCall {
         json!({"tools": tools, "totalIndexed": found.total_indexed})
     }
 
-    /// For people: which terms and fields of each hit scored, for everything the index holds.
-    pub fn explain(&self, query: &str) -> String {
-        let found = self.index.current().index.search(&Query::new(query).top_k(10));
-        found.hits.iter().map(|hit| format!("{:.4}  {}\n", hit.score, hit.name)).collect()
+    /// Which terms and fields of each hit scored, for everything the index holds.
+    pub fn explain(&self, query: &str, top_k: usize) -> Vec<Explanation> {
+        self.index.current().index.explain(&Query::new(query).top_k(top_k))
     }
 }

@@ -115,8 +115,6 @@ impl Spec {
         let hints = json!({
             "examples": examples,
             "scopes": [format!("{app}:{}", self.effect.action())],
-            "enabledInCodeCall": true,
-            "visibleInListTools": false,
         });
         let mut meta = MetaObject::new();
         meta.insert("gatewright".into(), hints);

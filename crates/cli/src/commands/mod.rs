@@ -3,6 +3,7 @@
 pub mod check;
 pub mod completions;
 pub mod demo;
+pub mod eval;
 pub mod schema;
 pub mod serve;
 pub mod tools;

@@ -60,7 +60,7 @@ async fn command(args: &ToolsArgs, running: Option<&Running>, rpc: &Rpc) -> anyh
             if !args.json {
                 print_hits(&body);
                 if *verbose {
-                    explain(running, query)?;
+                    explain(running, query, usize::from(*top_k))?;
                 }
                 return Ok(ExitCode::SUCCESS);
             }
@@ -150,11 +150,28 @@ fn print_hits(body: &Value) {
     }
 }
 
-fn explain(running: Option<&Running>, query: &str) -> anyhow::Result<()> {
+/// Which words of the query each hit was found by, in which fields, and what each was worth.
+fn explain(running: Option<&Running>, query: &str, top_k: usize) -> anyhow::Result<()> {
     let Some(code_call) = running.and_then(Running::code_call) else {
         return Err(BadConfig("-v needs the index itself; use --config instead of --url".to_owned()).into());
     };
-    println!("\n{}", code_call.explain(query));
+    for explanation in code_call.explain(query, top_k) {
+        println!("\n{} {:.3}", explanation.hit.name, explanation.hit.score);
+        if explanation.exact_name {
+            println!("  the query is its name");
+        }
+        for term in &explanation.terms {
+            let found = if term.found == term.query {
+                String::new()
+            } else {
+                format!(" as {} ({:?})", term.found, term.relation)
+            };
+            println!("  {:.3}  {}{found} in {}", term.share, term.query, term.fields.join(", "));
+        }
+        if !explanation.missing.is_empty() {
+            println!("  not found: {}", explanation.missing.join(", "));
+        }
+    }
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub enum AppKind {
     /// Part of this program.
     Builtin(Builtin),
     /// A server in another process or on another host.
-    Upstream(UpstreamConfig),
+    Upstream(Box<UpstreamConfig>),
 }
 
 /// One app.
@@ -68,7 +68,6 @@ enum SchemaModeName {
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]
-#[expect(dead_code, reason = "only its schema is used")]
 struct ToolOverrideShape {
     /// Scopes a caller needs besides the author's.
     scopes: Vec<String>,
@@ -85,7 +84,7 @@ const SHOWN: [&str; 4] = ["builtin", "prefix", "schemaValidation", "tools"];
 impl AppConfig {
     /// An app behind a connection, shown with the defaults.
     pub fn upstream(upstream: UpstreamConfig) -> Self {
-        Self { kind: AppKind::Upstream(upstream), shown: Shown::default() }
+        Self { kind: AppKind::Upstream(Box::new(upstream)), shown: Shown::default() }
     }
 
     /// A built-in app, shown with the defaults.
@@ -134,7 +133,7 @@ impl<'de> Deserialize<'de> for AppConfig {
                 let keys: Vec<&str> = rest.keys().map(String::as_str).collect();
                 return Err(D::Error::custom(format!("a built-in app takes no {}", keys.join(", "))));
             }
-            None => AppKind::Upstream(serde_json::from_value(Value::Object(rest)).map_err(D::Error::custom)?),
+            None => AppKind::Upstream(Box::new(serde_json::from_value(Value::Object(rest)).map_err(D::Error::custom)?)),
         };
         Ok(Self { kind, shown })
     }

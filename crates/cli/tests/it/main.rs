@@ -1,12 +1,22 @@
 //! The whole gateway, as a client sees it.
 
+#[cfg(test)]
 mod arrows;
+#[cfg(test)]
 mod check;
+#[cfg(test)]
 mod describe;
+#[cfg(test)]
 mod examples;
+#[cfg(test)]
 mod execute;
+#[cfg(test)]
 mod invoke;
+#[cfg(test)]
 mod search;
+#[cfg(test)]
 mod serve;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
 mod visibility;

@@ -3,10 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use gatewright::{
-    Builder, CodeCallConfig, LocalApp, Principal, Running, Scopes, WorkerCommand,
+    Builder, CodeCallConfig, LocalApp, Running, WorkerCommand,
     core::memory_transport,
     rmcp::{
-        RoleClient, ServerHandler, ServiceExt,
+        RoleClient, ServiceExt,
         model::{CallToolRequestParams, CallToolResult, Tool},
         service::RunningService,
     },
@@ -33,12 +33,6 @@ pub async fn demo(config: Value) -> Demo {
         .app("billing", Arc::new(LocalApp::start(DemoApp::billing(dataset.clone())).await.unwrap()))
         .app("support", Arc::new(LocalApp::start(DemoApp::support(dataset)).await.unwrap()));
     start(builder, config).await
-}
-
-/// A gateway over one handler as app `app`.
-pub async fn with_app<H: ServerHandler>(handler: H, config: Value) -> Demo {
-    let app = Arc::new(LocalApp::start(handler).await.unwrap());
-    start(Builder::new("test", "1.0.0").app("app", app), config).await
 }
 
 /// Builds, and connects a client.
@@ -93,14 +87,4 @@ impl Demo {
     pub async fn listed(&self) -> Vec<Tool> {
         self.client.peer().list_all_tools().await.unwrap()
     }
-
-    /// A client's peer, for what has no helper.
-    pub fn peer(&self) -> &gatewright::rmcp::service::Peer<RoleClient> {
-        self.client.peer()
-    }
-}
-
-/// A principal with these scopes.
-pub fn principal(scopes: &str) -> Principal {
-    Principal { subject: "ada".into(), client_id: None, scopes: Scopes::parse(scopes) }
 }

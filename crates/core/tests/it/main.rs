@@ -1,4 +1,6 @@
 //! The registry and the gateway from outside.
 
+#[cfg(test)]
 mod local_app;
+#[cfg(test)]
 mod support;
