@@ -1,6 +1,6 @@
 //! Documents to a segment: one pass over the text, then a sort by term.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use rustc_hash::FxHashMap;
 
@@ -30,7 +30,8 @@ struct Entry {
 struct Pending {
     stored: Arc<Stored>,
     app: Arc<str>,
-    entries: Box<[Entry]>,
+    /// Where its entries are in the builder's.
+    entries: Range<usize>,
     name_terms: u8,
 }
 
@@ -44,6 +45,8 @@ pub(crate) struct SegmentBuilder {
     by_number: Vec<Arc<str>>,
     apps: FxHashMap<Arc<str>, ()>,
     pending: Vec<Pending>,
+    /// Entries of all documents, side by side: one large block is given back to the system, many small ones not.
+    entries: Vec<Entry>,
     occurrences: Vec<u32>,
 }
 
@@ -57,6 +60,7 @@ impl SegmentBuilder {
             by_number: Vec::new(),
             apps: FxHashMap::default(),
             pending: Vec::new(),
+            entries: Vec::new(),
             occurrences: Vec::new(),
         }
     }
@@ -99,13 +103,15 @@ impl SegmentBuilder {
                 app
             }
         };
+        let start = self.entries.len();
+        self.entries.extend_from_slice(&entries);
         self.pending.push(Pending {
             stored: Arc::new(Stored {
                 name: document.name.into_boxed_str(),
                 description: document.description.into_boxed_str(),
             }),
             app,
-            entries: entries.into_boxed_slice(),
+            entries: start..start + entries.len(),
             name_terms: u8::try_from(in_name).unwrap_or(u8::MAX),
         });
     }
@@ -150,13 +156,16 @@ impl SegmentBuilder {
 
     /// The segment of everything added. Of two documents with one name the later stays.
     pub(crate) fn finish(self) -> Segment {
-        let Self { by_number, mut pending, words, numbers, .. } = self;
+        let Self { by_number, mut pending, entries, words, numbers, .. } = self;
         drop((words, numbers));
         keep_last_of_each_name(&mut pending);
         pending.sort_by(|a, b| (&a.app, &a.stored.name).cmp(&(&b.app, &b.stored.name)));
 
         let mut counts = vec![0_u32; by_number.len()];
-        pending.iter().flat_map(|one| &one.entries).for_each(|entry| counts[entry.term as usize] += 1);
+        pending
+            .iter()
+            .flat_map(|one| &entries[one.entries.clone()])
+            .for_each(|entry| counts[entry.term as usize] += 1);
         let mut order: Vec<u32> =
             (0..by_number.len() as u32).filter(|term| counts[*term as usize] > 0).collect();
         order.sort_unstable_by(|a, b| by_number[*a as usize].cmp(&by_number[*b as usize]));
@@ -184,7 +193,7 @@ impl SegmentBuilder {
         for (document, one) in pending.into_iter().enumerate() {
             segment.forward_starts.push(segment.forward.len() as u32);
             segment.name_terms.push(one.name_terms);
-            for entry in &one.entries {
+            for entry in &entries[one.entries.clone()] {
                 let term = renumbered[entry.term as usize];
                 let at = next[term as usize] as usize;
                 next[term as usize] += 1;
