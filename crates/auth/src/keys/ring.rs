@@ -143,6 +143,9 @@ pub enum RingError {
     /// The stored ring was sealed with another secret.
     #[error("the stored keys were encrypted with another secret")]
     Sealed,
+    /// The key is given by the configuration.
+    #[error("the signing key is given by the configuration; exchange it there")]
+    Pinned,
 }
 
 impl KeyRing {
@@ -212,8 +215,11 @@ impl KeyRing {
     /// Begins to use a new key at once (an emergency, or `key rotate`). Keys from the configuration are not exchanged this way.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// When the key is given by the configuration, or the store does not answer.
     pub async fn rotate_now(&self) -> Result<Arc<RingSnapshot>, RingError> {
+        if self.pinned.is_some() {
+            return Err(RingError::Pinned);
+        }
         self.change(|ring, now| {
             let next = Entry { jwk: jwk::generate(self.options.algorithm)?, active_from_ms: now };
             ring.keys.retain(|entry| entry.active_from_ms <= now);

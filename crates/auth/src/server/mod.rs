@@ -34,7 +34,7 @@ use crate::{
     fetch::Fetcher,
     keys::{KeyRing, RingError, RingOptions},
     net::{self, Network},
-    password::{Phc, hash_password},
+    password::Phc,
     records::Grant,
     store::{Key, MemoryStore, RedisEndpoint, RedisStore, SqliteStore, Store, StoreError},
 };
@@ -148,6 +148,10 @@ pub async fn open_store(config: &AuthConfig, clock: Arc<dyn Clock>) -> Result<Ar
     })
 }
 
+/// A hash that no password is known for, of the cost new hashes have.
+const DECOY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$Z2F0ZXdyaWdodC1kZWNveQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// The sealer: from the configured secret, from the signing key, or from a secret made once and kept in the store.
@@ -242,8 +246,7 @@ impl AuthorizationServer {
             Some((user.username.clone(), User { config: user.clone(), phc, credential }))
         };
         let users = config.local.users.iter().filter_map(user).collect();
-        let decoy = Phc::parse(&hash_password(&*entropy, &mint::<16>(&*entropy)))
-            .map_err(|why| OpenError::Fetch(why.into()))?;
+        let decoy = Phc::parse(DECOY).map_err(|why| OpenError::Fetch(why.into()))?;
         let private = config.cimd.allow_private && deployment.is_loopback();
         let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
         let provider = crate::remote::Provider::from_config(&config).map_err(OpenError::Fetch)?;
@@ -298,6 +301,16 @@ impl AuthorizationServer {
     /// The keys.
     pub fn keys(&self) -> &KeyRing {
         &self.core.ring
+    }
+
+    /// Begins to sign with a new key at once.
+    ///
+    /// # Errors
+    /// When the key is pinned by the configuration, or the store does not answer.
+    pub async fn rotate_keys(&self) -> Result<(), RingError> {
+        self.core.ring.rotate_now().await?;
+        self.core.tell("keys.rotated", None, None, None, None);
+        Ok(())
     }
 
     /// Ends everything `subject` has granted and every session of theirs.

@@ -93,7 +93,9 @@ impl RedisStore {
             .set_number_of_retries(1)
             .set_min_delay(Duration::from_millis(50))
             .set_max_delay(Duration::from_millis(500));
-        let connection = ConnectionManager::new_with_config(client, config).await.map_err(unavailable)?;
+        let mut connection = ConnectionManager::new_with_config(client, config).await.map_err(unavailable)?;
+        // Credentials are refused at the first command only.
+        let _: String = redis::cmd("PING").query_async(&mut connection).await.map_err(unavailable)?;
         let scripts = Scripts {
             redeem: Script::new(include_str!("lua/redeem.lua")),
             rotate: Script::new(include_str!("lua/rotate.lua")),

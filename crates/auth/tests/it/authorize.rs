@@ -141,7 +141,7 @@ async fn a14_a15_and_a16_state_and_issuer_come_back_to_the_letter() {
     let long = "é+%20 %\"<&=".repeat(200);
     for state in ["ü + %41 &=?#", &long] {
         let browser = site.browser();
-        let page = browser.to_consent(&[("state", state)]).await;
+        let page = browser.to_consent(&[("state", state), ("prompt", "consent")]).await;
         let location = browser.decide(&page, &["read"], "allow").await.location();
         assert_eq!((location["state"].as_str(), location["iss"].as_str()), (state, ISSUER));
         let refused = site.get(&ask(&[("state", state), ("response_type", "token")])).await.location();

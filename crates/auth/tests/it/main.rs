@@ -3,9 +3,23 @@
 #[cfg(test)]
 mod authorize;
 #[cfg(test)]
+mod configuration;
+#[cfg(test)]
+mod discovery;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod login;
+#[cfg(test)]
+mod operations;
+#[cfg(test)]
+mod provider;
+#[cfg(test)]
 mod redis_store;
+#[cfg(test)]
+mod refresh;
+#[cfg(test)]
+mod resource;
 #[cfg(test)]
 mod store_contract;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod redis_server;
 pub(crate) mod site;
+pub(crate) mod web;
 
 /// A private RSA key of 2048 bits, made for these tests.
 pub(crate) fn rsa_jwk() -> gatewright_auth::keys::Jwk {

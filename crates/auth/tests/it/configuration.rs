@@ -1,0 +1,143 @@
+//! What a configuration must hold, and what it lacks for production.
+
+use gatewright_auth::{AuthConfig, Deployment};
+use serde_json::{Value, json};
+
+fn read(value: Value) -> AuthConfig {
+    serde_json::from_value(value).unwrap()
+}
+
+fn production() -> Value {
+    json!({
+        "mode": "orchestrated", "type": "local", "sessionMode": "stateful",
+        "tokenStorage": {"type": "redis", "config": {"host": "redis.internal", "port": 6379, "password": "p", "tls": true, "keyPrefix": "gw:"}},
+        "local": {"signKey": crate::support::rsa_jwk(), "keyRotationDays": 60, "maxKeys": 3},
+        "refresh": {"enabled": true, "skewSeconds": 60, "accessTokenTtl": 900, "refreshTokenTtl": 604_800, "rotateRefreshToken": true},
+        "consent": {"enabled": true},
+        "allowDefaultPublic": false,
+        "dcrEnabled": false,
+    })
+}
+
+#[test]
+fn the_production_example_is_fit_and_each_step_away_from_it_is_found() {
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    let config = read(production());
+    assert_eq!(config.validate(&deployment), []);
+    assert_eq!(config.check_production(&deployment), []);
+    for (change, path) in [
+        (json!({"mode": "public"}), "auth.mode"),
+        (json!({"allowDefaultPublic": true}), "auth.allowDefaultPublic"),
+        (json!({"dcrEnabled": true}), "auth.dcrEnabled"),
+        (json!({"tokenStorage": {"type": "memory"}}), "auth.tokenStorage.type"),
+        (json!({"tokenStorage": {"config": {"tls": false}}}), "auth.tokenStorage.config.tls"),
+        (json!({"local": {"signKey": null}}), "auth.local.signKey"),
+        (json!({"local": {"keyRotationDays": 10}}), "auth.local.keyRotationDays"),
+        (json!({"local": {"maxKeys": 0}}), "auth.local.maxKeys"),
+        (json!({"local": {"login": "demo"}}), "auth.local.login"),
+        (json!({"consent": {"enabled": false}}), "auth.consent.enabled"),
+        (json!({"limits": {"token": 1_000_000}}), "auth.limits.token"),
+        (json!({"refresh": {"rotateRefreshToken": false}}), "auth.refresh.rotateRefreshToken"),
+        (json!({"refresh": {"accessTokenTtl": 3600}}), "auth.refresh.accessTokenTtl"),
+    ] {
+        let mut value = production();
+        crate::support::site::merge(&mut value, change.clone());
+        let found = read(value).check_production(&deployment);
+        assert_eq!(found.iter().map(|finding| finding.path).collect::<Vec<_>>(), [path], "{change}");
+        assert!(!found[0].fix.is_empty());
+    }
+    let plain = config.check_production(&Deployment::new("http://mcp.acme.com", "/mcp", "acme"));
+    assert_eq!(plain[0].path, "http.publicUrl");
+    let open = Deployment { redact: vec!["access_token".into()], ..deployment };
+    assert_eq!(config.check_production(&open)[0].path, "logging.redact");
+}
+
+#[test]
+fn e08_and_e09_a_bad_signing_key_keeps_the_server_from_starting_and_says_where() {
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    let weak = json!({"kty": "RSA", "n": "g".repeat(171), "e": "AQAB", "d": "AAAA"});
+    for key in [
+        json!("no json"),
+        json!({}),
+        json!(crate::support::rsa_jwk().public()),
+        weak,
+        json!({"kty": "oct", "k": "AAAA", "d": "x"}),
+    ] {
+        let mut value = production();
+        value["local"]["signKey"] = key.clone();
+        let problems = read(value).validate(&deployment);
+        assert_eq!(problems.len(), 1, "{key}");
+        assert_eq!(problems[0].path, "auth.local.signKey");
+    }
+    let mut config = read(json!({"mode": "orchestrated"}));
+    config.fill_from(|name| {
+        (name == "JWT_SIGNING_KEY").then(|| serde_json::to_string(&crate::support::rsa_jwk()).unwrap())
+    });
+    assert_eq!(config.validate(&deployment), []);
+}
+
+#[test]
+fn variables_fill_what_the_file_leaves_out_and_no_more() {
+    let variables = |name: &str| {
+        let value = match name {
+            "REDIS_HOST" => "from-env",
+            "REDIS_PORT" => "7000",
+            "REDIS_PASSWORD" => "p",
+            "IDP_PROVIDER_URL" => "https://idp.example",
+            "IDP_CLIENT_ID" => "id",
+            "IDP_CLIENT_SECRET" => "",
+            "IDP_EXPECTED_AUDIENCE" => "aud",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    };
+    let mut config = read(json!({"tokenStorage": {"type": "redis", "config": {"host": "from-file"}}}));
+    config.fill_from(variables);
+    let storage = &config.token_storage.config;
+    assert_eq!((storage.host.as_deref(), storage.port), (Some("from-file"), Some(7000)));
+    assert!(
+        storage.password.is_some() && config.provider.client_secret.is_none(),
+        "an empty variable counts as none"
+    );
+    assert_eq!(config.provider.url.as_deref(), Some("https://idp.example"));
+    assert_eq!(config.expected_audience.as_deref(), Some("aud"));
+}
+
+#[test]
+fn unknown_and_unfit_fields_are_named() {
+    assert!(serde_json::from_value::<AuthConfig>(json!({"tokenstorage": {}})).is_err());
+    assert!(serde_json::from_value::<AuthConfig>(json!({"refresh": {"ttl": 1}})).is_err());
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    for (value, path) in [
+        (json!({}), "auth.mode"),
+        (json!({"mode": "transparent", "provider": {"url": "https://idp"}}), "auth.expectedAudience"),
+        (
+            json!({"mode": "orchestrated", "type": "remote", "provider": {"url": "https://idp"}}),
+            "auth.provider.clientId",
+        ),
+        (json!({"mode": "orchestrated", "tokenStorage": {"type": "redis"}}), "auth.tokenStorage.config.host"),
+        (
+            json!({"mode": "orchestrated", "tokenStorage": {"type": "sqlite"}}),
+            "auth.tokenStorage.config.path",
+        ),
+        (json!({"mode": "orchestrated", "trustedProxies": ["10.0.0.0/33"]}), "auth.trustedProxies[0]"),
+        (json!({"mode": "orchestrated", "refresh": {"absoluteTtl": 1}}), "auth.refresh.absoluteTtl"),
+        (
+            json!({"mode": "orchestrated", "local": {"users": [{"username": "a", "passwordHash": "plain"}]}}),
+            "auth.local.users[0].passwordHash",
+        ),
+        (
+            json!({"mode": "orchestrated", "clients": [{"clientId": "a", "tokenEndpointAuthMethod": "client_secret_basic"}]}),
+            "auth.clients[0]",
+        ),
+    ] {
+        let problems = read(value.clone()).validate(&deployment);
+        assert_eq!(problems.iter().map(|p| p.path.as_str()).collect::<Vec<_>>(), [path], "{value}");
+    }
+}
+
+#[test]
+fn secrets_are_not_printed() {
+    let printed = format!("{:?}", read(production()));
+    assert!(!printed.contains(&crate::support::rsa_jwk().d.unwrap()) && !printed.contains("\"p\""));
+}
