@@ -1,10 +1,26 @@
-//! Tests for any MCP server, in any language: a client, fixtures, mocks and matchers.
+//! Tests for any MCP server, in any language: a client that sees the raw wire, fixtures, tokens, mock servers, mocks of
+//! outbound HTTP, matchers, cassettes, and suites in YAML.
+//!
+//! ```
+//! use gatewright_testing::{Mcp, expect};
+//!
+//! # use gatewright_testing::__private::Example;
+//! #[gatewright_testing::test(app = || Example)]
+//! async fn lists_its_tools(mcp: Mcp) {
+//!     expect(&mcp.tools().list().await.unwrap()).to_contain_tool("echo");
+//! }
+//! ```
+//!
+//! The guide is `docs/TESTING.md`; [`contract`] maps every name of the contract to its name here. Order of what happens to a
+//! request: mocks on the request as the test made it ([`Mocks`]) → request interceptors → network → response interceptors
+//! ([`Interceptors`]) → trace.
 #![forbid(unsafe_code)]
 
 mod cassette;
 mod cimd;
 mod client;
 mod error;
+mod example;
 mod expect;
 mod fixture;
 pub mod http_mock;
@@ -56,10 +72,16 @@ pub use regex::Regex;
 
 use serve::{serve, serve_tls};
 
-/// For the code the attribute writes.
+#[doc = include_str!("contract.md")]
+pub mod contract {}
+
+/// For the code the attribute writes, and the examples of this documentation.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::fixture::{Outcome, run};
+    pub use crate::{
+        example::{Example, example},
+        fixture::{Outcome, run},
+    };
 }
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,17 +4,31 @@
     reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated"
 )]
 
+#[cfg(test)]
 mod cassettes;
+#[cfg(test)]
 mod eras;
+#[cfg(test)]
 mod fixtures;
+#[cfg(test)]
 mod http_mocks;
+#[cfg(test)]
 mod intercepts;
+#[cfg(test)]
 mod matchers;
+#[cfg(test)]
 mod memory;
+#[cfg(test)]
 mod misbehaving;
+#[cfg(test)]
 mod mocks;
+#[cfg(test)]
 mod oauth;
+#[cfg(test)]
 mod servers;
+#[cfg(test)]
 mod suites;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
 mod tokens;
