@@ -252,6 +252,10 @@ fn gelu(x: f32) -> f32 {
 }
 
 #[cfg(test)]
+#[path = "bert_tests.rs"]
+mod folder_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -1,6 +1,19 @@
 //! Tool search: finds the right tool for a sentence, with no model and offline.
 //!
 //! An [`Index`] is an immutable snapshot; [`Index::updated`] gives the next one without disturbing readers.
+//!
+//! ```
+//! use gatewright_search::{Document, Index, Query};
+//!
+//! let index = Index::build([Document {
+//!     name: "files:delete_file".to_owned(),
+//!     app_id: "files".to_owned(),
+//!     description: "Delete a file for good".to_owned(),
+//!     input_schema: serde_json::Value::Null,
+//! }]);
+//! let found = index.search(&Query::new("remove the file"));
+//! assert_eq!(found.hits[0].name, "files:delete_file");
+//! ```
 #![forbid(unsafe_code)]
 
 mod builder;
