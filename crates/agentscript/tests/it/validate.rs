@@ -182,7 +182,7 @@ fn nesting_just_below_the_bound_fits_the_stack_that_is_asked_for() {
 #[test]
 fn long_flat_scripts_are_not_taken_for_deep_ones() {
     let texts = [
-        "const a = 1\n".replace('a', "v").repeat(1),
+        "const v = 1\n".to_owned(),
         (0..3_000).map(|n| format!("const v{n} = f({n})\n")).collect::<String>(),
         (0..3_000).map(|n| format!("if (x > {n}) {{ y.z.push({n} + 1) }}\n")).collect::<String>(),
         (0..3_000).map(|n| format!("if (a < {n}) b = {n}; else c = {n};\n")).collect::<String>(),
