@@ -9,6 +9,8 @@ mod cassettes;
 #[cfg(test)]
 mod eras;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod fixtures;
 #[cfg(test)]
 mod http_mocks;

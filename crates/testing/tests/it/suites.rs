@@ -74,7 +74,7 @@ async fn a_failure_names_step_expectation_and_what_was_seen() {
     ] {
         assert!(why.contains(part), "{part:?} is not in\n{why}");
     }
-    let text = tap(&[report.clone()]);
+    let text = tap(std::slice::from_ref(&report));
     assert!(
         text.starts_with(
             "TAP version 14\n1..1\nnot ok 1 - everything > a <b>\n  ---\n  message: |\n    step 1"
