@@ -267,7 +267,8 @@ async fn d18_and_m03_codes_and_refresh_tokens_stay_with_their_key() {
     let (key, other) = (Jwk::generate(Algorithm::ES256).unwrap(), Jwk::generate(Algorithm::ES256).unwrap());
     let thumbprint = key.thumbprint();
     let fresh = |key: &Jwk| proof(key, site.now_s(), json!({}), json!({}));
-    let login = || site.code(&[("dpop_jkt", &thumbprint)]);
+    let bound = [("dpop_jkt", thumbprint.as_str())];
+    let login = || site.code(&bound);
     let code = login().await;
     let pairs = |code: &str| {
         vec![
