@@ -72,6 +72,8 @@ pub struct MockOAuthServerOptions {
     pub client_secret: Option<String>,
     /// Where answers may go; `*` stands for any characters but `/`, `?` and `#`. Default: any http URL of this machine.
     pub valid_redirect_uris: Vec<String>,
+    /// Resources tokens may be asked for (RFC 8707); the metadata lists them (RFC 9728 §4). Default: any.
+    pub protected_resources: Vec<String>,
     /// Default 3600.
     pub access_token_ttl_seconds: i64,
     /// Default 2592000, 30 days.
@@ -89,6 +91,7 @@ impl Default for MockOAuthServerOptions {
             client_id: None,
             client_secret: None,
             valid_redirect_uris: Vec::new(),
+            protected_resources: Vec::new(),
             access_token_ttl_seconds: 3600,
             refresh_token_ttl_seconds: 2_592_000,
             debug: false,

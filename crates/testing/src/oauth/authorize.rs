@@ -48,6 +48,10 @@ fn check(state: &State, parameters: &Parameters) -> Checked {
     if resource.is_some_and(|uri| Url::parse(uri).map_or(true, |uri| uri.fragment().is_some())) {
         return back("invalid_target", "`resource` must be an absolute URI without a fragment");
     }
+    let known = &state.options.protected_resources;
+    if resource.is_some_and(|uri| !known.is_empty() && !known.iter().any(|known| known == uri)) {
+        return back("invalid_target", "`resource` is not one this server issues tokens for");
+    }
     Checked::Fine(Box::new(Code {
         client_id: client_id.to_owned(),
         redirect_uri: redirect.to_owned(),

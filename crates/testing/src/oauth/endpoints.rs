@@ -110,9 +110,7 @@ async fn metadata(Extracted(state): Extracted<Shared>) -> Response {
         Some(_) => json!(["client_secret_basic", "client_secret_post"]),
         None => json!(["none", "client_secret_basic", "client_secret_post"]),
     };
-    answer(
-        StatusCode::OK,
-        &json!({
+    let mut document = json!({
             "issuer": issuer,
             "authorization_endpoint": format!("{base}/oauth/authorize"),
             "token_endpoint": format!("{base}/oauth/token"),
@@ -128,8 +126,11 @@ async fn metadata(Extracted(state): Extracted<Shared>) -> Response {
             "scopes_supported": ["openid", "profile", "email", "read", "write"],
             "authorization_response_iss_parameter_supported": true,
             "client_id_metadata_document_supported": true,
-        }),
-    )
+    });
+    if !state.options.protected_resources.is_empty() {
+        document["protected_resources"] = json!(state.options.protected_resources);
+    }
+    answer(StatusCode::OK, &document)
 }
 
 async fn keys(Extracted(state): Extracted<Shared>) -> Response {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gatewright_testing::{ClientOptions, Elicited, Mcp, Transport, expect};
+use gatewright_testing::{ClientOptions, Elicited, Mcp, Server, Transport, expect};
 use serde_json::json;
 
-use crate::support::everything;
+use crate::support::{everything, script};
 
 async fn uses_everything(mcp: &Mcp) {
     expect(&mcp.tools().list().await.unwrap()).to_contain_tool("ask");
@@ -37,6 +37,27 @@ async fn streamable_http_without_sessions() {
     uses_everything(&mcp).await;
     let missing = mcp.resources().read("note://9").await.unwrap_err();
     assert_eq!(missing.code(), Some(-32602));
+    // The server asks by its answer, and the client asks again with what the handler said.
+    mcp.on_elicitation(|_| async { Elicited::Accept(json!({"name": "Ada"})) });
+    mcp.trace().clear();
+    let asked = mcp.tools().call("ask", json!({})).await.unwrap().json::<serde_json::Value>().unwrap();
+    assert_eq!(asked["answers"]["who"]["content"]["name"], "Ada");
+    assert_eq!(asked["state"], "sealed");
+    assert_eq!(mcp.trace().all().len(), 2);
+}
+
+#[tokio::test]
+async fn the_older_sse_transport() {
+    let server = Server::builder(script("tiny.mjs")).transport(Transport::Sse).start().await.unwrap();
+    let mcp = server.create_client(ClientOptions::default()).await.unwrap();
+    assert_eq!(mcp.session_id().as_deref(), Some("1"));
+    expect(&mcp.tools().list().await.unwrap()).to_contain_tool("env");
+    mcp.disconnect().await;
+    let other = ClientOptions { transport: Some(Transport::StreamableHttp), token: None };
+    assert!(server.create_client(other).await.unwrap().session_id().is_none());
+    let nowhere =
+        Server::builder(script("tiny.mjs")).transport(Transport::Sse).path("/no").start().await.unwrap();
+    assert_eq!(nowhere.client().connect().await.unwrap_err().status(), Some(404));
 }
 
 #[tokio::test]

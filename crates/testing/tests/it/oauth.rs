@@ -164,6 +164,17 @@ async fn a_code_is_bound_to_client_redirect_and_resource() {
 }
 
 #[tokio::test]
+async fn tokens_are_for_the_resources_the_metadata_lists() {
+    let mut options = approving();
+    options.protected_resources = vec!["https://mcp.example/".into()];
+    let (_server, client) = started(options).await;
+    let metadata = client.json("/.well-known/oauth-authorization-server").await;
+    assert_eq!(metadata["protected_resources"], json!(["https://mcp.example/"]));
+    assert_eq!(client.answer(&[("resource", "https://other.example/")]).await["error"], "invalid_target");
+    assert!(client.answer(&[("resource", "https://mcp.example/")]).await.contains_key("code"));
+}
+
+#[tokio::test]
 async fn answers_go_only_where_they_may() {
     let mut options = approving();
     options.client_id = Some("app".into());

@@ -40,7 +40,21 @@ if (process.argv.includes("--stdio")) {
   });
 } else {
   const users = { good: "ada", better: "bob" };
+  let stream;
   const server = http.createServer((request, response) => {
+    if (request.url === "/sse") {
+      stream = response.writeHead(200, { "content-type": "text/event-stream" });
+      return stream.write("event: endpoint\ndata: /messages?sessionId=1\n\n");
+    }
+    if (request.url.startsWith("/messages")) {
+      let body = "";
+      request.on("data", (data) => (body += data));
+      return request.on("end", () => {
+        response.writeHead(202).end();
+        const message = JSON.parse(body);
+        if (message.id !== undefined) stream.write(`data: ${JSON.stringify(answer(message))}\n\n`);
+      });
+    }
     if (request.url !== "/mcp") return response.writeHead(404).end();
     if (request.method !== "POST") return response.writeHead(405).end();
     const token = request.headers.authorization?.replace("Bearer ", "");

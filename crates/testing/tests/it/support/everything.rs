@@ -26,6 +26,10 @@ fn tool(name: &str, properties: Value) -> Value {
     json!({"name": name, "description": format!("{name} it"), "inputSchema": {"type": "object", "properties": properties}})
 }
 
+fn is_stateless(context: &Context) -> bool {
+    json!(context.meta)["io.modelcontextprotocol/protocolVersion"].is_string()
+}
+
 impl ServerHandler for Everything {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::default();
@@ -74,6 +78,21 @@ impl ServerHandler for Everything {
                 context.peer.notify_logging_message(log).await.unwrap();
                 json!({"content": [{"type": "text", "text": "{\"done\": true}"}]})
             }
+            // From 2026-07-28 a question is an answer that wants more.
+            "ask" if is_stateless(&context) => match params.input_responses {
+                None => {
+                    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+                    let question = json!({"method": "elicitation/create",
+                        "params": {"mode": "form", "message": "Who?", "requestedSchema": schema}});
+                    return Ok(CallToolResponse::InputRequired(of(json!({
+                        "resultType": "input_required", "inputRequests": {"who": question}, "requestState": "sealed",
+                    }))));
+                }
+                Some(answers) => {
+                    let said = json!({"answers": answers, "state": params.request_state});
+                    json!({"content": [{"type": "text", "text": said.to_string()}]})
+                }
+            },
             "ask" => {
                 let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
                 let question = of(json!({"mode": "form", "message": "Who?", "requestedSchema": schema}));
