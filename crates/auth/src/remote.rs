@@ -55,7 +55,10 @@ struct Answer {
 }
 
 impl Provider {
-    pub(crate) fn from_config(config: &AuthConfig) -> Result<Option<Self>, String> {
+    pub(crate) fn from_config(
+        config: &AuthConfig,
+        metrics: Arc<crate::Metrics>,
+    ) -> Result<Option<Self>, String> {
         if config.mode != Mode::Orchestrated || config.kind != Kind::Remote {
             return Ok(None);
         }
@@ -70,7 +73,7 @@ impl Provider {
             client_id: provider.client_id.clone().unwrap_or_default(),
             secret: provider.client_secret.clone(),
             scopes: scopes.join(" "),
-            keys: RemoteKeys::new(provider, fetcher.clone()),
+            keys: RemoteKeys::new(provider, fetcher.clone(), metrics),
             fetcher,
             discovered: OnceCell::new(),
         }))

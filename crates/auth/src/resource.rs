@@ -20,6 +20,7 @@ use crate::{
     crypto::sha256,
     dpop,
     keys::{Claims, Refused},
+    metrics::Metrics,
     records::Grant,
     server::Core,
     store::StoreError,
@@ -52,6 +53,7 @@ struct Inner {
     scopes: String,
     /// Scopes of callers without a token; `None` when they are refused.
     anonymous: Option<Scopes>,
+    metrics: Arc<Metrics>,
 }
 
 /// Checks the callers of a protected resource.
@@ -125,7 +127,12 @@ impl AuthorizationServer {
 
 impl ResourceServer {
     fn new(source: Source, metadata_url: String, scopes: String, anonymous: Option<Scopes>) -> Self {
-        Self { inner: Arc::new(Inner { source, known: Mutex::default(), metadata_url, scopes, anonymous }) }
+        let metrics = match &source {
+            Source::Own(core) => core.metrics.clone(),
+            Source::External(validator) => validator.metrics().clone(),
+        };
+        let known = Mutex::default();
+        Self { inner: Arc::new(Inner { source, known, metadata_url, scopes, anonymous, metrics }) }
     }
 
     /// The resource server for tokens of an external provider.
@@ -176,6 +183,10 @@ impl ResourceServer {
     }
 
     fn deny(&self, denied: Denied) -> Response<Body> {
+        match denied {
+            Denied::Unavailable => self.inner.metrics.store_failed(),
+            _ => self.inner.metrics.auth_failed(),
+        }
         match denied {
             Denied::Malformed => self.challenge(
                 StatusCode::UNAUTHORIZED,

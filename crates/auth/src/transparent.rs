@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use axum::{Router, routing::get};
 use gatewright_core::Scopes;
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
@@ -16,6 +17,7 @@ use crate::{
     crypto::sha256,
     fetch::Fetcher,
     keys::{Claims, Expected, JwkSet, Refused, Token, VerifyingKey},
+    metrics::Metrics,
 };
 
 const MOST_KEYS_BYTES: usize = 1024 * 1024;
@@ -43,6 +45,7 @@ pub(crate) struct RemoteKeys {
     fresh_s: u64,
     stale_s: u64,
     pinned: bool,
+    metrics: Arc<Metrics>,
     held: AsyncMutex<Held>,
 }
 
@@ -56,7 +59,7 @@ fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
 }
 
 impl RemoteKeys {
-    pub(crate) fn new(provider: &ProviderConfig, fetcher: Fetcher) -> Self {
+    pub(crate) fn new(provider: &ProviderConfig, fetcher: Fetcher, metrics: Arc<Metrics>) -> Self {
         let issuer = provider.url.clone().unwrap_or_default();
         let keys = provider.jwks.as_ref().map(usable).unwrap_or_default();
         Self {
@@ -66,6 +69,7 @@ impl RemoteKeys {
             fresh_s: provider.jwks_cache_seconds.unwrap_or(600),
             stale_s: provider.jwks_stale_seconds.unwrap_or(3600),
             pinned: provider.jwks.is_some(),
+            metrics,
             held: AsyncMutex::new(Held { keys, ..Held::default() }),
         }
     }
@@ -109,6 +113,7 @@ impl RemoteKeys {
             }
             Err(error) => {
                 held.failures += 1;
+                self.metrics.jwks_failed();
                 tracing::error!(issuer = self.issuer, error, "the provider's keys could not be fetched");
             }
         }
@@ -173,6 +178,7 @@ pub struct Transparent {
     audience: String,
     issuer: String,
     clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
     fetcher: Fetcher,
     answers: Mutex<HashMap<[u8; 32], (Claims, u64)>>,
 }
@@ -194,13 +200,15 @@ impl Transparent {
             return Err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
         }
         let fetcher = Fetcher::new(config.provider.allow_private)?;
+        let metrics = Arc::new(Metrics::default());
         Ok(Self {
-            keys: RemoteKeys::new(&config.provider, fetcher.clone()),
+            keys: RemoteKeys::new(&config.provider, fetcher.clone(), metrics.clone()),
             resource: deployment.resource.clone(),
             audience: config.expected_audience.clone().unwrap_or_default(),
             issuer: config.provider.url.clone().unwrap_or_default(),
             config,
             clock,
+            metrics,
             fetcher,
             answers: Mutex::default(),
         })
@@ -214,6 +222,35 @@ impl Transparent {
             "scopes_supported": self.config.scopes.keys().collect::<Vec<_>>(),
             "bearer_methods_supported": ["header"],
         })
+    }
+
+    /// The two paths that tell clients of the provider (RFC 9728 §3.1): at the root and with the resource's path inserted.
+    pub fn router(&self) -> Router {
+        let body = self.resource_metadata().to_string();
+        let answer = move || {
+            let body = body.clone();
+            async move {
+                (
+                    [
+                        ("content-type", "application/json"),
+                        ("cache-control", "public, max-age=300"),
+                        ("access-control-allow-origin", "*"),
+                    ],
+                    body,
+                )
+            }
+        };
+        let root = "/.well-known/oauth-protected-resource";
+        let path = url::Url::parse(&self.resource)
+            .map(|url| url.path().trim_end_matches('/').to_owned())
+            .unwrap_or_default();
+        let router = Router::new().route(root, get(answer.clone()));
+        if path.is_empty() { router } else { router.route(&format!("{root}{path}"), get(answer)) }
+    }
+
+    /// Counts for an operator.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
     }
 
     pub(crate) fn resource(&self) -> &str {

@@ -11,12 +11,17 @@ mod register;
 pub(crate) mod steps;
 mod token;
 
-use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
-    extract::ConnectInfo,
-    middleware::{Next, from_fn},
+    extract::{ConnectInfo, State},
+    middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -33,6 +38,7 @@ use crate::{
     crypto::{Sealer, mint, sha256_hex},
     fetch::Fetcher,
     keys::{KeyRing, RingError, RingOptions},
+    metrics::Metrics,
     net::{self, Network},
     password::Phc,
     records::Grant,
@@ -87,6 +93,7 @@ pub(crate) struct Core {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     audit: Arc<dyn AuditSink>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) sealer: Arc<Sealer>,
     pub(crate) ring: KeyRing,
     pub(crate) statics: HashMap<String, OAuthClient>,
@@ -249,11 +256,14 @@ impl AuthorizationServer {
         let decoy = Phc::parse(DECOY).map_err(|why| OpenError::Fetch(why.into()))?;
         let private = config.cimd.allow_private && deployment.is_loopback();
         let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
-        let provider = crate::remote::Provider::from_config(&config).map_err(OpenError::Fetch)?;
+        let metrics = Arc::new(Metrics::default());
+        let provider =
+            crate::remote::Provider::from_config(&config, metrics.clone()).map_err(OpenError::Fetch)?;
         let core = Core {
             trusted: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
             hashing: Arc::new(Semaphore::new(4)),
             documents: crate::cimd::Documents::default(),
+            metrics,
             provider,
             config,
             deployment,
@@ -295,7 +305,13 @@ impl AuthorizationServer {
             .route("/oauth/userinfo", get(manage::userinfo).post(manage::userinfo))
             .route("/oauth/logout", get(logout::ask).post(logout::submit))
             .merge(open)
+            .layer(from_fn_with_state(core.clone(), count))
             .with_state(core)
+    }
+
+    /// Counts for an operator.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.core.metrics
     }
 
     /// The keys.
@@ -348,6 +364,19 @@ impl AuthorizationServer {
     }
 }
 
+/// Counts what became of a request.
+async fn count(State(core): State<Arc<Core>>, request: Request<axum::body::Body>, next: Next) -> Response {
+    let (issues, began) = (request.uri().path() == "/oauth/token", Instant::now());
+    let response = next.run(request).await;
+    match response.status() {
+        StatusCode::SERVICE_UNAVAILABLE => core.metrics.store_failed(),
+        StatusCode::OK if issues => core.metrics.took(began.elapsed()),
+        status if issues && status.is_client_error() => core.metrics.auth_failed(),
+        _ => {}
+    }
+    response
+}
+
 /// Lets browsers of any origin use endpoints that take no cookie.
 async fn cross_origin(request: Request<axum::body::Body>, next: Next) -> Response {
     let asks = request.method() == Method::OPTIONS;
@@ -392,6 +421,7 @@ impl Core {
         ip: Option<IpAddr>,
         jti: Option<&str>,
     ) {
+        self.metrics.told(event);
         self.audit.record(&AuditEvent {
             at_ms: self.clock.now_ms(),
             event,

@@ -7,6 +7,8 @@ mod configuration;
 #[cfg(test)]
 mod discovery;
 #[cfg(test)]
+mod documentation;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod login;

@@ -467,6 +467,30 @@ async fn l07_every_action_leaves_one_event() {
     assert_eq!(issued.jti.as_deref(), Some(jti.as_str()));
 }
 
+#[tokio::test]
+async fn l09_counters_tell_failures_refreshes_and_store_errors() {
+    let mut server = RedisServer::start();
+    let site = on_redis(&server, json!({})).await;
+    let tokens = site.tokens().await;
+    site.refresh(tokens["refresh_token"].as_str().unwrap(), &[]).await;
+    site.redeem("junk").await;
+    let parts = Request::post("/mcp").header("authorization", "Bearer junk").body(()).unwrap().into_parts().0;
+    let _ = site.resource_server().authenticate(&parts).await;
+    server.stop();
+    site.redeem("junk").await;
+    let text = site.server.metrics().prometheus();
+    for line in [
+        "failures_total 2",
+        "tokens_issued_total 1",
+        "tokens_refreshed_total 1",
+        "store_errors_total 1",
+        "jwks_errors_total 0",
+        "issue_over_500ms_total 0",
+    ] {
+        assert!(text.contains(&format!("gatewright_auth_{line}\n")), "{line} in {text}");
+    }
+}
+
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -352,3 +352,23 @@ async fn k04_the_providers_tokens_lie_encrypted_in_the_vault() {
         site.store.get(&gatewright_auth::store::Key::secret("vault", &session)).await.unwrap().unwrap();
     assert!(!String::from_utf8_lossy(&held).contains("idp-access-token"));
 }
+
+#[tokio::test]
+async fn g08_resource_metadata_of_transparent_mode_names_the_provider() {
+    use tower::ServiceExt as _;
+    let idp = Idp::start().await;
+    let value = json!({"mode": "transparent", "expectedAudience": AUDIENCE, "provider": {"url": idp.web.url(""), "allowPrivate": true}});
+    let deployment = Deployment::new("https://mcp.example", "/mcp", "Notes");
+    let validator =
+        Transparent::new(serde_json::from_value(value).unwrap(), &deployment, idp.clock.clone()).unwrap();
+    for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
+        let request = Request::get(path).body(axum::body::Body::empty()).unwrap();
+        let response = validator.router().oneshot(request).await.unwrap();
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            (&body["resource"], &body["authorization_servers"][0]),
+            (&json!(AUDIENCE), &json!(idp.web.url("")))
+        );
+    }
+}

@@ -285,3 +285,11 @@ async fn f29_a_token_of_32_kb_is_refused() {
     refused(&site, &format!("{}.{}.{}", "a".repeat(10_000), "b".repeat(12_000), "c".repeat(10_000)), "long")
         .await;
 }
+
+#[tokio::test]
+async fn f21_a_principal_carries_no_token_that_could_be_forwarded() {
+    let site = Site::new().await;
+    let token = access(&site).await;
+    let printed = format!("{:?}", check(&site, &format!("Bearer {token}")).await.unwrap());
+    assert!(token.split('.').all(|part| !printed.contains(part)), "{printed}");
+}
