@@ -62,7 +62,10 @@ fn read(id: &str, body: &[u8]) -> Option<OAuthClient> {
         return None;
     }
     let client = metadata.into_client(id.to_owned(), AuthMethod::None, Origin::Document).ok()?;
-    matches!(client.method, AuthMethod::None | AuthMethod::PrivateKeyJwt).then_some(client)
+    // Who describes itself gets tokens only through a user.
+    let through_a_user = !client.may("client_credentials");
+    (through_a_user && matches!(client.method, AuthMethod::None | AuthMethod::PrivateKeyJwt))
+        .then_some(client)
 }
 
 impl Documents {
@@ -148,6 +151,7 @@ mod tests {
             r#","token_endpoint_auth_method":"client_secret_basic""#,
             r#","token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"}]}"#,
             r#","jwks":{"keys":[{"kty":"oct","k":"AAAA"}]}"#,
+            r#","token_endpoint_auth_method":"private_key_jwt","grant_types":["client_credentials"],"jwks":{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
         ] {
             assert!(read(id, document(bad).as_bytes()).is_none(), "{bad}");
         }

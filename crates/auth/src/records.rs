@@ -65,6 +65,7 @@ pub(crate) struct Session {
 /// A consent that is remembered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Consented {
+    pub(crate) at_ms: u64,
     /// What was offered and answered; anything beyond it is new.
     pub(crate) seen: Vec<String>,
     /// What was allowed of it.

@@ -66,6 +66,17 @@ fn bearer(parts: &Parts) -> Option<&str> {
         .map(|(_, token)| token.trim())
 }
 
+/// Who registers itself gets tokens only through a user: `client_credentials` would hand anyone every scope.
+fn needs_a_user(core: &Core, client: &OAuthClient) -> Result<(), OAuthError> {
+    if core.config.dcr.initial_access_token.is_none() && client.may("client_credentials") {
+        return Err(OAuthError::new(
+            "invalid_client_metadata",
+            "client_credentials is not open to clients that register themselves",
+        ));
+    }
+    Ok(())
+}
+
 fn invalid_token() -> OAuthError {
     OAuthError {
         status: StatusCode::UNAUTHORIZED,
@@ -110,6 +121,7 @@ impl Core {
             .await?
             .into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered)
             .map_err(refused)?;
+        needs_a_user(self, &client)?;
         let all = self.store.hit(&Key::single("registrations"), DAY).await?;
         if all.count > self.config.dcr.most_per_day {
             return Err(OAuthError {
@@ -186,6 +198,7 @@ impl Core {
         let refused = |(code, text)| OAuthError::new(code, text);
         let mut client =
             metadata.into_client(before.id.clone(), before.method, Origin::Registered).map_err(refused)?;
+        needs_a_user(self, &client)?;
         if client.method != before.method {
             return Err(OAuthError::new(
                 "invalid_client_metadata",

@@ -185,9 +185,11 @@ impl Core {
         let held: Option<Consented> = found.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let grant = &pending.grant;
         let withdrawn = Key::named("cutoff", &["consent", &format!("{}\n{}", grant.sub, grant.client)]);
-        if held.is_some() && self.store.get(&withdrawn).await?.is_some() {
-            return Ok(None);
-        }
+        let cut = self.store.get(&withdrawn).await?;
+        let cut_ms = cut.map(|at| {
+            std::str::from_utf8(&at).ok().and_then(|at| at.parse::<u64>().ok()).unwrap_or(u64::MAX)
+        });
+        let held = held.filter(|held| cut_ms.is_none_or(|at| held.at_ms > at));
         Ok(held.filter(|held| held.client == client.fingerprint()))
     }
 
@@ -203,10 +205,12 @@ impl Core {
         seen.extend(grant.scopes.iter().cloned());
         seen.sort();
         seen.dedup();
-        let record = Consented { seen, allowed: allowed.to_vec(), client: client.fingerprint() };
-        self.store
-            .remove(&Key::named("cutoff", &["consent", &format!("{}\n{}", grant.sub, grant.client)]))
-            .await?;
+        let record = Consented {
+            at_ms: self.clock.now_ms(),
+            seen,
+            allowed: allowed.to_vec(),
+            client: client.fingerprint(),
+        };
         let life = Duration::from_secs(365 * 86_400);
         self.store
             .put(&self.consent_key(pending), &serde_json::to_vec(&record).unwrap_or_default(), life)

@@ -269,10 +269,13 @@ async fn d12_deleting_a_client_ends_its_grants() {
 }
 
 #[tokio::test]
-async fn basic_authentication_of_a_registered_client_works() {
-    let site = dcr(json!({})).await;
+async fn a_client_that_registers_itself_gets_no_tokens_without_a_user() {
     let body = r#"{"grant_types":["client_credentials"],"redirect_uris":[]}"#;
-    let client = register(&site, body).await.json();
+    let site = dcr(json!({})).await;
+    assert_eq!(register(&site, body).await.error(), "invalid_client_metadata");
+    let site = dcr(json!({"dcr": {"initialAccessToken": "let-me-in"}})).await;
+    let request = Request::post("/oauth/register").header("authorization", "Bearer let-me-in");
+    let client = site.send(request.body(Body::from(body)).unwrap()).await.json();
     let mut request = post("/oauth/token", &[("grant_type", "client_credentials")]);
     let (id, secret) = (client["client_id"].as_str().unwrap(), client["client_secret"].as_str().unwrap());
     request.headers_mut().insert("authorization", basic(id, secret));

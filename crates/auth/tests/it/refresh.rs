@@ -118,9 +118,12 @@ async fn d12_and_i11_logout_withdrawal_and_kill_switches_end_grants() {
     site.server.revoke_client("app").await.unwrap();
     refused(&site.refresh(&end, &[]).await, "invalid_grant");
     site.clock.advance(Duration::from_millis(5));
-    let end = login().await;
+    let (end, quiet) = (login().await, login().await);
     site.server.withdraw_consent("user:alice", "app").await.unwrap();
     refused(&site.refresh(&end, &[]).await, "invalid_grant");
+    site.clock.advance(Duration::from_millis(5));
+    assert_eq!(site.refresh(&login().await, &[]).await.status, 200, "a new consent gives new tokens");
+    refused(&site.refresh(&quiet, &[]).await, "invalid_grant");
     site.clock.advance(Duration::from_millis(5));
     let browser = site.browser();
     let tokens = site.redeem(&browser.code(&[]).await).await.json();
