@@ -1,5 +1,7 @@
 //! Log output: to standard error, so that stdio transports and `--json` stay clean.
 
+use std::io::IsTerminal as _;
+
 use anyhow::Context as _;
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
@@ -18,7 +20,10 @@ pub fn start(args: &LogArgs) -> anyhow::Result<()> {
     };
     let registry = tracing_subscriber::registry().with(filter);
     match args.log_format {
-        LogFormat::Text => registry.with(fmt::layer().with_writer(std::io::stderr).with_target(false)).init(),
+        LogFormat::Text => {
+            let colours = std::io::stderr().is_terminal();
+            registry.with(fmt::layer().with_ansi(colours).with_writer(std::io::stderr).with_target(false)).init();
+        }
         LogFormat::Json => {
             registry.with(fmt::layer().json().flatten_event(true).with_writer(std::io::stderr)).init()
         }

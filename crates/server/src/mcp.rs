@@ -164,6 +164,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     let (permit, owner) = endpoint.door.admit(&mut parts, only_waits).await?;
     accept_anything(&mut parts.headers);
 
+    let ends_session = parts.method == Method::DELETE;
     let message = match parts.method {
         Method::POST => {
             if !is_json(&parts.headers) {
@@ -190,6 +191,10 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     let (mut parts, body) = response.into_parts();
     if parts.status == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions && !modern {
         parts.headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+    }
+    if ends_session && parts.status == StatusCode::ACCEPTED {
+        // The session is gone when this is sent; clients take 202 for a failure.
+        parts.status = StatusCode::NO_CONTENT;
     }
     if refusal::is_plain(&parts) {
         return Err(refusal::translate(parts, body, &message).await);
