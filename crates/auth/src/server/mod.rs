@@ -161,7 +161,10 @@ const DECOY: &str =
 
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// The sealer: from the configured secret, from the signing key, or from a secret made once and kept in the store.
+/// The sealer: from the configured secret, or from one made once and kept in the store.
+///
+/// With a signing key, the kept secret is itself encrypted with each configured key, so that a key can be exchanged by way of a set that
+/// holds the new one and the old one.
 async fn open_sealer(
     config: &AuthConfig,
     store: &dyn Store,
@@ -171,9 +174,44 @@ async fn open_sealer(
         return Ok(Sealer::from_secret(secret.expose_secret().as_bytes()));
     }
     let keys = config.local.sign_key.as_ref().and_then(|key| key.keys().ok()).unwrap_or_default();
-    if let Some(private) = keys.iter().find_map(|key| key.d.as_ref()) {
-        return Ok(Sealer::from_secret(private.as_bytes()));
+    let locks: Vec<(Key, Sealer)> = keys
+        .iter()
+        .filter_map(|key| {
+            let private = Sealer::from_secret(key.d.as_ref()?.as_bytes());
+            Some((Key::named("sealkey", &[&key.thumbprint()]), private))
+        })
+        .collect();
+    if locks.is_empty() {
+        return open_unguarded_sealer(config, store, entropy).await;
     }
+    let mut secret = None;
+    for (key, lock) in &locks {
+        if let Some(held) = store.get(key).await? {
+            secret = lock.open(key.as_str(), &held);
+            if secret.is_some() {
+                break;
+            }
+        }
+    }
+    let mut secret = secret.unwrap_or_else(|| mint::<32>(entropy).into_bytes());
+    for (key, lock) in &locks {
+        let sealed = lock.seal(entropy, key.as_str(), &secret);
+        // Another instance may have made the secret meanwhile: then its secret is ours.
+        if !store.put_new(key, &sealed, FOREVER).await?
+            && let Some(held) = store.get(key).await?
+            && let Some(theirs) = lock.open(key.as_str(), &held)
+        {
+            secret = theirs;
+        }
+    }
+    Ok(Sealer::from_secret(&secret))
+}
+
+async fn open_unguarded_sealer(
+    config: &AuthConfig,
+    store: &dyn Store,
+    entropy: &dyn Entropy,
+) -> Result<Sealer, StoreError> {
     if config.token_storage.kind != StorageKind::Memory {
         tracing::warn!(
             "no `encryptionKey` and no `signKey`: the secret that encrypts vaults and keys lies in the store beside them"

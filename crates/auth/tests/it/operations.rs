@@ -80,6 +80,30 @@ async fn k10_a_sign_in_goes_on_after_the_instance_was_restarted() {
 }
 
 #[tokio::test]
+async fn j07_a_configured_key_is_exchanged_by_way_of_a_set_and_nobody_is_signed_out() {
+    let server = RedisServer::start();
+    let (old, new) = (crate::support::rsa_jwk(), Jwk::generate(Algorithm::ES256).unwrap());
+    let with = |keys: Value| json!({"local": {"signKey": keys}});
+    let first = on_redis(&server, with(json!(old))).await;
+    let tokens = first.tokens().await;
+    let access = tokens["access_token"].as_str().unwrap();
+    let second = on_redis(&server, with(json!({"keys": [new, old]}))).await;
+    assert_eq!(second.introspect(access).await["active"], true);
+    let refreshed = second.refresh(tokens["refresh_token"].as_str().unwrap(), &[]).await.json();
+    let third = on_redis(&server, with(json!(new))).await;
+    assert_eq!(
+        third.introspect(access).await["active"],
+        true,
+        "the old public key is kept until its tokens are over"
+    );
+    assert_eq!(third.introspect(refreshed["access_token"].as_str().unwrap()).await["active"], true);
+    let stranger = Jwk::generate(Algorithm::EdDSA).unwrap();
+    let lost = on_redis(&server, with(json!(stranger))).await;
+    assert_eq!(lost.introspect(access).await["active"], false, "without the old key its tokens are over");
+    lost.tokens().await;
+}
+
+#[tokio::test]
 async fn k09_instances_whose_clocks_are_half_a_minute_apart_understand_each_other() {
     let server = RedisServer::start();
     let (early, late) = (on_redis(&server, json!({})).await, on_redis(&server, json!({})).await);
