@@ -331,9 +331,8 @@ impl AuthorizationServer {
                 get(register::read).put(register::replace).delete(register::delete),
             )
             .route("/.well-known/jwks.json", get(metadata::jwks))
-            .merge(metadata::routes(&self.core))
             .layer(from_fn(cross_origin));
-        Router::new()
+        let endpoints = Router::new()
             .route("/oauth/authorize", get(authorize::endpoint).post(authorize::endpoint))
             .route("/oauth/login", get(login::show).post(login::submit))
             .route("/oauth/consent", get(login::show).post(login::decide))
@@ -342,7 +341,16 @@ impl AuthorizationServer {
             .route("/oauth/introspect", post(manage::introspect))
             .route("/oauth/userinfo", get(manage::userinfo).post(manage::userinfo))
             .route("/oauth/logout", get(logout::ask).post(logout::submit))
-            .merge(open)
+            .merge(open);
+        // Below the issuer's path too, for a proxy that does not take it away.
+        let path = url::Url::parse(&core.deployment.public_url)
+            .map(|url| url.path().trim_end_matches('/').to_owned());
+        let below = match path {
+            Ok(path) if !path.is_empty() => endpoints.clone().nest(&path, endpoints),
+            _ => endpoints,
+        };
+        below
+            .merge(metadata::routes(&self.core).layer(from_fn(cross_origin)))
             .layer(from_fn_with_state(core.clone(), count))
             .with_state(core)
     }
@@ -404,7 +412,7 @@ impl AuthorizationServer {
 
 /// Counts what became of a request.
 async fn count(State(core): State<Arc<Core>>, request: Request<axum::body::Body>, next: Next) -> Response {
-    let (issues, began) = (request.uri().path() == "/oauth/token", Instant::now());
+    let (issues, began) = (request.uri().path().ends_with("/oauth/token"), Instant::now());
     let response = next.run(request).await;
     match response.status() {
         StatusCode::SERVICE_UNAVAILABLE => core.metrics.store_failed(),

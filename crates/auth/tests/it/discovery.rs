@@ -19,6 +19,14 @@ async fn g01_and_g02_an_issuer_with_a_path_answers_at_all_three_addresses() {
         let answer = site.get(path).await;
         assert_eq!(answer.json()["issuer"], "https://mcp.example/t1", "{path}");
     }
+    for base in ["", "/t1"] {
+        assert_eq!(site.get(&format!("{base}/.well-known/jwks.json")).await.status, 200);
+        assert_eq!(
+            site.post(&format!("{base}/oauth/token"), &[("grant_type", "x")]).await.error(),
+            "unsupported_grant_type"
+        );
+        assert_eq!(site.get(&format!("{base}{}", ask(&[]))).await.status, 200);
+    }
     let site = Site::new().await;
     assert_eq!(site.server_metadata().await["issuer"], ISSUER);
     assert_eq!(site.get("/.well-known/openid-configuration").await.json()["issuer"], ISSUER);

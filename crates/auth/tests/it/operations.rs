@@ -104,6 +104,31 @@ async fn j07_a_configured_key_is_exchanged_by_way_of_a_set_and_nobody_is_signed_
 }
 
 #[tokio::test]
+async fn k01_sign_ins_codes_and_sessions_live_as_long_as_the_contract_says() {
+    let server = RedisServer::start();
+    let site = on_redis(&server, json!({})).await;
+    let browser = site.browser();
+    let page = browser.get(&ask(&[])).await;
+    let life = |kind: &str| {
+        let keys: Vec<String> = server.command(&["KEYS", &format!("gw:{kind}:*")]);
+        assert_eq!(keys.len(), 1, "{kind}");
+        server.command::<i64>(&["PTTL", &keys[0]]) as f64 / 1000.0
+    };
+    let near = |kind: &str, seconds: f64| {
+        let left = life(kind);
+        assert!(left <= seconds && left > seconds - 3.0, "{kind} lives {left} s");
+    };
+    near("pending", 600.0);
+    let next = browser.log_in(&page, "alice", PASSWORD).await;
+    near("session", 28_800.0);
+    let consent = browser.follow(&next).await;
+    let code = browser.decide(&consent, &["read"], "allow").await.location()["code"].clone();
+    near("code", 60.0);
+    site.redeem(&code).await;
+    near("refresh", 604_800.0);
+}
+
+#[tokio::test]
 async fn k09_instances_whose_clocks_are_half_a_minute_apart_understand_each_other() {
     let server = RedisServer::start();
     let (early, late) = (on_redis(&server, json!({})).await, on_redis(&server, json!({})).await);
