@@ -11,6 +11,7 @@ mod everything;
 
 use std::sync::Arc;
 
+use axum::serve::ListenerExt;
 use everything::Everything;
 use rmcp::{
     ServiceExt,
@@ -34,5 +35,7 @@ async fn main() {
     let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await.unwrap();
     println!("listening on {}", listener.local_addr().unwrap());
     let routes = axum::Router::new().route_service("/mcp", service);
+    // Without it answers wait up to 40 ms for a delayed acknowledgement.
+    let listener = listener.tap_io(|socket| socket.set_nodelay(true).unwrap());
     axum::serve(listener, routes).await.unwrap();
 }

@@ -1,4 +1,8 @@
-//! What a test costs: run with `cargo run --release --example overhead -p gatewright-testing`.
+//! What a test costs: run with `cargo run -p gatewright-testing --example overhead`.
+#![expect(
+    deprecated,
+    reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated"
+)]
 #![allow(missing_docs, clippy::unwrap_used, reason = "a measurement")]
 
 #[path = "../tests/it/support/everything.rs"]

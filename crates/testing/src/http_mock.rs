@@ -20,7 +20,7 @@ pub use response::{HttpResponse, http_response};
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -32,7 +32,8 @@ pub(crate) struct Inner {
     address: SocketAddr,
     authority: Arc<Authority>,
     state: Mutex<State>,
-    network: reqwest::Client,
+    /// Made when something is let through.
+    network: OnceLock<reqwest::Client>,
     files: tempfile::TempDir,
     _stop: DropGuard,
 }
@@ -71,12 +72,11 @@ pub fn interceptor() -> std::io::Result<HttpMock> {
     let files = tempfile::Builder::new().prefix("gatewright-http-mock").tempdir()?;
     child_env::write_files(files.path(), authority.pem())?;
     let stop = CancellationToken::new();
-    let network = crate::wire::http::direct_client().map_err(std::io::Error::other)?;
     let inner = Arc::new(Inner {
         address,
         authority,
         state: Mutex::default(),
-        network,
+        network: OnceLock::new(),
         files,
         _stop: stop.clone().drop_guard(),
     });

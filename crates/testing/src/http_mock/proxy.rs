@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{HttpCall, HttpResponse, Inner, http_response};
-use crate::lock;
+use crate::{lock, wire::http::direct_client};
 
 /// First byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
@@ -184,7 +184,14 @@ impl Inner {
     /// Asks the network.
     async fn forward(&self, call: &HttpCall, body: Bytes) -> HttpResponse {
         let method = Method::from_bytes(call.method.as_bytes()).unwrap_or_default();
-        let mut request = self.network.request(method, &call.url).body(body);
+        let network = match self.network.get() {
+            Some(network) => network,
+            None => match direct_client("https://") {
+                Ok(client) => self.network.get_or_init(|| client),
+                Err(error) => return http_response::error(502, &error.to_string()),
+            },
+        };
+        let mut request = network.request(method, &call.url).body(body);
         for (name, value) in &call.headers {
             if !matches!(name.as_str(), "host" | "connection" | "content-length" | "transfer-encoding") {
                 request = request.header(name, value);

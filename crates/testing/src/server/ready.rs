@@ -57,7 +57,8 @@ impl Server {
             ..options.failure(reserved, format!("it cannot be run: {error}"), log)
         })?;
         let deadline = Instant::now() + options.startup_timeout;
-        let client = direct_client().map_err(|error| options.failure(reserved, error.to_string(), log))?;
+        let client =
+            direct_client("http://").map_err(|error| options.failure(reserved, error.to_string(), log))?;
         let mut rounds = 0u32;
         let port = loop {
             if let Some(status) = process.exited() {

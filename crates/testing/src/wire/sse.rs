@@ -26,7 +26,7 @@ impl SseWire {
         extra: Vec<(String, String)>,
         inbox: Inbox,
     ) -> Result<Self, ClientError> {
-        let client = http::direct_client()?;
+        let client = http::direct_client(url)?;
         let mut request = client.get(url).header("accept", "text/event-stream");
         for (name, value) in &extra {
             request = request.header(name, value);
