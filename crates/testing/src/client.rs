@@ -5,6 +5,7 @@
 mod connect;
 mod engine;
 mod handlers;
+mod link;
 mod logs;
 mod notifications;
 mod prompts;

@@ -1,0 +1,121 @@
+//! One connection: who waits for which answer, and where everything else goes.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, Weak},
+    time::SystemTime,
+};
+
+use serde_json::Value;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
+
+use super::{LogLevel, Notification, engine::Core};
+use crate::{
+    ClientError, lock,
+    records::RpcResponse,
+    shorten,
+    wire::{Incoming, Outgoing, Wire},
+};
+
+/// One connection.
+pub(super) struct Link {
+    pub(super) wire: Arc<dyn Wire>,
+    pub(super) waiting: Arc<Waiting>,
+    pub(super) pump: JoinHandle<()>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}
+
+pub(super) type Answer = Result<RpcResponse, ClientError>;
+
+/// Who waits for which answer.
+#[derive(Default)]
+pub(super) struct Waiting {
+    pub(super) by_id: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
+    /// Why nothing comes any more.
+    pub(super) closed: Mutex<Option<String>>,
+}
+
+impl Waiting {
+    pub(super) fn register(&self, id: &Value) -> oneshot::Receiver<Answer> {
+        let (tell, told) = oneshot::channel();
+        lock(&self.by_id).insert(id.to_string(), tell);
+        told
+    }
+
+    fn settle(&self, id: &Value, answer: Answer) -> bool {
+        let waiter = lock(&self.by_id).remove(&id.to_string());
+        waiter.is_some_and(|waiter| waiter.send(answer).is_ok())
+    }
+
+    pub(super) fn close(&self, why: &str) {
+        *lock(&self.closed) = Some(why.to_owned());
+        for (_, waiter) in lock(&self.by_id).drain() {
+            let _ = waiter.send(Err(ClientError::Closed(why.to_owned())));
+        }
+    }
+}
+
+/// Sorts what comes: answers to those who wait, questions to the handlers, the rest to the lists.
+pub(super) async fn pump(
+    core: Weak<Core>,
+    mut incoming: mpsc::UnboundedReceiver<Incoming>,
+    wire: Arc<dyn Wire>,
+    waiting: Arc<Waiting>,
+) {
+    while let Some(one) = incoming.recv().await {
+        let Some(core) = core.upgrade() else { return };
+        let message = match one {
+            Incoming::Message(message) => message,
+            Incoming::Garbage(text) => {
+                core.logs.own(LogLevel::Error, format!("the server sent text that is no JSON: {text}"));
+                lock(&core.garbage).push(text);
+                continue;
+            }
+            Incoming::Unanswered(id, why) => {
+                waiting.settle(&id, Err(ClientError::Closed(why)));
+                continue;
+            }
+            Incoming::Closed(why) => {
+                waiting.close(&why);
+                continue;
+            }
+        };
+        let id = message.get("id").cloned();
+        match (message.get("method").and_then(Value::as_str).map(str::to_owned), id) {
+            (Some(method), Some(id)) => {
+                let (wire, handlers) = (wire.clone(), lock(&core.handlers).clone());
+                let params = message["params"].clone();
+                tokio::spawn(async move {
+                    let answer = match handlers.answer(&method, params).await {
+                        Ok(result) => RpcResponse::success(result),
+                        Err(error) => RpcResponse::failure(&error),
+                    };
+                    let _ = wire.send(Outgoing::message(&answer.with_id(&id).raw)).await;
+                });
+            }
+            (Some(method), None) => {
+                let params = message["params"].clone();
+                if method == "notifications/message" {
+                    core.logs.of_server(&params);
+                }
+                core.notifications.push(Notification { method, params, timestamp: SystemTime::now() });
+            }
+            (None, id) => {
+                let id = id.unwrap_or(Value::Null);
+                let text = shorten(&message.to_string(), 300);
+                if !waiting.settle(&id, Ok(RpcResponse { raw: message })) {
+                    core.logs.own(LogLevel::Warning, format!("an answer nobody waits for: {text}"));
+                }
+            }
+        }
+    }
+    waiting.close("the connection ended");
+}
