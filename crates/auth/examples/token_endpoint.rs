@@ -106,7 +106,7 @@ async fn main() -> Outcome<()> {
     for part in codes.chunks(ROUNDS.div_ceil(AT_ONCE)) {
         let (router, part) = (router.clone(), part.to_vec());
         tasks.push(tokio::spawn(async move {
-            let mut times = Vec::new();
+            let (mut times, mut last) = (Vec::new(), Default::default());
             for code in part {
                 let body = format!(
                     "grant_type=authorization_code&client_id=app&code_verifier={VERIFIER}&code={code}"
@@ -117,18 +117,30 @@ async fn main() -> Outcome<()> {
                 if response.status() != 200 {
                     return Err(format!("status {}", response.status()).into());
                 }
+                last = axum::body::to_bytes(response.into_body(), 1 << 20).await?;
             }
-            Outcome::Ok(times)
+            Outcome::Ok((times, last))
         }));
     }
-    let mut times = Vec::new();
+    let (mut times, mut last) = (Vec::new(), Default::default());
     for task in tasks {
-        times.extend(task.await??);
+        let (part, body) = task.await??;
+        times.extend(part);
+        last = body;
     }
     let all = began.elapsed().as_secs_f64();
     times.sort();
+    let body: serde_json::Value = serde_json::from_slice(&last)?;
+    let bearer = format!("Bearer {}", body["access_token"].as_str().ok_or("no token")?);
+    let call = Request::post("/mcp").header("authorization", bearer).body(())?.into_parts().0;
+    let guard = server.resource_server();
+    let began = Instant::now();
+    for _ in 0..100_000 {
+        guard.authenticate(&call).await.map_err(|refused| refused.status().to_string())?;
+    }
+    let check_us = began.elapsed().as_secs_f64() * 1e6 / 100_000.0;
     println!(
-        "{:?}, {}: {:.0} exchanges/s ({AT_ONCE} at once), p50 {:?}, p99 {:?}; a signature alone takes {sign_us:.0} us",
+        "{:?}, {}: {:.0} exchanges/s ({AT_ONCE} at once), p50 {:?}, p99 {:?}; a signature alone takes {sign_us:.0} us, a call's check {check_us:.2} us",
         key.algorithm(),
         port.map_or("memory".to_owned(), |port| format!("redis on {port}")),
         ROUNDS as f64 / all,
