@@ -142,7 +142,9 @@ pub enum WorkerError {
     #[error("a worker could not be started: {0}")]
     StartupFailed(String),
     /// Too many tool calls were open at once.
-    #[error("more than {0} tool calls were open at the same time; use __safe_parallel with a lower maxConcurrency")]
+    #[error(
+        "more than {0} tool calls were open at the same time; use __safe_parallel with a lower maxConcurrency"
+    )]
     TooManyPendingCalls(u32),
 }
 

@@ -22,7 +22,9 @@ pub fn start(args: &LogArgs) -> anyhow::Result<()> {
     match args.log_format {
         LogFormat::Text => {
             let colours = std::io::stderr().is_terminal();
-            registry.with(fmt::layer().with_ansi(colours).with_writer(std::io::stderr).with_target(false)).init();
+            registry
+                .with(fmt::layer().with_ansi(colours).with_writer(std::io::stderr).with_target(false))
+                .init();
         }
         LogFormat::Json => {
             registry.with(fmt::layer().json().flatten_event(true).with_writer(std::io::stderr)).init()

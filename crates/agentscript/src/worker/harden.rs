@@ -124,7 +124,10 @@ mod linux {
     }
 
     /// Fixes local time to UTC while the time-zone files are still readable: the engine asks for it later.
-    #[expect(clippy::disallowed_methods, reason = "the engine's time zone has no other way in; the variable is gone again at once")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the engine's time zone has no other way in; the variable is gone again at once"
+    )]
     fn utc() {
         unsafe extern "C" {
             fn tzset();

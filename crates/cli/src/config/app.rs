@@ -133,7 +133,9 @@ impl<'de> Deserialize<'de> for AppConfig {
                 let keys: Vec<&str> = rest.keys().map(String::as_str).collect();
                 return Err(D::Error::custom(format!("a built-in app takes no {}", keys.join(", "))));
             }
-            None => AppKind::Upstream(Box::new(serde_json::from_value(Value::Object(rest)).map_err(D::Error::custom)?)),
+            None => AppKind::Upstream(Box::new(
+                serde_json::from_value(Value::Object(rest)).map_err(D::Error::custom)?,
+            )),
         };
         Ok(Self { kind, shown })
     }

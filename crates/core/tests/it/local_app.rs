@@ -22,7 +22,9 @@ fn names(registry: &Registry) -> Vec<String> {
 #[tokio::test]
 async fn tools_get_their_apps_name_in_a_fixed_order() {
     let (b, a) = (Handler::with(&["two", "one"]), Handler::with(&["x"]));
-    let registry = registry(ToolNames::Colon, &[("b", &b, AppOptions::default()), ("a", &a, AppOptions::default())]).await;
+    let registry =
+        registry(ToolNames::Colon, &[("b", &b, AppOptions::default()), ("a", &a, AppOptions::default())])
+            .await;
     assert_eq!(names(&registry), ["a:x", "b:one", "b:two"]);
     assert!(registry.snapshot().tool("b_one").is_some(), "the other spelling is accepted");
 }
@@ -30,7 +32,11 @@ async fn tools_get_their_apps_name_in_a_fixed_order() {
 #[tokio::test]
 async fn underscore_names_that_would_collide_stay_apart() {
     let (a, b) = (Handler::with(&["b_c"]), Handler::with(&["c"]));
-    let registry = registry(ToolNames::Underscore, &[("a", &a, AppOptions::default()), ("a_b", &b, AppOptions::default())]).await;
+    let registry = registry(
+        ToolNames::Underscore,
+        &[("a", &a, AppOptions::default()), ("a_b", &b, AppOptions::default())],
+    )
+    .await;
     let names = names(&registry);
     assert_eq!(names, ["a_b_c", "a_b_c_2"]);
     let snapshot = registry.snapshot();
