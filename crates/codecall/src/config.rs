@@ -168,7 +168,8 @@ pub enum Strategy {
     /// Lexical ranking; no model, works offline. The default.
     #[default]
     Tfidf,
-    /// Semantic vectors blended with the lexical score; needs a model.
+    /// Semantic vectors blended with the lexical score; needs a model. Refused for now: `gatewright-embedding` has the
+    /// engine, the server does not use it yet.
     Embedding,
 }
 
@@ -229,6 +230,8 @@ impl CodeCallConfig {
         check("worker.workers", worker.workers.is_none_or(|n| (1..=256).contains(&n)), "must be 1 to 256");
         check("worker.queue", worker.queue <= 100_000, "must be at most 100000");
         check("worker.recycleAfter", worker.recycle_after > 0, "must be at least 1");
+        let lexical = self.embedding.strategy == Strategy::Tfidf;
+        check("embedding.strategy", lexical, "`embedding` is not connected to the server yet; use `tfidf`");
         let threshold = self.embedding.similarity_threshold;
         check(
             "embedding.similarityThreshold",
@@ -251,6 +254,9 @@ mod tests {
         let paths: Vec<_> = config.problems().into_iter().map(|problem| problem.path).collect();
         assert_eq!(paths, ["vm.timeoutMs", "embedding.similarityThreshold"]);
         assert!(CodeCallConfig::default().problems().is_empty());
+        let semantic: CodeCallConfig =
+            serde_json::from_str(r#"{"embedding": {"strategy": "embedding"}}"#).unwrap();
+        assert_eq!(semantic.problems()[0].path, "embedding.strategy");
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl<H: ServerHandler> LocalApp<H> {
             async move {
                 tokio::select! {
                     error = link.follow(&peer, capabilities) => link.down(format!("its lists cannot be read: {error}")),
-                    () = stop.cancelled() => {}
+                    () = stop.cancelled() => link.down("it was shut down"),
                 }
                 let _ = control.cancel().await;
             }
