@@ -31,6 +31,9 @@ async fn serve_http(
     let bound = running.http(config.http.clone()).bind().await?;
     let address = bound.local_addr();
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
+    if !address.ip().is_loopback() {
+        tracing::warn!(%address, "no authentication: whoever reaches this address may call every tool; keep it behind a proxy that authenticates");
+    }
     bound.serve(stop).await;
     Ok(())
 }
