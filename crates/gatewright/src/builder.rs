@@ -90,7 +90,7 @@ impl Builder {
     /// Starts the workers and puts everything together. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When no worker can be started, or `worker.requireSandbox` is set and the kernel lacks what the sandbox needs.
+    /// When a field of the code mode's configuration cannot be used, no worker can be started, or `worker.requireSandbox` is set and the kernel lacks what the sandbox needs.
     pub fn build(self) -> Result<Running, WorkerError> {
         let registry = Registry::new(self.names);
         for (id, app, options) in self.apps {
@@ -103,6 +103,9 @@ impl Builder {
         let invoker = Arc::new(invoker);
         let (mut plugins, mut code_mode): (Vec<Arc<dyn Plugin>>, _) = (Vec::new(), None);
         if let Some(config) = self.code_mode {
+            if let Some(problem) = config.problems().first() {
+                return Err(WorkerError::StartupFailed(format!("codecall.{problem}")));
+            }
             let mut workers: PoolConfig = config.worker.pool();
             if let Some(command) = self.worker {
                 workers = workers.command(command);
