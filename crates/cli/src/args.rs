@@ -1,8 +1,11 @@
 //! The command line.
 
+mod testing;
+
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use testing::{MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TokenArgs, TokenUser};
 
 /// Put MCP tools behind a gate: serve many apps as one MCP server, in code mode.
 ///
@@ -49,6 +52,10 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Measure how well search finds the right tools.
     Eval(EvalArgs),
+    /// Run mock servers for tests: an authorization server, or client metadata documents.
+    Mock(MockArgs),
+    /// Print a signed test token, good or bad on purpose.
+    Token(TokenArgs),
     /// Print the JSON Schema of the configuration.
     Schema,
     /// Print a completion script for a shell.

@@ -42,6 +42,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Check(args) => commands::check::run(&args),
         Command::Tools(args) => commands::tools::run(args).await,
         Command::Eval(args) => commands::eval::run(args),
+        Command::Mock(args) => commands::mock::run(args).await,
+        Command::Token(args) => commands::token::run(&args),
         Command::Schema => commands::schema::run(),
         Command::Completions { shell } => commands::completions::run(shell),
     }

@@ -39,20 +39,25 @@ pub struct MockCimdServerInfo {
     pub port: u16,
 }
 
-/// A client to be described.
-#[derive(Debug, Clone, PartialEq)]
+/// A client to be described. Read from JSON it has the contract's names, and only `name` is required.
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MockCimdClientOptions {
     /// `client_name`; the path is derived from it.
     pub name: String,
     /// Default: `/clients/<name in lower case with dashes>/metadata.json`.
     pub path: Option<String>,
     /// Default: `http://localhost:3000/callback`.
+    #[serde(default = "default_redirect_uris")]
     pub redirect_uris: Vec<String>,
     /// `none` (default), `client_secret_basic`, `client_secret_post` or `private_key_jwt`.
+    #[serde(default = "default_auth_method")]
     pub token_endpoint_auth_method: String,
     /// Default: `authorization_code`.
+    #[serde(default = "default_grant_types")]
     pub grant_types: Vec<String>,
     /// Default: `code`.
+    #[serde(default = "default_response_types")]
     pub response_types: Vec<String>,
     /// Left out when absent, as are the next three.
     pub client_uri: Option<String>,
@@ -61,7 +66,24 @@ pub struct MockCimdClientOptions {
     /// Scopes with spaces between.
     pub scope: Option<String>,
     /// Addresses of people.
+    #[serde(default)]
     pub contacts: Vec<String>,
+}
+
+fn default_redirect_uris() -> Vec<String> {
+    vec!["http://localhost:3000/callback".into()]
+}
+
+fn default_auth_method() -> String {
+    "none".into()
+}
+
+fn default_grant_types() -> Vec<String> {
+    vec!["authorization_code".into()]
+}
+
+fn default_response_types() -> Vec<String> {
+    vec!["code".into()]
 }
 
 impl MockCimdClientOptions {
@@ -70,10 +92,10 @@ impl MockCimdClientOptions {
         Self {
             name: name.into(),
             path: None,
-            redirect_uris: vec!["http://localhost:3000/callback".into()],
-            token_endpoint_auth_method: "none".into(),
-            grant_types: vec!["authorization_code".into()],
-            response_types: vec!["code".into()],
+            redirect_uris: default_redirect_uris(),
+            token_endpoint_auth_method: default_auth_method(),
+            grant_types: default_grant_types(),
+            response_types: default_response_types(),
             client_uri: None,
             logo_uri: None,
             scope: None,

@@ -65,7 +65,9 @@ pub use records::{
 
 pub use server::{ClientOptions, Server, ServerBuilder, ServerInfo, StartError, Transport};
 
-pub use token::{Auth, CreateTokenOptions, TokenFactory, TokenFactoryOptions, TokenOptions, Users};
+pub use token::{
+    Auth, CreateTokenOptions, KeyFileError, TokenFactory, TokenFactoryOptions, TokenOptions, Users,
+};
 
 pub use gatewright_core::rmcp;
 pub use regex::Regex;

@@ -4,6 +4,7 @@ mod factory;
 mod key;
 
 pub use factory::{CreateTokenOptions, TokenFactory, TokenFactoryOptions};
+pub use key::KeyFileError;
 pub(crate) use {factory::now, key::TestKey};
 
 /// Options of the `auth` fixture's tokens: the same as the factory's.
@@ -20,6 +21,16 @@ pub struct Users {
     pub user: TokenOptions,
     /// `test-readonly`, scope `read`.
     pub read_only: TokenOptions,
+}
+
+impl Default for Users {
+    fn default() -> Self {
+        Self {
+            admin: TokenOptions::new("test-admin").scopes(["*"]),
+            user: TokenOptions::new("test-user").scopes(["read", "write"]),
+            read_only: TokenOptions::new("test-readonly").scopes(["read"]),
+        }
+    }
 }
 
 /// The `auth` fixture: tokens of one issuer.
@@ -39,14 +50,7 @@ impl Default for Auth {
 impl Auth {
     /// Tokens of this factory.
     pub fn new(factory: TokenFactory) -> Self {
-        Self {
-            factory,
-            users: Users {
-                admin: TokenOptions::new("test-admin").scopes(["*"]),
-                user: TokenOptions::new("test-user").scopes(["read", "write"]),
-                read_only: TokenOptions::new("test-readonly").scopes(["read"]),
-            },
-        }
+        Self { factory, users: Users::default() }
     }
 
     /// The factory behind it.

@@ -4,6 +4,8 @@ pub mod check;
 pub mod completions;
 pub mod demo;
 pub mod eval;
+pub mod mock;
 pub mod schema;
 pub mod serve;
+pub mod token;
 pub mod tools;

@@ -13,6 +13,8 @@ mod execute;
 #[cfg(test)]
 mod invoke;
 #[cfg(test)]
+mod mock;
+#[cfg(test)]
 mod search;
 #[cfg(test)]
 mod serve;

@@ -1,6 +1,6 @@
 //! Faults on demand.
 
-use std::time::Duration;
+use std::{str::FromStr, time::Duration};
 
 /// What is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,4 +34,79 @@ pub enum Fault {
     ExpiredTokens,
     /// Tokens have this `aud`, whatever was asked for.
     WrongAudience(String),
+}
+
+impl FromStr for Endpoint {
+    type Err = String;
+
+    /// `metadata`, `jwks`, `authorize`, `token`, `userinfo` or `all`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "metadata" => Self::Metadata,
+            "jwks" => Self::Jwks,
+            "authorize" => Self::Authorize,
+            "token" => Self::Token,
+            "userinfo" => Self::Userinfo,
+            "all" => Self::All,
+            _ => {
+                return Err(format!(
+                    "there is no endpoint `{text}`; there are metadata, jwks, authorize, token, userinfo and all"
+                ));
+            }
+        })
+    }
+}
+
+impl FromStr for Fault {
+    type Err = String;
+
+    /// `slow:MILLISECONDS`, `status:CODE`, `garbage`, `wrong-issuer:URL`, `expired-tokens` or `wrong-audience:TEXT`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        const KNOWN: &str = "there are slow:MILLISECONDS, status:CODE, garbage, wrong-issuer:URL, expired-tokens and \
+                             wrong-audience:TEXT";
+        let (kind, value) = text.split_once(':').unwrap_or((text, ""));
+        match (kind, value) {
+            ("slow", ms) => {
+                let ms =
+                    ms.parse().map_err(|_| format!("`{text}`: slow:MILLISECONDS takes a whole number"))?;
+                Ok(Self::Slow(Duration::from_millis(ms)))
+            }
+            ("status", code) => match code.parse() {
+                Ok(code @ 100..=999) => Ok(Self::Status(code)),
+                _ => Err(format!("`{text}`: status:CODE takes an HTTP status, such as 500")),
+            },
+            ("garbage", "") => Ok(Self::Garbage),
+            ("expired-tokens", "") => Ok(Self::ExpiredTokens),
+            ("wrong-issuer", url) if !url.is_empty() => Ok(Self::WrongIssuer(url.to_owned())),
+            ("wrong-audience", audience) if !audience.is_empty() => {
+                Ok(Self::WrongAudience(audience.to_owned()))
+            }
+            _ => Err(format!("there is no fault `{text}`; {KNOWN}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_read_from_text_and_bad_ones_say_what_there_is() {
+        let fault = |text: &str| text.parse::<Fault>();
+        assert_eq!(fault("slow:250"), Ok(Fault::Slow(Duration::from_millis(250))));
+        assert_eq!(fault("status:503"), Ok(Fault::Status(503)));
+        assert_eq!(fault("garbage"), Ok(Fault::Garbage));
+        assert_eq!(fault("expired-tokens"), Ok(Fault::ExpiredTokens));
+        assert_eq!(
+            fault("wrong-issuer:https://a.example"),
+            Ok(Fault::WrongIssuer("https://a.example".into()))
+        );
+        assert_eq!(fault("wrong-audience:x"), Ok(Fault::WrongAudience("x".into())));
+        for bad in ["slow", "slow:fast", "status:1000", "broken", "wrong-issuer:", "garbage:x"] {
+            let error = fault(bad).unwrap_err();
+            assert!(error.contains(bad) && error.len() > bad.len() + 10, "{error}");
+        }
+        assert_eq!("jwks".parse(), Ok(Endpoint::Jwks));
+        assert!("keys".parse::<Endpoint>().unwrap_err().contains("jwks"));
+    }
 }

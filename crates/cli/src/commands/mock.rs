@@ -1,0 +1,204 @@
+//! `gatewright mock`: the test kit's servers, for tests in other languages and by hand.
+
+use std::{
+    io::{ErrorKind, Write as _},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use gatewright_testing::{
+    MockCimdClientOptions, MockCimdServer, MockCimdServerOptions, MockOAuthServer, MockOAuthServerInfo,
+    MockOAuthServerOptions, MockTestUser, TokenFactory, TokenFactoryOptions, Users,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs},
+    assemble,
+    exit::BadConfig,
+};
+
+/// Serves until it is told to stop.
+pub async fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
+    match args.command {
+        MockCommand::OAuth(args) => oauth(*args).await,
+        MockCommand::Cimd(args) => cimd(args).await,
+    }
+}
+
+async fn oauth(args: MockOAuthArgs) -> anyhow::Result<ExitCode> {
+    let stop = assemble::stop_signal()?;
+    let factory = TokenFactory::new(TokenFactoryOptions {
+        audience: args.audience.clone(),
+        expires_in_seconds: args.access_token_ttl,
+        ..TokenFactoryOptions::default()
+    });
+    let factory = match &args.key {
+        Some(file) => factory.key_file(file).map_err(|error| BadConfig(error.to_string()))?,
+        None => factory,
+    };
+    let user = MockTestUser {
+        sub: args.user.clone(),
+        email: args.email,
+        name: args.name,
+        picture: args.picture,
+        claims: args.claim.into_iter().collect(),
+    };
+    let options = MockOAuthServerOptions {
+        port: Some(args.port),
+        auto_approve: args.auto_approve,
+        test_user: Some(user),
+        client_id: args.client_id,
+        client_secret: args.client_secret,
+        valid_redirect_uris: args.redirect_uri,
+        protected_resources: args.resource,
+        access_token_ttl_seconds: args.access_token_ttl,
+        refresh_token_ttl_seconds: args.refresh_token_ttl,
+        debug: args.debug,
+    };
+    let mut server = MockOAuthServer::new(factory, options);
+    let info = server.start().await.map_err(|error| not_bound(args.port, error))?;
+    for (endpoint, fault) in args.fault {
+        server.inject_fault(endpoint, fault, None);
+    }
+    let factory = server.get_token_factory();
+    let users = Users::default();
+    let text = if args.json {
+        json!({
+            "baseUrl": info.base_url, "port": info.port, "issuer": info.issuer, "jwksUrl": info.jwks_url,
+            "audience": args.audience,
+            "tokens": {
+                "admin": factory.create_test_token(&users.admin),
+                "user": factory.create_test_token(&users.user),
+                "readOnly": factory.create_test_token(&users.read_only),
+                "anonymous": factory.create_anonymous_token(),
+            },
+        })
+        .to_string()
+    } else {
+        oauth_tour(&info, &args.audience, &factory.create_test_token(&users.user))
+    };
+    tell(&text);
+    stop.cancelled().await;
+    server.stop();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn oauth_tour(info: &MockOAuthServerInfo, audience: &str, token: &str) -> String {
+    let base = &info.base_url;
+    format!(
+        "Mock authorization server. Anybody may log in: for tests only.
+
+  issuer      {base}
+  metadata    {base}/.well-known/oauth-authorization-server
+  keys        {jwks}
+  authorize   {base}/oauth/authorize
+  token       {base}/oauth/token
+  user info   {base}/userinfo
+
+  # Environment for a server that trusts it
+  IDP_PROVIDER_URL={base} IDP_EXPECTED_AUDIENCE={audience}
+
+  # A token of test-user with the scopes `read write`
+  {token}
+
+  # A token without a login
+  curl -s {base}/oauth/token -d grant_type=anonymous
+
+Ctrl-C stops it.",
+        jwks = info.jwks_url,
+    )
+}
+
+async fn cimd(args: MockCimdArgs) -> anyhow::Result<ExitCode> {
+    let stop = assemble::stop_signal()?;
+    let clients = clients(&args)?;
+    let documents = args.document.iter().map(|(path, file)| {
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            BadConfig(format!("--document {path}={file}: the file cannot be read: {error}"))
+        })?;
+        Ok((path, Value::String(text)))
+    });
+    let documents = documents.collect::<Result<Vec<_>, BadConfig>>()?;
+    let options = MockCimdServerOptions { port: Some(args.port), debug: args.debug, https: args.https };
+    let mut server = MockCimdServer::new(options);
+    let info = server.start().await.map_err(|error| not_bound(args.port, error))?;
+    if let (Some(file), Some(pem)) = (&args.ca, server.ca_pem()) {
+        std::fs::write(file, pem).with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    let ids: Vec<(&str, String)> =
+        clients.iter().map(|client| (client.name.as_str(), server.register_client(client))).collect();
+    let mut others = Vec::new();
+    for (path, document) in documents {
+        others.push(server.register_invalid_document(path, &document));
+    }
+    for (path, status) in &args.error {
+        others.push(server.register_fetch_error(path, *status, None));
+    }
+    let text = if args.json {
+        let ids: serde_json::Map<String, Value> =
+            ids.iter().map(|(name, id)| ((*name).to_owned(), json!(id))).collect();
+        json!({"baseUrl": info.base_url, "port": info.port, "clientIds": ids, "documents": others})
+            .to_string()
+    } else {
+        let mut lines =
+            vec![format!("Mock server of client metadata documents at {}", info.base_url), String::new()];
+        lines.extend(ids.iter().map(|(name, id)| format!("  {name}: client_id {id}")));
+        lines.extend(others.iter().map(|url| format!("  bad on purpose: {url}")));
+        lines.push("\nCtrl-C stops it.".to_owned());
+        lines.join("\n")
+    };
+    tell(&text);
+    stop.cancelled().await;
+    server.stop();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The clients of the command line and of the file.
+fn clients(args: &MockCimdArgs) -> anyhow::Result<Vec<MockCimdClientOptions>> {
+    let named = args.client.iter().map(|name| {
+        let mut client = MockCimdClientOptions::new(name);
+        if !args.redirect_uri.is_empty() {
+            client.redirect_uris.clone_from(&args.redirect_uri);
+        }
+        client
+    });
+    let mut clients: Vec<_> = named.collect();
+    if let Some(file) = &args.clients {
+        let shown = file.display();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| BadConfig(format!("{shown} cannot be read: {error}")))?;
+        let more: Vec<MockCimdClientOptions> = serde_json::from_str(&text)
+            .map_err(|error| BadConfig(format!("{shown} is no JSON array of clients: {error}")))?;
+        clients.extend(more);
+    }
+    if clients.is_empty() && args.document.is_empty() && args.error.is_empty() {
+        return Err(BadConfig(
+            "nothing to serve: name a client with --client NAME, a file of clients with --clients FILE, or bad documents with \
+             --document and --error"
+                .to_owned(),
+        )
+        .into());
+    }
+    Ok(clients)
+}
+
+fn not_bound(port: u16, error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::AddrInUse => {
+            anyhow::anyhow!(
+                "port {port} is taken; name another with --port, or leave it out to get a free one"
+            )
+        }
+        ErrorKind::PermissionDenied => {
+            anyhow::anyhow!("port {port} may not be used by this user; name one above 1023 with --port")
+        }
+        _ => anyhow::Error::new(error).context(format!("port {port} cannot be listened on")),
+    }
+}
+
+/// Whoever reads may stop reading: the server goes on.
+fn tell(text: &str) {
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
