@@ -205,6 +205,12 @@ pub enum EvalCommand {
         /// How to rank: ours, or one of two baselines to compare with.
         #[arg(long, default_value = "tfidf")]
         strategy: EvalStrategy,
+        /// Sentence encoder for `--strategy embedding`: a folder or a hub id (owner/name).
+        #[arg(long, value_name = "MODEL")]
+        model: Option<String>,
+        /// Folder that keeps models and vectors between runs. Default: the user's cache folder.
+        #[arg(long, value_name = "FOLDER")]
+        cache: Option<PathBuf>,
         /// Worst misses to show.
         #[arg(long, default_value_t = 5)]
         worst: usize,
@@ -215,10 +221,12 @@ pub enum EvalCommand {
 }
 
 /// Rankings that can be measured.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EvalStrategy {
     /// The lexical ranking of `codecall:search`.
     Tfidf,
+    /// Semantic vectors blended with it; needs a model.
+    Embedding,
     /// Baseline: plain BM25 over name and description.
     Bm25,
     /// Baseline: cosine of TF-IDF vectors.

@@ -4,10 +4,12 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use gatewright::{App, AppHealth, Builder, LocalApp, Running, UpstreamApp};
+use gatewright_codecall::Strategy;
 use gatewright_demo::{App as DemoApp, Dataset, Everything};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, AppConfig, AppKind, Builtin, Config};
+use crate::embedding;
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
 pub async fn start(config: &Config) -> anyhow::Result<Running> {
@@ -26,7 +28,27 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
     if let Some(size) = config.page_size {
         builder = builder.page_size(size);
     }
-    builder.build().context("the sandbox for scripts cannot start")
+    // Before anything starts: a model that is required and missing ends it here.
+    let embedding = &config.codecall.embedding;
+    let semantic = config.codecall.enabled && embedding.strategy == Strategy::Embedding;
+    let required = match semantic && embedding.required {
+        true => Some(embedding::open(embedding).await.context("`codecall.embedding` is required")?),
+        false => None,
+    };
+    let running = builder.build().context("the sandbox for scripts cannot start")?;
+    if let Some(code_call) = running.code_call().filter(|_| semantic) {
+        match required {
+            Some(search) => code_call.use_semantic(search),
+            None => {
+                let config = embedding.clone();
+                code_call.load_semantic(move || {
+                    let config = config.clone();
+                    async move { embedding::open(&config).await }
+                });
+            }
+        }
+    }
+    Ok(running)
 }
 
 async fn start_app(
@@ -48,7 +70,7 @@ async fn start_app(
     })
 }
 
-/// Waits until no app is starting any more, at most `longest`.
+/// Waits until no app is starting any more and every tool has its vector, at most `longest`.
 pub async fn settle(running: &Running, longest: Duration) {
     let registry = running.gateway().registry();
     let mut changes = registry.changes();
@@ -58,8 +80,16 @@ pub async fn settle(running: &Running, longest: Duration) {
             // Health changes that add no tool are not announced: look again after a while as well.
             let _ = tokio::time::timeout(Duration::from_millis(20), changes.recv()).await;
         }
+        while running.code_call().is_some_and(|code_call| is_indexing(code_call.index_status())) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     };
     let _ = tokio::time::timeout(longest, settled).await;
+}
+
+/// Whether vectors are still to come. What is unavailable is not waited for.
+fn is_indexing(status: Option<serde_json::Value>) -> bool {
+    status.is_some_and(|status| status["state"] != "unavailable")
 }
 
 /// Cancelled by the first SIGINT or SIGTERM.

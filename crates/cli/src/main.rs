@@ -5,6 +5,7 @@ mod args;
 mod assemble;
 mod commands;
 mod config;
+mod embedding;
 mod exit;
 mod logging;
 mod rpc;
@@ -41,7 +42,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
         Command::Tools(args) => commands::tools::run(args).await,
-        Command::Eval(args) => commands::eval::run(args),
+        Command::Eval(args) => commands::eval::run(args).await,
         Command::Mock(args) => commands::mock::run(args).await,
         Command::Token(args) => commands::token::run(&args),
         Command::Schema => commands::schema::run(),

@@ -6,7 +6,7 @@ use gatewright_agentscript::{Adapter as PoolAdapter, Limits, PoolConfig, Preset}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Mode;
+use crate::{EmbeddingConfig, Mode};
 
 /// Code mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -161,28 +161,6 @@ impl WorkerConfig {
     }
 }
 
-/// How `codecall:search` ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// Lexical ranking; no model, works offline. The default.
-    #[default]
-    Tfidf,
-    /// Semantic vectors blended with the lexical score; needs a model. Refused for now: `gatewright-embedding` has the
-    /// engine, the server does not use it yet.
-    Embedding,
-}
-
-/// The index behind `codecall:search`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct EmbeddingConfig {
-    /// `tfidf` (default) or `embedding`.
-    pub strategy: Strategy,
-    /// Hits that score less are left out, 0 to 1. Default: what measured best for the strategy.
-    pub similarity_threshold: Option<f32>,
-}
-
 /// What is taken out of error messages before they leave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -230,14 +208,7 @@ impl CodeCallConfig {
         check("worker.workers", worker.workers.is_none_or(|n| (1..=256).contains(&n)), "must be 1 to 256");
         check("worker.queue", worker.queue <= 100_000, "must be at most 100000");
         check("worker.recycleAfter", worker.recycle_after > 0, "must be at least 1");
-        let lexical = self.embedding.strategy == Strategy::Tfidf;
-        check("embedding.strategy", lexical, "`embedding` is not connected to the server yet; use `tfidf`");
-        let threshold = self.embedding.similarity_threshold;
-        check(
-            "embedding.similarityThreshold",
-            threshold.is_none_or(|t| (0.0..=1.0).contains(&t)),
-            "must be 0 to 1",
-        );
+        problems.extend(self.embedding.problems());
         problems
     }
 }
@@ -254,9 +225,6 @@ mod tests {
         let paths: Vec<_> = config.problems().into_iter().map(|problem| problem.path).collect();
         assert_eq!(paths, ["vm.timeoutMs", "embedding.similarityThreshold"]);
         assert!(CodeCallConfig::default().problems().is_empty());
-        let semantic: CodeCallConfig =
-            serde_json::from_str(r#"{"embedding": {"strategy": "embedding"}}"#).unwrap();
-        assert_eq!(semantic.problems()[0].path, "embedding.strategy");
     }
 
     #[test]

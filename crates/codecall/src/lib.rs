@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod config_embedding;
 mod describe;
 mod examples;
 mod execute;
@@ -15,14 +16,14 @@ mod live_index;
 mod meta_tools;
 mod plugin;
 mod search;
+mod secret;
+mod semantic;
 mod unwrap;
 mod visibility;
 
-pub use config::{
-    Adapter, CodeCallConfig, ConfigError, EmbeddingConfig, SanitizationConfig, Strategy, VmConfig,
-    WorkerConfig,
-};
-pub use live_index::LiveIndex;
+pub use config::{Adapter, CodeCallConfig, ConfigError, SanitizationConfig, VmConfig, WorkerConfig};
+pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
 pub use plugin::CodeCall;
+pub use secret::Secret;
 pub use unwrap::{ToolValue, unwrap_result};
 pub use visibility::Mode;

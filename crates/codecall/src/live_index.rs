@@ -11,9 +11,11 @@ use gatewright_search::{Change as IndexChange, Document, Index};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::semantic::Semantic;
+
 /// A search index that follows the registry. Readers never wait: they use the snapshot of the moment.
 #[derive(Debug)]
-pub struct LiveIndex {
+pub(crate) struct LiveIndex {
     current: Arc<ArcSwap<Current>>,
     _stop: DropGuard,
 }
@@ -26,8 +28,8 @@ pub(crate) struct Current {
 }
 
 impl LiveIndex {
-    /// Indexes what `registry` offers, and follows it until dropped.
-    pub fn follow(registry: Arc<Registry>) -> Self {
+    /// Indexes what `registry` offers, and follows it until dropped. What is indexed is handed to `semantic` too.
+    pub(crate) fn follow(registry: Arc<Registry>, semantic: Semantic) -> Self {
         let mut changes = registry.changes();
         let current = Arc::new(ArcSwap::from_pointee(Current::default().caught_up(registry.snapshot())));
         let stop = CancellationToken::new();
@@ -36,6 +38,7 @@ impl LiveIndex {
             loop {
                 let change = tokio::select! {
                     change = changes.recv() => change,
+                    () = semantic.came() => Ok(Change::Tools),
                     () = stopped.cancelled() => return,
                 };
                 match change {
@@ -43,9 +46,16 @@ impl LiveIndex {
                     Ok(_) => continue,
                     Err(RecvError::Closed) => return,
                 }
-                let (old, tools) = (following.load_full(), registry.snapshot());
+                let (old, tools, semantic) = (following.load_full(), registry.snapshot(), semantic.search());
                 // Indexing ten thousand tools takes long enough to hold up other tasks of this thread.
-                if let Ok(new) = tokio::task::spawn_blocking(move || old.caught_up(tools)).await {
+                let caught_up = tokio::task::spawn_blocking(move || {
+                    let new = old.caught_up(tools);
+                    if let Some(search) = semantic {
+                        search.replace(new.index.clone());
+                    }
+                    new
+                });
+                if let Ok(new) = caught_up.await {
                     following.store(Arc::new(new));
                 }
             }

@@ -117,7 +117,18 @@ fn search_output() -> Value {
                 },
                 "required": ["name", "appId", "description", "score"]
             }},
-            "totalIndexed": {"type": "number", "description": "How many tools were searched."}
+            "totalIndexed": {"type": "number", "description": "How many tools were searched."},
+            "indexStatus": {
+                "type": "object",
+                "description": "There only while the ranking is by words alone although meaning was asked for.",
+                "properties": {
+                    "state": {"type": "string", "enum": ["loading", "building", "unavailable"]},
+                    "done": {"type": "integer", "description": "Tools that have their vector."},
+                    "total": {"type": "integer"},
+                    "code": {"type": "string", "description": "Why it is unavailable."}
+                },
+                "required": ["state"]
+            }
         },
         "required": ["tools", "totalIndexed"]
     })

@@ -14,13 +14,16 @@ use gatewright_core::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{CodeCallConfig, LiveIndex, invoke::Invoked, meta_tools};
+use crate::{
+    CodeCallConfig, Strategy, invoke::Invoked, live_index::LiveIndex, meta_tools, semantic::Semantic,
+};
 
 /// Code mode over the tools that `invoker` reaches.
 pub struct CodeCall {
     pub(crate) config: CodeCallConfig,
     pub(crate) invoker: Arc<Invoker>,
     pub(crate) index: LiveIndex,
+    pub(crate) semantic: Semantic,
     pub(crate) pool: Arc<WorkerPool>,
     pub(crate) limits: Limits,
     pub(crate) policy: ScriptPolicy,
@@ -36,7 +39,8 @@ impl std::fmt::Debug for CodeCall {
 }
 
 impl CodeCall {
-    /// Code mode with scripts run by `pool`. Follows the registry from now on, so it needs a Tokio runtime.
+    /// Code mode with scripts run by `pool`. Follows the registry from now on, so it needs a Tokio runtime. With the
+    /// strategy `embedding`, search is lexical until [`CodeCall::use_semantic`] or [`CodeCall::load_semantic`].
     pub fn new(
         config: CodeCallConfig,
         invoker: Arc<Invoker>,
@@ -44,6 +48,7 @@ impl CodeCall {
         names: ToolNames,
     ) -> Self {
         let tools = meta_tools::definitions(names);
+        let semantic = Semantic::new(config.embedding.strategy == Strategy::Embedding);
         let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
         Self {
             limits: config.vm.limits(),
@@ -54,7 +59,8 @@ impl CodeCall {
                 remove_stack_traces: config.sanitization.remove_stack_traces,
                 remove_file_paths: config.sanitization.remove_file_paths,
             },
-            index: LiveIndex::follow(invoker.registry().clone()),
+            index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
+            semantic,
             invoker,
             pool,
             tools,
@@ -77,7 +83,7 @@ impl CodeCall {
         let invalid = |problems: String| InvokeError::InvalidArguments { name: name.clone(), problems };
         self.schemas[at].check(&arguments).map_err(invalid)?;
         let body = match at {
-            0 => self.search(parse(arguments).map_err(invalid)?, &principal),
+            0 => self.search(parse(arguments).map_err(invalid)?, &principal).await,
             1 => self.describe(parse(arguments).map_err(invalid)?, &principal),
             2 => self.execute(parse(arguments).map_err(invalid)?, principal, context).await,
             _ => match self.invoke(parse(arguments).map_err(invalid)?, outer, &principal, context).await {

@@ -29,7 +29,7 @@ struct Filter {
 const DEFAULT_TOP_K: f64 = 5.0;
 
 impl CodeCall {
-    pub(crate) fn search(&self, input: SearchInput, principal: &Principal) -> Value {
+    pub(crate) async fn search(&self, input: SearchInput, principal: &Principal) -> Value {
         let current = self.index.current();
         let shown =
             |name: &str| current.tools.tool(name).is_some_and(|tool| self.config.mode.shows(tool, principal));
@@ -45,7 +45,13 @@ impl CodeCall {
         if let Some(threshold) = self.config.embedding.similarity_threshold {
             query = query.min_score(threshold);
         }
-        let found = current.index.search(&query);
+        let (found, status) = match self.semantic.search() {
+            Some(semantic) => {
+                let answer = semantic.search(&query).await;
+                (answer.result, self.semantic.status(Some(&answer.status)))
+            }
+            None => (current.index.search(&query), self.semantic.status(None)),
+        };
         let tools: Vec<Value> = found
             .hits
             .iter()
@@ -61,7 +67,11 @@ impl CodeCall {
                 }))
             })
             .collect();
-        json!({"tools": tools, "totalIndexed": found.total_indexed})
+        let mut body = json!({"tools": tools, "totalIndexed": found.total_indexed});
+        if let Some(status) = status {
+            body["indexStatus"] = status;
+        }
+        body
     }
 
     /// Which terms and fields of each hit scored, for everything the index holds.

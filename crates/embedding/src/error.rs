@@ -53,6 +53,16 @@ impl EmbeddingError {
         }
     }
 
+    /// Whether trying again later may help: a hub or a store that does not answer may come back, a broken model
+    /// stays broken.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Download(_) | Self::Store { .. } => true,
+            Self::ModelFile { .. } | Self::Model(_) | Self::Dimension { .. } => false,
+        }
+    }
+
     #[cfg(any(feature = "qdrant", feature = "pgvector"))]
     pub(crate) fn store(message: impl Into<String>) -> Self {
         Self::Store { message: message.into(), source: None }

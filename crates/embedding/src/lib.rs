@@ -15,6 +15,7 @@ mod fusion;
 mod hub;
 mod safetensors;
 mod search;
+mod state;
 mod store;
 #[cfg(test)]
 #[cfg(any(feature = "hub", feature = "qdrant"))]
@@ -28,7 +29,8 @@ pub use error::EmbeddingError;
 pub use fusion::Fusion;
 #[cfg(feature = "hub")]
 pub use hub::{Hub, Progress};
-pub use search::{SemanticResult, SemanticSearch, Status};
+pub use search::{SemanticResult, SemanticSearch};
+pub use state::Status;
 #[cfg(feature = "pgvector")]
 pub use store::pgvector::PgVectorStore;
 #[cfg(feature = "qdrant")]

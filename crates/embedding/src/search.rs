@@ -1,41 +1,32 @@
 //! The semantic search itself: keeps vectors up to date in the background and blends at query time.
+//!
+//! What belongs to one snapshot of the tools is in `state`; how rankings are weighed in `fusion`.
 
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
-use gatewright_search::{Hit, Index, MAX_TOP_K, Query, SearchResult, Visible};
-use serde::Serialize;
+use gatewright_search::{Hit, Index, MAX_TOP_K, Query, SearchResult};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{Embedder, EmbeddingError, Fusion, Key, VectorStore, fusion::Places, text};
+use crate::{
+    Embedder, EmbeddingError, Fusion, Key, Status, VectorStore,
+    fusion::Places,
+    state::{State, Tools},
+};
 
-/// Texts embedded between two writes to the store.
+/// Texts embedded in one go.
 const BATCH: usize = 32;
+/// Vectors are written when this much time has passed, or twenty times what the last write took.
+const WRITE_EVERY: Duration = Duration::from_secs(2);
+/// After a failure the next try comes after this time, then after twice as long each time.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(60);
 /// Characters of a query that are embedded.
 const MAX_QUERY: usize = 2000;
-
-/// How far the vectors are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "state")]
-pub enum Status {
-    /// Vectors are being made; answers are lexical.
-    Building {
-        /// Texts that have their vector.
-        done: usize,
-        /// Texts there are.
-        total: usize,
-    },
-    /// Answers are blended.
-    Ready,
-    /// The model or the store failed; answers are lexical.
-    Unavailable {
-        /// Stable code of the error.
-        code: &'static str,
-    },
-}
 
 /// An answer, and what it was made with.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,18 +35,6 @@ pub struct SemanticResult {
     pub result: SearchResult,
     /// [`Status::Ready`] if the hits are blended, else why they are lexical.
     pub status: Status,
-}
-
-/// Everything that belongs to one snapshot of the tools.
-struct State {
-    index: Index,
-    /// For each tool, by name: its vector's key.
-    keys: HashMap<String, Key>,
-    /// Tools with the same text share a vector.
-    names: HashMap<Key, Vec<String>>,
-    /// Keys that earlier snapshots had and this one no longer needs.
-    gone: Vec<Key>,
-    status: Status,
 }
 
 struct Inner {
@@ -85,13 +64,7 @@ impl SemanticSearch {
     /// A search over nothing yet.
     #[must_use]
     pub fn new(embedder: Arc<dyn Embedder>, store: Arc<dyn VectorStore>, fusion: Fusion) -> Self {
-        let state = State {
-            index: Index::default(),
-            keys: HashMap::new(),
-            names: HashMap::new(),
-            gone: Vec::new(),
-            status: Status::Ready,
-        };
+        let state = State { tools: Arc::default(), status: Status::Ready, generation: 0 };
         Self {
             inner: Arc::new(Inner {
                 embedder,
@@ -111,13 +84,15 @@ impl SemanticSearch {
         self.inner.state.load().status.clone()
     }
 
-    /// Searches `index` from now on; vectors that are missing are made in the background. Must be called within a
-    /// tokio runtime.
+    /// Searches `index` from now on; vectors that are missing are made in the background, and a model or store that
+    /// fails is tried again after 1 s, 2 s and so on up to a minute. Must be called within a Tokio runtime, by one
+    /// caller at a time.
     pub fn replace(&self, index: Index) {
         let this = self.clone();
-        self.show(index, None);
+        let generation = self.show(index);
         self.inner.tasks.spawn(async move {
-            if this.inner.stop.run_until_cancelled(this.update()).await.is_none() {
+            let stop = this.inner.stop.clone();
+            if stop.run_until_cancelled(this.update_until_done(generation)).await.is_none() {
                 tracing::debug!("embedding stopped");
             }
         });
@@ -128,7 +103,7 @@ impl SemanticSearch {
     /// # Errors
     /// When the model or the store fails; searches are lexical until a later update succeeds.
     pub async fn replace_now(&self, index: Index) -> Result<(), EmbeddingError> {
-        self.show(index, None);
+        self.show(index);
         self.update().await
     }
 
@@ -139,37 +114,33 @@ impl SemanticSearch {
         self.inner.tasks.wait().await;
     }
 
-    /// Makes a snapshot the one that is searched.
-    fn show(&self, index: Index, status: Option<Status>) {
-        let model = self.inner.embedder.id();
-        let mut keys = HashMap::new();
-        let mut names: HashMap<Key, Vec<String>> = HashMap::new();
-        for entry in index.entries() {
-            let key = text::key(model, &text::of(&entry));
-            keys.insert(entry.name.to_owned(), key);
-            names.entry(key).or_default().push(entry.name.to_owned());
-        }
-        let status = status.unwrap_or(Status::Building { done: 0, total: names.len() });
+    /// Makes a snapshot the one that is searched, and returns its number.
+    fn show(&self, index: Index) -> u64 {
         let before = self.inner.state.load();
-        let gone =
-            before.names.keys().chain(&before.gone).filter(|key| !names.contains_key(key)).copied().collect();
-        self.inner.state.store(Arc::new(State { index, keys, names, gone, status }));
+        let tools = Arc::new(Tools::of(index, self.inner.embedder.id(), &before.tools));
+        let status = Status::Building { done: 0, total: tools.names.len() };
+        let generation = before.generation + 1;
+        self.inner.state.store(Arc::new(State { tools, status, generation }));
+        generation
     }
 
-    fn set_status(&self, of: &Arc<State>, status: Status) {
+    fn set_status(&self, generation: u64, status: &Status) {
         self.inner.state.rcu(|state| {
-            if state.names.len() == of.names.len() && state.keys == of.keys {
-                Arc::new(State {
-                    index: state.index.clone(),
-                    keys: state.keys.clone(),
-                    names: state.names.clone(),
-                    gone: if status == Status::Ready { Vec::new() } else { state.gone.clone() },
-                    status: status.clone(),
-                })
-            } else {
-                Arc::clone(state)
+            let mut next = State::clone(state);
+            if state.generation == generation {
+                next.status = status.clone();
             }
+            next
         });
+    }
+
+    /// Updates until it succeeds or another snapshot takes the place of this one.
+    async fn update_until_done(&self, generation: u64) {
+        let mut wait = FIRST_RETRY;
+        while self.inner.state.load().generation == generation && self.update().await.is_err() {
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LAST_RETRY);
+        }
     }
 
     /// Makes what vectors the current snapshot lacks.
@@ -178,27 +149,23 @@ impl SemanticSearch {
         let state = self.inner.state.load_full();
         let made = self.make_missing(&state).await;
         match &made {
-            Ok(()) => self.set_status(&state, Status::Ready),
+            Ok(()) => self.set_status(state.generation, &Status::Ready),
             Err(error) => {
                 tracing::error!(error.code = error.code(), error = %error, "vectors could not be made");
-                self.set_status(&state, Status::Unavailable { code: error.code() });
+                self.set_status(state.generation, &Status::Unavailable { code: error.code() });
             }
         }
         made
     }
 
-    async fn make_missing(&self, state: &Arc<State>) -> Result<(), EmbeddingError> {
-        let all: Vec<Key> = state.names.keys().copied().collect();
-        let missing: HashSet<Key> = self.inner.store.missing(&all).await?.into_iter().collect();
-        let mut seen = HashSet::new();
-        let work: Vec<(Key, String)> = state
-            .index
-            .entries()
-            .map(|entry| text::of(&entry))
-            .map(|text| (text::key(self.inner.embedder.id(), &text), text))
-            .filter(|(key, _)| missing.contains(key) && seen.insert(*key))
-            .collect();
+    async fn make_missing(&self, state: &State) -> Result<(), EmbeddingError> {
+        let (tools, store) = (&state.tools, &self.inner.store);
+        let all: Vec<Key> = tools.names.keys().copied().collect();
+        let missing: HashSet<Key> = store.missing(&all).await?.into_iter().collect();
+        let work = tools.texts(&missing);
+        let start = Instant::now();
         let mut done = all.len() - work.len();
+        let (mut made, mut written, mut every) = (Vec::new(), Instant::now(), WRITE_EVERY);
         for batch in work.chunks(BATCH) {
             let batch = batch.to_vec();
             let embedder = Arc::clone(&self.inner.embedder);
@@ -210,13 +177,27 @@ impl SemanticSearch {
             .await
             .map_err(|error| EmbeddingError::Model(format!("the model failed: {error}")))??;
             done += vectors.len();
-            self.inner.store.put(vectors).await?;
+            made.extend(vectors);
+            if written.elapsed() >= every {
+                let begun = Instant::now();
+                store.put(std::mem::take(&mut made)).await?;
+                written = Instant::now();
+                every = WRITE_EVERY.max(20 * (written - begun));
+            }
             if done < all.len() {
-                self.set_status(state, Status::Building { done, total: all.len() });
+                self.set_status(state.generation, &Status::Building { done, total: all.len() });
             }
         }
-        if !state.gone.is_empty() {
-            self.inner.store.forget(&state.gone).await?;
+        if !made.is_empty() {
+            store.put(made).await?;
+        }
+        if !work.is_empty() {
+            let seconds = start.elapsed().as_secs_f64();
+            tracing::info!(tools = all.len(), made = work.len(), seconds, "tools have their vectors");
+        }
+        let forget = tools.to_forget();
+        if !forget.is_empty() {
+            store.forget(forget).await?;
         }
         Ok(())
     }
@@ -225,51 +206,42 @@ impl SemanticSearch {
     pub async fn search(&self, query: &Query<'_>) -> SemanticResult {
         let state = self.inner.state.load_full();
         if state.status != Status::Ready {
-            return SemanticResult { result: state.index.search(query), status: state.status.clone() };
+            return SemanticResult { result: state.tools.index.search(query), status: state.status.clone() };
         }
-        match self.blended(&state, query).await {
+        match self.blended(&state.tools, query).await {
             Ok(result) => SemanticResult { result, status: Status::Ready },
             Err(error) => {
                 tracing::warn!(error.code = error.code(), error = %error, "semantic search failed; answering lexically");
                 let status = Status::Unavailable { code: error.code() };
-                SemanticResult { result: state.index.search(query), status }
+                SemanticResult { result: state.tools.index.search(query), status }
             }
         }
     }
 
-    async fn blended(&self, state: &State, query: &Query<'_>) -> Result<SearchResult, EmbeddingError> {
-        let total_indexed = state.index.count_visible(query.visible);
+    async fn blended(&self, tools: &Tools, query: &Query<'_>) -> Result<SearchResult, EmbeddingError> {
+        let total_indexed = tools.index.count_visible(query.visible);
         if query.text.trim().is_empty() {
             return Ok(SearchResult { hits: Vec::new(), total_indexed });
         }
         let wide = Query { top_k: MAX_TOP_K, min_score: 0.0, ..*query };
         let mut documents: HashMap<String, Places> = HashMap::new();
-        for one in state.index.rank(&wide) {
+        for one in tools.index.rank(&wide) {
             let places = Places { order: Some(one.order), score: one.score, cosine: None, exact: one.exact };
             documents.insert(one.name, places);
         }
-        let allowed = allowed(&state.index, query);
-        let among: Option<Vec<Key>> = allowed.as_ref().map(|names| {
-            let mut keys: Vec<Key> = names.iter().filter_map(|name| state.keys.get(*name)).copied().collect();
-            keys.sort_unstable();
-            keys.dedup();
-            keys
-        });
+        let among = tools.among(query);
         let vector = self.embed(query.text).await?;
-        let store = &self.inner.store;
-        let mut near = store.nearest(&vector, MAX_TOP_K, among.as_deref()).await?;
+        let mut near = self.nearest(tools, &vector, among.as_deref()).await?;
         // Candidates of the lexical ranking need their cosine too.
         let known: HashSet<Key> = near.iter().map(|(key, _)| *key).collect();
-        let mut rest: Vec<Key> = documents.keys().filter_map(|name| state.keys.get(name)).copied().collect();
+        let mut rest = tools.keys_of(documents.keys().map(String::as_str));
         rest.retain(|key| !known.contains(key));
-        rest.sort_unstable();
-        rest.dedup();
         if !rest.is_empty() {
-            near.extend(store.nearest(&vector, rest.len(), Some(&rest)).await?);
+            near.extend(self.inner.store.nearest(&vector, rest.len(), Some(&rest)).await?);
         }
         for (key, cosine) in near {
-            for name in state.names.get(&key).into_iter().flatten() {
-                if allowed.as_ref().is_none_or(|names| names.contains(name.as_str())) {
+            for name in tools.names.get(&key).into_iter().flatten() {
+                if among.is_none() || tools.index.is_visible(name, query.app_ids, query.visible) {
                     documents.entry(name.clone()).or_default().cosine = Some(cosine);
                 }
             }
@@ -282,7 +254,7 @@ impl SemanticSearch {
             .into_iter()
             .take(query.top_k.clamp(1, MAX_TOP_K))
             .filter_map(|(name, score)| {
-                let entry = state.index.entry(&name)?;
+                let entry = tools.index.entry(&name)?;
                 Some(Hit {
                     name: entry.name.to_owned(),
                     app_id: entry.app_id.to_owned(),
@@ -292,6 +264,27 @@ impl SemanticSearch {
             })
             .collect();
         Ok(SearchResult { hits, total_indexed })
+    }
+
+    /// The nearest of these tools, or of all. A store may hold vectors of other tools too: those of another process,
+    /// or of tools that are gone.
+    async fn nearest(
+        &self,
+        tools: &Tools,
+        vector: &[f32],
+        among: Option<&[Key]>,
+    ) -> Result<Vec<(Key, f32)>, EmbeddingError> {
+        let store = &self.inner.store;
+        let limit = MAX_TOP_K + if among.is_none() { tools.gone.len() } else { 0 };
+        let mut near = store.nearest(vector, limit, among).await?;
+        let full = near.len() == limit;
+        near.retain(|(key, _)| tools.names.contains_key(key));
+        if full && near.len() < MAX_TOP_K && among.is_none() {
+            let own: Vec<Key> = tools.names.keys().copied().collect();
+            near = store.nearest(vector, MAX_TOP_K, Some(&own)).await?;
+        }
+        near.truncate(MAX_TOP_K);
+        Ok(near)
     }
 
     async fn embed(&self, query: &str) -> Result<Vec<f32>, EmbeddingError> {
@@ -305,137 +298,6 @@ impl SemanticSearch {
     }
 }
 
-/// Names the filters leave, or `None` if they leave all.
-fn allowed<'i>(index: &'i Index, query: &Query<'i>) -> Option<HashSet<&'i str>> {
-    if query.app_ids.is_none() && matches!(query.visible, Visible::All) {
-        return None;
-    }
-    Some(index.visible_names(query.app_ids, query.visible).collect())
-}
-
 #[cfg(test)]
-mod tests {
-    use gatewright_search::Document;
-
-    use super::*;
-    use crate::MemoryStore;
-
-    /// Knows two topics.
-    struct Topics {
-        fails: bool,
-    }
-
-    impl Embedder for Topics {
-        fn id(&self) -> &str {
-            "topics"
-        }
-
-        fn dimensions(&self) -> usize {
-            2
-        }
-
-        fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
-            if self.fails {
-                return Err(EmbeddingError::Model("broken".to_owned()));
-            }
-            let music = ["music", "song", "tune", "melody"];
-            let vector = |text: &&str| match music.iter().any(|word| text.to_lowercase().contains(word)) {
-                true => vec![1.0, 0.0],
-                false => vec![0.0, 1.0],
-            };
-            Ok(texts.iter().map(vector).collect())
-        }
-    }
-
-    fn index() -> Index {
-        let tool = |name: &str, description: &str| Document {
-            name: name.to_owned(),
-            app_id: name.split(':').next().unwrap_or_default().to_owned(),
-            description: description.to_owned(),
-            input_schema: serde_json::Value::Null,
-        };
-        Index::build([
-            tool("radio:play_song", "Play a song"),
-            tool("files:read", "Read a file"),
-            tool("files:copy", "Copy a file"),
-            tool("hidden:play_song", "Play a song"),
-        ])
-    }
-
-    fn search(fails: bool) -> SemanticSearch {
-        SemanticSearch::new(Arc::new(Topics { fails }), Arc::new(MemoryStore::new(2)), Fusion::default())
-    }
-
-    fn assert_send<T: Send>(_: &T) {}
-
-    #[tokio::test]
-    async fn a_search_can_run_on_any_thread() {
-        let search = search(false);
-        let sees = |_: &str| true;
-        let query = Query::new("melody").visible(Visible::By(&sees));
-        let future = search.search(&query);
-        assert_send(&future);
-        assert!(future.await.result.hits.is_empty());
-    }
-
-    #[tokio::test]
-    async fn meaning_is_found_without_a_common_word() {
-        let search = search(false);
-        search.replace_now(index()).await.unwrap();
-        let answer = search.search(&Query::new("put on some melody").top_k(1)).await;
-        assert_eq!(answer.status, Status::Ready);
-        assert_eq!(answer.result.hits[0].description, "Play a song");
-    }
-
-    #[tokio::test]
-    async fn filters_hold_for_meaning_too() {
-        let search = search(false);
-        search.replace_now(index()).await.unwrap();
-        let sees = |name: &str| !name.starts_with("hidden:");
-        let query = Query::new("melody").visible(Visible::By(&sees)).top_k(10);
-        let result = search.search(&query).await.result;
-        assert_eq!(result.hits.iter().map(|hit| hit.name.as_str()).collect::<Vec<_>>(), ["radio:play_song"]);
-        assert_eq!(result.total_indexed, 3);
-        let apps = ["files".to_owned()];
-        let result = search.search(&Query::new("melody").app_ids(Some(&apps))).await.result;
-        assert!(result.hits.iter().all(|hit| hit.app_id == "files"));
-    }
-
-    #[tokio::test]
-    async fn answers_are_lexical_while_vectors_are_made_and_when_they_cannot_be() {
-        let search = search(true);
-        search.show(index(), None);
-        let answer = search.search(&Query::new("copy a file")).await;
-        assert_eq!(answer.status, Status::Building { done: 0, total: 3 });
-        assert_eq!(answer.result.hits[0].name, "files:copy");
-        search.replace(index());
-        search.inner.tasks.close();
-        search.inner.tasks.wait().await;
-        let answer = search.search(&Query::new("copy a file")).await;
-        assert_eq!(answer.status, Status::Unavailable { code: "embedding.model" });
-        assert_eq!(answer.result.hits[0].name, "files:copy");
-    }
-
-    #[tokio::test]
-    async fn a_changed_tool_leaves_no_vector_behind() {
-        let store = Arc::new(MemoryStore::new(2));
-        let search = SemanticSearch::new(Arc::new(Topics { fails: false }), store.clone(), Fusion::default());
-        search.replace_now(index()).await.unwrap();
-        assert_eq!(store.len(), 3);
-        let without =
-            gatewright_search::Change::ReplaceApp { app_id: "files".to_owned(), documents: Vec::new() };
-        search.replace_now(index().updated([without])).await.unwrap();
-        assert_eq!(store.len(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_restart_embeds_nothing_again() {
-        let store = Arc::new(MemoryStore::new(2));
-        let first = SemanticSearch::new(Arc::new(Topics { fails: false }), store.clone(), Fusion::default());
-        first.replace_now(index()).await.unwrap();
-        // A model that fails when asked shows that it is not asked.
-        let second = SemanticSearch::new(Arc::new(Topics { fails: true }), store, Fusion::default());
-        second.replace_now(index()).await.unwrap();
-        assert_eq!(second.status(), Status::Ready);
-    }
-}
+#[path = "search_tests.rs"]
+mod tests;

@@ -145,6 +145,9 @@ impl Running {
     /// Ends apps and workers. Scripts under way get `POOL_DISPOSED`.
     pub async fn stop(self) {
         self.gateway.stop();
+        if let Some((plugin, _)) = &self.code_mode {
+            plugin.close().await;
+        }
         self.gateway.registry().shutdown().await;
         if let Some((_, pool)) = self.code_mode {
             pool.shutdown().await;

@@ -238,6 +238,20 @@ impl Index {
         })
     }
 
+    /// Whether there is a document of this exact name that an app filter and the caller's rights leave.
+    #[must_use]
+    pub fn is_visible(&self, name: &str, app_ids: Option<&[String]>, visible: Visible<'_>) -> bool {
+        let key = squeezed(name);
+        self.inner.parts.iter().any(|part| {
+            let segment = &part.segment;
+            segment.named(&key).any(|at| {
+                *segment.documents[at as usize].name == *name
+                    && app_ids.is_none_or(|ids| ids.iter().any(|id| **id == *segment.app_of(at).id))
+                    && part.sees(visible, at)
+            })
+        })
+    }
+
     /// Names of the documents that an app filter and the caller's rights leave, in no particular order.
     pub fn visible_names<'i>(
         &'i self,

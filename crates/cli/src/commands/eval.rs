@@ -3,42 +3,102 @@
 use std::{
     fs::File,
     io::{BufReader, IsTerminal as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
+use gatewright_codecall::{EmbeddingConfig, Strategy};
+use gatewright_embedding::{EmbeddingError, SemanticSearch, Status};
 use gatewright_search::{
-    Index,
+    Index, Query,
     eval::{self, Bm25, Searcher, TfIdfCosine},
 };
 
+use tokio::runtime::Handle;
+
 use crate::{
     args::{EvalArgs, EvalCommand, EvalStrategy},
+    embedding,
     exit::BadConfig,
 };
 
 /// Measures, with progress on a terminal.
-pub fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
-    let EvalCommand::Search { corpus, queries, strategy, worst, json } = args.command;
+pub async fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
+    let EvalCommand::Search { corpus, queries, strategy, model, cache, worst, json } = args.command;
     let documents = read(&corpus, eval::read_corpus)?;
     let cases = read(&queries, eval::read_cases)?;
-    let searcher: Box<dyn Searcher> = match strategy {
+    if strategy != EvalStrategy::Embedding && model.is_some() {
+        return Err(BadConfig("--model is for --strategy embedding".to_owned()).into());
+    }
+    let searcher: Box<dyn Searcher + Send> = match strategy {
         EvalStrategy::Tfidf => Box::new(Index::build(documents)),
+        EvalStrategy::Embedding => Box::new(semantic(Index::build(documents), model, cache).await?),
         EvalStrategy::Bm25 => Box::new(Bm25::new(&documents)),
         EvalStrategy::Cosine => Box::new(TfIdfCosine::new(&documents)),
     };
-    let shown = std::io::stderr().is_terminal();
-    let report = eval::evaluate(&*searcher, &cases, worst, |done, of| {
-        if shown && (done % 25 == 0 || done == of) {
-            eprint!("\r{done}/{of} queries{}", if done == of { "\n" } else { "" });
-        }
-    });
+    // Queries run one after another on a thread of their own: the semantic search waits for the runtime.
+    let report = tokio::task::spawn_blocking(move || {
+        eval::evaluate(&*searcher, &cases, worst, |done, of| progress("queries", done, of))
+    })
+    .await?;
     if json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
         print!("{report}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn progress(what: &str, done: usize, of: usize) {
+    if std::io::stderr().is_terminal() && (done.is_multiple_of(25) || done == of) {
+        eprint!("\r{done}/{of} {what}{}", if done == of { "\n" } else { "" });
+    }
+}
+
+/// The blended ranking, as the server has it, over one corpus.
+struct Semantic {
+    search: SemanticSearch,
+    runtime: Handle,
+}
+
+impl Searcher for Semantic {
+    fn find(&self, text: &str, top_k: usize) -> Vec<(String, f32)> {
+        let query = Query::new(text).top_k(top_k);
+        let hits = self.runtime.block_on(self.search.search(&query)).result.hits;
+        hits.into_iter().map(|hit| (hit.name, hit.score)).collect()
+    }
+}
+
+async fn semantic(index: Index, model: Option<String>, cache: Option<PathBuf>) -> anyhow::Result<Semantic> {
+    let mut config = EmbeddingConfig { strategy: Strategy::Embedding, cache, ..EmbeddingConfig::default() };
+    // A folder is named as a shell completes it, without `./` in front.
+    config.model = model.map(|model| match Path::new(&model).is_dir() && Path::new(&model).is_relative() {
+        true => format!("./{model}"),
+        false => model,
+    });
+    let search = embedding::open(&config).await.map_err(|error| BadConfig(told(&error)))?;
+    let maker = search.clone();
+    let building = maker.replace_now(index);
+    tokio::pin!(building);
+    loop {
+        let pause = tokio::time::sleep(Duration::from_millis(200));
+        tokio::select! {
+            done = &mut building => break done?,
+            () = pause => if let Status::Building { done, total } = search.status() {
+                progress("vectors", done, total);
+            },
+        }
+    }
+    Ok(Semantic { search, runtime: Handle::current() })
+}
+
+/// An error with its causes, in a line.
+fn told(error: &EmbeddingError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
 }
 
 fn read<T>(

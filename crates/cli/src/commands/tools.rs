@@ -145,6 +145,10 @@ fn print_hits(body: &Value) {
             first_sentence(text("description"))
         );
     }
+    if let Some(status) = body.get("indexStatus") {
+        let why = status["code"].as_str().or(status["state"].as_str()).unwrap_or_default();
+        eprintln!("ranked by words alone, not by meaning: {why}");
+    }
     if hits.is_empty() {
         println!("no tool answers this; {} were searched", body["totalIndexed"]);
     }

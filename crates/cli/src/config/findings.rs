@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::OnceLock};
 
-use jsonschema::{Validator, error::ValidationErrorKind};
+use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -58,19 +58,49 @@ pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
     };
     let mut findings = Vec::new();
     for error in validator.iter_errors(value) {
-        let place = error.instance_path().to_string();
-        match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let known = known_keys(schema, error.schema_path().as_str());
-                for key in unexpected {
-                    findings
-                        .push(Finding::new(&format!("{place}/{}", escape(key)), unknown_key(key, &known)));
-                }
-            }
-            _ => findings.push(Finding::new(&place, error.to_string())),
-        }
+        collect(schema, &error, &mut findings);
     }
     findings
+}
+
+/// What one error of the validator says.
+fn collect(schema: &Value, error: &ValidationError<'_>, findings: &mut Vec<Finding>) {
+    let place = error.instance_path().to_string();
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let known = known_keys(schema, error.schema_path().as_str());
+            for key in unexpected {
+                findings.push(Finding::new(&format!("{place}/{}", escape(key)), unknown_key(key, &known)));
+            }
+        }
+        // Of the kinds told apart by `type`, the one that is meant says what is wrong.
+        ValidationErrorKind::OneOfNotValid { context }
+            if context.iter().any(|kind| of_type(kind).is_some()) =>
+        {
+            match context.iter().find(|kind| of_type(kind).is_none()) {
+                Some(meant) => meant.iter().for_each(|error| collect(schema, error, findings)),
+                None => {
+                    let known: Vec<String> = context.iter().filter_map(|kind| of_type(kind)).collect();
+                    let problem = format!("must be one of {}", known.join(", "));
+                    findings.push(Finding::new(&format!("{place}/type"), problem));
+                }
+            }
+        }
+        _ => findings.push(Finding::new(&place, error.to_string())),
+    }
+}
+
+/// The `type` that was expected, among the errors of a value that has another or none.
+fn of_type(errors: &[ValidationError<'_>]) -> Option<String> {
+    errors.iter().find_map(|error| match error.kind() {
+        ValidationErrorKind::Constant { expected_value }
+            if error.instance_path().as_str().ends_with("/type") =>
+        {
+            expected_value.as_str().map(str::to_owned)
+        }
+        ValidationErrorKind::Required { property } if property == "type" => Some("type".to_owned()),
+        _ => None,
+    })
 }
 
 fn unknown_key(key: &str, known: &[String]) -> String {

@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gatewright-testing", &["core", "testing-macros"]),
     ("gatewright-embedding", &["search"]),
     ("gatewright-upstream", &["core"]),
-    ("gatewright-codecall", &["agentscript", "core", "search"]),
+    ("gatewright-codecall", &["agentscript", "core", "embedding", "search"]),
     ("gatewright", &["agentscript", "codecall", "core", "server", "upstream"]),
 ];
 

@@ -54,3 +54,28 @@ fn text_that_does_not_parse_and_variables_that_are_not_set_are_told() {
     assert_eq!(body["findings"][0]["line"], 4, "{body:#}");
     assert!(body["findings"][0]["problem"].as_str().unwrap().contains("NOT_SET_ANYWHERE"));
 }
+
+#[test]
+fn a_bad_vector_store_is_told_by_its_type_without_showing_its_secrets() {
+    let check = |store: &str| {
+        let text = format!(
+            "apps: {{ crm: {{ builtin: crm }} }}\ncodecall: {{ embedding: {{ strategy: embedding, model: x, store: {store} }} }}\n"
+        );
+        let (code, body) = check(".yaml", &text);
+        assert_eq!(code, 2, "{body:#}");
+        assert!(!body.to_string().contains("s3cret"), "{body:#}");
+        let findings = body["findings"].as_array().unwrap().iter();
+        findings
+            .map(|f| (f["path"].as_str().unwrap().to_owned(), f["problem"].to_string()))
+            .collect::<Vec<_>>()
+    };
+    let found = check("{ type: qdrant, url: 'http://h', apiKey: s3cret, colection: x }");
+    assert!(found[0].0.ends_with("store.colection") && found[0].1.contains("`collection`"), "{found:?}");
+    let found = check("{ type: redis, url: 's3cret' }");
+    assert!(found[0].0.ends_with("store.type") && found[0].1.contains("qdrant"), "{found:?}");
+    let found = check("{ url: 's3cret' }");
+    assert!(found[0].0.ends_with("store.type"), "{found:?}");
+    let found = check("{ type: pgvector, url: 'postgres://me:s3cret@h/d', table: 'a b' }");
+    assert!(found.iter().any(|(path, _)| path.ends_with("store.table")), "{found:?}");
+    assert!(found.iter().any(|(path, _)| path == "codecall.embedding.model"), "{found:?}");
+}

@@ -17,6 +17,8 @@ mod mock;
 #[cfg(test)]
 mod search;
 #[cfg(test)]
+mod semantic;
+#[cfg(test)]
 mod serve;
 #[cfg(test)]
 mod support;

@@ -1,0 +1,92 @@
+//! Opens what `codecall.embedding` names: the sentence encoder and the store of its vectors.
+
+use std::{
+    io::IsTerminal as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gatewright_codecall::{EmbeddingConfig, ModelSource, StoreConfig};
+use gatewright_embedding::{
+    BertEmbedder, Embedder, EmbeddingError, FileStore, Fusion, Hub, PgVectorStore, Progress, QdrantStore,
+    SemanticSearch, VectorStore,
+};
+
+use crate::config;
+
+/// The semantic search a configuration describes, with no tools yet. Downloads the model if it is not in the cache.
+pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingError> {
+    let cache = config.cache.clone().unwrap_or_else(default_cache);
+    let folder = match config.model() {
+        ModelSource::Folder(folder) => folder.to_owned(),
+        ModelSource::Hub(id) => {
+            let hub = config.hub.as_deref().unwrap_or(EmbeddingConfig::DEFAULT_HUB);
+            let mut shown = Shown::default();
+            Hub::new(hub, cache.join("models"))?.fetch(id, |progress| shown.show(&progress)).await?
+        }
+    };
+    let embedder = tokio::task::spawn_blocking(move || BertEmbedder::load(&folder))
+        .await
+        .map_err(|error| EmbeddingError::Model(format!("the model cannot be loaded: {error}")))??;
+    let (id, dimensions) = (embedder.id().to_owned(), embedder.dimensions());
+    let table = |name: &Option<String>| name.clone().unwrap_or(EmbeddingConfig::DEFAULT_TABLE.to_owned());
+    let store: Arc<dyn VectorStore> = match &config.store {
+        StoreConfig::File { path } => {
+            let folder = path.clone().unwrap_or_else(|| cache.join("vectors"));
+            let file = folder.join(format!("{id}.vectors"));
+            Arc::new(FileStore::open(file, dimensions)?)
+        }
+        StoreConfig::Qdrant { url, collection, api_key } => {
+            let key = api_key.as_ref().map(|key| key.expose());
+            Arc::new(QdrantStore::open(url.expose(), &table(collection), key, dimensions).await?)
+        }
+        StoreConfig::Pgvector { url, table: name } => {
+            Arc::new(PgVectorStore::open(url.expose(), &table(name), dimensions).await?)
+        }
+    };
+    let mut fusion = Fusion::default();
+    if let Some(threshold) = config.similarity_threshold {
+        fusion.similarity_threshold = threshold;
+    }
+    tracing::info!(model.id = %id, model.dimensions = dimensions, "sentence encoder loaded");
+    Ok(SemanticSearch::new(Arc::new(embedder), store, fusion))
+}
+
+/// `gatewright` in the user's cache folder.
+fn default_cache() -> PathBuf {
+    let environment = config::environment();
+    let folder = |name: &str| environment.get(name).filter(|value| Path::new(value).is_absolute());
+    let base = folder("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| folder("HOME").map(|home| Path::new(home).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir);
+    base.join("gatewright")
+}
+
+/// Tells how far a download is: a line that rewrites itself on a terminal, else a log line for each tenth.
+#[derive(Default)]
+struct Shown {
+    file: String,
+    tenth: u64,
+}
+
+impl Shown {
+    fn show(&mut self, progress: &Progress) {
+        const MIB: f64 = 1024.0 * 1024.0;
+        let new = self.file != progress.file;
+        let tenth = progress.total.map_or(0, |total| progress.done * 10 / total.max(1));
+        if !new && tenth == self.tenth {
+            return;
+        }
+        self.file.clone_from(&progress.file);
+        self.tenth = tenth;
+        let (done, total) = (progress.done as f64 / MIB, progress.total.map(|total| total as f64 / MIB));
+        if std::io::stderr().is_terminal() {
+            let of = total.map(|total| format!(" of {total:.1}")).unwrap_or_default();
+            let end = if progress.total == Some(progress.done) { "\n" } else { "" };
+            eprint!("\r{}: {done:.1}{of} MiB{end}", progress.file);
+        } else {
+            tracing::info!(file = %progress.file, done_mib = done, total_mib = total, "downloading the model");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The semantic search behind `codecall:search`: loaded in the background, lexical answers until then.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use gatewright_embedding::{EmbeddingError, SemanticSearch, Status};
+use serde_json::{Value, json};
+use tokio::{sync::Notify, task::JoinHandle};
+
+use crate::CodeCall;
+
+/// After a failure that may pass, the next try comes after this time, then after twice as long each time.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(60);
+
+/// What there is of the semantic search.
+#[derive(Debug, Clone)]
+enum State {
+    /// The strategy does not use it.
+    Off,
+    /// The model or the store is being opened.
+    Loading,
+    /// It cannot be used; the code says why.
+    Failed(&'static str),
+    /// Made, and fed by the live index.
+    On(SemanticSearch),
+}
+
+/// The place the semantic search comes to once it is loaded. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Semantic {
+    state: Arc<ArcSwap<State>>,
+    /// Told when the search came.
+    came: Arc<Notify>,
+    loader: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl fmt::Debug for Semantic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.load().fmt(f)
+    }
+}
+
+impl Semantic {
+    pub(crate) fn new(wanted: bool) -> Self {
+        let state = if wanted { State::Loading } else { State::Off };
+        Self { state: Arc::new(ArcSwap::from_pointee(state)), came: Arc::default(), loader: Arc::default() }
+    }
+
+    /// The search, once it is there.
+    pub(crate) fn search(&self) -> Option<SemanticSearch> {
+        match &**self.state.load() {
+            State::On(search) => Some(search.clone()),
+            State::Off | State::Loading | State::Failed(_) => None,
+        }
+    }
+
+    /// Returns when the search came.
+    pub(crate) async fn came(&self) {
+        self.came.notified().await;
+    }
+
+    /// Why answers are lexical though they should not be. `answered` is the status of the answer in question, if the
+    /// search gave it.
+    pub(crate) fn status(&self, answered: Option<&Status>) -> Option<Value> {
+        let unavailable = |code: &str| Some(json!({"state": "unavailable", "code": code}));
+        match (&**self.state.load(), answered) {
+            (_, Some(Status::Ready)) | (State::Off, _) => None,
+            (_, Some(Status::Building { done, total })) => {
+                Some(json!({"state": "building", "done": done, "total": total}))
+            }
+            (_, Some(Status::Unavailable { code })) | (State::Failed(code), None) => unavailable(code),
+            // The search came while the question was being answered.
+            (State::Loading | State::On(_), None) => Some(json!({"state": "loading"})),
+        }
+    }
+
+    fn set(&self, search: SemanticSearch) {
+        self.state.store(Arc::new(State::On(search)));
+        self.came.notify_one();
+    }
+
+    /// Opens it, again and again while the failure may pass.
+    async fn load<O, F>(self, open: O)
+    where
+        O: Fn() -> F,
+        F: Future<Output = Result<SemanticSearch, EmbeddingError>>,
+    {
+        let mut wait = FIRST_RETRY;
+        loop {
+            match open().await {
+                Ok(search) => return self.set(search),
+                Err(error) => {
+                    let code = error.code();
+                    let source = std::error::Error::source(&error).map(ToString::to_string);
+                    let again = error.may_pass();
+                    tracing::error!(error.code = code, error = %error, cause = source, again,
+                        "semantic search cannot be loaded; codecall:search answers lexically");
+                    self.state.store(Arc::new(State::Failed(code)));
+                    if !again {
+                        return;
+                    }
+                }
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LAST_RETRY);
+        }
+    }
+
+    fn stop_loading(&self) {
+        let loader = self.loader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(loader) = loader {
+            loader.abort();
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        self.stop_loading();
+        let before = self.state.swap(Arc::new(State::Off));
+        if let State::On(search) = &*before {
+            search.close().await;
+        }
+    }
+}
+
+impl CodeCall {
+    /// Ranks with `search` from now on. Until every tool has its vector, answers are lexical and say so in
+    /// `indexStatus`.
+    pub fn use_semantic(&self, search: SemanticSearch) {
+        self.semantic.stop_loading();
+        self.semantic.set(search);
+    }
+
+    /// Opens a semantic search in the background and ranks with it when it is there. A failure that may pass (a
+    /// store or hub that does not answer) is tried again after 1 s, 2 s and so on up to a minute; other failures
+    /// leave the search lexical. Must be called within a Tokio runtime.
+    pub fn load_semantic<O, F>(&self, open: O)
+    where
+        O: Fn() -> F + Send + Sync + 'static,
+        F: Future<Output = Result<SemanticSearch, EmbeddingError>> + Send + 'static,
+    {
+        self.semantic.stop_loading();
+        let task = tokio::spawn(self.semantic.clone().load(open));
+        *self.semantic.loader.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+    }
+
+    /// Why `codecall:search` answers lexically at the moment although the strategy is `embedding`: the same object
+    /// that its body has as `indexStatus`. `None` when it does not, or the strategy is another.
+    pub fn index_status(&self) -> Option<Value> {
+        let status = self.semantic.search().map(|search| search.status());
+        self.semantic.status(status.as_ref())
+    }
+
+    /// Ends background work of the search and waits for it.
+    pub async fn close(&self) {
+        self.semantic.close().await;
+    }
+}
