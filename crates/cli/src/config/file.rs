@@ -4,30 +4,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::Finding;
+use super::{Finding, Format};
 use crate::exit::BadConfig;
 
-/// How a configuration is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// `.yaml`, `.yml`
-    Yaml,
-    /// `.json`
-    Json,
-    /// `.toml`
-    Toml,
-}
-
-impl Format {
-    /// The format a file's extension names.
-    pub fn of(path: &Path) -> Result<Self, BadConfig> {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("yaml" | "yml") => Ok(Self::Yaml),
-            Some("json") => Ok(Self::Json),
-            Some("toml") => Ok(Self::Toml),
-            _ => Err(BadConfig(format!("{}: name the file .yaml, .json or .toml", path.display()))),
-        }
-    }
+/// The format a file's extension names.
+pub fn format_of(path: &Path) -> Result<Format, BadConfig> {
+    Format::of(path)
+        .ok_or_else(|| BadConfig(format!("{}: name the file .yaml, .json or .toml", path.display())))
 }
 
 /// The text as a value; an empty file is an empty configuration.

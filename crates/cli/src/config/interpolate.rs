@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
+use gatewright_findings::{Finding, escape};
 use serde_json::Value;
-
-use super::{Finding, findings::escape};
 
 /// Puts variables in everywhere, and finds those that are not set. `$${` writes a literal `${`.
 pub(super) fn apply(value: &mut Value, environment: &HashMap<String, String>) -> Vec<Finding> {

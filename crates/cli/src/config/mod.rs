@@ -2,18 +2,16 @@
 
 mod app;
 mod file;
-mod findings;
 mod interpolate;
-mod lines;
 
-use std::{collections::HashMap, path::Path};
+use std::{collections::HashMap, path::Path, sync::OnceLock};
 
 use anyhow::Context as _;
 pub use app::{AppConfig, AppKind, Builtin};
-pub use file::Format;
-pub use findings::Finding;
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::{ToolNames, check_app_id};
+pub use gatewright_findings::{Finding, Format};
+use gatewright_findings::{Lines, Schema, escape, with_lines};
 use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -115,7 +113,7 @@ impl Config {
     pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>)> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
-        let format = Format::of(path)?;
+        let format = file::format_of(path)?;
         Ok(Self::parse(&text, format, &environment()))
     }
 
@@ -125,13 +123,13 @@ impl Config {
         format: Format,
         environment: &HashMap<String, String>,
     ) -> (Option<Self>, Vec<Finding>) {
-        let lines = lines::of(text, format);
+        let lines = Lines::of(text, format);
         let mut value = match file::value(text, format) {
             Ok(value) => value,
             Err(finding) => return (None, vec![finding]),
         };
         let mut findings = interpolate::apply(&mut value, environment);
-        findings.extend(findings::by_schema(&value));
+        findings.extend(by_schema(&value));
         let config = match serde_json::from_value::<Self>(value) {
             Ok(config) => {
                 findings.extend(config.problems());
@@ -143,19 +141,14 @@ impl Config {
             }
             Err(_) => None,
         };
-        for finding in &mut findings {
-            finding.line = lines::nearest(&lines, &finding.pointer);
-        }
-        findings.sort_by(|a, b| (a.line, &a.pointer).cmp(&(b.line, &b.pointer)));
-        findings.dedup();
-        (config, findings)
+        (config, with_lines(findings, &lines))
     }
 
     /// What the schema cannot say.
     fn problems(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (id, app) in &self.apps {
-            let pointer = format!("/apps/{}", findings::escape(id));
+            let pointer = format!("/apps/{}", escape(id));
             if let Err(problem) = check_app_id(id) {
                 findings.push(Finding::new(&pointer, problem));
             }
@@ -199,4 +192,13 @@ impl Config {
 /// The JSON Schema of the configuration.
 pub fn schema() -> anyhow::Result<serde_json::Value> {
     serde_json::to_value(schemars::schema_for!(Config)).context("the schema cannot be written as JSON")
+}
+
+/// Everything in `value` that the schema refuses.
+fn by_schema(value: &serde_json::Value) -> Vec<Finding> {
+    static COMPILED: OnceLock<Option<Schema>> = OnceLock::new();
+    match COMPILED.get_or_init(|| Schema::new(schema().ok()?).ok()) {
+        Some(schema) => schema.findings(value),
+        None => vec![Finding::new("", "internal error: the configuration's schema does not compile")],
+    }
 }

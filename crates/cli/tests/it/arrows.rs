@@ -7,13 +7,14 @@ use serde_json::Value;
 /// Crate, and the crates of the workspace it may depend on.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("gatewright-agentscript", &[]),
+    ("gatewright-findings", &[]),
     ("gatewright-search", &[]),
     ("gatewright-demo", &[]),
     ("gatewright-core", &[]),
     ("gatewright-server", &["core"]),
     ("gatewright-auth", &["core"]),
     ("gatewright-testing-macros", &[]),
-    ("gatewright-testing", &["core", "testing-macros"]),
+    ("gatewright-testing", &["core", "findings", "testing-macros"]),
     ("gatewright-embedding", &["search"]),
     ("gatewright-upstream", &["core"]),
     ("gatewright-codecall", &["agentscript", "core", "embedding", "search"]),

@@ -1,37 +1,68 @@
 //! On which line of a file each value is, by JSON pointer.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use granit_parser::{Event, Parser};
+#[cfg(feature = "toml")]
 use toml::de::{DeTable, DeValue};
 
-use super::{Format, findings::escape};
+use crate::escape;
 
-pub(super) type Lines = HashMap<String, usize>;
-
-/// The line of every key and item; empty when the text does not parse.
-pub(super) fn of(text: &str, format: Format) -> Lines {
-    let mut lines = Lines::new();
-    match format {
-        // JSON is YAML as far as places go.
-        Format::Yaml | Format::Json => yaml(text, &mut lines),
-        Format::Toml => {
-            if let Ok(table) = DeTable::parse(text) {
-                toml_table(table.get_ref(), "", text, &mut lines);
-            }
-        }
-    }
-    lines
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `.yaml`, `.yml`
+    Yaml,
+    /// `.json`
+    Json,
+    /// `.toml`
+    #[cfg(feature = "toml")]
+    Toml,
 }
 
-/// The line of the value at `pointer`, or of the nearest value around it.
-pub(super) fn nearest(lines: &Lines, pointer: &str) -> Option<usize> {
-    let mut pointer = pointer;
-    loop {
-        if let Some(line) = lines.get(pointer) {
-            return Some(*line);
+impl Format {
+    /// The format a file's extension names.
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "yaml" | "yml" => Some(Self::Yaml),
+            "json" => Some(Self::Json),
+            #[cfg(feature = "toml")]
+            "toml" => Some(Self::Toml),
+            _ => None,
         }
-        pointer = &pointer[..pointer.rfind('/')?];
+    }
+}
+
+/// On which line each value of a file is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lines(HashMap<String, usize>);
+
+impl Lines {
+    /// The line of every key and item; empty when the text does not parse.
+    pub fn of(text: &str, format: Format) -> Self {
+        let mut lines = HashMap::new();
+        match format {
+            // JSON is YAML as far as places go.
+            Format::Yaml | Format::Json => yaml(text, &mut lines),
+            #[cfg(feature = "toml")]
+            Format::Toml => {
+                if let Ok(table) = DeTable::parse(text) {
+                    toml_table(table.get_ref(), "", text, &mut lines);
+                }
+            }
+        }
+        Self(lines)
+    }
+
+    /// The line of the value at `pointer`, or of the nearest value around it.
+    pub fn nearest(&self, pointer: &str) -> Option<usize> {
+        let mut pointer = pointer;
+        loop {
+            if let Some(line) = self.0.get(pointer) {
+                return Some(*line);
+            }
+            pointer = &pointer[..pointer.rfind('/')?];
+        }
     }
 }
 
@@ -53,7 +84,7 @@ impl Frame {
     }
 }
 
-fn yaml(text: &str, lines: &mut Lines) {
+fn yaml(text: &str, lines: &mut HashMap<String, usize>) {
     let mut stack: Vec<Frame> = Vec::new();
     for event in Parser::new_from_str(text) {
         let Ok((event, span)) = event else { return };
@@ -91,7 +122,8 @@ fn yaml(text: &str, lines: &mut Lines) {
     }
 }
 
-fn toml_table(table: &DeTable<'_>, path: &str, text: &str, lines: &mut Lines) {
+#[cfg(feature = "toml")]
+fn toml_table(table: &DeTable<'_>, path: &str, text: &str, lines: &mut HashMap<String, usize>) {
     for (key, value) in table {
         let path = format!("{path}/{}", escape(key.get_ref()));
         lines.insert(path.clone(), line_at(text, key.span().start));
@@ -99,7 +131,8 @@ fn toml_table(table: &DeTable<'_>, path: &str, text: &str, lines: &mut Lines) {
     }
 }
 
-fn toml_value(value: &DeValue<'_>, path: &str, text: &str, lines: &mut Lines) {
+#[cfg(feature = "toml")]
+fn toml_value(value: &DeValue<'_>, path: &str, text: &str, lines: &mut HashMap<String, usize>) {
     match value {
         DeValue::Table(table) => toml_table(table, path, text, lines),
         DeValue::Array(items) => {
@@ -113,6 +146,7 @@ fn toml_value(value: &DeValue<'_>, path: &str, text: &str, lines: &mut Lines) {
     }
 }
 
+#[cfg(feature = "toml")]
 fn line_at(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
@@ -122,20 +156,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_format_knows_its_lines() {
-        let yaml = "info:\n  name: a\napps:\n  crm:\n    args:\n      - x\n      - y\n";
-        let lines = of(yaml, Format::Yaml);
-        assert_eq!(lines["/info/name"], 2);
-        assert_eq!(lines["/apps/crm/args/1"], 7);
-        let json = "{\n  \"apps\": {\n    \"crm\": {}\n  }\n}";
-        assert_eq!(of(json, Format::Json)["/apps/crm"], 3);
-        let toml = "[info]\nname = \"a\"\n\n[apps.crm]\nbuiltin = \"crm\"\n";
-        assert_eq!(of(toml, Format::Toml)["/apps/crm/builtin"], 5);
+    fn every_key_and_item_has_its_line() {
+        let lines =
+            Lines::of("info:\n  name: a\napps:\n  crm:\n    args:\n      - x\n      - y\n", Format::Yaml);
+        assert_eq!((lines.nearest("/info/name"), lines.nearest("/apps/crm/args/1")), (Some(2), Some(7)));
+        let lines = Lines::of("{\n  \"apps\": {\n    \"crm\": {}\n  }\n}", Format::Json);
+        assert_eq!(lines.nearest("/apps/crm"), Some(3));
+    }
+
+    #[cfg(feature = "toml")]
+    #[test]
+    fn toml_has_lines_too() {
+        let lines = Lines::of("[info]\nname = \"a\"\n\n[apps.crm]\nbuiltin = \"crm\"\n", Format::Toml);
+        assert_eq!(lines.nearest("/apps/crm/builtin"), Some(5));
     }
 
     #[test]
     fn what_is_missing_is_looked_for_around_its_place() {
-        let lines = of("a:\n  b: 1\n", Format::Yaml);
-        assert_eq!(nearest(&lines, "/a/missing/deep"), Some(1));
+        assert_eq!(Lines::of("a:\n  b: 1\n", Format::Yaml).nearest("/a/missing/deep"), Some(1));
     }
 }

@@ -1,0 +1,191 @@
+//! What a JSON Schema refuses, told one by one.
+
+use jsonschema::{
+    Validator,
+    error::{ValidationError, ValidationErrorKind},
+};
+use serde_json::Value;
+
+use crate::{Finding, escape, unknown};
+
+/// The schema is no schema.
+#[derive(Debug)]
+pub struct SchemaError(String);
+
+impl std::fmt::Display for SchemaError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the schema does not compile: {}", self.0)
+    }
+}
+
+impl std::error::Error for SchemaError {}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema {
+    source: Value,
+    validator: Validator,
+}
+
+impl Schema {
+    /// Compiles a JSON Schema (2020-12 unless it says otherwise).
+    ///
+    /// # Errors
+    /// It is no schema.
+    pub fn new(source: Value) -> Result<Self, SchemaError> {
+        let validator =
+            jsonschema::options().build(&source).map_err(|error| SchemaError(error.to_string()))?;
+        Ok(Self { source, validator })
+    }
+
+    /// Everything in `value` that the schema refuses; of alternatives, what is wrong with the one that comes nearest.
+    pub fn findings(&self, value: &Value) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for error in self.validator.iter_errors(value) {
+            self.tell(&error, &mut findings);
+        }
+        findings
+    }
+
+    fn tell(&self, error: &ValidationError<'_>, findings: &mut Vec<Finding>) {
+        let place = error.instance_path().to_string();
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let known = self.known_keys(error.schema_path().as_str());
+                for key in unexpected {
+                    let problem = unknown("key", key, known.iter().map(String::as_str));
+                    findings.push(Finding::new(&format!("{place}/{}", escape(key)), problem));
+                }
+            }
+            // Of the kinds told apart by `type`, the one that is meant says what is wrong.
+            ValidationErrorKind::OneOfNotValid { context }
+                if context.iter().any(|kind| of_type(kind).is_some()) =>
+            {
+                match context.iter().find(|kind| of_type(kind).is_none()) {
+                    Some(meant) => meant.iter().for_each(|error| self.tell(error, findings)),
+                    None => {
+                        let known: Vec<String> = context.iter().filter_map(|kind| of_type(kind)).collect();
+                        let problem = format!("must be one of {}", known.join(", "));
+                        findings.push(Finding::new(&format!("{place}/type"), problem));
+                    }
+                }
+            }
+            ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+                // A branch of another type says nothing of what was meant.
+                let fits = |branch: &&Vec<ValidationError<'static>>| {
+                    !branch.is_empty()
+                        && branch.iter().all(|one| {
+                            let here = one.instance_path().as_str() == place;
+                            !(here
+                                && matches!(
+                                    one.kind(),
+                                    ValidationErrorKind::Type { .. }
+                                        | ValidationErrorKind::Enum { .. }
+                                        | ValidationErrorKind::Constant { .. }
+                                ))
+                        })
+                };
+                match context.iter().filter(fits).min_by_key(|branch| branch.len()) {
+                    Some(branch) => branch.iter().for_each(|one| self.tell(one, findings)),
+                    None => findings.push(Finding::new(&place, error.to_string())),
+                }
+            }
+            _ => findings.push(Finding::new(&place, error.to_string())),
+        }
+    }
+
+    /// The keys that the object at a failing `additionalProperties` knows.
+    fn known_keys(&self, schema_path: &str) -> Vec<String> {
+        let object = schema_path.strip_suffix("/additionalProperties").unwrap_or(schema_path);
+        // Schema paths go through `$ref`: follow them part by part.
+        let mut here = &self.source;
+        for part in object.split('/').skip(1) {
+            let part = part.replace("~1", "/").replace("~0", "~");
+            if part == "$ref" {
+                let target =
+                    here.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+                here = target.and_then(|target| self.source.pointer(target)).unwrap_or(&Value::Null);
+                continue;
+            }
+            here = match here {
+                Value::Array(items) => {
+                    part.parse().ok().and_then(|index: usize| items.get(index)).unwrap_or(&Value::Null)
+                }
+                other => other.get(&part).unwrap_or(&Value::Null),
+            };
+        }
+        let properties = here.get("properties").and_then(Value::as_object);
+        properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
+    }
+}
+
+/// The `type` that was expected, among the errors of a value that has another or none.
+fn of_type(errors: &[ValidationError<'_>]) -> Option<String> {
+    errors.iter().find_map(|error| match error.kind() {
+        ValidationErrorKind::Constant { expected_value }
+            if error.instance_path().as_str().ends_with("/type") =>
+        {
+            expected_value.as_str().map(str::to_owned)
+        }
+        ValidationErrorKind::Required { property } if property == "type" => Some("type".to_owned()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn findings(schema: Value, value: Value) -> Vec<String> {
+        Schema::new(schema).unwrap().findings(&value).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_unknown_key_is_told_with_what_was_probably_meant() {
+        let schema = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"command": {}, "args": {}},
+            "additionalProperties": false}}});
+        assert_eq!(
+            findings(schema.clone(), json!({"comand": 1})),
+            ["comand: unknown key; did you mean `command`?"]
+        );
+        assert_eq!(findings(schema, json!({"zzz": 1})), ["zzz: unknown key; known here: args, command"]);
+    }
+
+    #[test]
+    fn of_alternatives_the_one_that_was_meant_is_told() {
+        let schema = json!({"properties": {"auth": {"anyOf": [
+            {"type": "boolean"},
+            {"type": "object", "properties": {"audience": {"type": "string"}}, "additionalProperties": false},
+            {"type": "null"},
+        ]}}});
+        assert_eq!(
+            findings(schema.clone(), json!({"auth": {"audiense": "x"}})),
+            ["auth.audiense: unknown key; did you mean `audience`?"]
+        );
+        assert!(
+            findings(schema, json!({"auth": 7}))[0].starts_with("auth: 7 is not valid"),
+            "no branch was meant"
+        );
+    }
+
+    #[test]
+    fn of_kinds_told_apart_by_their_type_the_one_that_was_meant_is_told() {
+        let kind = |name: &str, key: &str| {
+            json!({"type": "object", "properties": {"type": {"const": name}, key: {"type": "string"}},
+                "required": ["type"], "additionalProperties": false})
+        };
+        let schema = json!({"oneOf": [kind("file", "path"), kind("web", "url")]});
+        assert_eq!(
+            findings(schema.clone(), json!({"type": "web", "ulr": "x"})),
+            ["ulr: unknown key; did you mean `url`?"]
+        );
+        assert_eq!(findings(schema, json!({"type": "fax"})), ["type: must be one of file, web"]);
+    }
+
+    #[test]
+    fn a_schema_that_is_none_is_refused() {
+        assert!(Schema::new(json!({"type": 7})).unwrap_err().to_string().contains("does not compile"));
+    }
+}
