@@ -178,8 +178,8 @@ mod tests {
         };
         let schema = json!({"oneOf": [kind("file", "path"), kind("web", "url")]});
         assert_eq!(
-            findings(schema.clone(), json!({"type": "web", "ulr": "x"})),
-            ["ulr: unknown key; did you mean `url`?"]
+            findings(schema.clone(), json!({"type": "web", "urll": "x"})),
+            ["urll: unknown key; did you mean `url`?"]
         );
         assert_eq!(findings(schema, json!({"type": "fax"})), ["type: must be one of file, web"]);
     }
