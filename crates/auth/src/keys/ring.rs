@@ -39,6 +39,8 @@ pub struct RingOptions {
     pub token_life: Duration,
     /// Algorithm of made keys.
     pub algorithm: Algorithm,
+    /// Whether opening replaces a stored ring that cannot be decrypted: what encrypted it is gone for good. Default false.
+    pub give_up_unreadable: bool,
 }
 
 impl Default for RingOptions {
@@ -49,6 +51,7 @@ impl Default for RingOptions {
             max_keys: 3,
             token_life: Duration::from_secs(3600),
             algorithm: Algorithm::ES256,
+            give_up_unreadable: false,
         }
     }
 }
@@ -141,7 +144,11 @@ pub enum RingError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The stored ring was sealed with another secret.
-    #[error("the stored keys were encrypted with another secret")]
+    #[error(
+        "the stored keys were encrypted with another secret: configure the `auth.encryptionKey` (or the `auth.local.signKey`) they \
+         were written with, or, to begin anew with other keys, remove the record `keys` (after `keyPrefix`) from the store: access \
+         tokens issued until now are then refused, refresh tokens go on working"
+    )]
     Sealed,
     /// The key is given by the configuration.
     #[error("the signing key is given by the configuration; exchange it there")]
@@ -183,7 +190,8 @@ impl KeyRing {
         };
         let ring =
             Self { store, sealer, clock, entropy, options, pinned, seen: ArcSwap::from_pointee(empty) };
-        ring.reload().await?;
+        let give_up = ring.pinned.is_some() || ring.options.give_up_unreadable;
+        ring.change(give_up, |_, _| Ok(())).await?;
         Ok(ring)
     }
 
@@ -220,7 +228,7 @@ impl KeyRing {
         if self.pinned.is_some() {
             return Err(RingError::Pinned);
         }
-        self.change(|ring, now| {
+        self.change(false, |ring, now| {
             let next = Entry { jwk: jwk::generate(self.options.algorithm)?, active_from_ms: now };
             ring.keys.retain(|entry| entry.active_from_ms <= now);
             ring.keys.push(next);
@@ -234,7 +242,7 @@ impl KeyRing {
     /// # Errors
     /// When the store does not answer.
     pub async fn remove(&self, kid: &str) -> Result<Arc<RingSnapshot>, RingError> {
-        self.change(|ring, _| {
+        self.change(false, |ring, _| {
             ring.keys.retain(|entry| entry.jwk.kid.as_deref() != Some(kid));
             Ok(())
         })
@@ -243,11 +251,14 @@ impl KeyRing {
 
     /// Reads the ring, and writes it when something in it is due.
     async fn reload(&self) -> Result<Arc<RingSnapshot>, RingError> {
-        self.change(|_, _| Ok(())).await
+        self.change(false, |_, _| Ok(())).await
     }
 
+    /// Edits the ring and does what is due. `give_up` allows to replace a ring that cannot be decrypted; only a start does, so that
+    /// instances with different secrets do not take turns in replacing each other's keys.
     async fn change(
         &self,
+        give_up: bool,
         edit: impl Fn(&mut Document, u64) -> Result<(), RingError>,
     ) -> Result<Arc<RingSnapshot>, RingError> {
         let key = Key::single("keys");
@@ -257,10 +268,11 @@ impl KeyRing {
             let before = match &held {
                 Some(sealed) => match self.sealer.open("keys", sealed) {
                     Some(plain) => serde_json::from_slice(&plain).map_err(|_| StoreError::Corrupt)?,
-                    // A configured key needs nothing of a ring that was encrypted with a secret nobody has any more.
-                    None if self.pinned.is_some() => {
+                    None if give_up => {
                         tracing::warn!(
-                            "the stored keys were encrypted with another secret; only configured keys verify"
+                            "the stored keys and vaults were encrypted with a secret that is not configured any more and are given up: access \
+                             tokens that only those keys verify are refused (clients refresh them), and tokens of other services kept in \
+                             vaults must be obtained again; sessions, refresh tokens, consents and registrations stay"
                         );
                         Document::default()
                     }

@@ -8,6 +8,7 @@ mod logout;
 mod manage;
 mod metadata;
 mod register;
+mod sealing;
 pub(crate) mod steps;
 mod token;
 
@@ -26,7 +27,6 @@ use axum::{
     routing::{get, post},
 };
 use http::{HeaderValue, Method, Request, StatusCode, header, request::Parts};
-use secrecy::ExposeSecret as _;
 use tokio::sync::Semaphore;
 
 pub(crate) use self::form::OAuthError;
@@ -35,7 +35,7 @@ use crate::{
     clients::OAuthClient,
     clock::{Clock, Entropy, SystemClock, SystemEntropy},
     config::{AuthConfig, Deployment, Problem, StorageKind, UserConfig},
-    crypto::{Sealer, mint, sha256_hex},
+    crypto::{Sealer, sha256_hex},
     fetch::Fetcher,
     keys::{KeyRing, RingError, RingOptions},
     metrics::Metrics,
@@ -159,73 +159,6 @@ pub async fn open_store(config: &AuthConfig, clock: Arc<dyn Clock>) -> Result<Ar
 const DECOY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$Z2F0ZXdyaWdodC1kZWNveQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
-
-/// The sealer: from the configured secret, or from one made once and kept in the store.
-///
-/// With a signing key, the kept secret is itself encrypted with each configured key, so that a key can be exchanged by way of a set that
-/// holds the new one and the old one.
-async fn open_sealer(
-    config: &AuthConfig,
-    store: &dyn Store,
-    entropy: &dyn Entropy,
-) -> Result<Sealer, StoreError> {
-    if let Some(secret) = &config.encryption_key {
-        return Ok(Sealer::from_secret(secret.expose_secret().as_bytes()));
-    }
-    let keys = config.local.sign_key.as_ref().and_then(|key| key.keys().ok()).unwrap_or_default();
-    let locks: Vec<(Key, Sealer)> = keys
-        .iter()
-        .filter_map(|key| {
-            let private = Sealer::from_secret(key.d.as_ref()?.as_bytes());
-            Some((Key::named("sealkey", &[&key.thumbprint()]), private))
-        })
-        .collect();
-    if locks.is_empty() {
-        return open_unguarded_sealer(config, store, entropy).await;
-    }
-    let mut secret = None;
-    for (key, lock) in &locks {
-        if let Some(held) = store.get(key).await? {
-            secret = lock.open(key.as_str(), &held);
-            if secret.is_some() {
-                break;
-            }
-        }
-    }
-    let mut secret = secret.unwrap_or_else(|| mint::<32>(entropy).into_bytes());
-    for (key, lock) in &locks {
-        let sealed = lock.seal(entropy, key.as_str(), &secret);
-        // Another instance may have made the secret meanwhile: then its secret is ours.
-        if !store.put_new(key, &sealed, FOREVER).await?
-            && let Some(held) = store.get(key).await?
-            && let Some(theirs) = lock.open(key.as_str(), &held)
-        {
-            secret = theirs;
-        }
-    }
-    Ok(Sealer::from_secret(&secret))
-}
-
-async fn open_unguarded_sealer(
-    config: &AuthConfig,
-    store: &dyn Store,
-    entropy: &dyn Entropy,
-) -> Result<Sealer, StoreError> {
-    if config.token_storage.kind != StorageKind::Memory {
-        tracing::warn!(
-            "no `encryptionKey` and no `signKey`: the secret that encrypts vaults and keys lies in the store beside them"
-        );
-    }
-    let key = Key::single("sealkey");
-    loop {
-        if let Some(secret) = store.get(&key).await? {
-            return Ok(Sealer::from_secret(&secret));
-        }
-        store.put_new(&key, mint::<32>(entropy).as_bytes(), FOREVER).await?;
-    }
-}
-
 impl AuthorizationServer {
     /// A server with the store the configuration names, the machine's clock, and events in the log (and the audit file).
     ///
@@ -264,7 +197,8 @@ impl AuthorizationServer {
             return Err(OpenError::Config(problems));
         }
         let ServerParts { store, clock, entropy, audit } = parts;
-        let sealer = Arc::new(open_sealer(&config, &*store, &*entropy).await?);
+        let opened = sealing::open(&config, &*store, &*entropy).await?;
+        let sealer = Arc::new(opened.sealer);
         let options = RingOptions {
             pinned: config
                 .local
@@ -276,9 +210,11 @@ impl AuthorizationServer {
             max_keys: config.local.max_keys,
             token_life: Duration::from_secs(config.refresh.access_token_ttl),
             algorithm: config.local.algorithm,
+            give_up_unreadable: opened.may_give_up,
         };
         let ring =
             KeyRing::open(store.clone(), sealer.clone(), clock.clone(), entropy.clone(), options).await?;
+        sealing::mark(&config, &*store).await?;
         let statics = config
             .clients
             .iter()

@@ -23,6 +23,8 @@ mod refresh;
 #[cfg(test)]
 mod resource;
 #[cfg(test)]
+mod sealing;
+#[cfg(test)]
 mod store_contract;
 #[cfg(test)]
 mod store_race;
