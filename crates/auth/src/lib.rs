@@ -32,5 +32,5 @@ pub use crypto::Sealer;
 pub use metrics::Metrics;
 pub use password::hash_password;
 pub use resource::{RECHECK, ResourceServer};
-pub use server::{AuthorizationServer, OpenError, ServerParts, open_store};
+pub use server::{AuthorizationServer, OPENAPI, OpenError, ServerParts, open_store};
 pub use transparent::Transparent;

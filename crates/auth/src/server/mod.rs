@@ -7,6 +7,7 @@ mod login;
 mod logout;
 mod manage;
 mod metadata;
+mod openapi;
 mod register;
 mod sealing;
 pub(crate) mod steps;
@@ -30,6 +31,7 @@ use http::{HeaderValue, Method, Request, StatusCode, header, request::Parts};
 use tokio::sync::Semaphore;
 
 pub(crate) use self::form::OAuthError;
+pub use self::openapi::OPENAPI;
 use crate::{
     audit::{AuditEvent, AuditSink, FileAudit, LogAudit},
     clients::OAuthClient,
@@ -267,6 +269,7 @@ impl AuthorizationServer {
                 get(register::read).put(register::replace).delete(register::delete),
             )
             .route("/.well-known/jwks.json", get(metadata::jwks))
+            .route("/oauth/openapi.json", get(openapi::endpoint))
             .layer(from_fn(cross_origin));
         let endpoints = Router::new()
             .route("/oauth/authorize", get(authorize::endpoint).post(authorize::endpoint))

@@ -13,6 +13,8 @@ mod keys;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
+mod openapi;
+#[cfg(test)]
 mod operations;
 #[cfg(test)]
 mod provider;
