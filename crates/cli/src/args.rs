@@ -92,6 +92,9 @@ pub struct ServeArgs {
     /// Serve one client over standard input and output instead of HTTP.
     #[arg(long)]
     pub stdio: bool,
+    /// Take a changed configuration over on SIGHUP only, not when a file changes.
+    #[arg(long)]
+    pub no_watch: bool,
     /// Address to listen on, instead of `http.host`.
     #[arg(long)]
     pub host: Option<IpAddr>,

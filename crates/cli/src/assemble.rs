@@ -13,14 +13,14 @@ use crate::embedding;
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
 pub async fn start(config: &Config) -> anyhow::Result<Running> {
+    start_with(config, &AppStarter::new()).await
+}
+
+/// The same, with a starter that is kept for apps to come.
+pub async fn start_with(config: &Config, apps: &AppStarter) -> anyhow::Result<Running> {
     let mut builder = Builder::new(&config.info.name, &config.info.version).tool_names(config.tool_names);
-    let dataset = Dataset::seeded();
-    let environment = config::environment();
     for (id, app) in &config.apps {
-        let started = start_app(id, app, &dataset, &environment)
-            .await
-            .with_context(|| format!("app `{id}` cannot start"))?;
-        builder = builder.app_with(id, started, app.options());
+        builder = builder.app_with(id, apps.start(id, app).await?, app.options());
     }
     if config.codecall.enabled {
         builder = builder.code_mode(config.codecall.clone());
@@ -51,23 +51,35 @@ pub async fn start(config: &Config) -> anyhow::Result<Running> {
     Ok(running)
 }
 
-async fn start_app(
-    id: &str,
-    app: &AppConfig,
-    dataset: &Arc<Dataset>,
-    environment: &HashMap<String, String>,
-) -> anyhow::Result<Arc<dyn App>> {
-    Ok(match &app.kind {
-        AppKind::Builtin(Builtin::Crm) => Arc::new(LocalApp::start(DemoApp::crm(dataset.clone())).await?),
-        AppKind::Builtin(Builtin::Billing) => {
-            Arc::new(LocalApp::start(DemoApp::billing(dataset.clone())).await?)
-        }
-        AppKind::Builtin(Builtin::Support) => {
-            Arc::new(LocalApp::start(DemoApp::support(dataset.clone())).await?)
-        }
-        AppKind::Builtin(Builtin::Everything) => Arc::new(LocalApp::start(Everything::new()).await?),
-        AppKind::Upstream(upstream) => UpstreamApp::start(id, (**upstream).clone(), environment.clone()),
-    })
+/// Starts apps. The built-in ones share one set of sample data.
+pub struct AppStarter {
+    dataset: Arc<Dataset>,
+    environment: HashMap<String, String>,
+}
+
+impl AppStarter {
+    /// A starter that knows the environment of this process.
+    pub fn new() -> Self {
+        Self { dataset: Dataset::seeded(), environment: config::environment() }
+    }
+
+    /// Starts one app. An upstream connects in the background.
+    pub async fn start(&self, id: &str, app: &AppConfig) -> anyhow::Result<Arc<dyn App>> {
+        self.started(id, app).await.with_context(|| format!("app `{id}` cannot start"))
+    }
+
+    async fn started(&self, id: &str, app: &AppConfig) -> anyhow::Result<Arc<dyn App>> {
+        let data = || self.dataset.clone();
+        Ok(match &app.kind {
+            AppKind::Builtin(Builtin::Crm) => Arc::new(LocalApp::start(DemoApp::crm(data())).await?),
+            AppKind::Builtin(Builtin::Billing) => Arc::new(LocalApp::start(DemoApp::billing(data())).await?),
+            AppKind::Builtin(Builtin::Support) => Arc::new(LocalApp::start(DemoApp::support(data())).await?),
+            AppKind::Builtin(Builtin::Everything) => Arc::new(LocalApp::start(Everything::new()).await?),
+            AppKind::Upstream(upstream) => {
+                UpstreamApp::start(id, (**upstream).clone(), self.environment.clone())
+            }
+        })
+    }
 }
 
 /// Waits until no app is starting any more and every tool has its vector, at most `longest`.

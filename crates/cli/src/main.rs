@@ -8,6 +8,7 @@ mod config;
 mod embedding;
 mod exit;
 mod logging;
+mod reload;
 mod rpc;
 
 use std::process::ExitCode;

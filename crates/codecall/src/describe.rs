@@ -16,10 +16,11 @@ pub(crate) struct DescribeInput {
 impl CodeCall {
     /// Meta-tools and tools the caller may not call are `notFound`, as if they did not exist.
     pub(crate) fn describe(&self, input: DescribeInput, principal: &Principal) -> Value {
+        let settings = self.settings();
         let snapshot = self.invoker.registry().snapshot();
         let (mut tools, mut not_found) = (Vec::new(), Vec::new());
         for name in input.tool_names {
-            match snapshot.tool(&name).filter(|tool| self.config.mode.shows(tool, principal)) {
+            match snapshot.tool(&name).filter(|tool| settings.config.mode.shows(tool, principal)) {
                 Some(tool) => tools.push(described(tool)),
                 None => not_found.push(name),
             }

@@ -10,7 +10,7 @@ use gatewright_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::to_raw_value};
 
-use crate::{CodeCall, host::ScriptHost};
+use crate::{CodeCall, host::ScriptHost, settings::Settings};
 
 /// Input of `codecall:execute`.
 #[derive(Debug, Deserialize)]
@@ -31,19 +31,21 @@ impl CodeCall {
         principal: Principal,
         context: RequestContext<RoleServer>,
     ) -> Value {
-        let started = Instant::now();
+        let (started, settings) = (Instant::now(), self.settings());
         let mut request = RunRequest::new(input.script);
         request.context = input.context.and_then(|context| to_raw_value(&context).ok());
-        request.policy = self.policy.clone();
-        request.limits = self.limits.clone();
+        request.policy = settings.policy.clone();
+        request.limits = settings.limits.clone();
         let cancel = context.ct.clone();
         let host = ScriptHost::new(self, input.allowed_tools, principal, context);
         let outcome = self.pool.run(request, Arc::new(host), cancel).await;
-        let body = self.body(outcome);
+        let body = settings.body(outcome);
         tracing::debug!(status = %body["status"], duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended");
         body
     }
+}
 
+impl Settings {
     fn body(&self, outcome: Outcome) -> Value {
         let mut body = Map::new();
         let (status, result, error) = match outcome.verdict {

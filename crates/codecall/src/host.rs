@@ -49,12 +49,13 @@ impl ScriptHost {
             let plain = names.iter().filter_map(|name| snapshot.tool(name)).map(|tool| tool.name.to_string());
             plain.collect::<Vec<_>>().into_iter().chain(names.iter().cloned()).collect()
         });
+        let settings = code_call.settings();
         let progress = context.meta.get_progress_token();
         context.meta = inner_meta(&context);
         Self {
             invoker: code_call.invoker.clone(),
-            mode: code_call.config.mode,
-            sanitizer: code_call.sanitizer,
+            mode: settings.config.mode,
+            sanitizer: settings.sanitizer,
             principal,
             context,
             progress,

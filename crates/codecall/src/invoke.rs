@@ -55,7 +55,7 @@ impl CodeCall {
     }
 
     fn invoke_error(&self, code: &str, message: &str) -> Value {
-        json!({"status": "error", "error": {"code": code, "message": self.sanitizer.text(message)}})
+        json!({"status": "error", "error": {"code": code, "message": self.settings().sanitizer.text(message)}})
     }
 
     /// The tool of this name, if code mode reaches it for `principal`; else code and message.
@@ -70,7 +70,7 @@ impl CodeCall {
         }
         let told = |error: InvokeError| (error.code().to_owned(), error.to_string());
         let tool = self.invoker.find(name, principal).map_err(told)?;
-        if !self.config.mode.in_code(&tool) {
+        if !self.settings().config.mode.in_code(&tool) {
             let why = "it is not enabled in code mode; call it directly".to_owned();
             return Err(told(InvokeError::Denied { name: tool.name.to_string(), why }));
         }

@@ -18,6 +18,7 @@ mod plugin;
 mod search;
 mod secret;
 mod semantic;
+mod settings;
 mod unwrap;
 mod visibility;
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use gatewright_agentscript::{Limits, Sanitizer, ScriptPolicy, WorkerPool};
+use arc_swap::ArcSwap;
+use gatewright_agentscript::WorkerPool;
 use gatewright_core::{
-    AppFuture, DirectAccess, InputSchema, InvokeError, Invoker, Plugin, Principal, ToolEntry, ToolNames,
+    AppFuture, Change, DirectAccess, InputSchema, InvokeError, Invoker, Plugin, Principal, ToolEntry,
+    ToolNames,
     rmcp::{
         ErrorData, RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Tool},
@@ -15,26 +17,24 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    CodeCallConfig, Strategy, invoke::Invoked, live_index::LiveIndex, meta_tools, semantic::Semantic,
+    CodeCallConfig, ConfigError, Strategy, invoke::Invoked, live_index::LiveIndex, meta_tools,
+    semantic::Semantic, settings::Settings,
 };
 
 /// Code mode over the tools that `invoker` reaches.
 pub struct CodeCall {
-    pub(crate) config: CodeCallConfig,
+    settings: ArcSwap<Settings>,
     pub(crate) invoker: Arc<Invoker>,
     pub(crate) index: LiveIndex,
     pub(crate) semantic: Semantic,
     pub(crate) pool: Arc<WorkerPool>,
-    pub(crate) limits: Limits,
-    pub(crate) policy: ScriptPolicy,
-    pub(crate) sanitizer: Sanitizer,
     tools: Vec<Tool>,
     schemas: Vec<InputSchema>,
 }
 
 impl std::fmt::Debug for CodeCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CodeCall").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("CodeCall").field("config", &self.settings().config).finish_non_exhaustive()
     }
 }
 
@@ -51,22 +51,37 @@ impl CodeCall {
         let semantic = Semantic::new(config.embedding.strategy == Strategy::Embedding);
         let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
         Self {
-            limits: config.vm.limits(),
-            policy: ScriptPolicy::new(config.vm.preset)
-                .allow_console(config.vm.console())
-                .reserved_tool_prefixes(meta_tools::RESERVED),
-            sanitizer: Sanitizer {
-                remove_stack_traces: config.sanitization.remove_stack_traces,
-                remove_file_paths: config.sanitization.remove_file_paths,
-            },
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
             semantic,
             invoker,
             pool,
             tools,
             schemas,
-            config,
+            settings: ArcSwap::from_pointee(Settings::of(config)),
         }
+    }
+
+    /// What holds now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// Takes over `mode`, `vm`, `sanitization` and `embedding.similarityThreshold` of `config` from the next request on; runs
+    /// under way keep what they began with. The rest of the section needs a restart.
+    ///
+    /// # Errors
+    /// The first field that is out of range; nothing has changed then.
+    pub fn reconfigure(&self, config: &CodeCallConfig) -> Result<(), ConfigError> {
+        if let Some(problem) = config.problems().into_iter().next() {
+            return Err(problem);
+        }
+        let old = self.settings();
+        let lists_differ = old.config.mode != config.mode;
+        self.settings.store(Arc::new(old.changed(config)));
+        if lists_differ {
+            self.invoker.registry().announce(Change::Tools);
+        }
+        Ok(())
     }
 
     async fn call(
@@ -132,7 +147,7 @@ impl Plugin for CodeCall {
     }
 
     fn direct_access(&self, tool: &ToolEntry) -> DirectAccess {
-        self.config.mode.direct(tool)
+        self.settings.load().config.mode.direct(tool)
     }
 
     fn refusal(&self, tool: &ToolEntry) -> String {

@@ -30,9 +30,10 @@ const DEFAULT_TOP_K: f64 = 5.0;
 
 impl CodeCall {
     pub(crate) async fn search(&self, input: SearchInput, principal: &Principal) -> Value {
-        let current = self.index.current();
-        let shown =
-            |name: &str| current.tools.tool(name).is_some_and(|tool| self.config.mode.shows(tool, principal));
+        let (current, settings) = (self.index.current(), self.settings());
+        let shown = |name: &str| {
+            current.tools.tool(name).is_some_and(|tool| settings.config.mode.shows(tool, principal))
+        };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -42,7 +43,7 @@ impl CodeCall {
         let apps = input.filter.and_then(|filter| filter.app_ids);
         let mut query =
             Query::new(&input.query).top_k(top_k).app_ids(apps.as_deref()).visible(Visible::By(&shown));
-        if let Some(threshold) = self.config.embedding.similarity_threshold {
+        if let Some(threshold) = settings.config.embedding.similarity_threshold {
             query = query.min_score(threshold);
         }
         let (found, status) = match self.semantic.search() {

@@ -95,6 +95,8 @@ impl Invoker {
         params.arguments = Some(check_arguments(tool, params.arguments.take().unwrap_or_default())?);
         self.count(&tool.name, principal).await?;
 
+        // An app that is taken out of the registry ends when the last of these is gone.
+        let _open = tool.open.token();
         params.name = tool.local_name.to_string().into();
         let name = || tool.name.to_string();
         let cancelled = context.ct.clone();

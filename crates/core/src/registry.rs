@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How the gateway shows and calls one app.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AppOptions {
     /// `false` lists tools under their own names. Default true: `<app>:<tool>`.
     pub prefix: bool,
@@ -49,6 +49,21 @@ pub struct AppEntry {
     pub app: Arc<dyn App>,
     /// How it is shown and called.
     pub options: Arc<AppOptions>,
+    /// Requests it is working on.
+    pub(crate) open: TaskTracker,
+}
+
+impl AppEntry {
+    /// Ends the app once it has answered what it is working on, and at the latest when `now` is done. For an app that was
+    /// taken out of the registry: nothing new reaches it.
+    pub async fn retire(self, now: impl Future<Output = ()>) {
+        self.open.close();
+        tokio::select! {
+            () = self.open.wait() => {}
+            () = now => {}
+        }
+        self.app.shutdown().await;
+    }
 }
 
 impl std::fmt::Debug for AppEntry {
@@ -189,7 +204,7 @@ impl Registry {
     /// Adds an app, or replaces the one with the same id, and follows its changes from now on.
     pub fn add(self: &Arc<Self>, id: &str, app: Arc<dyn App>, options: AppOptions) {
         let events = app.events();
-        let entry = AppEntry { id: id.into(), app, options: Arc::new(options) };
+        let entry = AppEntry { id: id.into(), app, options: Arc::new(options), open: TaskTracker::new() };
         {
             let mut apps = self.lock();
             match apps.iter_mut().find(|app| *app.id == *id) {
@@ -208,6 +223,47 @@ impl Registry {
         let gone = apps.remove(at);
         self.rebuild(&apps);
         Some(gone)
+    }
+
+    /// Makes `apps` the apps that are offered, in this order and in one step. An app that is there already goes on as it is,
+    /// shown as its options now say. Gives the apps that are taken out; they still run: see [`AppEntry::retire`].
+    pub fn set(self: &Arc<Self>, apps: Vec<(String, Arc<dyn App>, AppOptions)>) -> Vec<AppEntry> {
+        let mut new = Vec::new();
+        let gone = {
+            let mut current = self.lock();
+            let entries = apps.into_iter().map(|(id, app, options)| {
+                let same = current.iter().find(|same| *same.id == *id && Arc::ptr_eq(&same.app, &app));
+                match same {
+                    Some(same) if *same.options == options => same.clone(),
+                    Some(same) => AppEntry { options: Arc::new(options), ..same.clone() },
+                    None => {
+                        let events = app.events();
+                        let entry = AppEntry {
+                            id: id.into(),
+                            app,
+                            options: Arc::new(options),
+                            open: TaskTracker::new(),
+                        };
+                        new.push((entry.clone(), events));
+                        entry
+                    }
+                }
+            });
+            let entries: Vec<AppEntry> = entries.collect();
+            let before = std::mem::replace(&mut *current, entries);
+            self.rebuild(&current);
+            let stays = |entry: &AppEntry| current.iter().any(|now| Arc::ptr_eq(&now.app, &entry.app));
+            before.into_iter().filter(|entry| !stays(entry)).collect()
+        };
+        for (entry, events) in new {
+            self.tasks.spawn(self.clone().follow(entry, events));
+        }
+        gone
+    }
+
+    /// Tells everybody that what they list has changed, for a reason outside the apps.
+    pub fn announce(&self, change: Change) {
+        let _ = self.changes.send(change);
     }
 
     /// Stops following and ends every app.
@@ -381,6 +437,7 @@ fn tool_entry(
         schema_mode: entry.options.schema_mode,
         timeout: entry.options.timeout,
         app: entry.app.clone(),
+        open: entry.open.clone(),
     })
 }
 

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio_util::task::TaskTracker;
 
 use crate::{InputSchema, Principal, SchemaMode, app::App};
 
@@ -86,6 +87,8 @@ pub struct ToolEntry {
     pub(crate) schema_mode: SchemaMode,
     pub(crate) timeout: Duration,
     pub(crate) app: Arc<dyn App>,
+    /// Requests the app is working on.
+    pub(crate) open: TaskTracker,
 }
 
 impl std::fmt::Debug for ToolEntry {

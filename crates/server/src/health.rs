@@ -12,12 +12,25 @@ use serde_json::{Value, json};
 
 use crate::{mcp::Door, refusal};
 
+/// More that `/readyz` tells, under a key of its own. Everybody may read it.
+pub(crate) type Detail = (&'static str, Arc<dyn Fn() -> Value + Send + Sync>);
+
+/// What `/readyz` looks at.
+#[derive(Clone)]
+pub(crate) struct Ready {
+    pub(crate) door: Arc<Door>,
+    pub(crate) details: Arc<[Detail]>,
+}
+
 pub(crate) async fn alive() -> Response<Body> {
     refusal::json(StatusCode::OK, &json!({"status": "ok"}))
 }
 
-pub(crate) async fn ready(State(door): State<Arc<Door>>) -> Response<Body> {
-    let (status, body) = report(&door, door.is_open_to_all());
+pub(crate) async fn ready(State(Ready { door, details }): State<Ready>) -> Response<Body> {
+    let (status, mut body) = report(&door, door.is_open_to_all());
+    for (key, value) in details.iter() {
+        body[*key] = value();
+    }
     refusal::json(status, &body)
 }
 

@@ -57,7 +57,7 @@ pub struct Server;
 impl Server {
     /// A server to be set up further.
     pub fn builder(gateway: Arc<Gateway>, config: HttpConfig) -> ServerBuilder {
-        ServerBuilder { gateway, config, authenticator: None, extra: Router::new() }
+        ServerBuilder { gateway, config, authenticator: None, extra: Router::new(), details: Vec::new() }
     }
 }
 
@@ -67,6 +67,7 @@ pub struct ServerBuilder {
     config: HttpConfig,
     authenticator: Option<Arc<dyn Authenticator>>,
     extra: Router,
+    details: Vec<health::Detail>,
 }
 
 impl std::fmt::Debug for ServerBuilder {
@@ -80,6 +81,17 @@ impl ServerBuilder {
     #[must_use]
     pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
         self.authenticator = Some(authenticator);
+        self
+    }
+
+    /// Has `/readyz` tell what `value` says each time, under `key`. Everybody may read it.
+    #[must_use]
+    pub fn ready_detail(
+        mut self,
+        key: &'static str,
+        value: impl Fn() -> serde_json::Value + Send + Sync + 'static,
+    ) -> Self {
+        self.details.push((key, Arc::new(value)));
         self
     }
 
@@ -131,7 +143,10 @@ impl ServerBuilder {
         let endpoint_path = self.config.path.clone();
         let routes = routes
             .route("/healthz", get(health::alive))
-            .route("/readyz", get(health::ready).with_state(door))
+            .route(
+                "/readyz",
+                get(health::ready).with_state(health::Ready { door, details: self.details.into() }),
+            )
             .fallback(async move || refusal::nothing_here(&endpoint_path));
         let path = self.config.path.as_str().into();
         let front = Front { edge, path, endpoint, routes };

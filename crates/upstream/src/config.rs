@@ -22,7 +22,7 @@ pub enum TransportType {
 }
 
 /// How the gateway proves itself to an upstream over HTTP.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 pub enum UpstreamAuth {
     /// `Authorization: Bearer <token>`.
@@ -67,7 +67,7 @@ pub const INHERITED: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"];
 
 /// One upstream: either `command` or `url`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct UpstreamConfig {
     /// `stdio`, `http` or `sse`. Default: `stdio` with `command`, `http` with `url`.

@@ -23,6 +23,13 @@ impl Secret {
     }
 }
 
+/// For comparing two configurations. Not in constant time: an attacker chooses neither side.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
+    }
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[redacted]")

@@ -8,7 +8,7 @@ use crate::{args::CheckArgs, config::Config, exit};
 
 /// Prints every bad field, with its line and what to do.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let (_, findings) = Config::examine(&args.config)?;
+    let (_, findings, _) = Config::examine(&args.config)?;
     let shown = args.config.display();
     if args.json {
         println!("{}", json!({"file": shown.to_string(), "ok": findings.is_empty(), "findings": findings}));

@@ -23,7 +23,7 @@ pub enum Builtin {
 }
 
 /// What is behind an app.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum AppKind {
     /// Part of this program.
     Builtin(Builtin),

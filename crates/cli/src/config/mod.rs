@@ -3,6 +3,7 @@
 mod app;
 mod file;
 mod interpolate;
+mod source;
 
 use std::{collections::HashMap, path::Path, sync::OnceLock};
 
@@ -16,6 +17,7 @@ use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use source::Source;
 
 use crate::{args::ConfigArgs, exit::BadConfig};
 
@@ -74,7 +76,12 @@ pub fn environment() -> HashMap<String, String> {
 impl Config {
     /// Reads what the command line names; at least one of the two files.
     pub fn of(args: &ConfigArgs) -> anyhow::Result<Self> {
-        let mut config = match &args.config {
+        Ok(Self::load(args)?.0)
+    }
+
+    /// The same, with what the file says as it is written.
+    pub fn load(args: &ConfigArgs) -> anyhow::Result<(Self, Source)> {
+        let (mut config, source) = match &args.config {
             Some(path) => Self::read(path)?,
             None if args.mcp_config.is_none() => {
                 return Err(BadConfig(
@@ -84,7 +91,7 @@ impl Config {
                 )
                 .into());
             }
-            None => Self::default(),
+            None => (Self::default(), Source::default()),
         };
         if let Some(path) = &args.mcp_config {
             config.add_mcp_servers(path)?;
@@ -92,14 +99,14 @@ impl Config {
         if config.apps.is_empty() {
             return Err(BadConfig("the configuration names no app; add one under `apps`".to_owned()).into());
         }
-        Ok(config)
+        Ok((config, source))
     }
 
     /// Reads and checks a file.
-    pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let (config, findings) = Self::examine(path)?;
+    fn read(path: &Path) -> anyhow::Result<(Self, Source)> {
+        let (config, findings, source) = Self::examine(path)?;
         match config {
-            Some(config) if findings.is_empty() => Ok(config),
+            Some(config) if findings.is_empty() => Ok((config, source)),
             _ => {
                 let lines: Vec<String> = findings.iter().map(|finding| format!("  {finding}")).collect();
                 let problems = if lines.len() == 1 { "problem" } else { "problems" };
@@ -110,7 +117,7 @@ impl Config {
     }
 
     /// Reads a file and finds everything that is wrong with it. The configuration is there when it can be read at all.
-    pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>)> {
+    pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>, Source)> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
         let format = file::format_of(path)?;
@@ -122,14 +129,15 @@ impl Config {
         text: &str,
         format: Format,
         environment: &HashMap<String, String>,
-    ) -> (Option<Self>, Vec<Finding>) {
+    ) -> (Option<Self>, Vec<Finding>, Source) {
         let lines = Lines::of(text, format);
         let mut value = match file::value(text, format) {
             Ok(value) => value,
-            Err(finding) => return (None, vec![finding]),
+            Err(finding) => return (None, vec![finding], Source::default()),
         };
         let mut findings = interpolate::apply(&mut value, environment);
         findings.extend(by_schema(&value));
+        let source = Source::of(&value);
         let config = match serde_json::from_value::<Self>(value) {
             Ok(config) => {
                 findings.extend(config.problems());
@@ -141,7 +149,7 @@ impl Config {
             }
             Err(_) => None,
         };
-        (config, with_lines(findings, &lines))
+        (config, with_lines(findings, &lines), source)
     }
 
     /// What the schema cannot say.

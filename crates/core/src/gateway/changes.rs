@@ -96,6 +96,22 @@ impl Gateway {
         Err(refused)
     }
 
+    /// Asks the apps for every resource that somebody follows, for apps that came after the wish.
+    pub async fn follow_again(&self) {
+        let uris: Vec<String> = {
+            let followers =
+                self.shared.subscriptions.followers.lock().unwrap_or_else(PoisonError::into_inner);
+            followers.keys().cloned().collect()
+        };
+        for uri in uris {
+            for route in content::routes(&self.shared.registry.snapshot(), &uri) {
+                if route.owner.app.subscribe(route.uri).await.is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+
     /// `resources/subscribe` of the older era.
     pub(super) async fn follow_resource(
         &self,

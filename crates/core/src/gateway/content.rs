@@ -30,6 +30,7 @@ impl Gateway {
         for route in routes {
             let mut params = params.clone();
             params.uri.clone_from(&route.uri);
+            let _open = route.owner.open.token();
             match route.owner.app.read_resource(params, context.clone()).await {
                 Ok(mut response) => {
                     match &mut response {
@@ -59,6 +60,7 @@ impl Gateway {
             ErrorData::invalid_params(format!("unknown prompt `{}`; see prompts/list", params.name), None)
         })?;
         params.name.clone_from(&prompt.local);
+        let _open = prompt.owner.open.token();
         let mut response = prompt.owner.app.get_prompt(params, context.clone()).await?;
         match &mut response {
             GetPromptResponse::Complete(result) => self.stamp(&context, &mut result.meta),
@@ -103,6 +105,7 @@ impl Gateway {
         if owner.app.catalog().capabilities.completions.is_none() {
             return Ok(CompleteResult::default());
         }
+        let _open = owner.open.token();
         let mut result = owner.app.complete(params, context.clone()).await?;
         self.stamp(&context, &mut result.meta);
         Ok(result)

@@ -1,0 +1,68 @@
+//! What a configuration file says, variables filled in, for telling two versions of it apart.
+
+use serde_json::{Map, Value};
+
+/// The file as one object. It holds secrets: no `Debug`, no `Display`.
+#[derive(Clone, Default, PartialEq)]
+pub struct Source(Value);
+
+impl Source {
+    pub(super) fn of(value: &Value) -> Self {
+        Self(value.clone())
+    }
+
+    /// The paths, such as `http.port`, whose values differ. Lists count as one value. Sorted.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let mut paths = Vec::new();
+        compare(&self.0, &other.0, "", &mut paths);
+        paths.sort_unstable();
+        paths
+    }
+}
+
+fn compare(a: &Value, b: &Value, path: &str, paths: &mut Vec<String>) {
+    if a == b {
+        return;
+    }
+    let empty = Map::new();
+    let (a, b) = match (a, b) {
+        (Value::Object(a), Value::Object(b)) => (a, b),
+        (Value::Object(a), Value::Null) if !a.is_empty() => (a, &empty),
+        (Value::Null, Value::Object(b)) if !b.is_empty() => (&empty, b),
+        _ => {
+            paths.push(path.to_owned());
+            return;
+        }
+    };
+    let more = b.keys().filter(|key| !a.contains_key(*key));
+    for key in a.keys().chain(more) {
+        let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        let value = |object: &Map<String, Value>| object.get(key).cloned().unwrap_or_default();
+        compare(&value(a), &value(b), &below, paths);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn differences_are_named_at_the_deepest_place_that_both_can_have() {
+        let old = Source(json!({"http": {"port": 1, "path": "/mcp"}, "apps": {"a": {"args": [1, 2]}}}));
+        let new = Source(
+            json!({"http": {"port": 2, "path": "/mcp"}, "apps": {"a": {"args": [1]}}, "info": {"name": "x"}}),
+        );
+        assert_eq!(old.differences(&new), ["apps.a.args", "http.port", "info.name"]);
+        assert_eq!(new.differences(&old), old.differences(&new));
+        assert!(old.differences(&old).is_empty());
+    }
+
+    #[test]
+    fn a_section_that_comes_or_goes_is_named_by_its_keys() {
+        let (none, some) = (Source(json!({})), Source(json!({"logging": {"level": "debug"}})));
+        assert_eq!(none.differences(&some), ["logging.level"]);
+        assert_eq!(some.differences(&none), ["logging.level"]);
+    }
+}

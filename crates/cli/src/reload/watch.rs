@@ -1,0 +1,145 @@
+//! Notices that a file has changed.
+//!
+//! Files are looked at every half second rather than watched through the kernel: that also sees a file that an editor
+//! replaces, a symlink in its path that is pointed elsewhere (Kubernetes volumes), and network file systems.
+
+use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::Duration};
+
+/// How often the files are looked at.
+const EVERY: Duration = Duration::from_millis(500);
+/// How long they must stay the same before they count as written.
+const SETTLED: Duration = Duration::from_millis(150);
+
+/// Which file it is, and everything that changes when it is written: device, inode, size, mtime, ctime.
+type Print = Option<(u64, u64, u64, i64, i64, i64, i64)>;
+
+/// Some files, and how they were when last noted.
+pub(super) struct FileWatch {
+    paths: Vec<PathBuf>,
+    noted: Vec<Print>,
+    /// A file that is gone was told of.
+    told: bool,
+}
+
+impl FileWatch {
+    /// Notes how the files are now.
+    pub(super) fn new(paths: impl Iterator<Item = PathBuf>) -> Self {
+        let paths: Vec<PathBuf> = paths.collect();
+        let noted = prints(&paths);
+        Self { paths, noted, told: false }
+    }
+
+    /// Done when all files are there, at least one is not as noted, and nobody writes any more.
+    pub(super) async fn changed(&mut self) {
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let mut now = self.look().await;
+            if now == self.noted {
+                continue;
+            }
+            loop {
+                tokio::time::sleep(SETTLED).await;
+                let again = self.look().await;
+                if again == now {
+                    break;
+                }
+                now = again;
+            }
+            if let Some(gone) = now.iter().position(Option::is_none) {
+                if !std::mem::replace(&mut self.told, true) {
+                    let path = self.paths[gone].display();
+                    tracing::warn!("{path} is gone; the last configuration goes on until there is a new one");
+                }
+                continue;
+            }
+            self.told = false;
+            if now != self.noted {
+                return;
+            }
+        }
+    }
+
+    /// Notes how the files are now, for a reader who is about to read them.
+    pub(super) async fn take_note(&mut self) {
+        self.noted = self.look().await;
+    }
+
+    async fn look(&self) -> Vec<Print> {
+        let paths = self.paths.clone();
+        tokio::task::spawn_blocking(move || prints(&paths)).await.unwrap_or_else(|_| self.noted.clone())
+    }
+}
+
+fn prints(paths: &[PathBuf]) -> Vec<Print> {
+    let print = |path: &PathBuf| {
+        let file = std::fs::metadata(path).ok()?;
+        Some((
+            file.dev(),
+            file.ino(),
+            file.size(),
+            file.mtime(),
+            file.mtime_nsec(),
+            file.ctime(),
+            file.ctime_nsec(),
+        ))
+    };
+    paths.iter().map(print).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink, path::Path};
+
+    use super::*;
+
+    async fn notices(watch: &mut FileWatch) -> bool {
+        tokio::time::timeout(Duration::from_secs(20), watch.changed()).await.is_ok()
+    }
+
+    fn watch(path: &Path) -> FileWatch {
+        FileWatch::new(std::iter::once(path.to_owned()))
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_replaced_as_editors_do_is_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.yaml");
+        fs::write(&path, "a").unwrap();
+        let mut watch = watch(&path);
+        fs::write(folder.path().join("new"), "b").unwrap();
+        fs::rename(folder.path().join("new"), &path).unwrap();
+        assert!(notices(&mut watch).await);
+        watch.take_note().await;
+        let again = tokio::time::timeout(3 * EVERY, watch.changed()).await;
+        assert!(again.is_err(), "nothing has changed since");
+    }
+
+    #[tokio::test]
+    async fn a_symlink_on_the_way_that_is_swapped_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        for (version, text) in [("v1", "a"), ("v2", "b")] {
+            fs::create_dir(folder.path().join(version)).unwrap();
+            fs::write(folder.path().join(version).join("c.yaml"), text).unwrap();
+        }
+        let link = |target: &str, name: &str| symlink(target, folder.path().join(name)).unwrap();
+        link("v1", "..data");
+        link("..data/c.yaml", "c.yaml");
+        let mut watch = watch(&folder.path().join("c.yaml"));
+        link("v2", "..data_tmp");
+        fs::rename(folder.path().join("..data_tmp"), folder.path().join("..data")).unwrap();
+        assert!(notices(&mut watch).await);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_gone_for_a_while_is_noticed_when_it_is_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.yaml");
+        fs::write(&path, "a").unwrap();
+        let mut watch = watch(&path);
+        fs::remove_file(&path).unwrap();
+        let gone = tokio::time::timeout(3 * EVERY, watch.changed()).await;
+        assert!(gone.is_err(), "a missing file is no new configuration");
+        fs::write(&path, "b").unwrap();
+        assert!(notices(&mut watch).await);
+    }
+}
