@@ -1,0 +1,310 @@
+//! A running server takes a new configuration over, or says why not.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use gatewright::rmcp::{
+    ClientHandler, RoleClient, ServiceExt,
+    model::{
+        CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ElicitRequestParams,
+        ElicitResult, ElicitationAction, ElicitationCapability, ErrorData, Implementation, ProtocolVersion,
+    },
+    service::{NotificationContext, RequestContext, RunningService},
+    transport::StreamableHttpClientTransport,
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::support::gatewright;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// A server with its configuration in a folder; killed when dropped.
+struct Served {
+    child: Child,
+    folder: tempfile::TempDir,
+    log: mpsc::Receiver<String>,
+    address: SocketAddr,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Served {
+    fn start(config: &str, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("gatewright.yaml"), config).unwrap();
+        let mut child = Command::new(gatewright())
+            .args(["serve", "--port", "0", "--config"])
+            .arg(folder.path().join("gatewright.yaml"))
+            .args(arguments)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, log) = mpsc::channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let mut served = Self { child, folder, log, address: ([127, 0, 0, 1], 0).into() };
+        let line = served.says("serving MCP on http://");
+        let rest = line.split("http://").nth(1).unwrap();
+        served.address = rest.split('/').next().unwrap().parse().unwrap();
+        served
+    }
+
+    /// The next line of the log with `text` in it.
+    fn says(&self, text: &str) -> String {
+        let mut before = Vec::new();
+        loop {
+            match self.log.recv_timeout(LONG) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => before.push(line),
+                Err(error) => panic!("no `{text}` ({error}); it said:\n{}", before.join("\n")),
+            }
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("gatewright.yaml")
+    }
+
+    fn hang_up(&self) {
+        let done = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+
+    /// Writes a new file beside the old one and moves it there, as editors do.
+    fn replace(&self, config: &str) {
+        let new = self.folder.path().join(".new");
+        fs::write(&new, config).unwrap();
+        fs::rename(new, self.file()).unwrap();
+    }
+
+    async fn readiness(&self) -> Value {
+        let answer = reqwest::get(format!("http://{}/readyz", self.address)).await.unwrap();
+        serde_json::from_str(&answer.text().await.unwrap()).unwrap()
+    }
+
+    async fn client(&self) -> Client {
+        let ears = Ears { listed: Arc::default(), asked: Arc::default(), answer: Arc::default() };
+        let (listed, asked, answer) = (ears.listed.clone(), ears.asked.clone(), ears.answer.clone());
+        let transport = StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", self.address));
+        Client { running: ears.serve(transport).await.unwrap(), listed, asked, answer }
+    }
+}
+
+/// Hears that lists changed, and answers a question when told to.
+struct Ears {
+    listed: Arc<Notify>,
+    asked: Arc<Notify>,
+    answer: Arc<Notify>,
+}
+
+impl ClientHandler for Ears {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(ElicitationCapability::default());
+        let mut config = ClientConfig::new(capabilities, Implementation::new("ears", "1"));
+        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        config
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.listed.notify_one();
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.asked.notify_one();
+        self.answer.notified().await;
+        Ok(ElicitResult::new(ElicitationAction::Accept)
+            .with_content(json!({"username": "ada", "email": "a@b.c"})))
+    }
+}
+
+struct Client {
+    running: RunningService<RoleClient, Ears>,
+    listed: Arc<Notify>,
+    asked: Arc<Notify>,
+    answer: Arc<Notify>,
+}
+
+impl Client {
+    async fn tools(&self) -> Vec<String> {
+        let tools = self.running.peer().list_all_tools().await.unwrap();
+        tools.into_iter().map(|tool| tool.name.into_owned()).collect()
+    }
+
+    async fn call(&self, name: &str, input: Value) -> CallToolResult {
+        let Value::Object(input) = input else { panic!("the input is an object") };
+        let params = CallToolRequestParams::new(name.to_owned()).with_arguments(input);
+        self.running.peer().call_tool(params).await.unwrap()
+    }
+
+    async fn hears(event: &Notify) {
+        tokio::time::timeout(LONG, event.notified()).await.expect("it is heard in time");
+    }
+}
+
+/// Every tool listed and called directly.
+const DIRECT: &str = "codecall: { enabled: false }\n";
+
+fn has(tools: &[String], app: &str) -> bool {
+    tools.iter().any(|tool| tool.starts_with(&format!("{app}:")))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_adds_and_removes_apps_and_an_open_session_hears_of_it() {
+    let served = Served::start(&format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\n"), &["--no-watch"]);
+    let client = served.client().await;
+    let before = client.tools().await;
+    assert!(has(&before, "crm") && !has(&before, "support"));
+    assert_eq!(
+        served.readiness().await["config"],
+        json!({"generation": 1, "refused": false, "restartPending": false})
+    );
+
+    served.replace(&format!("{DIRECT}apps:\n  support: {{ builtin: support }}\n"));
+    served.hang_up();
+    let line = served.says("the configuration was reloaded after SIGHUP");
+    assert!(line.contains("added [support]") && line.contains("removed [crm]"), "{line}");
+    Client::hears(&client.listed).await;
+    let after = client.tools().await;
+    assert!(!has(&after, "crm") && has(&after, "support"), "{after:?}");
+    let ready = served.readiness().await;
+    assert_eq!(ready["config"]["generation"], 2);
+    assert_eq!(ready["apps"].as_object().unwrap().keys().collect::<Vec<_>>(), ["support"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_file_changes_nothing_and_every_finding_is_told() {
+    let good = format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\n");
+    let served = Served::start(&good, &[]);
+    let client = served.client().await;
+    served.replace("htp: { port: 1 }\napps:\n  support: { builtin: suport }\n");
+    served.says("is refused, nothing changes: 2 problems");
+    assert!(served.says("line 1: htp").contains("did you mean `http`"));
+    served.says("line 3: apps.support");
+    assert!(has(&client.tools().await, "crm"));
+    assert!(served.readiness().await["config"]["refused"].as_bool().unwrap());
+
+    // A server that cannot be started at all is refused as well, whatever else the file says.
+    served.replace("apps: {}\n");
+    served.says("is refused, nothing changes: the configuration names no app");
+    served.replace(&good);
+    served.says("nothing differs");
+    assert_eq!(
+        served.readiness().await["config"],
+        json!({"generation": 1, "refused": false, "restartPending": false})
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_file_changes_the_limits_of_scripts_and_what_needs_a_restart_is_named() {
+    let served = Served::start("apps:\n  crm: { builtin: crm }\n", &[]);
+    let client = served.client().await;
+    let script = json!({"script": "for (let i = 0; i < 3; i++) await callTool('crm:users_list', {limit: 1}); return 1"});
+    let run = async || client.call("codecall:execute", script.clone()).await.structured_content.unwrap();
+    assert_eq!(run().await["status"], "ok");
+
+    served.replace(
+        "http: { port: 9, maxStreams: 5 }\npageSize: 7\ncodecall: { vm: { maxToolCalls: 2 } }\napps:\n  crm: { builtin: crm }\n",
+    );
+    let line = served.says("restart to apply");
+    assert!(line.contains("restart to apply: http.maxStreams, http.port, pageSize"), "{line}");
+    served.says("the configuration was reloaded after a changed file");
+    let body = run().await;
+    assert_ne!(body["status"], "ok", "{body}");
+    let config = &served.readiness().await["config"];
+    assert_eq!(*config, json!({"generation": 2, "refused": false, "restartPending": true}));
+}
+
+/// A configuration whose app `inner` is a server in another process, with an environment that tells versions apart.
+fn with_upstream(inner: &Path, version: &str) -> String {
+    let command = json!(gatewright());
+    let arguments = json!(["serve", "--stdio", "--log-level", "error", "--config", inner]);
+    format!(
+        "{DIRECT}apps:\n  inner: {{ command: {command}, args: {arguments}, env: {{ VERSION: {version} }} }}\n"
+    )
+}
+
+/// The processes whose command line names `file` and that serve over stdio.
+fn processes(file: &Path) -> Vec<u32> {
+    let listing =
+        Command::new("pgrep").arg("-f").arg(format!("serve --stdio.*{}", file.display())).output().unwrap();
+    let own = std::process::id();
+    let text = String::from_utf8(listing.stdout).unwrap();
+    text.lines().map(|line| line.parse().unwrap()).filter(|pid| *pid != own).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_runs_while_its_app_is_changed_or_removed_ends_as_if_nothing_had_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner.yaml");
+    fs::write(&inner, format!("{DIRECT}apps:\n  all: {{ builtin: everything, prefix: false }}\n")).unwrap();
+    let served = Served::start(&with_upstream(&inner, "one"), &[]);
+    let client = Arc::new(served.client().await);
+    while !has(&client.tools().await, "inner") {
+        Client::hears(&client.listed).await;
+    }
+    let steps = [
+        (with_upstream(&inner, "two"), "changed [inner]"),
+        (format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\n"), "removed [inner]"),
+    ];
+    for (config, told) in steps {
+        let old = processes(&inner);
+        assert_eq!(old.len(), 1, "one process serves `inner`: {old:?}");
+        let calling = tokio::spawn({
+            let client = client.clone();
+            async move { client.call("inner:test_elicitation", json!({"message": "who?"})).await }
+        });
+        Client::hears(&client.asked).await;
+        served.replace(&config);
+        let line = served.says("the configuration was reloaded");
+        assert!(line.contains(told), "{line}");
+        assert!(processes(&inner).contains(&old[0]), "the old process lives as long as its call");
+        // While the old process still works, the new one (or the other app) answers already.
+        assert_eq!(has(&client.tools().await, "inner"), told.starts_with("changed"));
+        client.answer.notify_one();
+        let result = calling.await.unwrap();
+        assert_ne!(result.is_error, Some(true), "{result:?}");
+        assert!(result.content[0].as_text().unwrap().text.contains("ada"), "{result:?}");
+        served.says("an app that was taken out has ended");
+        assert!(!processes(&inner).contains(&old[0]), "the old process is gone");
+    }
+    assert!(processes(&inner).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn options_of_an_app_change_without_a_new_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("inner.yaml");
+    fs::write(&inner, format!("{DIRECT}apps:\n  all: {{ builtin: everything, prefix: false }}\n")).unwrap();
+    let config = with_upstream(&inner, "one");
+    let served = Served::start(&config, &[]);
+    let client = served.client().await;
+    while !has(&client.tools().await, "inner") {
+        Client::hears(&client.listed).await;
+    }
+    let before = processes(&inner);
+    let hidden = config.replace(" } }", " }, tools: { greet: { disabled: true } } }");
+    assert_ne!(hidden, config);
+    served.replace(&hidden);
+    served.says("changed [inner]");
+    let tools = client.tools().await;
+    assert!(has(&tools, "inner") && !tools.contains(&"inner:greet".to_owned()), "{tools:?}");
+    assert_eq!(processes(&inner), before);
+}
