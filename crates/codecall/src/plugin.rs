@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use gatewright_agentscript::WorkerPool;
+use gatewright_agentscript::{Limits, WorkerPool};
 use gatewright_core::{
     AppFuture, Change, DirectAccess, InputSchema, InvokeError, Invoker, Plugin, Principal, ToolEntry,
     ToolNames,
@@ -82,6 +82,16 @@ impl CodeCall {
             self.invoker.registry().announce(Change::Tools);
         }
         Ok(())
+    }
+
+    /// The settings of the `codecall` section that hold now.
+    pub fn config(&self) -> CodeCallConfig {
+        self.settings().config.clone()
+    }
+
+    /// What one script may spend now.
+    pub fn limits(&self) -> Limits {
+        self.settings().limits.clone()
     }
 
     async fn call(

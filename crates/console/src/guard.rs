@@ -1,0 +1,178 @@
+//! Who may reach the console: browsers on this machine, from the console's own pages.
+//!
+//! A browser can be led here by any page it shows. So every request must name a host that is this machine (against DNS
+//! rebinding), and every POST must come from the console's own origin and carry the token of a page it served.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority};
+
+/// What the browser may do with our pages: load our own style and script, talk to us, and nothing else.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
+form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// Name of the form field that carries the token.
+pub(crate) const FIELD: &str = "csrf";
+
+/// The checks.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    hosts: Vec<String>,
+    token: String,
+}
+
+impl Guard {
+    /// Besides loopback, `hosts` may be named; names without a port, in any case.
+    pub(crate) fn new(hosts: impl IntoIterator<Item = String>) -> Self {
+        let mut bytes = [0_u8; 32];
+        getrandom::fill(&mut bytes).expect("the system gives random bytes");
+        let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { hosts: hosts.into_iter().map(|host| bare(&host)).collect(), token }
+    }
+
+    /// What forms carry. It lives as long as the process.
+    pub(crate) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Whether `sent` is the token; takes the same time wherever the two differ.
+    pub(crate) fn is_token(&self, sent: &str) -> bool {
+        let differ = self.token.bytes().zip(sent.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
+        sent.len() == self.token.len() && differ == 0
+    }
+
+    fn welcomes(&self, headers: &HeaderMap) -> Option<Authority> {
+        let mut named = headers.get_all(header::HOST).iter();
+        let (Some(host), None) = (named.next(), named.next()) else { return None };
+        let host = host.to_str().ok().filter(|host| !host.contains('@'))?;
+        let authority = Authority::try_from(host).ok()?;
+        let name = bare(authority.host());
+        let local = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        (local || self.hosts.contains(&name)).then_some(authority)
+    }
+}
+
+fn bare(host: &str) -> String {
+    host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// Whether a browser says that its own page of this origin sent the request. A client that says neither is refused:
+/// every browser of the last years says at least one.
+fn same_origin(headers: &HeaderMap, host: &Authority) -> bool {
+    let text = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let site = text(&HeaderName::from_static("sec-fetch-site"));
+    let origin = text(&header::ORIGIN);
+    let ours = |origin: &str| {
+        ["http://", "https://"].iter().any(|scheme| {
+            origin.strip_prefix(scheme).is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()))
+        })
+    };
+    (site.is_some() || origin.is_some())
+        && site.is_none_or(|site| site == "same-origin")
+        && origin.is_none_or(ours)
+}
+
+/// Refuses strangers, and puts the headers on every answer.
+pub(crate) async fn watch(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let reading = [Method::GET, Method::HEAD].contains(request.method());
+    let mut response = match guard.welcomes(request.headers()) {
+        None => refuse(
+            StatusCode::MISDIRECTED_REQUEST,
+            "The console answers on this machine only. Open it as http://localhost, or add the name to admin.allowedHosts.",
+        ),
+        Some(host) if !reading && !same_origin(request.headers(), &host) => {
+            refuse(StatusCode::FORBIDDEN, "The console takes forms from its own pages only.")
+        }
+        Some(_) => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn refuse(status: StatusCode, why: &'static str) -> Response {
+    tracing::info!(status = status.as_u16(), "the console refused a request: {why}");
+    (status, why).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_welcome() {
+        let guard = Guard::new(["ops.internal".to_owned()]);
+        for good in
+            ["localhost:9464", "127.0.0.1", "[::1]:1", "127.8.8.8:80", "OPS.internal:9464", "localhost."]
+        {
+            assert!(guard.welcomes(&headers(&[("host", good)])).is_some(), "{good}");
+        }
+        for bad in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "a@localhost",
+            "10.0.0.1",
+            "",
+        ] {
+            assert!(guard.welcomes(&headers(&[("host", bad)])).is_none(), "{bad}");
+        }
+        assert!(guard.welcomes(&HeaderMap::new()).is_none());
+    }
+
+    #[test]
+    fn a_form_of_another_origin_is_refused_whatever_it_says() {
+        let host = Authority::from_static("localhost:9464");
+        for good in [
+            &[("sec-fetch-site", "same-origin"), ("origin", "http://localhost:9464")][..],
+            &[("origin", "http://localhost:9464")],
+            &[("sec-fetch-site", "same-origin")],
+        ] {
+            assert!(same_origin(&headers(good), &host), "{good:?}");
+        }
+        for bad in [
+            &[][..],
+            &[("sec-fetch-site", "same-site"), ("origin", "http://localhost:9464")],
+            &[("sec-fetch-site", "cross-site")],
+            &[("sec-fetch-site", "same-origin"), ("origin", "http://localhost:3000")],
+            &[("origin", "null")],
+            &[("origin", "http://localhost")],
+            &[("origin", "http://localhost:9464.evil.example")],
+        ] {
+            assert!(!same_origin(&headers(bad), &host), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_must_be_whole() {
+        let guard = Guard::new([]);
+        let token = guard.token().to_owned();
+        assert!(token.len() == 64 && guard.is_token(&token));
+        assert!(
+            !guard.is_token("") && !guard.is_token(&token[..63]) && !guard.is_token(&format!("{token}0"))
+        );
+        assert_ne!(token, Guard::new([]).token());
+    }
+}

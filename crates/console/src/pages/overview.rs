@@ -1,0 +1,74 @@
+//! `/console`: the apps, and what ran last.
+
+use std::sync::Arc;
+
+use axum::{extract::State, response::Response};
+use gatewright_core::AppHealth;
+use http::StatusCode;
+use maud::{Markup, html};
+
+use super::{Place, encode, executions, page};
+use crate::{Shared, text};
+
+/// Executions on this page.
+const RECENT: usize = 8;
+
+pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Response {
+    let body = html! {
+        h1 { "Overview" }
+        section #apps aria-label="Apps" { (apps(&shared)) }
+        section aria-labelledby="recent" {
+            div.row {
+                h2 #recent { "Latest executions" }
+                a href="/console/executions" { "All executions" }
+            }
+            (executions::rows(&shared.journal.latest(None, RECENT), RECENT))
+        }
+    };
+    page(&shared, StatusCode::OK, Place::Overview, "Overview", body)
+}
+
+/// The apps with their health; also sent when it changes.
+pub(crate) fn apps(shared: &Shared) -> Markup {
+    let snapshot = shared.desk.gateway().registry().snapshot();
+    let up = snapshot.apps.iter().filter(|app| app.app.health() == AppHealth::Up).count();
+    html! {
+        dl.figures {
+            div { dt { "Apps up" } dd { (up) span.soft { " of " (snapshot.apps.len()) } } }
+            div { dt { "Tools" } dd { (snapshot.tools.len()) } }
+            div { dt { "Resources" } dd { (snapshot.resources.len() + snapshot.templates.len()) } }
+            div { dt { "Prompts" } dd { (snapshot.prompts.len()) } }
+        }
+        @if snapshot.apps.is_empty() { p { "No apps are configured." } }
+        ul.cards {
+            @for app in &snapshot.apps {
+                @let known = shared.health.of(&app.id);
+                @let health = app.app.health();
+                @let tools = snapshot.tools.iter().filter(|tool| tool.app_id == app.id).count();
+                li.card.broken[matches!(health, AppHealth::Down(_))] {
+                    div.row {
+                        h2 { (text::line(&app.id, 60)) }
+                        @match &health {
+                            AppHealth::Up => span.status.ok { "up" },
+                            AppHealth::Starting => span.status { "starting" },
+                            AppHealth::Down(_) => span.status.bad { "down" },
+                        }
+                    }
+                    p {
+                        a href=(format!("/console/tools?app={}", encode(&app.id))) { (text::count(tools, "tool")) }
+                        @if let Some(known) = &known { span.soft { " · since " (time(known.since)) } }
+                    }
+                    @if let AppHealth::Down(why) = &health { p.why { (text::line(why, 400)) } }
+                    @else if let Some((at, why)) = known.and_then(|known| known.last_error) {
+                        p.soft { "Last error, " (time(at)) ": " (text::line(&why, 300)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A time of day in UTC.
+pub(crate) fn time(at: std::time::SystemTime) -> Markup {
+    html! { time datetime=(text::instant(at)) title=(text::instant(at)) { (text::clock(at)) " UTC" } }
+}

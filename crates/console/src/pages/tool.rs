@@ -1,0 +1,237 @@
+//! `/console/tool`: one tool with its schemas, and a form to call it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use axum::{
+    Form,
+    extract::{Query, State},
+    response::Response,
+};
+use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
+use http::StatusCode;
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Place, hints, missing, page, result, stale, token, tool_path};
+use crate::{
+    Shared,
+    desk::Answer,
+    form::{self, Field, Kind, Problem},
+    guard, text,
+};
+
+/// Name of the field with the whole input as JSON.
+const JSON: &str = "json";
+/// Name of the field that says that a destructive call is meant.
+const SURE: &str = "sure";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    name: String,
+}
+
+/// What the page shows besides the tool.
+#[derive(Default)]
+struct Sent {
+    typed: HashMap<String, String>,
+    problems: Vec<Problem>,
+    alert: Option<Markup>,
+    answer: Option<Answer>,
+}
+
+pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
+    match tool(&shared, &asked.name) {
+        Some(tool) => render(&shared, StatusCode::OK, &tool, &Sent::default()),
+        None => unknown(&shared),
+    }
+}
+
+pub(crate) async fn call(
+    State(shared): State<Arc<Shared>>,
+    Query(asked): Query<Asked>,
+    Form(typed): Form<HashMap<String, String>>,
+) -> Response {
+    let Some(tool) = tool(&shared, &asked.name) else { return unknown(&shared) };
+    let mut sent = Sent { typed, ..Sent::default() };
+    if !sent.typed.get(guard::FIELD).is_some_and(|token| shared.guard.is_token(token)) {
+        sent.alert = Some(stale());
+        return render(&shared, StatusCode::FORBIDDEN, &tool, &sent);
+    }
+    if destructive(&tool) && !sent.typed.contains_key(SURE) {
+        sent.alert =
+            Some(alert("Nothing was called.", "This tool changes or deletes data: tick the box to confirm."));
+        return render(&shared, StatusCode::UNPROCESSABLE_ENTITY, &tool, &sent);
+    }
+    let input = match input(&tool, &sent.typed) {
+        Ok(input) => input,
+        Err(problems) => {
+            sent.alert = Some(alert("Nothing was called.", "Some fields need another look."));
+            sent.problems = problems;
+            return render(&shared, StatusCode::UNPROCESSABLE_ENTITY, &tool, &sent);
+        }
+    };
+    let answer = shared.desk.call(&tool.name, input).await;
+    let status = match &answer.outcome {
+        Err(refused) if refused.code == gatewright_core::codes::VALIDATION_ERROR => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        _ => StatusCode::OK,
+    };
+    sent.answer = Some(answer);
+    render(&shared, status, &tool, &sent)
+}
+
+fn tool(shared: &Shared, name: &str) -> Option<Arc<ToolEntry>> {
+    shared.desk.gateway().registry().snapshot().tool(name).cloned()
+}
+
+fn unknown(shared: &Shared) -> Response {
+    missing(shared, "There is no such tool now. Its app may be down, or it was renamed.")
+}
+
+fn destructive(tool: &ToolEntry) -> bool {
+    let hints = tool.tool.annotations.as_ref();
+    hints.is_some_and(|hints| hints.destructive_hint == Some(true) && hints.read_only_hint != Some(true))
+}
+
+fn input(tool: &ToolEntry, typed: &HashMap<String, String>) -> Result<JsonObject, Vec<Problem>> {
+    if let Some(json) = typed.get(JSON) {
+        let wrong = |text: String| vec![Problem { field: JSON.to_owned(), text }];
+        return match serde_json::from_str(json) {
+            Ok(Value::Object(input)) => Ok(input),
+            Ok(_) => Err(wrong("The input must be a JSON object.".to_owned())),
+            Err(error) => Err(wrong(format!("This is not JSON: {error}."))),
+        };
+    }
+    let fields = form::fields(tool.input_schema()).unwrap_or_default();
+    form::read(&fields, typed).map_err(|mut problems| {
+        problems.iter_mut().for_each(|problem| problem.field = form::key(&problem.field));
+        problems
+    })
+}
+
+fn alert(head: &str, text: &str) -> Markup {
+    html! { div.alert role="alert" { strong { (head) } " " (text) } }
+}
+
+fn render(shared: &Shared, status: StatusCode, tool: &ToolEntry, sent: &Sent) -> Response {
+    let name = text::line(&tool.tool.name, 100);
+    let fields = form::fields(tool.input_schema());
+    let as_json = sent.typed.contains_key(JSON) || fields.is_none();
+    let body = html! {
+        p.back { a href="/console/tools" { "Tools" } }
+        h1 { code { (name) } }
+        p.tags {
+            span.tag { "app " (text::line(&tool.app_id, 60)) }
+            (hints(tool.tool.annotations.as_ref()))
+            @for scope in &tool.meta.scopes { span.tag { "scope " (text::line(scope, 60)) } }
+        }
+        @if !tool.description().is_empty() { p.description { (text::plain(text::cut(tool.description()).0)) } }
+        @if let Some(alert) = &sent.alert { (alert) }
+        @if let Some(answer) = &sent.answer { (result::answer(answer)) }
+        section aria-labelledby="call" {
+            h2 #call { "Call it" }
+            @if let Some(fields) = &fields {
+                details open[!as_json] { summary { "Fill in a form" } (fields_form(shared, tool, fields, sent)) }
+            }
+            details open[as_json] { summary { "Write the input as JSON" } (json_form(shared, tool, sent)) }
+        }
+        section aria-labelledby="schemas" {
+            h2 #schemas { "Schemas" }
+            details { summary { "Input" } (result::json(&Value::Object((**tool.input_schema()).clone()))) }
+            @match tool.output_schema() {
+                Some(schema) => details { summary { "Output" } (result::json(&schema)) },
+                None => p.soft { "The tool names no output schema." },
+            }
+        }
+    };
+    page(shared, status, Place::Tools, &name, body)
+}
+
+fn fields_form(shared: &Shared, tool: &ToolEntry, fields: &[Field], sent: &Sent) -> Markup {
+    html! {
+        form.call method="post" action=(tool_path(&tool.tool.name)) {
+            (token(shared))
+            @if fields.is_empty() { p.soft { "The tool takes no input." } }
+            @for (at, one) in fields.iter().enumerate() { (field(at, one, sent)) }
+            (sure(tool, "sure-form"))
+            button { "Call tool" }
+        }
+    }
+}
+
+fn field(at: usize, field: &Field, sent: &Sent) -> Markup {
+    let (id, key) = (format!("f{at}"), form::key(&field.name));
+    let typed = sent.typed.get(&key).map(String::as_str).unwrap_or_default();
+    let problem = sent.problems.iter().find(|problem| problem.field == key);
+    let hint = (!field.description.is_empty()).then(|| format!("{id}-hint"));
+    let error = problem.map(|_| format!("{id}-error"));
+    let described: Vec<&str> = [&hint, &error].into_iter().filter_map(|id| id.as_deref()).collect();
+    let described = (!described.is_empty()).then(|| described.join(" "));
+    let invalid = problem.map(|_| "true");
+    let placeholder = field.default.as_ref().map(|default| format!("default {}", text::line(default, 60)));
+    html! {
+        div.field {
+            label for=(id) {
+                (text::line(&field.name, 80))
+                @if field.required { span.required { " required" } }
+            }
+            @if let Some(hint) = &hint { p.hint id=(hint) { (text::plain(text::cut(&field.description).0)) } }
+            @match &field.kind {
+                Kind::Text(kind) => input id=(id) name=(key) type=(kind) value=(typed) required[field.required && *kind != "text"]
+                    placeholder=[&placeholder] autocomplete="off" aria-describedby=[&described] aria-invalid=[invalid];,
+                Kind::Number { whole, min, max } => input id=(id) name=(key) type="number" value=(typed) required[field.required]
+                    min=[min] max=[max] step=(if *whole { "1" } else { "any" })
+                    placeholder=[&placeholder] aria-describedby=[&described] aria-invalid=[invalid];,
+                Kind::Choice(choices) => select id=(id) name=(key) required[field.required] aria-describedby=[&described] aria-invalid=[invalid] {
+                    option value="" { @if let Some(default) = &placeholder { (default) } @else { "not set" } }
+                    @for choice in choices {
+                        @let value = choice.to_string();
+                        option value=(value) selected[value == typed] { (text::line(choice.as_str().unwrap_or(&value), 80)) }
+                    }
+                },
+                Kind::LongText | Kind::Lines { .. } | Kind::Json => {
+                    textarea id=(id) name=(key) rows="3" required[field.required] spellcheck="false"
+                        placeholder=[&placeholder] aria-describedby=[&described] aria-invalid=[invalid] { "\n" (typed) }
+                    @match field.kind {
+                        Kind::Lines { .. } => p.hint { "One a line." },
+                        Kind::Json => p.hint { "JSON." },
+                        _ => {},
+                    }
+                }
+            }
+            @if let (Some(problem), Some(id)) = (problem, &error) { p.error id=(id) { (text::plain(&problem.text)) } }
+        }
+    }
+}
+
+fn json_form(shared: &Shared, tool: &ToolEntry, sent: &Sent) -> Markup {
+    let typed = sent.typed.get(JSON).map_or("{}", String::as_str);
+    let problem = sent.problems.iter().find(|problem| problem.field == JSON);
+    html! {
+        form.call method="post" action=(tool_path(&tool.tool.name)) {
+            (token(shared))
+            div.field {
+                label for="json" { "Input" }
+                textarea #json name=(JSON) rows="8" spellcheck="false" aria-invalid=[problem.map(|_| "true")]
+                    aria-describedby=[problem.map(|_| "json-error")] { "\n" (typed) }
+                @if let Some(problem) = problem { p.error #json-error { (text::plain(&problem.text)) } }
+            }
+            (sure(tool, "sure-json"))
+            button { "Call tool" }
+        }
+    }
+}
+
+fn sure(tool: &ToolEntry, id: &str) -> Markup {
+    html! {
+        @if destructive(tool) {
+            div.check {
+                input type="checkbox" id=(id) name=(SURE) value="yes" required;
+                label for=(id) { "Yes, change or delete data" }
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `/console/tools`: every tool, with a filter.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Query, State},
+    response::Response,
+};
+use gatewright_core::ToolEntry;
+use http::StatusCode;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::{Place, encode, hints, page, tool_path};
+use crate::{Shared, text};
+
+/// Tools on one page.
+const ROWS: usize = 100;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    q: String,
+    app: String,
+    page: Option<String>,
+}
+
+pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
+    let snapshot = shared.desk.gateway().registry().snapshot();
+    let words: Vec<String> = asked.q.split_whitespace().map(str::to_lowercase).collect();
+    let fits = |tool: &&Arc<ToolEntry>| {
+        let text = || format!("{} {}", tool.tool.name, tool.description()).to_lowercase();
+        (asked.app.is_empty() || *tool.app_id == asked.app)
+            && (words.is_empty() || {
+                let text = text();
+                words.iter().all(|word| text.contains(word))
+            })
+    };
+    let found: Vec<&Arc<ToolEntry>> = snapshot.tools.iter().filter(fits).collect();
+    let at = asked
+        .page
+        .as_deref()
+        .and_then(|page| page.parse().ok())
+        .unwrap_or(0_usize)
+        .min(snapshot.tools.len() / ROWS + 1);
+    let shown = found.iter().skip(at.saturating_mul(ROWS)).take(ROWS);
+    let link =
+        |page: usize| format!("/console/tools?q={}&app={}&page={page}", encode(&asked.q), encode(&asked.app));
+    let body = html! {
+        h1 { "Tools" }
+        form.filter method="get" action="/console/tools" role="search" {
+            div { label for="q" { "Name or description" } input #q name="q" type="search" value=(asked.q); }
+            div {
+                label for="app" { "App" }
+                select #app name="app" {
+                    option value="" { "All apps" }
+                    @for app in &snapshot.apps {
+                        option value=(app.id) selected[*app.id == asked.app] { (text::line(&app.id, 60)) }
+                    }
+                }
+            }
+            button { "Filter" }
+        }
+        p.soft role="status" {
+            (text::count(found.len(), "tool"))
+            @if found.len() != snapshot.tools.len() { " of " (snapshot.tools.len()) }
+        }
+        ul.tools { @for tool in shown { (row(tool)) } }
+        @if at > 0 || found.len() > (at + 1).saturating_mul(ROWS) {
+            nav.pages aria-label="Pages" {
+                @if at > 0 { a href=(link(at - 1)) { "Previous" } }
+                @if found.len() > (at + 1).saturating_mul(ROWS) { a href=(link(at + 1)) { "Next" } }
+            }
+        }
+    };
+    page(&shared, StatusCode::OK, Place::Tools, "Tools", body)
+}
+
+fn row(tool: &ToolEntry) -> Markup {
+    html! {
+        li {
+            a.name href=(tool_path(&tool.tool.name)) { (text::line(&tool.tool.name, 100)) }
+            (hints(tool.tool.annotations.as_ref()))
+            p { (text::line(tool.description(), 200)) }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Calling tools from their forms.
+
+use gatewright_console::OPERATOR;
+use http::StatusCode;
+
+use crate::support::site;
+
+#[tokio::test]
+async fn a_form_calls_the_tool_as_the_operator() {
+    let site = site().await;
+    let page = site.post("/console/tool?name=crm:users_list", &[("f.limit", "2")]).await;
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    assert!(page.text.contains("<h2 id=\"result-title\">Result</h2>"));
+    assert!(page.text.contains("status ok"), "{}", page.text);
+
+    site.post("/console/tool?name=evil:fail", &[("f.n", "3")]).await;
+    let callers = site.hostile.callers.lock().unwrap();
+    assert_eq!(callers.len(), 1);
+    assert_eq!(
+        (&*callers[0].subject, callers[0].client_id.as_deref()),
+        (OPERATOR, Some("gatewright-console"))
+    );
+}
+
+#[tokio::test]
+async fn a_tool_that_failed_is_shown_as_failed() {
+    let site = site().await;
+    let page = site.post("/console/tool?name=evil:fail", &[]).await;
+    assert!(page.text.contains("status bad\">error"), "{}", page.text);
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_where_it_was_typed_and_kept() {
+    let site = site().await;
+    let page = site.post("/console/tool?name=evil:fail", &[("f.n", "1.5")]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.text.contains("Type a whole number.") && page.text.contains("value=\"1.5\""));
+    assert!(page.text.contains("aria-invalid=\"true\"") && page.text.contains("f0-error"));
+
+    // What the fields cannot judge, the schema does.
+    let page = site.post("/console/tool?name=evil:fail", &[("f.n", "6")]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.text.contains("VALIDATION_ERROR") && page.text.contains("/n"), "{}", page.text);
+
+    let page = site.post("/console/tool?name=evil:fail", &[("json", "[1]")]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.text.contains("must be a JSON object"));
+    assert!(site.hostile.callers.lock().unwrap().is_empty());
+
+    let page = site.post("/console/tool?name=evil:fail", &[("json", "{\"n\": 5}")]).await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert_eq!(site.hostile.callers.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_destructive_tool_is_called_only_when_it_is_meant() {
+    let site = site().await;
+    let page = site.post("/console/tool?name=evil:drop", &[]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(site.hostile.callers.lock().unwrap().is_empty());
+    let page = site.post("/console/tool?name=evil:drop", &[("sure", "yes")]).await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert_eq!(site.hostile.callers.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn tools_are_filtered_and_found() {
+    let site = site().await;
+    let all = site.get("/console/tools").await.text;
+    assert!(all.contains("crm:users_list") && all.contains("evil:fail"));
+    let some = site.get("/console/tools?app=evil&q=FAIL").await.text;
+    assert!(some.contains("evil:fail") && !some.contains("crm:users_list") && some.contains("1 tool"));
+
+    let hits = site.get("/console/search?q=list+users").await.text;
+    assert!(hits.contains("crm:users_list") && hits.contains("<th scope=\"col\">Share</th>"), "{hits}");
+}

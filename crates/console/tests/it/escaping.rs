@@ -1,0 +1,93 @@
+//! Hostile names, descriptions, schemas and results stay text.
+
+use std::time::{Duration, SystemTime};
+
+use gatewright_console::{Call, Ending, Execution};
+use http::StatusCode;
+
+use crate::support::{HOSTILE, assert_clean, encode, site};
+
+fn hostile_name() -> String {
+    format!("/console/tool?name={}", encode(&format!("evil:{HOSTILE}")))
+}
+
+#[tokio::test]
+async fn hostile_tools_stay_text_on_every_page() {
+    let site = site().await;
+    let query = encode(HOSTILE);
+    for path in [
+        "/console".to_owned(),
+        "/console/tools".to_owned(),
+        format!("/console/tools?q={query}&app={query}&page=18446744073709551615"),
+        hostile_name(),
+        format!("/console/tool?name={query}"),
+        format!("/console/search?q={query}"),
+        "/console/search?q=alert+script+img".to_owned(),
+        "/console/script".to_owned(),
+        format!("/console/executions?before={query}"),
+        format!("/console/executions/{query}"),
+        format!("/console/{query}"),
+    ] {
+        let page = site.get(&path).await;
+        assert!(
+            page.status == StatusCode::OK || page.status == StatusCode::NOT_FOUND,
+            "{path}: {}",
+            page.status
+        );
+        assert_clean(&page);
+    }
+    assert!(site.get("/console/tools").await.text.contains("&lt;img src=x onerror=alert(1)&gt;"));
+}
+
+#[tokio::test]
+async fn hostile_results_and_inputs_stay_text() {
+    let site = site().await;
+    let field = format!("f.{HOSTILE}");
+    let page = site.post(&hostile_name(), &[(&field, HOSTILE)]).await;
+    assert_eq!(page.status, StatusCode::OK, "{}", page.text);
+    assert!(page.text.contains("&lt;script&gt;alert(2)"));
+    assert_clean(&page);
+
+    let page = site.post(&hostile_name(), &[("json", HOSTILE)]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_clean(&page);
+
+    let script = format!("/* {HOSTILE} */ throw new Error(`{HOSTILE}`);").replace('\u{202e}', "");
+    let page = site.post("/console/script", &[("script", &script), ("context", "")]).await;
+    assert!(page.text.contains("runtime_error"), "{}", page.text);
+    assert_clean(&page);
+
+    let page = site.post("/console/script", &[("script", "return 1;"), ("context", HOSTILE)]).await;
+    assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_clean(&page);
+}
+
+#[tokio::test]
+async fn hostile_names_in_executions_stay_text() {
+    let site = site().await;
+    let call = Call {
+        tool: HOSTILE.into(),
+        start: Duration::from_secs(9),
+        duration: Duration::MAX,
+        ending: Ending::failed(HOSTILE),
+        bytes: Some(u64::MAX),
+    };
+    let id = site.journal.record(Execution {
+        id: 0,
+        name: HOSTILE.into(),
+        subject: HOSTILE.into(),
+        started: SystemTime::now(),
+        duration: Duration::ZERO,
+        ending: Ending::failed(HOSTILE),
+        script_bytes: Some(1),
+        calls: vec![call],
+        more_calls: 1,
+    });
+    for path in ["/console".to_owned(), "/console/executions".to_owned(), format!("/console/executions/{id}")]
+    {
+        let page = site.get(&path).await;
+        assert_eq!(page.status, StatusCode::OK, "{path}");
+        assert!(page.text.contains("&lt;img"), "{path}: {}", page.text);
+        assert_clean(&page);
+    }
+}

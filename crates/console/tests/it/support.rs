@@ -1,0 +1,179 @@
+//! A console over the demo's apps and one hostile app.
+
+use std::sync::{Arc, Mutex};
+
+use axum::{Router, body::Body};
+use gatewright::{
+    Builder, CodeCallConfig, LocalApp, Principal, Running,
+    rmcp::{
+        ErrorData, RoleServer, ServerHandler,
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
+            PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+        },
+        service::RequestContext,
+    },
+};
+use gatewright_console::{Console, ConsoleOptions, Journal};
+use gatewright_demo::{App as DemoApp, Dataset};
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt;
+use serde_json::json;
+use tower::ServiceExt;
+
+/// What a hostile server puts everywhere it can.
+pub const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(2)</script></textarea>\u{202e}";
+
+/// Answers with hostile text, and remembers who called.
+#[derive(Clone, Default)]
+pub struct Hostile {
+    pub callers: Arc<Mutex<Vec<Principal>>>,
+}
+
+impl ServerHandler for Hostile {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let schema = json!({"type": "object", "description": HOSTILE, "properties": {
+            HOSTILE: {"type": "string", "description": HOSTILE, "default": HOSTILE},
+            "choice": {"enum": [HOSTILE, "plain"], "description": HOSTILE},
+        }});
+        let schema = Arc::new(schema.as_object().unwrap().clone());
+        let plain = Arc::new(
+            json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
+        Ok(ListToolsResult::with_all_items(vec![
+            Tool::new(HOSTILE, HOSTILE, schema),
+            Tool::new("fail", "Fails", plain.clone()),
+            Tool::new("drop", "Drops", plain).with_annotations(ToolAnnotations::new().destructive(true)),
+        ]))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        self.callers.lock().unwrap().push(Principal::of(&context));
+        let content = vec![ContentBlock::text(HOSTILE)];
+        Ok(if request.name == "fail" {
+            CallToolResult::error(content)
+        } else {
+            CallToolResult::success(content)
+        }
+        .into())
+    }
+}
+
+/// A console and what is behind it.
+pub struct Site {
+    pub running: Running,
+    pub journal: Arc<Journal>,
+    pub hostile: Hostile,
+    router: Router,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Page {
+    pub status: StatusCode,
+    pub headers: http::HeaderMap,
+    pub text: String,
+}
+
+pub async fn site() -> Site {
+    let (dataset, hostile) = (Dataset::seeded(), Hostile::default());
+    let config: CodeCallConfig =
+        serde_json::from_value(json!({"worker": {"adapter": "in_process"}})).unwrap();
+    let running = Builder::new(HOSTILE, "1.0.0")
+        .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset)).await.unwrap()))
+        .app("evil", Arc::new(LocalApp::start(hostile.clone()).await.unwrap()))
+        .code_mode(config)
+        .build()
+        .unwrap();
+    let journal = Journal::new(500);
+    let console = Console::new(
+        running.gateway().clone(),
+        running.code_call().cloned(),
+        journal.clone(),
+        ConsoleOptions::default(),
+    );
+    Site { router: console.router(), running, journal, hostile }
+}
+
+impl Site {
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Asks as a browser on this machine does.
+    pub async fn get(&self, path: &str) -> Page {
+        self.send(Request::get(path).header(header::HOST, "localhost:9464").body(Body::empty()).unwrap())
+            .await
+    }
+
+    /// Sends a form from a page of the console's own, with its token.
+    pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let page = self.get(path).await.text;
+        let token =
+            page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let mut fields = fields.to_vec();
+        fields.push(("csrf", &token));
+        self.post_bare(path, &fields).await
+    }
+
+    /// Sends a form as it is.
+    pub async fn post_bare(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let request = Request::post(path)
+            .header(header::HOST, "localhost:9464")
+            .header(header::ORIGIN, "http://localhost:9464")
+            .header("sec-fetch-site", "same-origin");
+        self.send(form(request, fields)).await
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Page {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let text = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+        Page { status: parts.status, headers: parts.headers, text }
+    }
+}
+
+pub fn form(request: http::request::Builder, fields: &[(&str, &str)]) -> Request<Body> {
+    let body: Vec<String> =
+        fields.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+    request
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(Body::from(body.join("&")))
+        .unwrap()
+}
+
+pub fn encode(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// Fails when the page has markup that a stranger's text could have made, or shows text that hides or turns text.
+pub fn assert_clean(page: &Page) {
+    let lower = page.text.to_lowercase();
+    for bad in ["<img", "<script>", "onerror=alert(1)>"] {
+        assert!(!lower.contains(bad), "{bad} in {}", page.text);
+    }
+    assert_eq!(lower.matches("<textarea").count(), lower.matches("</textarea").count());
+    // A form gives back what was typed as it was typed, and names its fields as the schema does.
+    let attributes: Vec<&str> = page.text.split('"').step_by(2).collect();
+    let shown: Vec<String> = attributes
+        .concat()
+        .split("<textarea")
+        .map(|part| part.split_once("</textarea>").map_or(part, |(_, after)| after).to_owned())
+        .collect();
+    assert!(!shown.concat().contains('\u{202e}'), "{}", page.text);
+}
