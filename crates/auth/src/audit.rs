@@ -46,6 +46,9 @@ pub struct LogAudit;
 
 impl AuditSink for LogAudit {
     fn record(&self, event: &AuditEvent) {
+        if !tracing::enabled!(target: "gatewright::audit", tracing::Level::INFO) {
+            return;
+        }
         let line = serde_json::to_string(event).unwrap_or_default();
         tracing::info!(target: "gatewright::audit", event = event.event, "{line}");
     }

@@ -102,6 +102,22 @@ impl Core {
         Err(OAuthError::invalid_client())
     }
 
+    /// The configured client of a request, when the request proves it without an assertion (whose `jti` the store must see).
+    pub(super) fn static_client(&self, parts: &Parts, params: &Params) -> Option<&OAuthClient> {
+        let (id, method, secret) = match shown(parts, params).ok()? {
+            Shown::Nothing { id } => (id, AuthMethod::None, None),
+            Shown::Basic { id, secret } => (id, AuthMethod::ClientSecretBasic, Some(secret)),
+            Shown::Post { id, secret } => (id, AuthMethod::ClientSecretPost, Some(secret)),
+            Shown::Assertion { .. } => return None,
+        };
+        let client = self.statics.get(&id).filter(|client| client.method == method)?;
+        let proved = match secret {
+            None => true,
+            Some(secret) => client.secret.as_ref().is_some_and(|held| same(held, sha256_hex(secret))),
+        };
+        proved.then_some(client)
+    }
+
     /// The authenticated client of a request to the token, revocation, introspection or PAR endpoint.
     pub(super) async fn authenticate_client(
         &self,

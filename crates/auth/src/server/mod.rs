@@ -157,6 +157,9 @@ pub async fn open_store(config: &AuthConfig, clock: Arc<dyn Clock>) -> Result<Ar
     })
 }
 
+/// What the limits are counted within.
+const WINDOW: Duration = Duration::from_secs(60);
+
 /// A hash that no password is known for, of the cost new hashes have.
 const DECOY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$Z2F0ZXdyaWdodC1kZWNveQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -391,10 +394,13 @@ impl Core {
         net::caller(peer, &parts.headers, &self.trusted)
     }
 
+    fn counter(what: &'static str, who: &[&str]) -> Key {
+        Key::named("rate", &[&[what], who].concat())
+    }
+
     /// Counts a use of `what` by each of `who`, a minute long; more than `most` are refused.
     pub(crate) async fn limit(&self, what: &'static str, who: &[&str], most: u64) -> Result<(), OAuthError> {
-        let hit =
-            self.store.hit(&Key::named("rate", &[&[what], who].concat()), Duration::from_secs(60)).await?;
+        let hit = self.store.hit(&Self::counter(what, who), WINDOW).await?;
         if hit.count > most { Err(OAuthError::too_many(hit.resets_in)) } else { Ok(()) }
     }
 
@@ -424,7 +430,7 @@ impl Core {
         self.store.put(&Key::named("cutoff", &[kind, id]), now.as_bytes(), life).await
     }
 
-    fn cutoffs(grant: &Grant) -> Vec<Key> {
+    pub(crate) fn cutoffs(grant: &Grant) -> Vec<Key> {
         let both = format!("{}\n{}", grant.sub, grant.client);
         let mut keys = vec![
             Key::named("cutoff", &["user", &grant.sub]),
@@ -440,9 +446,14 @@ impl Core {
     /// Whether nothing that was said since `grant` was given ends it.
     pub(crate) async fn stands(&self, grant: &Grant) -> Result<bool, StoreError> {
         let cutoffs = self.store.get_many(&Self::cutoffs(grant)).await?;
+        Ok(self.stands_with(grant, cutoffs.into_iter().flatten()))
+    }
+
+    /// The same with the records of [`Core::cutoffs`] at hand, those that are there.
+    fn stands_with(&self, grant: &Grant, cutoffs: impl IntoIterator<Item = Vec<u8>>) -> bool {
         let at = |value: Vec<u8>| std::str::from_utf8(&value).ok().and_then(|text| text.parse::<u64>().ok());
-        let cut = cutoffs.into_iter().flatten().any(|value| at(value).is_none_or(|at| grant.issued_ms <= at));
-        Ok(!cut && self.user_stands(grant))
+        let cut = cutoffs.into_iter().any(|value| at(value).is_none_or(|at| grant.issued_ms <= at));
+        !cut && self.user_stands(grant)
     }
 
     /// Whether the grant's user, where the configuration knows users, is still there with the same password.

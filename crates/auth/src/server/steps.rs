@@ -318,7 +318,12 @@ impl Core {
         let family = FamilyId::mint(&*self.entropy);
         let code = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
         self.store
-            .put_code(&Digest::of(&code), &serde_json::to_vec(&grant).unwrap_or_default(), life)
+            .put_code(
+                &Digest::of(&code),
+                &serde_json::to_vec(&grant).unwrap_or_default(),
+                life,
+                &Self::cutoffs(&grant),
+            )
             .await?;
         let pairs =
             [("code", code.as_str()), ("state", &pending.state), ("iss", &self.deployment.public_url)];

@@ -11,7 +11,7 @@ use http::{Request, StatusCode, request::Parts};
 use serde_json::{Value, json};
 
 use super::{
-    Core,
+    Core, WINDOW,
     form::{OAuthError, Params, no_store, read_form},
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     dpop,
     keys::{Claims, sign},
     records::Grant,
-    store::{Digest, FamilyId, Redeemed, Rotated, Rotation},
+    store::{Digest, Exchange, Exchanged, FamilyId, Key, Redeemed, Rotated, Rotation},
 };
 
 /// How long a retry of the token just rotated gets the same successor.
@@ -44,15 +44,48 @@ struct Issue<'a> {
     refresh: Option<String>,
 }
 
+/// A code as it is presented.
+struct Presented<'a> {
+    code: &'a str,
+    verifier: &'a str,
+    family: FamilyId,
+}
+
+impl<'a> Presented<'a> {
+    fn read(params: &'a Params) -> Result<Self, OAuthError> {
+        let code = params.need("code", "code is required")?;
+        let verifier = params.need("code_verifier", "code_verifier is required")?;
+        let plain = |c: u8| c.is_ascii_alphanumeric() || b"-._~".contains(&c);
+        if !(43..=128).contains(&verifier.len()) || !verifier.bytes().all(plain) {
+            return Err(OAuthError::invalid_request("code_verifier is malformed"));
+        }
+        let family = FamilyId::of_token(code).ok_or_else(OAuthError::invalid_grant)?;
+        Ok(Self { code, verifier, family })
+    }
+}
+
 impl Core {
     async fn token(&self, parts: &Parts, body: Body) -> Result<Response, OAuthError> {
         let ip = self.caller(parts);
         let address = ip.to_string();
-        self.limit("token", &[&address], self.config.limits.token).await?;
-        if parts.uri.query().is_some_and(|query| !query.is_empty()) {
-            return Err(OAuthError::invalid_request("parameters belong in the body"));
+        let plain = parts.uri.query().is_none_or(str::is_empty);
+        let params = if plain { Some(read_form(parts, body).await) } else { None };
+        if let Some(Ok(params)) = &params
+            && let Some((client, presented)) = self.known_client_with_code(parts, params)
+        {
+            // Nothing but the store is left to ask: the uses are counted in the same step that redeems the code.
+            let most = self.config.limits.token;
+            let counts = [
+                (Self::counter("token", &[&address]), most),
+                (Self::counter("token-client", &[&client.id, &address]), most),
+            ];
+            return self.redeem(client, params, presented, None, &counts, ip).await;
         }
-        let params = read_form(parts, body).await?;
+        self.limit("token", &[&address], self.config.limits.token).await?;
+        let Some(params) = params else {
+            return Err(OAuthError::invalid_request("parameters belong in the body"));
+        };
+        let params = params?;
         let grant_type = params.need("grant_type", "grant_type is required")?.to_owned();
         if grant_type == "anonymous" && self.config.allow_default_public {
             return self.anonymous(parts, ip).await;
@@ -67,38 +100,68 @@ impl Core {
         }
         let proof = dpop::of_request(self, parts, "/oauth/token").await?;
         match grant_type.as_str() {
-            "authorization_code" => self.redeem(&client, &params, proof, ip).await,
+            "authorization_code" => {
+                let presented = Presented::read(&params)?;
+                self.redeem(&client, &params, presented, proof, &[], ip).await
+            }
             "refresh_token" => self.refresh(&client, &params, proof, ip).await,
             _ => self.client_credentials(&client, &params, proof, ip).await,
         }
+    }
+
+    /// The client and the code of a request that can be judged without the store up to here: the client is configured and proved itself,
+    /// may use codes, and presents no proof of possession. Whatever does not fit gives `None`, and its error by the longer way.
+    fn known_client_with_code<'a>(
+        &'a self,
+        parts: &Parts,
+        params: &'a Params,
+    ) -> Option<(&'a OAuthClient, Presented<'a>)> {
+        if params.get("grant_type") != Some("authorization_code") || parts.headers.contains_key("dpop") {
+            return None;
+        }
+        let client = self.static_client(parts, params)?;
+        client.may("authorization_code").then_some(())?;
+        Some((client, Presented::read(params).ok()?))
     }
 
     async fn redeem(
         &self,
         client: &OAuthClient,
         params: &Params,
+        presented: Presented<'_>,
         proof: Option<String>,
+        counts: &[(Key, u64)],
         ip: IpAddr,
     ) -> Result<Response, OAuthError> {
-        let code = params.need("code", "code is required")?;
-        let verifier = params.need("code_verifier", "code_verifier is required")?;
-        let plain = |c: u8| c.is_ascii_alphanumeric() || b"-._~".contains(&c);
-        if !(43..=128).contains(&verifier.len()) || !verifier.bytes().all(plain) {
-            return Err(OAuthError::invalid_request("code_verifier is malformed"));
-        }
-        let family = FamilyId::of_token(code).ok_or_else(OAuthError::invalid_grant)?;
+        let Presented { code, verifier, family } = presented;
         let refresh = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
-        let grant = match self.store.redeem(&Digest::of(code), &family, &Digest::of(&refresh)).await? {
-            Redeemed::Fresh(grant) => grant,
-            Redeemed::Replayed => {
+        let exchange = Exchange {
+            counts,
+            window: WINDOW,
+            code: &Digest::of(code),
+            family: &family,
+            refresh: &Digest::of(&refresh),
+        };
+        let (grant, cutoffs) = match self.store.exchange(exchange).await? {
+            Exchanged::Limited(resets_in) => return Err(OAuthError::too_many(resets_in)),
+            Exchanged::Looked { code: Redeemed::Fresh(grant), ended_by } => (grant, ended_by),
+            Exchanged::Looked { code: Redeemed::Replayed, .. } => {
                 self.tell("code.reuse_detected", None, Some(&client.id), Some(ip), None);
                 return Err(OAuthError::invalid_grant());
             }
-            Redeemed::Unknown => return Err(OAuthError::invalid_grant()),
+            Exchanged::Looked { code: Redeemed::Unknown, .. } => return Err(OAuthError::invalid_grant()),
         };
         // From here on the code is used up. Whatever does not fit ends the family it has just founded.
         let grant: Grant = serde_json::from_slice(&grant).map_err(|_| crate::store::StoreError::Corrupt)?;
-        if let Err(error) = self.check_code(&grant, client, params, verifier, proof.as_deref()).await {
+        let checked = match self.check_code(&grant, client, params, verifier, proof.as_deref()) {
+            Ok(()) => match cutoffs {
+                Some(cutoffs) => Ok(self.stands_with(&grant, cutoffs)),
+                None => self.stands(&grant).await.map_err(OAuthError::from),
+            }
+            .and_then(|stands| if stands { Ok(()) } else { Err(OAuthError::invalid_grant()) }),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = checked {
             self.store.end_family(&family).await?;
             return Err(error);
         }
@@ -108,7 +171,7 @@ impl Core {
         self.issue("token.issued", issue, ip).await
     }
 
-    async fn check_code(
+    fn check_code(
         &self,
         grant: &Grant,
         client: &OAuthClient,
@@ -122,7 +185,7 @@ impl Core {
             && !grant.challenge.is_empty()
             && same(b64(sha256(verifier)), &grant.challenge)
             && grant.jkt.as_deref().is_none_or(|jkt| Some(jkt) == proof);
-        if !fits || !self.stands(grant).await? {
+        if !fits {
             return Err(OAuthError::invalid_grant());
         }
         self.narrow_resources(grant, params)

@@ -109,12 +109,47 @@ pub struct CodeLife {
     pub refresh: Option<Duration>,
 }
 
+/// A code to be redeemed, once nobody uses the endpoint too often.
+#[derive(Debug, Clone)]
+pub struct Exchange<'a> {
+    /// Counters to count first, each with the most it may come to within `window`.
+    pub counts: &'a [(Key, u64)],
+    /// See [`Counters::hit`].
+    pub window: Duration,
+    /// The code presented.
+    pub code: &'a Digest,
+    /// The family it founds.
+    pub family: &'a FamilyId,
+    /// The family's first refresh token.
+    pub refresh: &'a Digest,
+}
+
+/// What became of an [`Exchange`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exchanged {
+    /// A counter is above what it may come to; the code was not touched. The time is that until the counter's window ends.
+    Limited(Duration),
+    /// The code was looked at.
+    Looked {
+        /// What became of it.
+        code: Redeemed,
+        /// What the records named with [`CodeStore::put_code`] hold, those that are there, when the store read them in the same step.
+        ended_by: Option<Vec<Vec<u8>>>,
+    },
+}
+
 /// Authorization codes: each is redeemed once.
 #[async_trait]
-pub trait CodeStore: Records {
-    /// Stores a code with the grant it stands for.
-    async fn put_code(&self, code: &Digest, grant: &[u8], life: CodeLife) -> Result<(), StoreError> {
-        self.put(&Key::code(code), &steps::code_record(grant, life), life.code).await
+pub trait CodeStore: Records + Counters {
+    /// Stores a code with the grant it stands for. `ended_by` names the records that can end the grant before its time.
+    async fn put_code(
+        &self,
+        code: &Digest,
+        grant: &[u8],
+        life: CodeLife,
+        ended_by: &[Key],
+    ) -> Result<(), StoreError> {
+        self.put(&Key::code(code), &steps::code_record(grant, life, ended_by), life.code).await
     }
 
     /// Atomic: uses `code` up, founds `family` and stores its first refresh token (when the grant has one).
@@ -126,6 +161,18 @@ pub trait CodeStore: Records {
         family: &FamilyId,
         refresh: &Digest,
     ) -> Result<Redeemed, StoreError>;
+
+    /// Counts, then redeems as [`CodeStore::redeem`] does. A store across a network does both in one round trip.
+    async fn exchange(&self, exchange: Exchange<'_>) -> Result<Exchanged, StoreError> {
+        for (key, most) in exchange.counts {
+            let hit = self.hit(key, exchange.window).await?;
+            if hit.count > *most {
+                return Ok(Exchanged::Limited(hit.resets_in));
+            }
+        }
+        let code = self.redeem(exchange.code, exchange.family, exchange.refresh).await?;
+        Ok(Exchanged::Looked { code, ended_by: None })
+    }
 }
 
 /// What became of a refresh token that was to be rotated.

@@ -14,8 +14,8 @@ use redis::{
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{
-    CODE_TOMBSTONE, CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore,
-    Rotated, Rotation, StoreError,
+    CODE_TOMBSTONE, CodeStore, Counters, Digest, Exchange, Exchanged, FamilyId, Hit, Key, Records, Redeemed,
+    RefreshTokenStore, Rotated, Rotation, StoreError,
     steps::{NO_TOKEN, ms},
 };
 
@@ -65,7 +65,7 @@ pub struct RedisStore {
 }
 
 struct Scripts {
-    redeem: Script,
+    exchange: Script,
     rotate: Script,
     hit: Script,
     replace: Script,
@@ -97,7 +97,7 @@ impl RedisStore {
         // Credentials are refused at the first command only.
         let _: String = redis::cmd("PING").query_async(&mut connection).await.map_err(unavailable)?;
         let scripts = Scripts {
-            redeem: Script::new(include_str!("lua/redeem.lua")),
+            exchange: Script::new(include_str!("lua/exchange.lua")),
             rotate: Script::new(include_str!("lua/rotate.lua")),
             hit: Script::new(include_str!("lua/hit.lua")),
             replace: Script::new(include_str!("lua/replace.lua")),
@@ -215,18 +215,37 @@ impl CodeStore for RedisStore {
         family: &FamilyId,
         refresh: &Digest,
     ) -> Result<Redeemed, StoreError> {
+        let exchange = Exchange { counts: &[], window: Duration::ZERO, code, family, refresh };
+        match self.exchange(exchange).await? {
+            Exchanged::Looked { code, .. } => Ok(code),
+            Exchanged::Limited(_) => Err(StoreError::Corrupt),
+        }
+    }
+
+    async fn exchange(&self, exchange: Exchange<'_>) -> Result<Exchanged, StoreError> {
+        let Exchange { counts, window, code, family, refresh } = exchange;
         let mut connection = self.connection.clone();
-        let mut call = self.scripts.redeem.key(self.name(&Key::code(code)));
+        let mut call = self.scripts.exchange.key(self.name(&Key::code(code)));
         call.key(self.name(&Key::family(family))).key(self.name(&Key::refresh(refresh)));
         call.arg(ms(CODE_TOMBSTONE)).arg(family.as_str()).arg(refresh.as_str()).arg(NO_TOKEN);
-        let mut answer: Vec<Vec<u8>> = call.invoke_async(&mut connection).await.map_err(unavailable)?;
-        let body = (answer.len() > 1).then(|| answer.pop()).flatten();
-        match (answer.first().map(Vec::as_slice), body) {
-            (Some(b"fresh"), Some(grant)) => Ok(Redeemed::Fresh(grant)),
-            (Some(b"replayed"), _) => Ok(Redeemed::Replayed),
-            (Some(b"unknown"), _) => Ok(Redeemed::Unknown),
-            _ => Err(StoreError::Corrupt),
+        call.arg(&*self.prefix).arg(millis(window));
+        for (key, most) in counts {
+            call.key(self.name(key)).arg(*most);
         }
+        let answer: Vec<Vec<u8>> = call.invoke_async(&mut connection).await.map_err(unavailable)?;
+        let mut answer = answer.into_iter();
+        let (word, second) = (answer.next().unwrap_or_default(), answer.next());
+        let code = match (word.as_slice(), second) {
+            (b"limited", Some(left)) => {
+                let left = std::str::from_utf8(&left).ok().and_then(|left| left.parse().ok());
+                return Ok(Exchanged::Limited(Duration::from_millis(left.ok_or(StoreError::Corrupt)?)));
+            }
+            (b"fresh", Some(grant)) => Redeemed::Fresh(grant),
+            (b"replayed", _) => Redeemed::Replayed,
+            (b"unknown", _) => Redeemed::Unknown,
+            _ => return Err(StoreError::Corrupt),
+        };
+        Ok(Exchanged::Looked { code, ended_by: Some(answer.collect()) })
     }
 }
 

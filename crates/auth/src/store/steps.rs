@@ -2,7 +2,7 @@
 //!
 //! The memory and SQLite stores run these under their lock; the Redis store has the same steps as Lua scripts.
 //!
-//! A code is `L<family ms>,<refresh ms>;<grant>` while live and `U<family>` once used. A family is the digest of its current
+//! A code is `L<family ms>,<refresh ms>,<records that end the grant>;<grant>` while live and `U<family>` once used. A family is the digest of its current
 //! token (64 characters) followed by the grant. A refresh token is `L` while current and `R<rotated at ms>;<sealed successor>` after.
 
 use std::time::Duration;
@@ -25,8 +25,10 @@ pub(super) fn ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4)
 }
 
-pub(super) fn code_record(grant: &[u8], life: CodeLife) -> Vec<u8> {
-    let mut value = format!("L{},{};", ms(life.family), life.refresh.map_or(0, ms)).into_bytes();
+pub(super) fn code_record(grant: &[u8], life: CodeLife, ended_by: &[Key]) -> Vec<u8> {
+    let names: Vec<&str> = ended_by.iter().map(Key::as_str).collect();
+    let (family, refresh) = (ms(life.family), life.refresh.map_or(0, ms));
+    let mut value = format!("L{family},{refresh},{};", names.join(" ")).into_bytes();
     value.extend_from_slice(grant);
     value
 }
@@ -48,8 +50,8 @@ pub(super) fn read_family(mut value: Vec<u8>) -> Result<(String, Vec<u8>), Store
 
 fn read_code(value: &[u8]) -> Option<(u64, u64, &[u8])> {
     let at = value.iter().position(|b| *b == b';')?;
-    let (family, refresh) = std::str::from_utf8(&value[1..at]).ok()?.split_once(',')?;
-    Some((family.parse().ok()?, refresh.parse().ok()?, &value[at + 1..]))
+    let mut parts = std::str::from_utf8(&value[1..at]).ok()?.splitn(3, ',');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, &value[at + 1..]))
 }
 
 pub(super) fn redeem(

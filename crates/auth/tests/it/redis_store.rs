@@ -1,14 +1,15 @@
 //! What holds for the Redis store beyond the contract of all stores.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use gatewright_auth::{
-    SystemEntropy,
+    ManualClock, SystemEntropy,
     store::{CodeLife, Digest, FamilyId, Key, Redeemed, RedisEndpoint, RedisStore, Rotated, Rotation, Store},
 };
 use secrecy::SecretString;
+use serde_json::json;
 
-use crate::support::redis_server::RedisServer;
+use crate::support::{redis_server::RedisServer, site::Site};
 
 const LIFE: CodeLife = CodeLife {
     code: Duration::from_secs(60),
@@ -31,7 +32,7 @@ async fn k01_and_k03_keys_have_the_contracts_names_and_lifetimes_and_hold_no_sec
     let store: &dyn Store = &store;
     let (code, refresh) = (Digest::of("plain-code"), Digest::of("plain-refresh"));
     store.put(&Key::secret("pending", "plain-id"), b"p", Duration::from_secs(600)).await.unwrap();
-    store.put_code(&code, b"{}", LIFE).await.unwrap();
+    store.put_code(&code, b"{}", LIFE, &[]).await.unwrap();
     let near = |key: &str, seconds: i64| {
         let left = ttl(&server, key);
         assert!(left <= seconds * 1000 && left > seconds * 1000 - 1000, "{key} lives {left} ms");
@@ -57,7 +58,7 @@ async fn k02_two_prefixes_do_not_see_each_other() {
     let two = RedisStore::connect(&server.endpoint("two:*")).await.unwrap();
     let (one, two): (&dyn Store, &dyn Store) = (&one, &two);
     let code = Digest::of("c");
-    one.put_code(&code, b"g", LIFE).await.unwrap();
+    one.put_code(&code, b"g", LIFE, &[]).await.unwrap();
     let family = FamilyId::mint(&SystemEntropy);
     assert_eq!(two.redeem(&code, &family, &code).await.unwrap(), Redeemed::Unknown);
     assert_eq!(one.redeem(&code, &family, &code).await.unwrap(), Redeemed::Fresh(b"g".to_vec()));
@@ -103,7 +104,7 @@ async fn k06_every_step_stays_in_one_slot_of_a_cluster() {
     let store: &dyn Store = &store;
     let (code, first, second) = (Digest::of("c"), Digest::of("1"), Digest::of("2"));
     let family = FamilyId::mint(&SystemEntropy);
-    store.put_code(&code, b"g", LIFE).await.unwrap();
+    store.put_code(&code, b"g", LIFE, &[]).await.unwrap();
     assert_eq!(store.redeem(&code, &family, &first).await.unwrap(), Redeemed::Fresh(b"g".to_vec()));
     let rotation = Rotation {
         old: &first,
@@ -125,7 +126,7 @@ async fn k07_and_k10_a_server_that_went_away_gives_errors_and_is_found_again_wit
     let store = RedisStore::connect(&server.endpoint("gw:")).await.unwrap();
     let store: &dyn Store = &store;
     let (code, family) = (Digest::of("c"), FamilyId::mint(&SystemEntropy));
-    store.put_code(&code, b"g", LIFE).await.unwrap();
+    store.put_code(&code, b"g", LIFE, &[]).await.unwrap();
     server.stop();
     assert!(store.redeem(&code, &family, &code).await.is_err(), "no answer is not a success");
     assert!(store.get(&Key::single("x")).await.is_err());
@@ -149,7 +150,7 @@ async fn k11_an_evicted_family_or_token_is_dead_rather_than_unguarded() {
     let store: &dyn Store = &store;
     let (code, first) = (Digest::of("c"), Digest::of("1"));
     let family = FamilyId::mint(&SystemEntropy);
-    store.put_code(&code, b"g", LIFE).await.unwrap();
+    store.put_code(&code, b"g", LIFE, &[]).await.unwrap();
     store.redeem(&code, &family, &first).await.unwrap();
     let _: i64 = server.command(&["DEL", &format!("gw:family:{}", family.as_str())]);
     assert_eq!(store.find(&first, &family).await.unwrap(), None);
@@ -165,4 +166,46 @@ async fn k11_an_evicted_family_or_token_is_dead_rather_than_unguarded() {
     assert_eq!(store.rotate(rotation).await.unwrap(), Rotated::Unknown);
     let _: i64 = server.command(&["DEL", &format!("gw:code:{}", code.as_str())]);
     assert_eq!(store.redeem(&code, &family, &first).await.unwrap(), Redeemed::Unknown);
+}
+
+#[tokio::test]
+async fn a_code_is_exchanged_in_one_round_trip() {
+    let server = RedisServer::start();
+    let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&server.endpoint("gw:")).await.unwrap());
+    let site = Site::on(json!({}), Arc::new(ManualClock::from_system()), store).await;
+    site.tokens().await;
+    let code = site.code(&[]).await;
+    let calls = || -> u64 {
+        let all: String = server.command(&["INFO", "commandstats"]);
+        let of = |line: &str| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok();
+        all.lines().find(|line| line.starts_with("cmdstat_evalsha")).and_then(of).unwrap()
+    };
+    // Every command but those that only look or connect.
+    let all = || -> u64 {
+        let all: String = server.command(&["INFO", "commandstats"]);
+        let of = |line: &str| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok();
+        let looks = ["cmdstat_info", "cmdstat_client", "cmdstat_hello", "cmdstat_ping", "cmdstat_select"];
+        let counted =
+            |line: &&str| line.starts_with("cmdstat_") && !looks.iter().any(|l| line.starts_with(l));
+        all.lines().filter(counted).filter_map(of).sum()
+    };
+    let inside = 2 + 1 + 3 + 1;
+    let (scripts, commands) = (calls(), all());
+    assert_eq!(site.redeem(&code).await.status, 200);
+    assert_eq!(calls() - scripts, 1, "one script");
+    assert_eq!(all() - commands, 1 + inside, "and nothing beside what it does itself");
+}
+
+#[tokio::test]
+async fn d12_a_code_is_worth_nothing_once_its_user_was_revoked() {
+    let server = RedisServer::start();
+    let store: Arc<dyn Store> = Arc::new(RedisStore::connect(&server.endpoint("{gw}:")).await.unwrap());
+    let site = Site::on(json!({}), Arc::new(ManualClock::from_system()), store).await;
+    let code = site.code(&[]).await;
+    site.server.revoke_user("user:alice").await.unwrap();
+    let answer = site.redeem(&code).await;
+    assert_eq!((answer.status.as_u16(), answer.error().as_str()), (400, "invalid_grant"));
+    assert_eq!(keys(&server).iter().filter(|key| key.contains("family")).count(), 0, "nothing came of it");
+    site.clock.advance(Duration::from_secs(1));
+    site.tokens().await;
 }

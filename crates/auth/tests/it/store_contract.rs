@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use gatewright_auth::{
     Clock, ManualClock, SystemEntropy,
     store::{
-        CodeLife, Digest, FamilyId, Key, MemoryStore, Redeemed, RedisStore, Rotated, Rotation, SqliteStore,
-        Store,
+        CodeLife, Digest, Exchange, Exchanged, FamilyId, Key, MemoryStore, Redeemed, RedisStore, Rotated,
+        Rotation, SqliteStore, Store,
     },
 };
 
@@ -29,7 +29,7 @@ impl<'a> Chain<'a> {
     async fn founded(store: &'a dyn Store, name: &str) -> Self {
         let family = FamilyId::mint(&SystemEntropy);
         let code = Digest::of(&format!("{name}-code"));
-        store.put_code(&code, b"grant", life(true)).await.unwrap();
+        store.put_code(&code, b"grant", life(true), &[]).await.unwrap();
         let first = Digest::of(&format!("{name}-0"));
         assert_eq!(store.redeem(&code, &family, &first).await.unwrap(), Redeemed::Fresh(b"grant".to_vec()));
         Self { store, family }
@@ -84,11 +84,48 @@ async fn counters(store: &dyn Store) {
     assert_eq!(store.hit(&Key::named("rate", &["token192.0.2.1"]), MINUTE).await.unwrap().count, 1);
 }
 
+async fn counted_codes(store: &dyn Store) {
+    let (code, family, refresh) =
+        (Digest::of("counted"), FamilyId::mint(&SystemEntropy), Digest::of("counted-0"));
+    let (ends, other) = (Key::named("cutoff", &["user", "u"]), Key::named("cutoff", &["client", "c"]));
+    store.put_code(&code, b"grant", life(true), &[other, ends.clone()]).await.unwrap();
+    store.put(&ends, b"77", MINUTE).await.unwrap();
+    let (wide, narrow) = (Key::named("rate", &["wide"]), Key::named("rate", &["narrow"]));
+    let exchange = |counts: &'static str| {
+        let counts: Vec<(Key, u64)> = match counts {
+            "none left" => vec![(wide.clone(), 100), (narrow.clone(), 0)],
+            _ => vec![(wide.clone(), 100), (narrow.clone(), 2)],
+        };
+        let (code, family, refresh) = (code.clone(), family.clone(), refresh.clone());
+        async move {
+            let exchange =
+                Exchange { counts: &counts, window: MINUTE, code: &code, family: &family, refresh: &refresh };
+            store.exchange(exchange).await.unwrap()
+        }
+    };
+    let Exchanged::Limited(left) = exchange("none left").await else { panic!("more than the most") };
+    assert!(left <= MINUTE && left > MINUTE / 2);
+    match exchange("enough").await {
+        Exchanged::Looked { code: Redeemed::Fresh(grant), ended_by } => {
+            assert_eq!(grant, b"grant", "a limited exchange leaves the code as it was");
+            assert!(
+                ended_by.is_none_or(|held| held == [b"77".to_vec()]),
+                "what is there of the records named"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(store.find(&refresh, &family).await.unwrap().is_some());
+    assert!(matches!(exchange("enough").await, Exchanged::Limited(_)), "every use counts");
+    assert!(store.find(&refresh, &family).await.unwrap().is_some(), "no replay was noticed above the limit");
+    assert_eq!(store.hit(&wide, MINUTE).await.unwrap().count, 4);
+}
+
 async fn codes(store: &dyn Store) {
     let (code, family) = (Digest::of("once"), FamilyId::mint(&SystemEntropy));
     let refresh = Digest::of("first");
     assert_eq!(store.redeem(&code, &family, &refresh).await.unwrap(), Redeemed::Unknown);
-    store.put_code(&code, b"grant;with,marks", life(true)).await.unwrap();
+    store.put_code(&code, b"grant;with,marks", life(true), &[]).await.unwrap();
     let fresh = store.redeem(&code, &family, &refresh).await.unwrap();
     assert_eq!(fresh, Redeemed::Fresh(b"grant;with,marks".to_vec()));
     let found = store.find(&refresh, &family).await.unwrap().unwrap();
@@ -98,7 +135,7 @@ async fn codes(store: &dyn Store) {
     assert_eq!(store.redeem(&code, &family, &refresh).await.unwrap(), Redeemed::Replayed);
 
     let plain = Digest::of("without refresh");
-    store.put_code(&plain, b"g", life(false)).await.unwrap();
+    store.put_code(&plain, b"g", life(false), &[]).await.unwrap();
     let (family, refresh) = (FamilyId::mint(&SystemEntropy), Digest::of("unused"));
     assert_eq!(store.redeem(&plain, &family, &refresh).await.unwrap(), Redeemed::Fresh(b"g".to_vec()));
     assert_eq!(store.find(&refresh, &family).await.unwrap(), None);
@@ -135,6 +172,7 @@ async fn everything(store: &dyn Store, now: u64) {
     records(store).await;
     counters(store).await;
     codes(store).await;
+    counted_codes(store).await;
     rotation(store, now).await;
 }
 
@@ -177,7 +215,7 @@ async fn records_of_local_stores_are_forgotten_in_time() {
         let key = Key::secret("pending", "x");
         store.put(&key, b"v", MINUTE).await.unwrap();
         let code = Digest::of("c");
-        store.put_code(&code, b"g", life(true)).await.unwrap();
+        store.put_code(&code, b"g", life(true), &[]).await.unwrap();
         clock.advance(MINUTE);
         assert_eq!(store.get(&key).await.unwrap(), None);
         let family = FamilyId::mint(&SystemEntropy);
@@ -212,7 +250,7 @@ async fn k10_a_sqlite_file_outlives_its_process() {
     let (code, family) = (Digest::of("c"), FamilyId::mint(&SystemEntropy));
     let first = SqliteStore::open(&path, "gw:", clock.clone()).unwrap();
     let store: &dyn Store = &first;
-    store.put_code(&code, b"g", life(true)).await.unwrap();
+    store.put_code(&code, b"g", life(true), &[]).await.unwrap();
     drop(first);
     let second = SqliteStore::open(&path, "gw:", clock).unwrap();
     let store: &dyn Store = &second;

@@ -26,7 +26,7 @@ const LIFE: CodeLife = CodeLife {
 async fn redemptions(stores: &[Arc<dyn Store>], rounds: usize) {
     for round in 0..rounds {
         let (code, family) = (Digest::of(&format!("c{round}")), FamilyId::mint(&SystemEntropy));
-        stores[0].put_code(&code, b"g", LIFE).await.unwrap();
+        stores[0].put_code(&code, b"g", LIFE, &[]).await.unwrap();
         let tries = (0..8).map(|n| {
             let (store, code, family) = (stores[n % stores.len()].clone(), code.clone(), family.clone());
             tokio::spawn(
@@ -44,7 +44,7 @@ async fn rotations(stores: &[Arc<dyn Store>], rounds: usize) {
     for round in 0..rounds {
         let (code, family) = (Digest::of(&format!("rc{round}")), FamilyId::mint(&SystemEntropy));
         let old = Digest::of(&format!("old{round}"));
-        stores[0].put_code(&code, b"g", LIFE).await.unwrap();
+        stores[0].put_code(&code, b"g", LIFE, &[]).await.unwrap();
         stores[0].redeem(&code, &family, &old).await.unwrap();
         let tries = (0..8).map(|n| {
             let (store, old, family) = (stores[n % stores.len()].clone(), old.clone(), family.clone());
@@ -140,7 +140,7 @@ async fn c03_one_of_eight_wins_between_two_processes() {
     assert!(hear.by_ref().any(|line| line.contains("ready")));
     for round in 0..100 {
         let family = FamilyId::mint(&SystemEntropy);
-        store.put_code(&Digest::of(family.as_str()), b"g", LIFE).await.unwrap();
+        store.put_code(&Digest::of(family.as_str()), b"g", LIFE, &[]).await.unwrap();
         writeln!(tell, "{}", family.as_str()).unwrap();
         let mine = redeem_four_times(&store, family.as_str()).await;
         let line = hear.by_ref().find(|line| line.contains("fresh=")).unwrap();
