@@ -37,11 +37,13 @@ impl Fusion {
         let lowest = if lowest.is_finite() { lowest } else { 0.0 };
         let cosine = |one: &Places| one.cosine.unwrap_or(lowest);
         let semantic = Spread::of(documents.values().filter(|one| !one.exact).map(cosine));
+        // A query that leaves nothing out for its score leaves nothing out for its cosine.
+        let threshold = if min_score > 0.0 { self.similarity_threshold } else { -1.0 };
         let mut all: Vec<(String, f32, f32, bool)> = documents
             .into_iter()
             .filter(|(_, one)| {
                 one.exact
-                    || one.cosine.is_some_and(|cosine| cosine >= self.similarity_threshold)
+                    || one.cosine.is_some_and(|cosine| cosine >= threshold)
                     || one.score >= min_score.max(0.25)
             })
             .map(|(name, one)| {

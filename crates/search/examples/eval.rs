@@ -2,7 +2,7 @@
 use std::{error::Error, fs::File, io::BufReader, path::Path};
 
 use gatewright_search::{
-    Document, Index, Query, Weights,
+    Document, Index, Query, Visible, Weights,
     eval::{Bm25, Case, Report, Searcher, TfIdfCosine, area_under_roc, evaluate, read_cases, read_corpus},
 };
 
@@ -57,7 +57,7 @@ fn mean(reports: &[Report]) -> Report {
 }
 
 fn top(searcher: &dyn Searcher, text: &str) -> f32 {
-    searcher.find(text, 1).first().map_or(0.0, |hit| hit.1)
+    searcher.best(text)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sets = load(Path::new(&folder))?;
     let mut weights = Weights::default();
     let mut json: Option<String> = None;
-    let (mut baselines, mut worst, mut cut, mut dump) = (false, 0, 0.0, 0);
+    let (mut baselines, mut worst, mut cut, mut dump) = (false, 0, gatewright_search::DEFAULT_MIN_BEST, 0);
     for argument in arguments {
         if let Some(path) = argument.strip_prefix("json=") {
             json = Some(path.to_owned());
@@ -101,16 +101,38 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if dump == 2 {
         for (set, index) in sets.iter().zip(&indexes) {
-            for other in &sets {
-                for case in other.cases.iter().step_by(other.cases.len() / 150 + 1) {
-                    let rows = index.training_rows(&Query::new(&case.query));
-                    let best = rows.iter().max_by(|a, b| a.1[0].total_cmp(&b.1[0]));
-                    let row: Vec<String> = best
-                        .map_or_else(Vec::new, |best| best.1.clone())
-                        .iter()
-                        .map(|value| format!("{value:.4}"))
-                        .collect();
-                    println!("{}\t{}\t{}", set.name, other.name, row.join("\t"));
+            let print = |kind: &str, text: &str, hidden: &[String]| {
+                let sees = |name: &str| !hidden.iter().any(|one| one == name);
+                let rows = index.training_rows(&Query::new(text).visible(Visible::By(&sees)));
+                let best = rows.iter().max_by(|a, b| weights.rank.of(&a.1).total_cmp(&weights.rank.of(&b.1)));
+                let Some(best) = best else {
+                    println!("{}\t{kind}\t", set.name);
+                    return;
+                };
+                let row: Vec<String> = (0..best.1.len())
+                    .map(|at| rows.iter().map(|row| row.1[at]).fold(0.0, f32::max))
+                    .chain(best.1.iter().copied())
+                    .map(|value| format!("{value:.4}"))
+                    .collect();
+                println!(
+                    "{}\t{kind}\t{}\t{}\t{}",
+                    set.name,
+                    best.0,
+                    text.replace(['\t', '\n'], " "),
+                    row.join("\t")
+                );
+            };
+            for case in set.cases.iter().step_by(set.cases.len() / 400 + 1) {
+                print("own", &case.query, &[]);
+                print("removed", &case.query, &case.relevant);
+            }
+            let clean = concat!(env!("CARGO_MANIFEST_DIR"), "/data/unanswerable.jsonl");
+            for case in read_cases(BufReader::new(File::open(clean)?))? {
+                print("clean", &case.query, &[]);
+            }
+            for other in sets.iter().filter(|other| other.name != set.name) {
+                for case in other.cases.iter().step_by(other.cases.len() / 130 + 1) {
+                    print(&other.name, &case.query, &[]);
                 }
             }
         }
@@ -141,7 +163,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut reports = Vec::new();
     for (set, index) in sets.iter().zip(&indexes) {
         let find = |text: &str, top_k: usize| -> Vec<(String, f32)> {
-            let hits = index.search(&Query::new(text).top_k(top_k).min_score(cut)).hits;
+            let mut query = Query::new(text).top_k(top_k);
+            (query.min_best, query.min_score) = (cut, query.min_score.min(cut));
+            let hits = index.search(&query).hits;
             hits.into_iter().map(|hit| (hit.name, hit.score)).collect()
         };
         let report = evaluate(&find, &set.cases, worst, |_, _| {});
@@ -165,26 +189,47 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     line("MEAN", &mean(&reports));
-    // Unanswerable: a set's queries against another set's tools.
-    let (mut good, mut bad) = (Vec::new(), Vec::new());
-    let mut areas = Vec::new();
-    for (at, index) in indexes.iter().enumerate() {
-        let mine: Vec<f32> = sets[at].cases.iter().map(|case| top(index, &case.query)).collect();
-        let mut theirs = Vec::new();
-        for (other, set) in sets.iter().enumerate().filter(|(other, _)| *other != at) {
-            let _ = other;
-            theirs.extend(
-                set.cases.iter().step_by(set.cases.len() / 100 + 1).map(|case| top(index, &case.query)),
-            );
-        }
-        areas.push(area_under_roc(&mine, &theirs).unwrap_or(0.0));
-        good.extend(mine.iter().step_by(mine.len() / 150 + 1).copied());
-        bad.extend(theirs);
+    unanswerable(&sets, &indexes)
+}
+
+/// Prints how well queries without an answer are told apart, by three meanings of the word: texts that no tool
+/// answers, the other sets' queries (some of which do have an answer), and a set's own with their tools taken away
+/// (for most of which another tool would do).
+fn unanswerable(sets: &[Set], indexes: &[Index]) -> Result<(), Box<dyn Error>> {
+    let clean = concat!(env!("CARGO_MANIFEST_DIR"), "/data/unanswerable.jsonl");
+    let clean = read_cases(BufReader::new(File::open(clean)?))?;
+    let mut good = Vec::new();
+    let mut bad: [Vec<Vec<f32>>; 3] = Default::default();
+    for (set, index) in sets.iter().zip(indexes) {
+        let few = |set: &'_ Set| set.cases.len() / 400 + 1;
+        good.push(
+            set.cases.iter().step_by(few(set)).map(|case| index.best(&case.query)).collect::<Vec<f32>>(),
+        );
+        bad[0].push(clean.iter().map(|case| index.best(&case.query)).collect());
+        let others = sets.iter().filter(|other| other.name != set.name);
+        bad[1].push(
+            others
+                .flat_map(|other| other.cases.iter().step_by(other.cases.len() / 130 + 1))
+                .map(|case| index.best(&case.query))
+                .collect(),
+        );
+        let removed = |case: &Case| {
+            let sees = |name: &str| !case.relevant.iter().any(|one| one == name);
+            let query = Query::new(&case.query).top_k(1).min_score(0.0).visible(Visible::By(&sees));
+            index.search(&query).hits.first().map_or(0.0, |hit| hit.score)
+        };
+        bad[2].push(set.cases.iter().step_by(few(set)).map(removed).collect());
     }
-    println!("AUC {:.4} per set {areas:.3?}", area_under_roc(&good, &bad).unwrap_or(0.0));
-    for cut in [0.05_f32, 0.08, 0.1, 0.12, 0.15, 0.2] {
-        let share = |scores: &[f32]| scores.iter().filter(|s| **s < cut).count() as f32 / scores.len() as f32;
-        println!("cut {cut}: answerable lost {:.3}, unanswerable cut {:.3}", share(&good), share(&bad));
+    let pooled: Vec<f32> = good.concat();
+    for (label, bad) in ["no tool answers", "other sets' queries", "tools taken away"].iter().zip(&bad) {
+        let each: Vec<f64> =
+            good.iter().zip(bad).map(|(good, bad)| area_under_roc(good, bad).unwrap_or(0.0)).collect();
+        let all = bad.concat();
+        println!("AUC {:.3} {label}, per set {each:.3?}", area_under_roc(&pooled, &all).unwrap_or(0.0));
+        for cut in [0.08, 0.1, 0.12, 0.15] {
+            let share = |of: &[f32]| of.iter().filter(|score| **score < cut).count() as f32 / of.len() as f32;
+            println!("  below {cut}: {:.3}, of the answerable {:.3}", share(&all), share(&pooled));
+        }
     }
     Ok(())
 }

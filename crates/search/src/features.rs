@@ -11,7 +11,7 @@ use crate::{
     weights::RankWeights,
 };
 
-/// What was seen of one candidate; each number is 0-1.
+/// What was seen of one candidate; each number is 0-1 unless it says otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Features {
     /// Share of what a perfect match would score, over the whole query and the clause it answers best.
@@ -30,6 +30,8 @@ pub(crate) struct Features {
     pub(crate) clause: f32,
     /// How near it is to the best candidate of some clause.
     pub(crate) relative: f32,
+    /// How much was found at all, in words that no other document has: 0 and up. Not part of the order.
+    pub(crate) evidence: f32,
 }
 
 impl Features {
@@ -45,9 +47,11 @@ impl Features {
             + weights.relative * self.relative
     }
 
-    /// The score shown, comparable between queries.
+    /// The score shown, comparable between queries: how much of the query is answered, marked down where that is
+    /// little evidence, such as one common word.
     pub(crate) fn absolute(&self) -> f32 {
-        f32::midpoint(self.share, self.clause).clamp(0.0, 1.0)
+        let answered = (f32::midpoint(self.share, self.clause) * self.matched).max(0.0).sqrt().sqrt();
+        (answered * self.evidence / (self.evidence + 1.0)).clamp(0.0, 1.0)
     }
 
     /// The numbers in order of [`RankWeights`]' fields, for training.
@@ -61,6 +65,7 @@ impl Features {
             self.description_pairs,
             self.clause,
             self.relative,
+            self.evidence,
         ]
     }
 }
@@ -105,7 +110,7 @@ impl Index {
             let mut sums: Vec<Scope> =
                 (0..scopes).map(|_| Scope { sum: 0.0, covered: vec![0.0; names.len()] }).collect();
             let mut seen = Features::default();
-            let mut fields_before = 0;
+            let (mut fields_before, mut evidence) = (0, 0.0);
             for (slot, terms) in plan.slots.iter().zip(&access[candidate.part]) {
                 let (mut best, mut fields) = (0.0_f32, 0_u8);
                 for one in terms {
@@ -128,6 +133,7 @@ impl Index {
                         if fields & also & field.bit() != 0 { share } else { 0.0 }
                     };
                     seen.matched += share;
+                    evidence += best * slot.rarity;
                     seen.description += if_in(Field::Description, u8::MAX);
                     seen.app += if_in(Field::App, u8::MAX);
                     seen.name_pairs += if_in(Field::Name, fields_before);
@@ -145,6 +151,8 @@ impl Index {
                 })
                 .collect();
             let full = scores[whole] / perfect[whole];
+            // The bonus for the name is in the score of the whole query: the same for the evidence.
+            seen.evidence = evidence * scores[whole] / sums[whole].sum.max(1e-6);
             if whole == 0 {
                 (seen.share, seen.clause) = (full, full);
             } else {

@@ -42,6 +42,6 @@ pub use document::{Change, Document};
 pub use explain::{Explanation, Relation, TermMatch};
 pub use index::{Entry, Index, VisibleSet};
 pub use intents::clauses;
-pub use query::{DEFAULT_MIN_SCORE, Hit, MAX_TOP_K, Query, Ranked, SearchResult, Visible};
+pub use query::{DEFAULT_MIN_BEST, DEFAULT_MIN_SCORE, Hit, MAX_TOP_K, Query, Ranked, SearchResult, Visible};
 #[doc(hidden)]
 pub use weights::{FieldWeight, RankWeights, Weights};

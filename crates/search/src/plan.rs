@@ -14,6 +14,8 @@ use crate::{
 
 /// Most distinct words of a query that are looked up.
 const MAX_SLOTS: usize = 64;
+/// Documents thought to be elsewhere when it is judged how much evidence a word is.
+const ELSEWHERE: usize = 1000;
 /// Bytes of a query that are read.
 const MAX_BYTES: usize = 8 * 1024;
 
@@ -43,6 +45,9 @@ pub(crate) struct Slot {
     pub(crate) term: String,
     /// How much finding it says.
     pub(crate) idf: f32,
+    /// The same as a share of what the rarest word says, 0-1, were there [`ELSEWHERE`] more documents: so that a word
+    /// says something in a small index too.
+    pub(crate) rarity: f32,
     /// Whether it looks like a word of the request or like a value in it.
     pub(crate) looks: Looks,
     /// In no particular order; empty if no document has anything like it.
@@ -114,6 +119,7 @@ impl Builder<'_> {
                     self.slots.push(Slot {
                         term: term.as_ref().to_owned(),
                         idf: 0.0,
+                        rarity: 0.0,
                         looks,
                         alternatives: Vec::new(),
                         clauses: 0,
@@ -184,21 +190,21 @@ impl Builder<'_> {
                 }
             }
             let slot = &mut self.slots[at];
-            slot.idf = match own {
-                Some(frequency) => idf(self.documents, frequency),
+            let of = |documents| match own {
+                Some(frequency) => idf(documents, frequency),
                 None => slot
                     .alternatives
                     .iter()
-                    .map(|one| idf(self.documents, one.frequency))
+                    .map(|one| idf(documents, one.frequency))
                     .reduce(f32::max)
-                    .unwrap_or_else(|| idf(self.documents, 0)),
+                    .unwrap_or_else(|| idf(documents, 0)),
             };
-            if slot.looks == Looks::Value {
-                slot.idf *= weights.value;
-            }
-            if own.is_none() {
-                slot.idf *= weights.unknown;
-            }
+            let wide = self.documents + ELSEWHERE;
+            let value = if slot.looks == Looks::Value { weights.value } else { 1.0 };
+            let unknown = if own.is_none() { weights.unknown } else { 1.0 };
+            let (here, there) = (of(self.documents), of(wide) / idf(wide, 0));
+            slot.idf = here * value * unknown;
+            slot.rarity = there * value * unknown;
         }
     }
 }

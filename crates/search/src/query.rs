@@ -43,16 +43,28 @@ pub struct Query<'a> {
     pub visible: Visible<'a>,
     /// Hits scoring less are left out, 0-1. Default [`DEFAULT_MIN_SCORE`].
     pub min_score: f32,
+    /// Nothing is returned when the best hit scores less, 0-1. Default [`DEFAULT_MIN_BEST`].
+    pub min_best: f32,
 }
 
-/// Score below which a hit is more likely noise than an answer.
-pub const DEFAULT_MIN_SCORE: f32 = 0.06;
+/// Score below which a hit is noise.
+pub const DEFAULT_MIN_SCORE: f32 = 0.05;
+
+/// Score below which the best hit is more likely a near-miss than an answer.
+pub const DEFAULT_MIN_BEST: f32 = 0.1;
 
 impl<'a> Query<'a> {
     /// A query for five hits among everything.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
-        Self { text, top_k: 5, app_ids: None, visible: Visible::All, min_score: DEFAULT_MIN_SCORE }
+        Self {
+            text,
+            top_k: 5,
+            app_ids: None,
+            visible: Visible::All,
+            min_score: DEFAULT_MIN_SCORE,
+            min_best: DEFAULT_MIN_BEST,
+        }
     }
 
     /// Most hits to return, clamped to 1-100.
@@ -76,10 +88,11 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Leave out hits scoring less than this, 0-1.
+    /// Leave out hits scoring less than this, 0-1, and nothing else.
     #[must_use]
     pub fn min_score(mut self, min_score: f32) -> Self {
         self.min_score = min_score;
+        self.min_best = min_score;
         self
     }
 }

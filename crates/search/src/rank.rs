@@ -74,6 +74,9 @@ impl Index {
         // The sort is stable: the rest stay in order.
         candidates.sort_by_key(|candidate| !candidate.exact);
         candidates.retain(|candidate| candidate.score >= query.min_score && candidate.score > 0.0);
+        if candidates.first().is_none_or(|best| best.score < query.min_best) {
+            candidates.clear();
+        }
         candidates.truncate(query.top_k.clamp(1, MAX_TOP_K));
         (plan, candidates)
     }

@@ -39,6 +39,24 @@ pub struct RankWeights {
     pub relative: f32,
 }
 
+impl RankWeights {
+    /// What a row of features is ordered by.
+    #[must_use]
+    pub fn of(&self, row: &[f32]) -> f32 {
+        let weights = [
+            self.share,
+            self.matched,
+            self.description,
+            self.app,
+            self.name_pairs,
+            self.description_pairs,
+            self.clause,
+            self.relative,
+        ];
+        weights.iter().zip(row).map(|(weight, value)| weight * value).sum()
+    }
+}
+
 /// Constants of the ranking. [`Weights::default`] is what was measured best.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
@@ -77,7 +95,7 @@ impl Default for Weights {
             k1: 0.9,
             coverage: 0.5,
             value: 0.5,
-            unknown: 0.5,
+            unknown: 0.75,
             synonym: 0.5,
             clause_prior: 0.3,
             rank: RankWeights {

@@ -68,6 +68,11 @@ impl Searcher for Semantic {
         let hits = self.runtime.block_on(self.search.search(&query)).result.hits;
         hits.into_iter().map(|hit| (hit.name, hit.score)).collect()
     }
+
+    fn best(&self, text: &str) -> f32 {
+        let query = Query::new(text).top_k(1).min_score(0.0);
+        self.runtime.block_on(self.search.search(&query)).result.hits.first().map_or(0.0, |hit| hit.score)
+    }
 }
 
 async fn semantic(index: Index, model: Option<String>, cache: Option<PathBuf>) -> anyhow::Result<Semantic> {

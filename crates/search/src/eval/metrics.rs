@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Case, Latency, Miss, Report, Searcher};
+use super::{Case, Latency, Miss, Report, Searcher, Unanswerable};
 
 /// How deep each ranking is looked at.
 const DEPTH: usize = 10;
@@ -10,7 +10,8 @@ const DEPTH: usize = 10;
 /// Runs every case and reports. `worst` misses are listed; `progress` is told (done, of) after each query.
 ///
 /// Recall@k is the mean share of a query's relevant documents among its first k. nDCG is binary, against the
-/// best possible ranking. MRR looks at the first ten. Cases with nothing relevant count in latency only.
+/// best possible ranking. MRR looks at the first ten. Cases with nothing relevant count in latency and in
+/// [`Report::unanswerable`].
 pub fn evaluate(
     searcher: &(impl Searcher + ?Sized),
     cases: &[Case],
@@ -21,11 +22,13 @@ pub fn evaluate(
     let mut times = Vec::with_capacity(cases.len());
     let mut misses = Vec::new();
     let mut judged = 0_usize;
+    let mut unanswerable = Answerable::new(searcher, cases);
     for (at, case) in cases.iter().enumerate() {
         let start = Instant::now();
         let found: Vec<String> =
             searcher.find(&case.query, DEPTH).into_iter().map(|(name, _)| name).collect();
         times.push(start.elapsed());
+        unanswerable.see(case, found.is_empty());
         progress(at + 1, cases.len());
         if case.relevant.is_empty() {
             continue;
@@ -55,6 +58,7 @@ pub fn evaluate(
     divide(&mut report.ndcg_at_10);
     divide(&mut report.mrr);
     report.latency = Latency::of(times);
+    report.unanswerable = unanswerable.report();
     misses.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
     report.worst = misses
         .into_iter()
@@ -66,6 +70,41 @@ pub fn evaluate(
         })
         .collect();
     report
+}
+
+/// Tells queries that have an answer from those that have none, if the cases hold both.
+struct Answerable<'s, S: ?Sized> {
+    searcher: &'s S,
+    wanted: bool,
+    /// Best scores of queries without and with an answer.
+    scores: [Vec<f32>; 2],
+    /// How many of either were answered with nothing.
+    empty: [usize; 2],
+}
+
+impl<'s, S: Searcher + ?Sized> Answerable<'s, S> {
+    fn new(searcher: &'s S, cases: &[Case]) -> Self {
+        let wanted = cases.iter().any(|case| case.relevant.is_empty());
+        Self { searcher, wanted, scores: [Vec::new(), Vec::new()], empty: [0, 0] }
+    }
+
+    fn see(&mut self, case: &Case, empty: bool) {
+        if self.wanted {
+            let has_answer = usize::from(!case.relevant.is_empty());
+            self.scores[has_answer].push(self.searcher.best(&case.query));
+            self.empty[has_answer] += usize::from(empty);
+        }
+    }
+
+    fn report(&self) -> Option<Unanswerable> {
+        let share = |of: usize| self.empty[of] as f64 / self.scores[of].len().max(1) as f64;
+        self.wanted.then(|| Unanswerable {
+            queries: self.scores[0].len(),
+            area_under_roc: area_under_roc(&self.scores[1], &self.scores[0]),
+            left_empty: share(0),
+            lost: share(1),
+        })
+    }
 }
 
 fn ndcg(good: &[bool], relevant: usize, k: usize) -> f64 {
@@ -119,6 +158,20 @@ mod tests {
         assert!((report.mrr - 0.75).abs() < 1e-9);
         let ndcg = (1.0 / 3_f64.log2() + 1.0 / 5_f64.log2()) / (1.0 + 1.0 / 3_f64.log2());
         assert!((report.ndcg_at_10 - f64::midpoint(ndcg, 1.0)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn queries_without_an_answer_are_told_apart_by_their_best_score() {
+        let searcher = |text: &str, _: usize| -> Vec<(String, f32)> {
+            let score: f32 = text.parse().unwrap();
+            if score > 0.0 { vec![("tool".to_owned(), score)] } else { Vec::new() }
+        };
+        let cases = [case("0.9", &["tool"]), case("0.5", &["tool"]), case("0.6", &[]), case("0", &[])];
+        let report = evaluate(&searcher, &cases, 0, |_, _| {});
+        let wanted = Unanswerable { queries: 2, area_under_roc: Some(0.75), left_empty: 0.5, lost: 0.0 };
+        assert_eq!(report.unanswerable, Some(wanted));
+        assert!((report.recall_at_1 - 1.0).abs() < 1e-9, "they do not count as misses");
+        assert_eq!(evaluate(&searcher, &cases[..2], 0, |_, _| {}).unanswerable, None);
     }
 
     #[test]

@@ -26,8 +26,26 @@ pub struct Report {
     pub mrr: f64,
     /// Time per query.
     pub latency: Latency,
+    /// How well queries without an answer are noticed; there when some case has nothing relevant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unanswerable: Option<Unanswerable>,
     /// Queries that found least, worst first.
     pub worst: Vec<Miss>,
+}
+
+/// Queries without an answer against those with one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unanswerable {
+    /// Queries without an answer.
+    pub queries: usize,
+    /// Probability that a query with an answer has a better best score than one without (area under the receiver
+    /// operating characteristic). Absent when every query is without.
+    pub area_under_roc: Option<f64>,
+    /// Share of the queries without an answer for which nothing was returned.
+    pub left_empty: f64,
+    /// Share of the queries with an answer for which nothing was returned.
+    pub lost: f64,
 }
 
 /// Percentiles of the time one query took, in milliseconds.
@@ -82,6 +100,14 @@ impl fmt::Display for Report {
             ("MRR", self.mrr),
         ] {
             writeln!(f, "{label:<14} {:>7.1}%", share * 100.0)?;
+        }
+        if let Some(none) = &self.unanswerable {
+            writeln!(f, "unanswerable   {:>8}", none.queries)?;
+            if let Some(area) = none.area_under_roc {
+                writeln!(f, "AUC            {area:>8.3}")?;
+            }
+            writeln!(f, "left empty     {:>7.1}%", none.left_empty * 100.0)?;
+            writeln!(f, "lost           {:>7.1}%", none.lost * 100.0)?;
         }
         for (label, ms) in [
             ("p50", self.latency.p50_ms),
