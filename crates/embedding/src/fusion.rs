@@ -44,7 +44,7 @@ impl Fusion {
             .filter(|(_, one)| {
                 one.exact
                     || one.cosine.is_some_and(|cosine| cosine >= threshold)
-                    || one.score >= min_score.max(0.25)
+                    || one.score >= min_score.max(0.12)
             })
             .map(|(name, one)| {
                 let rank = lexical.z(one.order.unwrap_or(0.0)) + self.semantic * semantic.z(cosine(&one));
