@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,7 +18,7 @@ pub use production::{Deployment, Finding};
 pub use validate::Problem;
 
 /// Who issues tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Nobody: authentication is off.
@@ -30,7 +31,7 @@ pub enum Mode {
 }
 
 /// How users log in to the built-in authorization server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// With a password, at the built-in login page.
@@ -41,7 +42,7 @@ pub enum Kind {
 }
 
 /// Session handling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionMode {
     /// A browser that logged in is remembered.
@@ -52,7 +53,7 @@ pub enum SessionMode {
 }
 
 /// The `auth` section. Unknown fields are refused.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AuthConfig {
     /// Who issues tokens.
@@ -101,13 +102,14 @@ pub struct AuthConfig {
     /// Whether DPoP proofs must carry our nonce (RFC 9449 §8).
     pub require_dpop_nonce: bool,
     /// Secret that encrypts vaults and stored keys. Derived from `local.signKey` when absent.
+    #[schemars(with = "Option<String>")]
     pub encryption_key: Option<SecretString>,
     /// File that audit events are appended to, one JSON object a line.
     pub audit_file: Option<PathBuf>,
 }
 
 /// `tokenStorage`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TokenStorage {
     /// Which store.
@@ -118,7 +120,7 @@ pub struct TokenStorage {
 }
 
 /// Which store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StorageKind {
     /// Lost on restart.
@@ -131,7 +133,7 @@ pub enum StorageKind {
 }
 
 /// `tokenStorage.config`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StorageConfig {
     /// Host of the store; `REDIS_HOST`.
@@ -141,6 +143,7 @@ pub struct StorageConfig {
     /// ACL user.
     pub username: Option<String>,
     /// Password; `REDIS_PASSWORD`.
+    #[schemars(with = "Option<String>")]
     pub password: Option<SecretString>,
     /// Use TLS.
     pub tls: bool,
@@ -155,7 +158,7 @@ pub struct StorageConfig {
 }
 
 /// A signing key as it is written: a JWK, a set of them, or either as JSON text.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SignKey(Value);
 
@@ -185,7 +188,7 @@ impl SignKey {
 }
 
 /// `local`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LocalConfig {
     /// Persistent signing key; `JWT_SIGNING_KEY`. Made and kept in the store when absent.
@@ -216,7 +219,7 @@ impl Default for LocalConfig {
 }
 
 /// How users of the built-in login prove who they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Login {
     /// With a password.
@@ -227,7 +230,7 @@ pub enum Login {
 }
 
 /// A user of the built-in login.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserConfig {
     /// What the user types.
@@ -246,7 +249,7 @@ pub struct UserConfig {
 }
 
 /// `provider`: the external identity provider.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ProviderConfig {
     /// Issuer address; `IDP_PROVIDER_URL`.
@@ -254,10 +257,12 @@ pub struct ProviderConfig {
     /// Our client identifier there; `IDP_CLIENT_ID`.
     pub client_id: Option<String>,
     /// Our client secret there; `IDP_CLIENT_SECRET`.
+    #[schemars(with = "Option<String>")]
     pub client_secret: Option<SecretString>,
     /// Scopes to ask for. Default `openid`.
     pub scopes: Vec<String>,
     /// Inline key set: nothing is fetched.
+    #[schemars(with = "Option<BTreeMap<String, Value>>")]
     pub jwks: Option<JwkSet>,
     /// Address of the key set; discovered when absent.
     pub jwks_uri: Option<String>,
@@ -276,7 +281,7 @@ pub struct ProviderConfig {
 }
 
 /// `refresh`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RefreshConfig {
     /// Whether refresh tokens are issued.
@@ -307,7 +312,7 @@ impl Default for RefreshConfig {
 }
 
 /// `consent`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ConsentConfig {
     /// Whether users are asked. Default true.
@@ -321,10 +326,11 @@ impl Default for ConsentConfig {
 }
 
 /// `dcr`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DcrConfig {
     /// Token that registration asks for; anyone may register when absent.
+    #[schemars(with = "Option<String>")]
     pub initial_access_token: Option<SecretString>,
     /// Registrations a day at most. Default 1,000.
     pub most_per_day: u64,
@@ -339,7 +345,7 @@ impl Default for DcrConfig {
 }
 
 /// `cimd`: client ID metadata documents.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CimdConfig {
     /// Whether a client may be an `https` address of a document. Default true.
@@ -359,7 +365,7 @@ impl Default for CimdConfig {
 }
 
 /// A client known in advance.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClientConfig {
     /// Its identifier.
@@ -367,8 +373,10 @@ pub struct ClientConfig {
     /// Its name on the consent page.
     pub name: Option<String>,
     /// Its secret; a public client has none.
+    #[schemars(with = "Option<String>")]
     pub client_secret: Option<SecretString>,
     /// Its public keys, for `private_key_jwt`.
+    #[schemars(with = "Option<BTreeMap<String, Value>>")]
     pub jwks: Option<JwkSet>,
     /// How it authenticates; `client_secret_basic` with a secret, `private_key_jwt` with keys, `none` without either.
     pub token_endpoint_auth_method: Option<String>,
@@ -387,7 +395,7 @@ pub struct ClientConfig {
 }
 
 /// `session`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SessionConfig {
     /// Seconds without use after which a login is forgotten. Default 28,800 (8 h).
@@ -403,7 +411,7 @@ impl Default for SessionConfig {
 }
 
 /// `limits`: uses a minute, each per address (and per client where one is known).
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LimitsConfig {
     /// Token endpoint. Default 600.

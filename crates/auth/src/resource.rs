@@ -27,7 +27,7 @@ use crate::{
     transparent::Transparent,
 };
 
-/// How long a revoked token may still pass on an instance that saw it shortly before.
+/// How long a token that was revoked at another instance may still pass on one that saw it shortly before.
 pub const RECHECK: Duration = Duration::from_secs(5);
 /// Tokens remembered at most.
 const MOST_REMEMBERED: usize = 10_000;
@@ -38,6 +38,8 @@ struct Known {
     claims: Arc<Claims>,
     expires_s: u64,
     checked_ms: u64,
+    /// How often something was ended here before it was checked.
+    endings: u64,
     jkt: Option<String>,
 }
 
@@ -270,12 +272,12 @@ impl ResourceServer {
             return Err(Refused::TooLong.into());
         }
         let digest = sha256(token);
-        let now = core.clock.now_ms();
+        let (now, endings) = (core.clock.now_ms(), core.endings());
         let remembered =
             self.inner.known.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
         let mut entry = match remembered {
             Some(held) if held.expires_s + crate::keys::SKEW_S > now / 1000 => {
-                if now < held.checked_ms + RECHECK.as_millis() as u64 {
+                if held.endings == endings && now < held.checked_ms + RECHECK.as_millis() as u64 {
                     return Ok(held);
                 }
                 // The key may have been removed since.
@@ -290,7 +292,7 @@ impl ResourceServer {
             self.forget(&digest);
             return Err(Refused::Revoked.into());
         }
-        entry.checked_ms = now;
+        (entry.checked_ms, entry.endings) = (now, endings);
         let mut all = self.inner.known.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST_REMEMBERED {
             all.retain(|_, held| held.checked_ms + 60_000 > now);
@@ -345,6 +347,7 @@ fn known(claims: Claims, now_ms: u64) -> Known {
         },
         expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),
         checked_ms: now_ms,
+        endings: 0,
         jkt: claims
             .get("cnf")
             .map(|cnf| cnf.get("jkt").and_then(Value::as_str).unwrap_or("unsupported").to_owned()),

@@ -71,6 +71,9 @@ pub struct DemoArgs {
     /// Port on 127.0.0.1; 0 takes a free one.
     #[arg(long, default_value_t = 3000)]
     pub port: u16,
+    /// Ask clients to log in (any user name passes): for trying OAuth clients.
+    #[arg(long)]
+    pub auth: bool,
 }
 
 /// Where the configuration comes from.

@@ -3,6 +3,7 @@
 
 mod args;
 mod assemble;
+mod auth;
 mod commands;
 mod config;
 mod embedding;

@@ -5,6 +5,7 @@ use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 use axum::{
     Router,
     body::Body,
+    extract::ConnectInfo,
     routing::{get, post},
 };
 use gatewright_core::Gateway;
@@ -57,7 +58,8 @@ pub struct Server;
 impl Server {
     /// A server to be set up further.
     pub fn builder(gateway: Arc<Gateway>, config: HttpConfig) -> ServerBuilder {
-        ServerBuilder { gateway, config, authenticator: None, extra: Router::new(), details: Vec::new() }
+        let (extra, details) = (Router::new(), Vec::new());
+        ServerBuilder { gateway, config, authenticator: None, extra, details, listener: None }
     }
 }
 
@@ -68,6 +70,7 @@ pub struct ServerBuilder {
     authenticator: Option<Arc<dyn Authenticator>>,
     extra: Router,
     details: Vec<health::Detail>,
+    listener: Option<TcpListener>,
 }
 
 impl std::fmt::Debug for ServerBuilder {
@@ -95,7 +98,16 @@ impl ServerBuilder {
         self
     }
 
-    /// Serves more routes beside the server's own. They get the Host check, not the Origin check and no authentication.
+    /// Serves on a socket that listens already, instead of `http.host` and `http.port`: for a caller that must know the port
+    /// before it can say how the server is reached.
+    #[must_use]
+    pub fn listener(mut self, listener: TcpListener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// Serves more routes beside the server's own. They get the Host check, not the Origin check and no authentication; the
+    /// caller's address is in their `ConnectInfo`.
     ///
     /// # Panics
     /// A route, or a fallback, that the server has itself.
@@ -113,7 +125,10 @@ impl ServerBuilder {
         self.config.validate()?;
         let address = SocketAddr::new(self.config.host, self.config.port);
         let bind_error = |source| ServeError::Bind { address, source };
-        let listener = TcpListener::bind(address).await.map_err(bind_error)?;
+        let listener = match self.listener {
+            Some(listener) => listener,
+            None => TcpListener::bind(address).await.map_err(bind_error)?,
+        };
         let address = listener.local_addr().map_err(bind_error)?;
 
         let stopping = CancellationToken::new();
@@ -175,8 +190,13 @@ struct Front {
 }
 
 impl Front {
-    async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        let request = request.map(Body::new);
+    async fn answer(
+        self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> Result<Response<Body>, Infallible> {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
         let Self { edge, path, endpoint, routes } = self;
         if request.uri().path() == &*path {
             return Ok(edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await);
@@ -224,8 +244,8 @@ impl Bound {
                 Some(_) = connections.join_next() => continue,
                 () = shutdown.cancelled() => break,
             };
-            let socket = match accepted {
-                Ok((socket, _)) => socket,
+            let (socket, peer) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, most likely: let connections end before the next try.
                     tracing::error!(%error, "a connection cannot be accepted");
@@ -236,7 +256,7 @@ impl Bound {
             // Without it answers wait up to 40 ms for a delayed acknowledgement.
             let _ = socket.set_nodelay(true);
             let front = self.front.clone();
-            let service = service_fn(move |request| front.clone().answer(request));
+            let service = service_fn(move |request| front.clone().answer(request, peer));
             let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
             connections.spawn(async move {
                 if let Err(error) = connection.await {

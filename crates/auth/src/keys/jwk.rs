@@ -16,7 +16,7 @@ use crate::crypto::{b64, sha256, unb64};
 
 /// A signature algorithm, by its JOSE name.
 #[expect(missing_docs, reason = "each is its JOSE name (RFC 7518 §3.1, RFC 8037)")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum Algorithm {
     RS256,
     RS384,

@@ -76,7 +76,7 @@ impl Core {
         };
         // Another client's token is left alone, and that is not told.
         if grant.client == client.id {
-            self.store.end_family(&family).await?;
+            self.end(&family).await?;
             self.tell("token.revoked", Some(&grant.sub), Some(&client.id), Some(ip), jti.as_deref());
         }
         done

@@ -16,7 +16,10 @@ mod token;
 use std::{
     collections::HashMap,
     net::IpAddr,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -44,7 +47,7 @@ use crate::{
     net::{self, Network},
     password::Phc,
     records::Grant,
-    store::{Key, MemoryStore, RedisEndpoint, RedisStore, SqliteStore, Store, StoreError},
+    store::{FamilyId, Key, MemoryStore, RedisEndpoint, RedisStore, SqliteStore, Store, StoreError},
 };
 
 /// What a server is made of besides its configuration.
@@ -108,6 +111,8 @@ pub(crate) struct Core {
     pub(crate) fetcher: Fetcher,
     pub(crate) documents: crate::cimd::Documents,
     pub(crate) provider: Option<crate::remote::Provider>,
+    /// How often something granted was ended here: what was known before has to be looked up again.
+    endings: AtomicU64,
 }
 
 /// The built-in authorization server.
@@ -256,6 +261,7 @@ impl AuthorizationServer {
             users,
             decoy,
             fetcher,
+            endings: AtomicU64::new(0),
         };
         Ok(Self { core: Arc::new(core) })
     }
@@ -423,11 +429,28 @@ impl Core {
         });
     }
 
+    /// Ends everything that came of a grant.
+    pub(crate) async fn end(&self, family: &FamilyId) -> Result<(), StoreError> {
+        self.store.end_family(family).await?;
+        self.something_ended();
+        Ok(())
+    }
+
+    pub(crate) fn something_ended(&self) {
+        self.endings.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn endings(&self) -> u64 {
+        self.endings.load(Ordering::Acquire)
+    }
+
     /// Everything of `kind` called `id` that was granted until now is dead.
     pub(crate) async fn cut(&self, kind: &'static str, id: &str) -> Result<(), StoreError> {
         let now = self.clock.now_ms().to_string();
         let life = Duration::from_secs(self.config.refresh.absolute_ttl + self.config.session.absolute_ttl);
-        self.store.put(&Key::named("cutoff", &[kind, id]), now.as_bytes(), life).await
+        self.store.put(&Key::named("cutoff", &[kind, id]), now.as_bytes(), life).await?;
+        self.something_ended();
+        Ok(())
     }
 
     pub(crate) fn cutoffs(grant: &Grant) -> Vec<Key> {

@@ -146,6 +146,7 @@ impl Core {
             Exchanged::Limited(resets_in) => return Err(OAuthError::too_many(resets_in)),
             Exchanged::Looked { code: Redeemed::Fresh(grant), ended_by } => (grant, ended_by),
             Exchanged::Looked { code: Redeemed::Replayed, .. } => {
+                self.something_ended();
                 self.tell("code.reuse_detected", None, Some(&client.id), Some(ip), None);
                 return Err(OAuthError::invalid_grant());
             }
@@ -162,7 +163,7 @@ impl Core {
             Err(error) => Err(error),
         };
         if let Err(error) = checked {
-            self.store.end_family(&family).await?;
+            self.end(&family).await?;
             return Err(error);
         }
         let scopes = grant.scopes.clone();
@@ -219,7 +220,7 @@ impl Core {
         }
         let absolute = grant.issued_ms + self.config.refresh.absolute_ttl * 1000;
         if self.clock.now_ms() >= absolute || !self.stands(&grant).await? {
-            self.store.end_family(&family).await?;
+            self.end(&family).await?;
             return Err(OAuthError::invalid_grant());
         }
         // A public client's refresh tokens are bound to the key they were issued for (RFC 9449 §5).
@@ -278,6 +279,7 @@ impl Core {
                 open.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(OAuthError::invalid_grant)
             }
             Rotated::Replayed => {
+                self.something_ended();
                 self.tell("token.reuse_detected", Some(&grant.sub), Some(&grant.client), Some(ip), None);
                 Err(OAuthError::invalid_grant())
             }

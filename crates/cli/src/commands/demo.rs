@@ -2,12 +2,17 @@
 
 use std::{io::Write as _, process::ExitCode};
 
+use gatewright_auth::{
+    AuthConfig,
+    config::{LocalConfig, Login, Mode},
+};
 use gatewright_codecall::CodeCallConfig;
 use indexmap::IndexMap;
 
 use crate::{
     args::DemoArgs,
     assemble,
+    commands::serve,
     config::{AppConfig, Builtin, Config},
 };
 
@@ -26,12 +31,30 @@ pub fn config(port: u16) -> Config {
     config
 }
 
+/// The demo's authentication: any name logs in, any client registers. Loopback only.
+fn guarded() -> AuthConfig {
+    let scopes = ["crm", "billing", "support"].into_iter().flat_map(|app| {
+        [("read", "Read"), ("write", "Create and change"), ("delete", "Delete")]
+            .map(|(scope, verb)| (format!("{app}:{scope}"), format!("{verb} what is in {app}")))
+    });
+    AuthConfig {
+        mode: Mode::Orchestrated,
+        local: LocalConfig { login: Login::Demo, ..LocalConfig::default() },
+        dcr_enabled: true,
+        scopes: scopes.collect(),
+        ..AuthConfig::default()
+    }
+}
+
 /// Serves the demo until it is told to stop.
 pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
-    let config = config(args.port);
+    let mut config = config(args.port);
+    if args.auth {
+        config.auth = guarded();
+    }
     let stop = assemble::stop_signal()?;
     let running = assemble::start(&config).await?;
-    let bound = running.http(config.http.clone()).bind().await?;
+    let bound = serve::listen(running.http(config.http.clone()), &config).await?;
     let tools = running.gateway().registry().snapshot().tools.len();
     let tour = tour(&format!("http://{}", bound.local_addr()), &config.http.path, tools);
     // Whoever reads the tour may stop reading: the server goes on.

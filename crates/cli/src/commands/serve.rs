@@ -1,12 +1,18 @@
 //! `gatewright serve`.
 
-use std::process::ExitCode;
+use std::{net::SocketAddr, process::ExitCode};
 
-use gatewright::{Running, serve_stdio};
+use anyhow::Context as _;
+use gatewright::{
+    Running, serve_stdio,
+    server::{Bound, ServerBuilder},
+};
+use tokio::net::TcpListener;
 
 use crate::{
     args::ServeArgs,
     assemble::{self, AppStarter},
+    auth,
     config::Config,
     reload::{self, Loaded, Reloader},
 };
@@ -37,6 +43,20 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Listens, with whatever guards the door.
+pub async fn listen(server: ServerBuilder, config: &Config) -> anyhow::Result<Bound> {
+    let address = SocketAddr::new(config.http.host, config.http.port);
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}; choose another `http.port` or `http.host`"))?;
+    let guard = auth::open(config, listener.local_addr()?).await?;
+    let mut server = server.listener(listener);
+    if let Some(guard) = guard {
+        server = server.authenticator(guard.authenticator).merge(guard.routes);
+    }
+    Ok(server.bind().await?)
+}
+
 async fn serve_http(
     running: &Running,
     config: &Config,
@@ -45,12 +65,9 @@ async fn serve_http(
 ) -> anyhow::Result<()> {
     let server = running.http(config.http.clone());
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
-    let bound = server.bind().await?;
+    let bound = listen(server, config).await?;
     let address = bound.local_addr();
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
-    if !address.ip().is_loopback() {
-        tracing::warn!(%address, "no authentication: whoever reaches this address may call every tool; keep it behind a proxy that authenticates");
-    }
     let following = stop.child_token();
     let reloading = tokio::spawn(reloader.run(following.clone()));
     bound.serve(stop).await;

@@ -5,10 +5,11 @@ mod file;
 mod interpolate;
 mod source;
 
-use std::{collections::HashMap, path::Path, sync::OnceLock};
+use std::{collections::HashMap, net::SocketAddr, path::Path, sync::OnceLock};
 
 use anyhow::Context as _;
 pub use app::{AppConfig, AppKind, Builtin};
+use gatewright_auth::{AuthConfig, Deployment, config::Mode};
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::{ToolNames, check_app_id};
 pub use gatewright_findings::{Finding, Format};
@@ -33,6 +34,9 @@ pub struct Config {
     pub apps: IndexMap<String, AppConfig>,
     /// Code mode.
     pub codecall: CodeCallConfig,
+    /// Who may call.
+    #[serde(skip_serializing)]
+    pub auth: AuthConfig,
     /// How tool names are listed: `colon` (`crm:users_list`, default) or `underscore` (`crm_users_list`).
     #[schemars(with = "ToolNamesName")]
     pub tool_names: ToolNames,
@@ -139,7 +143,8 @@ impl Config {
         findings.extend(by_schema(&value));
         let source = Source::of(&value);
         let config = match serde_json::from_value::<Self>(value) {
-            Ok(config) => {
+            Ok(mut config) => {
+                config.auth.fill_from(|name| environment.get(name).cloned());
                 findings.extend(config.problems());
                 Some(config)
             }
@@ -170,12 +175,37 @@ impl Config {
                 problem.problem,
             ));
         }
+        findings.extend(self.auth_problems());
         if let Some(size) = self.page_size
             && !(1..=10_000).contains(&size)
         {
             findings.push(Finding::new("/pageSize", "must be 1 to 10000"));
         }
         findings
+    }
+
+    /// How the server is reached when it listens at `address`: `http.publicUrl`, else that address.
+    pub fn deployment(&self, address: SocketAddr) -> Deployment {
+        let public = match &self.http.public_url {
+            Some(url) => url.to_string(),
+            None => format!("http://{address}"),
+        };
+        Deployment::new(&public, &self.http.path, &self.info.name)
+    }
+
+    fn auth_problems(&self) -> Vec<Finding> {
+        let address = SocketAddr::new(self.http.host, self.http.port);
+        let mut found: Vec<Finding> = self
+            .auth
+            .validate(&self.deployment(address))
+            .into_iter()
+            .map(|problem| Finding::new(&pointer(&problem.path), problem.message))
+            .collect();
+        if self.auth.mode != Mode::Public && self.http.public_url.is_none() && !self.http.host.is_loopback() {
+            let problem = "is needed with `auth`: tokens and metadata name the address that clients use";
+            found.push(Finding::new("/http/publicUrl", problem));
+        }
+        found
     }
 
     fn add_mcp_servers(&mut self, path: &Path) -> anyhow::Result<()> {
@@ -195,6 +225,12 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// `auth.clients[0].name` as a JSON pointer.
+fn pointer(path: &str) -> String {
+    let path = if path == "auth.publicUrl" { "http.publicUrl" } else { path };
+    path.split(['.', '[']).map(|part| format!("/{}", part.trim_end_matches(']'))).collect()
 }
 
 /// The JSON Schema of the configuration.

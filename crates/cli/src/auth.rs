@@ -1,0 +1,95 @@
+//! Who may call: from the `auth` section to an authenticator and its endpoints.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use anyhow::{Context as _, anyhow};
+use futures::future::BoxFuture;
+use gatewright::{
+    Authenticator, Principal,
+    server::{
+        HttpResponse,
+        axum::{Router, http::request::Parts},
+    },
+};
+use gatewright_auth::{
+    AuthConfig, AuthorizationServer, OpenError, ResourceServer, SystemClock, Transparent, config::Mode,
+};
+
+use crate::{config::Config, exit::BadConfig};
+
+/// What the HTTP server is given.
+pub struct Guard {
+    /// Tells who sends a request.
+    pub authenticator: Arc<dyn Authenticator>,
+    /// `/oauth/*` and `/.well-known/*`.
+    pub routes: Router,
+}
+
+struct Callers(ResourceServer);
+
+impl Authenticator for Callers {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+        self.0.authenticate(parts)
+    }
+
+    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+        self.0.insufficient_scope(missing)
+    }
+}
+
+/// The guard that the configuration asks for; none when authentication is off.
+///
+/// # Errors
+/// A configuration that cannot be used, a store that does not answer.
+pub async fn open(config: &Config, address: SocketAddr) -> anyhow::Result<Option<Guard>> {
+    let deployment = config.deployment(address);
+    refuse_open_doors(config, address)?;
+    match config.auth.mode {
+        Mode::Public => Ok(None),
+        Mode::Orchestrated => {
+            let server = AuthorizationServer::open(config.auth.clone(), deployment).await.map_err(told)?;
+            let authenticator = Arc::new(Callers(server.resource_server()));
+            Ok(Some(Guard { authenticator, routes: server.router() }))
+        }
+        Mode::Transparent => {
+            let validator = Transparent::new(config.auth.clone(), &deployment, Arc::new(SystemClock))
+                .map_err(BadConfig)?;
+            let routes = validator.router();
+            Ok(Some(Guard {
+                authenticator: Arc::new(Callers(ResourceServer::transparent(validator))),
+                routes,
+            }))
+        }
+    }
+}
+
+fn told(error: OpenError) -> anyhow::Error {
+    match error {
+        OpenError::Config(_) | OpenError::Keys(_) => BadConfig(error.to_string()).into(),
+        OpenError::Store(_) => {
+            anyhow!(error).context("`auth.tokenStorage` cannot be used; is the store running and reachable?")
+        }
+        other => anyhow!(other).context("the authorization server cannot start"),
+    }
+}
+
+/// Nobody serves the world without meaning to.
+fn refuse_open_doors(config: &Config, address: SocketAddr) -> anyhow::Result<()> {
+    let AuthConfig { mode, allow_default_public, .. } = &config.auth;
+    if *mode != Mode::Public || address.ip().is_loopback() {
+        return Ok(());
+    }
+    if *allow_default_public {
+        tracing::warn!(
+            %address,
+            "no authentication: whoever reaches this address may call every tool; keep it behind a proxy that authenticates"
+        );
+        return Ok(());
+    }
+    Err(BadConfig(format!(
+        "{address} can be reached from other machines and `auth.mode` is `public`: whoever reaches it could call every tool. \
+         Set `auth.mode` to `orchestrated` or `transparent`, or listen on 127.0.0.1, or set `auth.allowDefaultPublic: true` if \
+         another program in front of Gatewright authenticates"
+    )))
+    .context("refusing to serve without authentication")
+}
