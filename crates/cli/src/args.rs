@@ -1,10 +1,12 @@
 //! The command line.
 
+mod operate;
 mod testing;
 
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use operate::{HealthArgs, ManArgs, Reference};
 pub use testing::{MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TokenArgs, TokenUser};
 
 /// Put MCP tools behind a gate: serve many apps as one MCP server, in code mode.
@@ -48,6 +50,8 @@ pub enum Command {
     Serve(ServeArgs),
     /// Check a configuration, and print every bad field with its line.
     Check(CheckArgs),
+    /// Ask a running server whether it is well.
+    Health(HealthArgs),
     /// List, search, describe and call tools, and run scripts.
     Tools(ToolsArgs),
     /// Measure how well search finds the right tools.
@@ -58,6 +62,14 @@ pub enum Command {
     Token(TokenArgs),
     /// Print the JSON Schema of the configuration.
     Schema,
+    /// Print the manual page, or write those of all commands.
+    Man(ManArgs),
+    /// Print a reference of the documentation, made from the code.
+    #[command(hide = true)]
+    Reference {
+        /// Which one.
+        what: Reference,
+    },
     /// Print a completion script for a shell.
     Completions {
         /// The shell.

@@ -9,6 +9,7 @@ mod config;
 mod embedding;
 mod exit;
 mod logging;
+mod reference;
 mod reload;
 mod rpc;
 
@@ -43,11 +44,14 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
+        Command::Health(args) => commands::health::run(args).await,
         Command::Tools(args) => commands::tools::run(args).await,
         Command::Eval(args) => commands::eval::run(args).await,
         Command::Mock(args) => commands::mock::run(args).await,
         Command::Token(args) => commands::token::run(&args),
         Command::Schema => commands::schema::run(),
+        Command::Man(args) => commands::man::run(&args),
+        Command::Reference { what } => commands::reference::run(what),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

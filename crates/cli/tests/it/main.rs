@@ -15,6 +15,8 @@ mod invoke;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod operate;
+#[cfg(test)]
 mod reload;
 #[cfg(test)]
 mod search;

@@ -1,0 +1,20 @@
+//! `gatewright health`: asks a running server whether it is well.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::{args::HealthArgs, exit};
+
+/// Prints what the server says. Exit code 0 when it is well, 1 otherwise.
+pub async fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
+    let path = if args.ready { "readyz" } else { "healthz" };
+    let url = format!("{}/{path}", args.url.trim_end_matches('/'));
+    // A proxy that the environment names is not the server.
+    let client = reqwest::Client::builder().timeout(args.timeout).no_proxy().build()?;
+    let answer = client.get(&url).send().await.with_context(|| format!("no server answers at {url}"))?;
+    let status = answer.status();
+    let body = answer.text().await.with_context(|| format!("the answer of {url} breaks off"))?;
+    println!("{}", body.trim_end());
+    Ok(if status.is_success() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
+}

@@ -1,0 +1,21 @@
+//! `gatewright man`: manual pages from the command line's own description.
+
+use std::{fs, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+
+use crate::args::{Cli, ManArgs};
+
+/// Prints `gatewright(1)`, or writes the pages of all commands into a folder.
+pub fn run(args: &ManArgs) -> anyhow::Result<ExitCode> {
+    match &args.folder {
+        Some(folder) => {
+            let shown = || format!("{} cannot be written", folder.display());
+            fs::create_dir_all(folder).with_context(shown)?;
+            clap_mangen::generate_to(Cli::command(), folder).with_context(shown)?;
+        }
+        None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,172 @@
+//! Every error code a client can meet, with its cause and what to do.
+//!
+//! Codes and messages come from the error types themselves: values of them are made here and asked.
+
+use std::{fmt::Write as _, time::Duration};
+
+use gatewright_agentscript::{IllegalKind, WorkerError};
+use gatewright_core::{InvokeError, rmcp::ErrorData};
+
+use super::{cell, head};
+
+/// Every error code.
+pub fn errors() -> String {
+    let mut text = head("Error codes", "errors");
+    text.push_str(
+        "\nCodes are stable: new ones come, none is renamed. A failed tool call has `isError: true` and \
+         `structuredContent` with `code` and `message`; a failed script has `status` and `error` with the same two. Messages \
+         are for people and may change.\n",
+    );
+    calls(&mut text);
+    scripts(&mut text);
+    workers(&mut text);
+    upstreams(&mut text);
+    protocol(&mut text);
+    text
+}
+
+fn calls(text: &mut String) {
+    text.push_str(
+        "\n## Calls of tools\n\nDirect `tools/call`, `codecall:invoke`, and `callTool` inside a script, where a script may catch \
+         them. An uncaught one ends a script with `status: \"tool_error\"`.\n\n| code | message, for example | what to do |\n|---|---|---|\n",
+    );
+    let name = || "crm:users_get".to_owned();
+    let errors = [
+        (
+            InvokeError::NotFound { name: "crm:user_get".to_owned(), nearest: Some(name()) },
+            "Search for the tool; names are case-sensitive.",
+        ),
+        (
+            InvokeError::MissingScopes { name: name(), missing: vec!["crm:read".to_owned()] },
+            "Ask for a token with the scopes in `requiredScopes`.",
+        ),
+        (
+            InvokeError::Denied { name: name(), why: "it is reached through code mode".to_owned() },
+            "Follow the message: a visibility rule or `allowedTools` keeps the tool away.",
+        ),
+        (
+            InvokeError::InvalidArguments { name: name(), problems: "/id: is required".to_owned() },
+            "Correct the input; `codecall:describe` shows the schema.",
+        ),
+        (
+            InvokeError::RateLimited { name: name(), retry_after: Duration::from_secs(12) },
+            "Wait `retryAfterSeconds`, then try again.",
+        ),
+        (
+            InvokeError::TimedOut { name: name(), after: Duration::from_secs(60) },
+            "Ask for less, or raise `timeout` of the app.",
+        ),
+        (InvokeError::Cancelled { name: name() }, "Nothing: the caller cancelled."),
+        (
+            InvokeError::App { name: name(), error: ErrorData::internal_error("no such user", None) },
+            "Check the input; the tool's own code, when it names one, stands in place of this.",
+        ),
+    ];
+    for (error, advice) in errors {
+        let _ = writeln!(text, "| `{}` | {} | {advice} |", error.code(), cell(&error.to_string()));
+    }
+    text.push_str("| `SELF_REFERENCE_BLOCKED` | `codecall:invoke` or a script named a meta-tool | Call a tool of an app. A script cannot catch this one. |\n");
+}
+
+fn scripts(text: &mut String) {
+    text.push_str(
+        "\n## Ends of a script\n\n| `status` | code | meaning |\n|---|---|---|\n\
+         | `syntax_error` | `SYNTAX_ERROR` | the text is not JavaScript; `location` says where |\n\
+         | `illegal_access` | `VALIDATION_ERROR` | a rule of AgentScript is broken; `kind` names it (below) |\n\
+         | `illegal_access` | `SELF_REFERENCE_BLOCKED` | a meta-tool was called |\n\
+         | `runtime_error` | `EXECUTION_ERROR` | the script threw, or spent a limit: `name` says which |\n\
+         | `tool_error` | the tool's code | a call failed and nothing caught it |\n\
+         | `timeout` | `TIMEOUT` | `vm.timeoutMs` is over; the message names the calls that were open |\n\n\
+         Rules, as `kind` names them:\n\n| kind | what it refuses |\n|---|---|\n",
+    );
+    for (kind, about) in KINDS {
+        let _ = writeln!(text, "| `{kind}` | {about} |");
+    }
+}
+
+const KINDS: [(IllegalKind, &str); 11] = [
+    (IllegalKind::IllegalBuiltinAccess, "`eval`, `Function` and their kin"),
+    (IllegalKind::IllegalModuleAccess, "`require`, `import`"),
+    (IllegalKind::IllegalGlobalAccess, "`process`, `global`, `globalThis`, `window`, `this` at top level"),
+    (
+        IllegalKind::IllegalPrototypeAccess,
+        "`__proto__`, `.constructor`, `.prototype` and computed forms of them",
+    ),
+    (IllegalKind::IllegalTimer, "`setTimeout` and its kin"),
+    (IllegalKind::IllegalIdentifier, "reserved identifiers, such as those that begin with `__ag_`"),
+    (IllegalKind::IllegalLoop, "a loop that the preset does not allow"),
+    (IllegalKind::IllegalSyntax, "syntax that AgentScript leaves out, such as `with` or generators"),
+    (IllegalKind::IllegalCharacter, "invisible and bidirectional control characters"),
+    (IllegalKind::ScriptTooLarge, "a text longer than the limit"),
+    (IllegalKind::SelfReferenceBlocked, "a call of a meta-tool"),
+];
+
+fn workers(text: &mut String) {
+    text.push_str(
+        "\n## The worker pool\n\n`status` is `runtime_error`, and `timeout` for `WORKER_TIMEOUT`; `name` is the class.\n\n\
+         | code | class | message, for example | what to do |\n|---|---|---|---|\n",
+    );
+    let errors = [
+        (
+            WorkerError::Timeout(Duration::from_millis(4_000)),
+            "The script loops in native code: make it do less.",
+        ),
+        (WorkerError::MemoryExceeded(32 << 20), "Keep fewer results; filter in the tools."),
+        (
+            WorkerError::Crashed("signal 11".to_owned()),
+            "Try once more; report it with the script if it comes again.",
+        ),
+        (WorkerError::Disposed, "The server is ending: try again."),
+        (WorkerError::QueueFull(64), "Try again later; raise `codecall.worker.queue` or `workers`."),
+        (
+            WorkerError::QueueTimeout(Duration::from_secs(5)),
+            "Try again later; raise `codecall.worker.workers`.",
+        ),
+        (WorkerError::Aborted, "Nothing: the caller cancelled."),
+        (WorkerError::MessageFlood(1_000), "Make fewer calls and log less."),
+        (WorkerError::MessageInvalid, "Report it with the script."),
+        (WorkerError::MessageTooLarge(16 << 20), "Pass less in one call."),
+        (
+            WorkerError::StartupFailed("fork failed".to_owned()),
+            "See the server's log: limits of the system, or a missing sandbox.",
+        ),
+        (WorkerError::TooManyPendingCalls(100), "Await calls before making more."),
+    ];
+    for (error, advice) in errors {
+        let (class, code) = error.class_and_code();
+        let _ = writeln!(text, "| `{code}` | `{class}` | {} | {advice} |", cell(&error.to_string()));
+    }
+}
+
+fn upstreams(text: &mut String) {
+    text.push_str(
+        "\n## Apps behind a connection\n\nIn `data.code` of the protocol error of a direct call.\n\n| code | meaning |\n|---|---|\n",
+    );
+    for (code, about) in UPSTREAM {
+        let _ = writeln!(text, "| `{code}` | {about} |");
+    }
+}
+
+const UPSTREAM: [(&str, &str); 7] = [
+    ("UPSTREAM_UNREACHABLE", "the request could not be sent; try again"),
+    ("UPSTREAM_ENDED", "the server went away during the call; it is started again"),
+    ("UPSTREAM_DOWN", "the server is not connected now; `/readyz` says why"),
+    ("UPSTREAM_BAD_ANSWER", "the answer is no answer to this kind of request"),
+    ("UPSTREAM_TOO_LARGE", "the answer is longer than `maxMessageBytes` of the app"),
+    ("UPSTREAM_FAILED", "the call failed in another way; the message says how"),
+    ("TIMEOUT", "no answer within `timeout` of the app"),
+];
+
+fn protocol(text: &mut String) {
+    text.push_str(
+        "\n## JSON-RPC\n\n| code | meaning |\n|---|---|\n\
+         | -32700 | the body is not JSON |\n\
+         | -32600 | not a JSON-RPC request |\n\
+         | -32601 | unknown method |\n\
+         | -32602 | invalid parameters; an unknown tool; from 2026-07-28 on also an unknown resource |\n\
+         | -32603 | internal error, and errors of apps |\n\
+         | -32001 | the session is not known (HTTP 404), or nobody is authenticated (HTTP 401) |\n\
+         | -32002 | resource not found, up to 2025-11-25 |\n\
+         | -32000 | refused by the transport: Host, Origin, size, load; the HTTP status says which |\n",
+    );
+}

@@ -1,0 +1,239 @@
+"""What is deployed, checked by the tools of its own kind, and against the binary it starts.
+
+Each function is one check and says what holds; the first line of a failure is its name.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import traceback
+
+import helm_python as helm
+import kubernetes_validate
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ["GATEWRIGHT"]
+TOOLS = pathlib.Path(sys.executable).parent
+CHART = ROOT / "deploy/helm/gatewright"
+KUBERNETES = "1.34"
+
+EVERYTHING = {
+    "replicaCount": 3,
+    "secrets": {"BILLING_TOKEN": "not a secret"},
+    "existingSecret": "more",
+    "restartOnConfigChange": True,
+    "ingress": {"enabled": True, "className": "nginx", "host": "mcp.example.com", "tlsSecret": "cert"},
+    "autoscaling": {"enabled": True},
+    "networkPolicy": {
+        "from": [{"namespaceSelector": {"matchLabels": {"team": "agents"}}}],
+        "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"protocol": "TCP", "port": 6379}]}],
+    },
+    "podAnnotations": {"a": "b"},
+    "podLabels": {"c": "d"},
+    "nodeSelector": {"kubernetes.io/os": "linux"},
+    "tolerations": [{"key": "x", "operator": "Exists"}],
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
+    ],
+}
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd=ROOT, **options)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def parses(arguments):
+    """The binary's command line takes `arguments`: with --help at the end it parses them and does nothing."""
+    run(BINARY, *arguments, "--help")
+
+
+def is_good_config(text):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "gatewright.yaml")
+        file.write_text(text)
+        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x"})
+
+
+def rendered(values):
+    with helm.Chart.load(str(CHART)) as chart:
+        chart.validate_schema(chart.merge_values(values))
+        files = chart.render(values, name="demo", namespace="prod")
+    documents = [yaml.safe_load(text) for name, text in files.items() if name.endswith(".yaml")]
+    return {document["kind"]: document for document in documents if document}
+
+
+def the_chart_passes_helms_own_linter():
+    findings = helm.lint(str(CHART))
+    bad = [message for message in findings["messages"] if message["severity"] > 1]
+    assert not bad and not findings["errors"], findings
+
+
+def every_manifest_fits_the_schemas_of_kubernetes():
+    for values, kinds in [
+        ({}, {"ConfigMap", "Deployment", "Service", "ServiceAccount", "NetworkPolicy"}),
+        (
+            EVERYTHING,
+            {"ConfigMap", "Deployment", "Service", "ServiceAccount", "NetworkPolicy"}
+            | {"Secret", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget"},
+        ),
+    ]:
+        manifests = rendered(values)
+        assert set(manifests) == kinds, set(manifests)
+        for manifest in manifests.values():
+            kubernetes_validate.validate(manifest, KUBERNETES, strict=True)
+
+
+def the_charts_pod_starts_with_a_command_line_and_a_configuration_that_the_binary_takes():
+    for values in [{}, EVERYTHING]:
+        manifests = rendered(values)
+        pod = manifests["Deployment"]["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        parses(container["args"])
+        probe = container["startupProbe"]["exec"]["command"]
+        parses(probe[1:])
+        is_good_config(manifests["ConfigMap"]["data"]["gatewright.yaml"])
+        config = yaml.safe_load(manifests["ConfigMap"]["data"]["gatewright.yaml"])
+        assert "demo-gatewright.prod.svc" in config["http"]["allowedHosts"]
+        assert container["ports"][0]["containerPort"] == config["http"]["port"]
+        # The server is not cut off while it drains.
+        drain = int(config["http"]["drainTimeout"].removesuffix("s"))
+        assert pod["terminationGracePeriodSeconds"] > drain + container["lifecycle"]["preStop"]["sleep"]["seconds"]
+        labels = manifests["Deployment"]["spec"]["template"]["metadata"]["labels"]
+        for selector in [
+            manifests["Service"]["spec"]["selector"],
+            manifests["Deployment"]["spec"]["selector"]["matchLabels"],
+            manifests["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+        ]:
+            assert selector.items() <= labels.items(), (selector, labels)
+
+
+def the_chart_runs_without_privileges_and_keeps_secrets_in_a_secret():
+    manifests = rendered(EVERYTHING)
+    pod = manifests["Deployment"]["spec"]["template"]["spec"]
+    security = pod["containers"][0]["securityContext"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["automountServiceAccountToken"] is False
+    assert security["readOnlyRootFilesystem"] is True and security["allowPrivilegeEscalation"] is False
+    assert security["capabilities"] == {"drop": ["ALL"]}
+    others = {kind: manifest for kind, manifest in manifests.items() if kind != "Secret"}
+    assert "not a secret" not in json.dumps(others)
+
+
+def the_values_schema_refuses_what_cannot_work():
+    for values in [
+        {"replicaCount": 0},
+        {"replicas": 2},
+        {"config": {"http": {"port": "3000"}}},
+        {"config": {"http": {"port": 70000}}},
+        {"image": {"repository": ""}},
+        {"log": {"level": "loud"}},
+        {"secrets": {"NOT-A-NAME": "x"}},
+        {"secrets": {"NUMBER": 1}},
+        {"service": {"type": "Headless"}},
+        {"autoscaling": {"cpuUtilization": 0}},
+    ]:
+        try:
+            rendered(values)
+        except helm.HelmError:
+            continue
+        raise AssertionError(f"taken: {values}")
+
+
+def the_dockerfile_passes_its_linter_and_starts_what_there_is():
+    run(TOOLS / "hadolint", "Dockerfile")
+    text = (ROOT / "Dockerfile").read_text()
+    for source in re.findall(r"^COPY (?!--from)(\S+) \S+$", text, re.M):
+        assert (ROOT / source).exists(), source
+    entry, command = (json.loads(re.search(rf"^{name} (\[.*\])$", text, re.M)[1]) for name in ("ENTRYPOINT", "CMD"))
+    health = json.loads(re.search(r"HEALTHCHECK (?:.*\\\n)+\s+CMD (\[.*\])$", text, re.M)[1])
+    assert entry == [health[0]]
+    parses(command)
+    parses(health[1:])
+    assert re.search(r"^USER 65532:65532$", text, re.M)
+    is_good_config((ROOT / "deploy/docker/gatewright.yaml").read_text())
+
+
+def the_compose_file_fits_its_schema():
+    run(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml")
+    services = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
+    assert {"gatewright", "redis", "caddy"} == set(services)
+
+
+def the_unit_is_valid_and_hardened():
+    text = (ROOT / "deploy/systemd/gatewright.service").read_text()
+    for line in re.findall(r"^ExecStart(?:Pre)?=/usr/bin/gatewright (.*)$", text, re.M):
+        parses(shlex.split(line))
+    with tempfile.TemporaryDirectory() as folder:
+        unit = pathlib.Path(folder, "gatewright.service")
+        # The binary is not installed here; any other would do.
+        unit.write_text(text.replace("/usr/bin/gatewright", BINARY))
+        said = run("systemd-analyze", "verify", "--man=no", unit, env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"})
+        assert not said, said
+        # 0 is locked, 10 open; what is left is the network and the memory of just-in-time compilers.
+        run("systemd-analyze", "security", "--offline=true", "--threshold=20", unit)
+    calls = run("systemd-analyze", "syscall-filter", "@system-service")
+    own = re.search(r"^SystemCallFilter=(landlock.*)$", text, re.M)[1].split()
+    for call in ["landlock_create_ruleset", "landlock_restrict_self", "seccomp", "close_range"]:
+        assert call in own or call in calls.split(), f"a worker needs {call}"
+
+
+def the_debian_package_holds_all_its_parts():
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = pathlib.Path(folder, "gatewright")
+        run("strip", "-o", stripped, BINARY)
+        run("scripts/package-deb", "--binary", stripped, "--output", folder)
+        (package,) = pathlib.Path(folder).glob("*.deb")
+        tree = pathlib.Path(folder, "tree")
+        run("dpkg-deb", "-R", package, tree)
+        for part in [
+            "usr/bin/gatewright",
+            "usr/lib/systemd/system/gatewright.service",
+            "usr/share/man/man1/gatewright.1.gz",
+            "usr/share/man/man1/gatewright-serve.1.gz",
+            "usr/share/bash-completion/completions/gatewright",
+            "usr/share/zsh/vendor-completions/_gatewright",
+            "usr/share/fish/vendor_completions.d/gatewright.fish",
+            "usr/share/doc/gatewright/copyright",
+            "usr/share/doc/gatewright/LICENSE-APACHE",
+        ]:
+            assert (tree / part).is_file(), part
+        unit = (tree / "usr/lib/systemd/system/gatewright.service").read_text()
+        assert unit == (ROOT / "deploy/systemd/gatewright.service").read_text()
+        assert run(tree / "usr/bin/gatewright", "--version").startswith("gatewright ")
+        is_good_config((tree / "usr/share/doc/gatewright/examples/gatewright.yaml").read_text())
+        control = (tree / "DEBIAN/control").read_text()
+        assert "Depends: libc6" in control, control
+        for script in ["postinst", "prerm", "postrm"]:
+            run("sh", "-n", tree / "DEBIAN" / script)
+        # Nothing is started before there is a configuration; an upgrade restarts what runs.
+        assert "systemctl enable" not in (tree / "DEBIAN/postinst").read_text()
+        run("bash", "-n", tree / "usr/share/bash-completion/completions/gatewright")
+        for page in sorted((tree / "usr/share/man/man1").iterdir()):
+            done = subprocess.run(["man", "--warnings", "-l", str(page)], capture_output=True, text=True, env={**os.environ, "MANPAGER": "cat"})
+            assert done.returncode == 0 and "GATEWRIGHT" in done.stdout.upper(), f"{page}: {done.stderr}"
+
+
+def main():
+    checks = [value for name, value in globals().items() if callable(value) and re.match(r"(the|every)_", name)]
+    failed = 0
+    for check in checks:
+        name = check.__name__.replace("_", " ")
+        try:
+            check()
+            print(f"ok   {name}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"FAIL {name}\n{traceback.format_exc()}", flush=True)
+    print(f"{len(checks) - failed} of {len(checks)} hold; not run here: the image (no container engine) and a cluster")
+    sys.exit(failed != 0)
+
+
+main()
