@@ -7,7 +7,9 @@ use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use operate::{HealthArgs, ManArgs, Reference};
-pub use testing::{MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TokenArgs, TokenUser};
+pub use testing::{
+    MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TestArgs, TestFormat, TokenArgs, TokenUser,
+};
 
 /// Put MCP tools behind a gate: serve many apps as one MCP server, in code mode.
 ///
@@ -56,12 +58,18 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Measure how well search finds the right tools.
     Eval(EvalArgs),
+    /// Run test suites (YAML) against an MCP server in any language.
+    Test(TestArgs),
     /// Run mock servers for tests: an authorization server, or client metadata documents.
     Mock(MockArgs),
     /// Print a signed test token, good or bad on purpose.
     Token(TokenArgs),
     /// Print the JSON Schema of the configuration.
-    Schema,
+    Schema {
+        /// Print the JSON Schema of test suites instead.
+        #[arg(long)]
+        suite: bool,
+    },
     /// Print the manual page, or write those of all commands.
     Man(ManArgs),
     /// Print a reference of the documentation, made from the code.

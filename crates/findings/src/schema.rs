@@ -87,7 +87,19 @@ impl Schema {
                 };
                 match context.iter().filter(fits).min_by_key(|branch| branch.len()) {
                     Some(branch) => branch.iter().for_each(|one| self.tell(one, findings)),
-                    None => findings.push(Finding::new(&place, error.to_string())),
+                    None => {
+                        let words = words(context);
+                        let problem = match error.instance().as_str() {
+                            Some(text) if !words.is_empty() => {
+                                format!(
+                                    "`{text}`: {}",
+                                    unknown("value", text, words.iter().map(String::as_str))
+                                )
+                            }
+                            _ => error.to_string(),
+                        };
+                        findings.push(Finding::new(&place, problem));
+                    }
                 }
             }
             _ => findings.push(Finding::new(&place, error.to_string())),
@@ -117,6 +129,17 @@ impl Schema {
         let properties = here.get("properties").and_then(Value::as_object);
         properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
     }
+}
+
+/// The words there are, when the alternatives are words.
+fn words(context: &[Vec<ValidationError<'_>>]) -> Vec<String> {
+    let of = |error: &ValidationError<'_>| match error.kind() {
+        ValidationErrorKind::Constant { expected_value } => vec![Value::clone(expected_value)],
+        ValidationErrorKind::Enum { options } => options.as_array().cloned().unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let all = context.iter().flatten().flat_map(of);
+    all.filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
 /// The `type` that was expected, among the errors of a value that has another or none.
@@ -182,6 +205,19 @@ mod tests {
             ["urll: unknown key; did you mean `url`?"]
         );
         assert_eq!(findings(schema, json!({"type": "fax"})), ["type: must be one of file, web"]);
+    }
+
+    #[test]
+    fn of_words_the_nearest_is_told() {
+        let schema = json!({"properties": {"transport": {"oneOf": [{"const": "sse"}, {"const": "stdio"}]}}});
+        assert_eq!(
+            findings(schema.clone(), json!({"transport": "stdo"})),
+            ["transport: `stdo`: unknown value; did you mean `stdio`?"]
+        );
+        assert_eq!(
+            findings(schema, json!({"transport": "http"})),
+            ["transport: `http`: unknown value; known here: sse, stdio"]
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod connect;
 mod engine;
 mod handlers;
 mod link;
+mod listen;
 mod logs;
 mod notifications;
 mod prompts;
@@ -16,6 +17,7 @@ mod trace;
 
 pub use connect::McpBuilder;
 pub use handlers::Elicited;
+pub use listen::Subscription;
 pub use logs::{LogEntry, LogLevel, Logs};
 pub use notifications::{Notification, Notifications};
 pub use prompts::Prompts;

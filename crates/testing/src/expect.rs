@@ -9,7 +9,6 @@ pub mod matchers;
 mod subject;
 
 pub use diff::json_diff;
-pub(crate) use matchers::nearest;
 pub use subject::{AsSubject, Subject};
 
 use serde_json::Value;

@@ -41,7 +41,7 @@ pub use cassette::CassetteError;
 pub use cimd::{MockCimdClientOptions, MockCimdServer, MockCimdServerInfo, MockCimdServerOptions};
 pub use client::{
     Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, Prompts, Raw,
-    RequestTrace, Resources, ServerIdentity, ToolCall, Tools, Trace,
+    RequestTrace, Resources, ServerIdentity, Subscription, ToolCall, Tools, Trace,
 };
 pub use error::ClientError;
 pub use expect::{AsSubject, Expect, Mismatch, Subject, expect, json_diff, matchers};

@@ -32,7 +32,7 @@ use process::Process;
 use program::Program;
 
 /// How a client talks to the server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// One endpoint, `/mcp` unless said otherwise.

@@ -70,6 +70,11 @@ pub(crate) trait Wire: Send + Sync {
         false
     }
 
+    /// Ends the stream that a request has for itself. `false`: it has none.
+    fn cancel(&self, _id: &Value) -> bool {
+        false
+    }
+
     /// Ends the connection.
     async fn close(&self);
 }

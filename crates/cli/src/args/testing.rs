@@ -208,3 +208,69 @@ fn fault(text: &str) -> Result<(Endpoint, Fault), String> {
     let (endpoint, fault) = pair(text)?;
     Ok((endpoint.parse()?, fault.parse()?))
 }
+
+/// `gatewright test`.
+///
+/// Exit codes: 0 every test passed, 1 a test failed, 2 a suite file or the command line is wrong, or no test was chosen.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct TestArgs {
+    /// Suite files; of a directory, every file in it and below whose name ends in suite.yaml, suite.yml or suite.json.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Tests at the same time.
+    #[arg(short, long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub jobs: u16,
+    /// Only tests whose name holds this text.
+    #[arg(short, long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Only tests with this tag; may be given again.
+    #[arg(long)]
+    pub tag: Vec<String>,
+    /// No tests with this tag; may be given again.
+    #[arg(long, value_name = "TAG")]
+    pub exclude_tag: Vec<String>,
+    /// Start this server instead of the suites' own: an executable, a .js, .mjs, .ts or .py file, or a command line.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "url")]
+    pub server: Option<String>,
+    /// Test the server at this MCP endpoint instead of the suites' own.
+    #[arg(long)]
+    pub url: Option<String>,
+    /// Variable over those of the suites, NAME=JSON or NAME=TEXT; may be given again.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = claim)]
+    pub var: Vec<(String, Value)>,
+    /// What is printed.
+    #[arg(long, default_value = "readable")]
+    pub format: TestFormat,
+    /// Print JSON: the same as --format json.
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Also write JUnit XML to this file.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Also write TAP to this file.
+    #[arg(long, value_name = "FILE")]
+    pub tap: Option<PathBuf>,
+    /// Run again when a suite or a file beside it changes, until Ctrl-C.
+    #[arg(long)]
+    pub watch: bool,
+    /// Print the tests that would run.
+    #[arg(long, conflicts_with = "watch")]
+    pub list: bool,
+    /// Fail when a test says `only`: for CI, where it would leave the others out.
+    #[arg(long)]
+    pub forbid_only: bool,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// For people.
+    Readable,
+    /// Test Anything Protocol, version 14.
+    Tap,
+    /// JUnit XML.
+    Junit,
+    /// JSON.
+    Json,
+}

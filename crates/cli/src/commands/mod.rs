@@ -10,5 +10,6 @@ pub mod mock;
 pub mod reference;
 pub mod schema;
 pub mod serve;
+pub mod test;
 pub mod token;
 pub mod tools;

@@ -289,6 +289,21 @@ impl Core {
         self.wait(link, &request.method, request.id.clone(), outgoing, told).await
     }
 
+    /// Sends a request whose answer may take for ever, past mocks and interceptors.
+    pub(super) async fn begin(
+        &self,
+        request: &RpcRequest,
+    ) -> Result<(Arc<Link>, oneshot::Receiver<Answer>), ClientError> {
+        let link = self.link()?;
+        let mut message = request.message();
+        if self.stateless() {
+            self.dress(&mut message);
+        }
+        let told = link.waiting.register(&request.id);
+        link.wire.send(Outgoing::message(&message)).await?;
+        Ok((link, told))
+    }
+
     /// Sends text as it is. The answer is the one to the id in it, or the one without an id.
     pub(super) async fn send_raw(&self, text: &str) -> Answer {
         let link = self.link()?;

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -25,6 +25,18 @@ pub(super) struct Link {
     pub(super) wire: Arc<dyn Wire>,
     pub(super) waiting: Arc<Waiting>,
     pub(super) pump: JoinHandle<()>,
+}
+
+impl Link {
+    /// Ends an open request: its stream where it has one of its own, else with `notifications/cancelled`.
+    pub(super) async fn cancel(&self, id: &Value) {
+        lock(&self.waiting.by_id).remove(&id.to_string());
+        if !self.wire.cancel(id) {
+            let cancel =
+                json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+            let _ = self.wire.send(Outgoing::message(&cancel)).await;
+        }
+    }
 }
 
 impl Drop for Link {

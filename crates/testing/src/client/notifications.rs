@@ -86,6 +86,24 @@ impl Notifications {
         })
     }
 
+    /// Waits for the first one from `start` on that pleases `wanted`.
+    pub(super) async fn wait_until(
+        &self,
+        start: usize,
+        wanted: impl Fn(&Notification) -> bool,
+    ) -> Notification {
+        let mut changed = self.count.subscribe();
+        loop {
+            changed.borrow_and_update();
+            if let Some(one) = self.since(start).into_iter().find(|one| wanted(one)) {
+                return one;
+            }
+            if changed.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Forgets all.
     pub fn clear(&self) {
         lock(&self.entries).clear();

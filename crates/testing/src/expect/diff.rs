@@ -19,7 +19,7 @@ fn compare(path: &str, expected: &Value, actual: &Value, lines: &mut Vec<String>
                     Some(found) => compare(&path, value, found, lines),
                     None => {
                         let keys = actual.keys().map(String::as_str);
-                        let nearest = super::matchers::nearest(key, keys);
+                        let nearest = gatewright_findings::nearest(key, keys);
                         let hint = nearest.map(|near| format!(" (there is `{near}`)")).unwrap_or_default();
                         lines.push(format!("{path}: expected {value}, is missing{hint}"));
                     }

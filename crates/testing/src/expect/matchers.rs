@@ -1,5 +1,6 @@
 //! The matchers as plain functions.
 
+use gatewright_findings::nearest;
 use serde_json::Value;
 
 use super::{AsSubject, Mismatch, Subject, json_diff};
@@ -7,15 +8,6 @@ use crate::{records::RpcResponse, shorten};
 
 /// The outcome of a matcher.
 pub type Outcome = Result<(), Mismatch>;
-
-/// The candidate most like `wanted`, when one is like it at all.
-pub(crate) fn nearest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(wanted, candidate), candidate))
-        .filter(|(likeness, _)| *likeness > 0.7)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
-}
 
 fn contains(wanted: &str, what: &str, names: Vec<&str>) -> Outcome {
     if names.contains(&wanted) {

@@ -285,6 +285,12 @@ impl std::fmt::Debug for HttpMockHandle {
     }
 }
 
+impl std::fmt::Display for HttpMockHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.entry.options)
+    }
+}
+
 impl HttpMockHandle {
     /// How often it answered.
     pub fn call_count(&self) -> usize {

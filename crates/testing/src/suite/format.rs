@@ -1,100 +1,286 @@
 //! The keys of a suite file.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::run::EXPECTATIONS;
+use super::expectations::EXPECTATIONS;
 use crate::Transport;
 
-#[derive(Debug, Clone, Deserialize)]
+/// A suite of tests for one MCP server.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schemars(title = "Gatewright test suite")]
 pub(super) struct SuiteFile {
+    /// What reports call it. Default: the file's name.
     pub(super) name: Option<String>,
+    /// The server under test.
     pub(super) server: ServerSection,
-    /// Starts a mock authorization server beside the server.
+    /// `true` starts a mock authorization server beside the server; an object says more. Default false.
     #[serde(default)]
-    pub(super) auth: bool,
+    pub(super) auth: AuthSection,
+    /// Users by name, beside `admin`, `user`, `readOnly` and `anonymous`.
+    #[serde(default)]
+    pub(super) users: BTreeMap<String, UserSection>,
+    /// Whom clients connect as, unless a test says otherwise. Default: nobody.
+    #[serde(rename = "as")]
+    pub(super) user: Option<User>,
+    /// Texts hold them as `${name}`, `${name.key}` or `${name.0}`.
     #[serde(default)]
     pub(super) variables: Map<String, Value>,
+    /// Answers to the server's HTTP calls. With at least one, every other call fails.
     #[serde(default)]
     pub(super) http_mocks: Vec<HttpMockEntry>,
+    /// Tests run one after the other, in the order of the file. Default false: at the same time.
+    #[serde(default)]
+    pub(super) serial: bool,
+    /// Steps before the first test. What they save every test knows.
+    #[serde(default)]
+    pub(super) setup: Vec<Step>,
+    /// Steps before each test, with its client.
+    #[serde(default)]
+    pub(super) before_each: Vec<Step>,
+    /// Steps after each test, also when it failed.
+    #[serde(default)]
+    pub(super) after_each: Vec<Step>,
+    /// Steps after the last test, also when one failed.
+    #[serde(default)]
+    pub(super) teardown: Vec<Step>,
+    /// The tests.
     pub(super) tests: Vec<TestEntry>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// How the server is started, or where it is: `command` or `url`.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct ServerSection {
-    #[serde(default)]
-    pub(super) command: String,
+    /// An executable, a `.js`, `.mjs`, `.ts` or `.py` file beside the suite, or a command line.
+    pub(super) command: Option<String>,
+    /// Arguments. `{port}` in one becomes the port.
     #[serde(default)]
     pub(super) args: Vec<String>,
+    /// Environment variables over those the suite is run with.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
+    /// Where it runs, from the suite's directory. Default: there.
+    pub(super) cwd: Option<String>,
+    /// How clients talk to it. Default `streamable-http`.
     #[serde(default)]
     pub(super) transport: Transport,
+    /// Its port. Default: a free one, in the environment variable `PORT`.
     pub(super) port: Option<u16>,
+    /// Its endpoint. Default `/mcp`, for SSE `/sse`.
     pub(super) path: Option<String>,
+    /// What is asked to see whether it is up. Default `/health`.
     pub(super) ready_path: Option<String>,
+    /// The MCP endpoint of a server that runs already, such as `http://127.0.0.1:3000/mcp`.
+    pub(super) url: Option<String>,
+    /// The same without the path.
     pub(super) base_url: Option<String>,
+    /// How long it may take until it answers. Default 30000.
     pub(super) startup_timeout_ms: Option<u64>,
+    /// `debug`, `info`, `warn` or `error`, in `LOG_LEVEL` and `RUST_LOG`. Default `warn`.
+    pub(super) log_level: Option<String>,
+    /// The revision clients ask for. Default `2025-11-25`.
     pub(super) protocol_version: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct HttpMockEntry {
-    pub(super) url: String,
-    pub(super) method: Option<String>,
-    pub(super) status: Option<u16>,
-    pub(super) json: Option<Value>,
-    pub(super) text: Option<String>,
-    pub(super) times: Option<u32>,
-    pub(super) delay_ms: Option<u64>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct TestEntry {
-    pub(super) name: String,
-    pub(super) skip: Option<String>,
-    /// Who the client is: `admin`, `user`, `readOnly`, or a subject with scopes.
-    #[serde(rename = "as")]
-    pub(super) user: Option<User>,
+    /// Every test gets a server of its own. Default false: all share one.
     #[serde(default)]
-    pub(super) mocks: Vec<MockEntry>,
-    pub(super) steps: Vec<Step>,
+    pub(super) per_test: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// Whether there is an issuer, and what its tokens say.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum AuthSection {
+    Mock(bool),
+    Issuer(IssuerSection),
+}
+
+impl Default for AuthSection {
+    fn default() -> Self {
+        Self::Mock(false)
+    }
+}
+
+/// Who signs tokens.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct IssuerSection {
+    /// `aud` of tokens. Default `test-audience`.
+    pub(super) audience: Option<String>,
+    /// Tokens of this issuer, which runs already; no mock is started. Needs `key`.
+    pub(super) issuer: Option<String>,
+    /// RSA key in a PKCS#8 PEM file, made when it is not there.
+    pub(super) key: Option<String>,
+}
+
+/// A user: what a token says.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct UserSection {
+    /// `sub`.
+    pub(super) sub: String,
+    /// `scope`.
+    #[serde(default)]
+    pub(super) scopes: Vec<String>,
+    /// `email`.
+    pub(super) email: Option<String>,
+    /// `name`.
+    pub(super) name: Option<String>,
+    /// Further claims; they replace those set otherwise.
+    #[serde(default)]
+    pub(super) claims: Map<String, Value>,
+    /// Lifetime of the token in seconds. Default 3600.
+    pub(super) expires_in: Option<i64>,
+    /// The token expired an hour ago.
+    #[serde(default)]
+    pub(super) expired: bool,
+    /// The token is signed by another key.
+    #[serde(default)]
+    pub(super) invalid_signature: bool,
+}
+
+/// A bearer token as it is.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TokenSection {
+    /// The token.
+    pub(super) token: String,
+}
+
+/// The name of a user, a user, or a token.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum User {
     Named(String),
-    Described {
-        sub: String,
-        #[serde(default)]
-        scopes: Vec<String>,
-    },
+    Token(TokenSection),
+    Described(Box<UserSection>),
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// An answer to HTTP calls of the server.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct HttpMockEntry {
+    /// Calls whose URL holds this text.
+    pub(super) url: Option<String>,
+    /// Calls whose URL this regular expression finds.
+    pub(super) url_regex: Option<String>,
+    /// Only this method. Default: any.
+    pub(super) method: Option<String>,
+    /// Only with these headers.
+    #[serde(default)]
+    pub(super) request_headers: BTreeMap<String, String>,
+    /// Only with a JSON body that holds all of this.
+    pub(super) request_json: Option<Value>,
+    /// Only with a body that holds this text.
+    pub(super) request_text: Option<String>,
+    /// Status of the answer. Default 200.
+    pub(super) status: Option<u16>,
+    /// Headers of the answer.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
+    /// Body of the answer as JSON.
+    pub(super) json: Option<Value>,
+    /// Body of the answer as text.
+    pub(super) text: Option<String>,
+    /// How often it answers. Default: without end.
+    pub(super) times: Option<u32>,
+    /// Waits before it answers. Default 0.
+    pub(super) delay_ms: Option<u64>,
+    /// The suite fails when it was not used (with `times`, that often). Default false.
+    #[serde(default)]
+    pub(super) required: bool,
+}
+
+/// One test.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct TestEntry {
+    /// What reports call it.
+    pub(super) name: String,
+    /// Why it does not run.
+    pub(super) skip: Option<String>,
+    /// Only tests with `only: true` run, when there are any. Default false.
+    #[serde(default)]
+    pub(super) only: bool,
+    /// Words to choose tests by.
+    #[serde(default)]
+    pub(super) tags: Vec<String>,
+    /// Whom the client connects as.
+    #[serde(rename = "as")]
+    pub(super) user: Option<User>,
+    /// Variables of this test, over those of the suite.
+    #[serde(default)]
+    pub(super) variables: Map<String, Value>,
+    /// How long the test may take. Default 60000.
+    pub(super) timeout_ms: Option<u64>,
+    /// Answers given to the client in place of the server's.
+    #[serde(default)]
+    pub(super) mocks: Vec<MockEntry>,
+    /// How the client answers questions of the server (`elicitation/create`). Default: declines.
+    pub(super) elicitation: Option<ElicitationSection>,
+    /// What the client answers to `sampling/createMessage`, a `CreateMessageResult`. Default: an error.
+    pub(super) sampling: Option<Value>,
+    /// What it does, in order.
+    pub(super) steps: Vec<Step>,
+}
+
+/// An answer to a question of the server.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ElicitationSection {
+    /// What the user does.
+    pub(super) action: ElicitationAction,
+    /// What the user fills in.
+    #[serde(default)]
+    pub(super) content: Map<String, Value>,
+}
+
+/// What the user does.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum ElicitationAction {
+    Accept,
+    Decline,
+    Cancel,
+}
+
+/// An answer in place of the server's: to `tool`, to `resource`, or to `method`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct MockEntry {
+    /// Calls of this tool.
     pub(super) tool: Option<String>,
+    /// Reads of this resource.
     pub(super) resource: Option<String>,
+    /// Requests of this method.
+    pub(super) method: Option<String>,
+    /// Only requests of `method` whose `params` hold all of this.
+    pub(super) params: Option<Value>,
+    /// The result.
     pub(super) response: Option<Value>,
+    /// An error in place of a result.
     pub(super) error: Option<MockError>,
+    /// How often requests of `method` are answered. Default: without end.
+    pub(super) times: Option<u32>,
+    /// Waits before a request of `method` is answered. Default 0.
+    pub(super) delay_ms: Option<u64>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// A JSON-RPC error.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MockError {
+    /// Its code.
     pub(super) code: i64,
+    /// Its message.
     pub(super) message: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+/// What a step lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum List {
     Tools,
@@ -103,86 +289,94 @@ pub(super) enum List {
     Prompts,
 }
 
-/// One step: exactly one of `list`, `call`, `read`, `get` and `raw`.
-#[derive(Debug, Clone, Deserialize)]
+/// One step: exactly one of the first eleven keys, and what is expected of it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Step {
+    /// Lists all of a kind.
     pub(super) list: Option<List>,
+    /// Calls this tool.
     pub(super) call: Option<String>,
+    /// Reads this resource.
     pub(super) read: Option<String>,
+    /// Gets this prompt.
     pub(super) get: Option<String>,
-    /// A request, or a text that is sent as it is.
+    /// Sends a request `{method, params, id?}`; one with `jsonrpc`, or a text, is sent as it is.
     pub(super) raw: Option<Value>,
-    /// Arguments of `call` and `get`.
+    /// Sends this notification.
+    pub(super) notify: Option<String>,
+    /// Waits until the server sent `count` notifications of this method, earlier ones included. Gives them as an array.
+    pub(super) wait: Option<String>,
+    /// Asks to be told of changes (`subscriptions/listen`, 2026-07-28), such as `{toolsListChanged: true}`.
+    pub(super) listen: Option<Map<String, Value>>,
+    /// Waits until the server printed a line that holds this text. Gives the line.
+    pub(super) log: Option<String>,
+    /// Waits until the server made `count` HTTP calls whose URL holds this text. Gives them as an array.
+    pub(super) http_calls: Option<String>,
+    /// Goes on as this user.
+    pub(super) authenticate: Option<User>,
+    /// Arguments of `call` and `get`, `params` of `notify`.
     #[serde(default, rename = "with")]
     pub(super) arguments: Value,
+    /// Progress token of `call`.
+    pub(super) progress: Option<Value>,
+    /// How many `wait` and `httpCalls` wait for. Default 1.
+    pub(super) count: Option<usize>,
+    /// How long `wait`, `log` and `httpCalls` wait. Default 5000.
+    pub(super) timeout_ms: Option<u64>,
+    /// What must hold.
     #[serde(default)]
-    pub(super) expect: Vec<Value>,
-    /// Variables for later steps, by JSON pointer into the result.
+    pub(super) expect: Vec<Expectation>,
+    /// Variables for later steps, by JSON pointer into what the step gave.
     #[serde(default)]
     pub(super) save: BTreeMap<String, String>,
 }
 
+/// The kinds of steps, in the order of [`Step`].
+pub(super) const KINDS: [&str; 11] =
+    ["list", "call", "read", "get", "raw", "notify", "wait", "listen", "log", "httpCalls", "authenticate"];
+
 impl Step {
     pub(super) fn kinds(&self) -> Vec<&'static str> {
-        let all = [
-            ("list", self.list.is_some()),
-            ("call", self.call.is_some()),
-            ("read", self.read.is_some()),
-            ("get", self.get.is_some()),
-            ("raw", self.raw.is_some()),
+        let there = [
+            self.list.is_some(),
+            self.call.is_some(),
+            self.read.is_some(),
+            self.get.is_some(),
+            self.raw.is_some(),
+            self.notify.is_some(),
+            self.wait.is_some(),
+            self.listen.is_some(),
+            self.log.is_some(),
+            self.http_calls.is_some(),
+            self.authenticate.is_some(),
         ];
-        all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+        KINDS.into_iter().zip(there).filter(|(_, there)| *there).map(|(name, _)| name).collect()
     }
 }
 
-/// An expectation: its name without case and underscores, its argument, and whether it is turned round.
-pub(super) fn expectation(value: &Value) -> Result<(String, Value, bool), String> {
-    let plain = |name: &str| name.replace('_', "").to_lowercase();
-    match value {
-        Value::String(name) => Ok((plain(name), Value::Null, false)),
-        Value::Object(one) if one.len() == 1 => {
-            let (name, argument) = one.iter().next().ok_or("an expectation is empty")?;
-            if name == "not" {
-                let (name, argument, negated) = expectation(argument)?;
-                return Ok((name, argument, !negated));
-            }
-            Ok((plain(name), argument.clone(), false))
-        }
-        other => Err(format!("an expectation is a name or a name with an argument, not {other}")),
-    }
-}
+/// The name of a matcher, or a matcher with its argument; `not` turns one round.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Expectation(pub(super) Value);
 
-impl SuiteFile {
-    /// Finds what the types do not: steps of no or two kinds, expectations that do not exist.
-    pub(super) fn check(&self) -> Result<(), String> {
-        if self.server.command.is_empty() && self.server.base_url.is_none() {
-            return Err("`server` needs `command` or `baseUrl`".into());
-        }
-        for test in &self.tests {
-            for (number, step) in test.steps.iter().enumerate() {
-                let place = format!("test `{}`, step {}", test.name, number + 1);
-                let kinds = step.kinds();
-                if kinds.len() != 1 {
-                    return Err(format!(
-                        "{place}: a step is exactly one of `list`, `call`, `read`, `get` and `raw`, this one is {kinds:?}"
-                    ));
-                }
-                for one in &step.expect {
-                    let (name, ..) = expectation(one).map_err(|problem| format!("{place}: {problem}"))?;
-                    let known = |(known, _): &(&str, _)| known.to_lowercase() == name;
-                    if !EXPECTATIONS.iter().any(known) {
-                        let names = EXPECTATIONS.iter().map(|(name, _)| *name);
-                        let near = crate::expect::nearest(&name, names)
-                            .map(|near| format!("; did you mean `{near}`?"));
-                        return Err(format!(
-                            "{place}: there is no expectation `{name}`{}",
-                            near.unwrap_or_default()
-                        ));
-                    }
-                }
-            }
-        }
-        Ok(())
+impl JsonSchema for Expectation {
+    fn schema_name() -> Cow<'static, str> {
+        "Expectation".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = EXPECTATIONS.iter().map(|one| one.name).collect();
+        let mut properties: Map<String, Value> =
+            EXPECTATIONS.iter().map(|one| (one.name.to_owned(), one.argument.schema(one.about))).collect();
+        properties.insert("not".into(), serde_json::json!({"$ref": "#/$defs/Expectation"}));
+        json_schema!({
+            "description": "The name of a matcher, or a matcher with its argument; `not` turns one round.",
+            "anyOf": [
+                {"enum": names},
+                {"type": "object", "properties": properties, "additionalProperties": false,
+                    "minProperties": 1, "maxProperties": 1},
+            ],
+        })
     }
 }

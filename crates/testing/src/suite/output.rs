@@ -1,8 +1,64 @@
-//! Reports for machines: TAP 14 and JUnit XML.
+//! Reports: for people, and for machines as TAP 14, JUnit XML and JSON.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
+
+use serde_json::{Value, json};
 
 use super::{SuiteReport, TestOutcome};
+
+/// For people, with colours when a terminal shows it.
+pub fn readable(reports: &[SuiteReport], colours: bool) -> String {
+    let paint = |code: &str, text: &str| match colours {
+        true => format!("\x1b[{code}m{text}\x1b[0m"),
+        false => text.to_owned(),
+    };
+    let (mut text, mut counts, mut left_out) = (String::new(), [0; 3], 0);
+    for report in reports {
+        left_out += report.left_out;
+        let _ = writeln!(text, "{}  {}", paint("1", &report.name), paint("2", &report.file));
+        for test in &report.tests {
+            let took = paint("2", &format!("({})", shown(test.duration)));
+            let _ = match &test.outcome {
+                TestOutcome::Passed => {
+                    counts[0] += 1;
+                    writeln!(text, "  {} {} {took}", paint("32", "✓"), test.name)
+                }
+                TestOutcome::Failed(why) => {
+                    counts[1] += 1;
+                    let why = why.replace('\n', "\n      ");
+                    writeln!(text, "  {} {} {took}\n      {why}", paint("31", "✗"), test.name)
+                }
+                TestOutcome::Skipped(why) => {
+                    counts[2] += 1;
+                    writeln!(
+                        text,
+                        "  {} {} {}",
+                        paint("33", "-"),
+                        test.name,
+                        paint("2", &format!("(skipped: {why})"))
+                    )
+                }
+            };
+        }
+        text.push('\n');
+    }
+    let [passed, failed, skipped] = counts;
+    let mut parts = vec![format!("{passed} passed")];
+    let more = [(failed, "failed"), (skipped, "skipped"), (left_out, "left out")];
+    parts.extend(
+        more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+    );
+    let colour = if failed > 0 { "31" } else { "32" };
+    let _ = writeln!(text, "{}", paint(colour, &parts.join(", ")));
+    text
+}
+
+fn shown(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds >= 1.0 => format!("{seconds:.1} s"),
+        seconds => format!("{:.0} ms", seconds * 1e3),
+    }
+}
 
 /// TAP, version 14.
 pub fn tap(reports: &[SuiteReport]) -> String {
@@ -12,13 +68,18 @@ pub fn tap(reports: &[SuiteReport]) -> String {
     for report in reports {
         for test in &report.tests {
             number += 1;
-            let name = format!("{} > {}", report.name, test.name).replace('#', "\\#");
+            let name = format!("{} > {}", report.name, test.name);
+            let name = name.replace('\\', "\\\\").replace('#', "\\#").replace('\n', " ");
             let _ = match &test.outcome {
                 TestOutcome::Passed => writeln!(text, "ok {number} - {name}"),
-                TestOutcome::Skipped(why) => writeln!(text, "ok {number} - {name} # SKIP {why}"),
+                TestOutcome::Skipped(why) => {
+                    writeln!(text, "ok {number} - {name} # SKIP {}", why.replace('\n', " "))
+                }
                 TestOutcome::Failed(why) => {
                     let why = why.replace('\n', "\n    ");
-                    writeln!(text, "not ok {number} - {name}\n  ---\n  message: |\n    {why}\n  ...")
+                    let at =
+                        test.line.map_or_else(String::new, |line| format!("\n  at: {}:{line}", report.file));
+                    writeln!(text, "not ok {number} - {name}\n  ---\n  message: |\n    {why}{at}\n  ...")
                 }
             };
         }
@@ -36,18 +97,21 @@ pub fn junit(reports: &[SuiteReport]) -> String {
         let seconds: f64 = report.tests.iter().map(|test| test.duration.as_secs_f64()).sum();
         let _ = writeln!(
             text,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{seconds:.3}\">",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{seconds:.3}\" file=\"{}\">",
             escaped(&report.name),
             report.tests.len(),
             count(|outcome| matches!(outcome, TestOutcome::Failed(_))),
             count(|outcome| matches!(outcome, TestOutcome::Skipped(_))),
+            escaped(&report.file),
         );
         for test in &report.tests {
+            let line = test.line.map_or_else(String::new, |line| format!(" line=\"{line}\""));
             let head = format!(
-                "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
+                "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\" file=\"{}\"{line}",
                 escaped(&report.name),
                 escaped(&test.name),
-                test.duration.as_secs_f64()
+                test.duration.as_secs_f64(),
+                escaped(&report.file),
             );
             let _ = match &test.outcome {
                 TestOutcome::Passed => writeln!(text, "{head}/>"),
@@ -65,6 +129,26 @@ pub fn junit(reports: &[SuiteReport]) -> String {
     }
     text.push_str("</testsuites>\n");
     text
+}
+
+/// JSON: `{passed, suites: [{name, file, leftOut, tests: [{name, line, outcome, message, durationMs}]}]}`.
+pub fn json(reports: &[SuiteReport]) -> Value {
+    let suite = |report: &SuiteReport| {
+        let tests = report.tests.iter().map(|test| {
+            let (outcome, message) = match &test.outcome {
+                TestOutcome::Passed => ("passed", None),
+                TestOutcome::Skipped(why) => ("skipped", Some(why)),
+                TestOutcome::Failed(why) => ("failed", Some(why)),
+            };
+            let ms = (test.duration.as_secs_f64() * 1e6).round() / 1e3;
+            json!({"name": test.name, "line": test.line, "outcome": outcome, "message": message, "durationMs": ms})
+        });
+        json!({"name": report.name, "file": report.file, "leftOut": report.left_out, "tests": tests.collect::<Vec<_>>()})
+    };
+    json!({
+        "passed": reports.iter().all(SuiteReport::passed),
+        "suites": reports.iter().map(suite).collect::<Vec<_>>(),
+    })
 }
 
 fn escaped(text: &str) -> String {

@@ -1,13 +1,13 @@
 //! Streamable HTTP, both eras: sessions up to 2025-11-25, stateless from 2026-07-28.
 
-use std::{sync::Mutex, time::Duration};
+use std::{collections::HashMap, sync::Mutex, time::Duration};
 
 use async_trait::async_trait;
 use futures::StreamExt;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 use sse_stream::SseStream;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::{Inbox, Incoming, Outgoing, Wire};
 use crate::{ClientError, lock};
@@ -36,6 +36,8 @@ pub(crate) struct HttpWire {
     said: Mutex<Said>,
     inbox: Inbox,
     streams: Mutex<JoinSet<()>>,
+    /// Streams of `subscriptions/listen`, by request id.
+    open: Mutex<HashMap<String, AbortHandle>>,
 }
 
 /// A client that goes straight to `url`, whatever proxy the machine has set.
@@ -57,7 +59,7 @@ impl HttpWire {
     ) -> Result<Self, ClientError> {
         let endpoint = Endpoint { client: direct_client(&url)?, url, extra };
         let said = Mutex::new(Said { token, ..Said::default() });
-        Ok(Self { endpoint, said, inbox, streams: Mutex::default() })
+        Ok(Self { endpoint, said, inbox, streams: Mutex::default(), open: Mutex::default() })
     }
 }
 
@@ -179,10 +181,15 @@ impl Wire for HttpWire {
             return Err(ClientError::Refused { status: status.as_u16(), challenge, body });
         }
         if status.is_success() && is_events(&response) {
+            let stay = message.method.as_deref() == Some("subscriptions/listen");
+            let id = message.id.as_ref().filter(|_| stay).map(ToString::to_string);
             let stream = self.endpoint.clone().follow(said, response, message.id, self.inbox.clone());
             let mut streams = lock(&self.streams);
             while streams.try_join_next().is_some() {}
-            streams.spawn(stream);
+            let handle = streams.spawn(stream);
+            if let Some(id) = id {
+                lock(&self.open).insert(id, handle);
+            }
             return Ok(());
         }
         let body = response
@@ -242,6 +249,11 @@ impl Wire for HttpWire {
 
     fn is_http(&self) -> bool {
         true
+    }
+
+    fn cancel(&self, id: &Value) -> bool {
+        let open = lock(&self.open).remove(&id.to_string());
+        open.inspect(AbortHandle::abort).is_some()
     }
 
     async fn close(&self) {

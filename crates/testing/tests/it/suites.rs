@@ -1,6 +1,6 @@
 //! Suites in YAML.
 
-use gatewright_testing::suite::{RunOptions, Suite, TestOutcome, junit, tap};
+use gatewright_testing::suite::{RunOptions, Suite, TestOutcome, junit, readable, tap};
 
 use crate::support::script;
 
@@ -67,7 +67,7 @@ async fn a_failure_names_step_expectation_and_what_was_seen() {
     assert!(!report.passed());
     let TestOutcome::Failed(why) = &report.tests[0].outcome else { panic!("{report:?}") };
     for part in [
-        "step 1 (list): toContainTool\nexpected: a tool `ecko`",
+        "suite.yaml:3: step 1 (list): toContainTool\nexpected: a tool `ecko`",
         "did you mean `echo`?",
         "requests:\n  tools/list",
         "| listening on",
@@ -77,13 +77,16 @@ async fn a_failure_names_step_expectation_and_what_was_seen() {
     let text = tap(std::slice::from_ref(&report));
     assert!(
         text.starts_with(
-            "TAP version 14\n1..1\nnot ok 1 - everything > a <b>\n  ---\n  message: |\n    step 1"
+            "TAP version 14\n1..1\nnot ok 1 - everything > a <b>\n  ---\n  message: |\n    suite.yaml:3: step 1"
         ),
         "{text}"
     );
     let xml = junit(&[report]);
     assert!(xml.contains("<testsuite name=\"everything\" tests=\"1\" failures=\"1\" skipped=\"0\""), "{xml}");
-    assert!(xml.contains("name=\"a &lt;b&gt;\"") && xml.contains("<failure message=\"step 1"), "{xml}");
+    assert!(
+        xml.contains("name=\"a &lt;b&gt;\"") && xml.contains("<failure message=\"suite.yaml:3: step 1"),
+        "{xml}"
+    );
 }
 
 #[tokio::test]
@@ -119,17 +122,317 @@ async fn a_server_that_does_not_start_fails_every_test_with_its_last_words() {
     }
 }
 
+/// What is wrong with a suite, as one text.
+fn wrong(text: &str) -> String {
+    Suite::parse("bad.yaml", text).unwrap_err().to_string()
+}
+
 #[test]
-fn a_bad_suite_says_where() {
-    let of = |text: &str| Suite::parse("bad.yaml", text).unwrap_err().to_string();
-    assert!(of("tests: []").contains("missing field `server`"), "{}", of("tests: []"));
-    let misspelt = of("server: { comand: x }\ntests: []");
-    assert!(misspelt.contains("bad.yaml") && misspelt.contains("comand"), "{misspelt}");
-    let text =
-        "server: { command: x }\ntests: [{ name: t, steps: [{ list: tools, expect: [toContainTol: a] }] }]";
-    assert!(of(text).contains("test `t`, step 1: there is no expectation `tocontaintol`"), "{}", of(text));
-    let text = "server: { command: x }\ntests: [{ name: t, steps: [{ list: tools, call: a }] }]";
-    assert!(of(text).contains("this one is [\"list\", \"call\"]"), "{}", of(text));
-    assert!(of("server: {}\ntests: []").contains("`command` or `baseUrl`"));
-    assert!(Suite::from_file("/no/such.yaml").unwrap_err().to_string().contains("/no/such.yaml"));
+fn a_bad_suite_says_where_and_what_was_meant() {
+    let rows = [
+        ("tests: []", "bad.yaml:1: \"server\" is a required property"),
+        (
+            "server: { comand: x }\ntests: []",
+            "bad.yaml:1: server.comand: unknown key; did you mean `command`?",
+        ),
+        (
+            "server:\n  command: x\ntests:\n  - nam: t\n",
+            "bad.yaml:4: tests.0.nam: unknown key; did you mean `name`?",
+        ),
+        ("server: {}\ntests: []", "server: it needs exactly one of `command` and `url`"),
+        ("server: { command: x, url: 'http://a/mcp' }\ntests: []", "exactly one of `command` and `url`"),
+        ("server: { url: example }\ntests: []", "server.url: `example` is no http or https URL"),
+        ("server: [", "bad.yaml:1: "),
+        (
+            "server: { command: x }\nauth: { audiense: y }\ntests: []",
+            "auth.audiense: unknown key; did you mean `audience`?",
+        ),
+        ("server: { command: x }\nauth: { issuer: 'http://a' }\ntests: []", "need its `key`"),
+        (
+            "server: { command: x }\nas: admim\ntests: []",
+            "bad.yaml:2: as: `admim`: unknown user; did you mean `admin`?",
+        ),
+        (
+            "server: { command: x }\nhttpMocks:\n  - { urlRegex: '(' }\ntests: []",
+            "bad.yaml:3: httpMocks.0.urlRegex: this is no regular expression",
+        ),
+        (
+            "server: { url: 'http://a/mcp' }\nhttpMocks: [{ url: x }]\ntests: []",
+            "calls of a server that runs already cannot be mocked",
+        ),
+        (
+            "server: { command: x, transport: stdo }\ntests: []",
+            "server.transport: `stdo`: unknown value; did you mean `stdio`?",
+        ),
+    ];
+    for (text, part) in rows {
+        assert!(wrong(text).contains(part), "{part}\n{}", wrong(text));
+    }
+    assert!(
+        Suite::from_file("/no/such.yaml")
+            .unwrap_err()
+            .to_string()
+            .contains("/no/such.yaml: it cannot be read")
+    );
+}
+
+#[test]
+fn a_bad_step_says_where_and_what_was_meant() {
+    let of = |step: &str| {
+        wrong(&format!("server: {{ command: x }}\ntests:\n  - name: t\n    steps:\n      - {step}\n"))
+    };
+    let rows = [
+        (
+            "{ list: tools, expect: [toContainTol: a] }",
+            "bad.yaml:5: tests.0.steps.0.expect.0: `toContainTol`: unknown expectation; did you mean `toContainTool`?",
+        ),
+        ("{ list: tools, call: a }", "this one is `list` and `call`"),
+        ("{ expect: [toBeError] }", "this one is none"),
+        ("{ list: tool }", "tests.0.steps.0.list"),
+        (
+            "{ call: a, expect: [toBeError: soon] }",
+            "`toBeError` takes a whole number, such as -32602, or nothing, not \"soon\"",
+        ),
+        ("{ get: a, expect: [toHaveMessages: many] }", "`toHaveMessages` takes a whole number of 0 or more"),
+        ("{ list: tools, expect: [toContainTool] }", "`toContainTool` takes a text, not null"),
+        ("{ call: a, expect: [toBeSuccessful: yes] }", "`toBeSuccessful` takes no argument"),
+        (
+            "{ call: a, expect: [{ toBeError: 1, toHaveError: 1 }] }",
+            "an expectation is a name or a name with an argument",
+        ),
+        ("{ list: tools, with: { a: 1 } }", "`with` belongs to `call`, `get`, `notify`, not to `list`"),
+        ("{ call: a, count: 2 }", "`count` belongs to `wait`, `httpCalls`"),
+        (
+            "{ call: a, save: { x: structuredContent.id } }",
+            "is no JSON pointer; did you mean `/structuredContent/id`?",
+        ),
+        ("{ httpCalls: x }", "without `httpMocks`"),
+        ("{ authenticate: nobody }", "`nobody`: unknown user"),
+    ];
+    for (step, part) in rows {
+        assert!(of(step).contains(part), "{part}\n{}", of(step));
+    }
+}
+
+#[test]
+fn every_problem_of_a_suite_is_told_at_once_in_the_order_of_the_file() {
+    let text = wrong("server: { comand: x }\ntests:\n  - name: t\n    stps: []\n    steps: []\n");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(
+        lines[0].starts_with("bad.yaml:1: server.comand") && lines[1].starts_with("bad.yaml:4: tests.0.stps"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_schema_knows_every_key_and_every_expectation() {
+    let schema = gatewright_testing::suite::schema();
+    for key in
+        ["server", "auth", "users", "setup", "beforeEach", "afterEach", "teardown", "tests", "httpMocks"]
+    {
+        assert!(schema["properties"][key]["description"].is_string(), "{key}: {schema:#}");
+    }
+    let names = schema["$defs"]["Expectation"]["anyOf"][0]["enum"].as_array().unwrap();
+    assert!(names.len() >= 19 && names.contains(&"toBeRefused".into()), "{names:?}");
+    assert!(schema["$defs"]["Step"]["properties"]["listen"]["description"].is_string());
+}
+
+#[tokio::test]
+async fn setup_is_shared_teardown_runs_and_steps_surround_each_test() {
+    let suite = everything(
+        r#"
+setup: [{ call: echo, with: { text: seven }, save: { shared: /structuredContent/text } }]
+beforeEach: [{ call: echo, with: { text: "before ${random}" }, save: { before: /structuredContent/text } }]
+afterEach: [{ call: echo, with: { text: "${before} after" }, expect: [toHaveTextContent: after] }]
+teardown: [{ call: nope }]
+tests:
+  - name: knows what setup saved
+    variables: { own: "${shared}!" }
+    steps: [{ call: echo, with: { text: "${own} ${server.port}" }, expect: [toHaveTextContent: "seven!"] }]
+"#,
+    );
+    let report = suite.run(&RunOptions::default()).await;
+    assert_eq!(report.tests.len(), 2, "{report:?}");
+    assert_eq!(report.tests[0].outcome, TestOutcome::Passed);
+    let TestOutcome::Failed(why) = &report.tests[1].outcome else { panic!("{report:?}") };
+    assert!(
+        report.tests[1].name == "teardown" && why.contains("suite.yaml:7: teardown, step 1 (call): "),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_setup_that_fails_fails_every_test_and_says_so() {
+    let suite = everything(
+        "setup: [{ call: nope }]\ntests: [{ name: a, steps: [] }, { name: b, skip: why, steps: [] }]",
+    );
+    let report = suite.run(&RunOptions::default()).await;
+    assert!(
+        matches!(&report.tests[0].outcome, TestOutcome::Failed(why) if why.starts_with("setup: suite.yaml:3: ")),
+        "{report:?}"
+    );
+    assert_eq!(report.tests[1].outcome, TestOutcome::Skipped("why".into()));
+}
+
+#[tokio::test]
+async fn a_failure_nobody_expects_fails_the_test_whatever_else_holds() {
+    let suite = everything(
+        r#"
+tests:
+  - { name: tool, steps: [{ call: fail, expect: [toHaveTextContent] }] }
+  - { name: code, steps: [{ read: "note://9" }] }
+  - { name: raw, steps: [{ raw: { method: no/such } }] }
+  - { name: meant, steps: [{ call: fail, expect: [not: toBeSuccessful] }, { raw: { method: no/such }, expect: [toBeValidJsonRpc] }] }
+"#,
+    );
+    let report = suite.run(&RunOptions::default()).await;
+    for test in &report.tests[..3] {
+        assert!(
+            matches!(&test.outcome, TestOutcome::Failed(why) if why.contains("failed: ") && why.contains("`toBeError`")),
+            "{test:?}"
+        );
+    }
+    assert_eq!(report.tests[3].outcome, TestOutcome::Passed);
+}
+
+#[tokio::test]
+async fn only_tags_and_filters_choose_tests() {
+    let tests = "tests:\n  - { name: a slow one, tags: [slow], steps: [] }\n  - { name: b, tags: [fast], steps: [] }\n  - { name: c, steps: [] }";
+    let suite = everything(tests);
+    let names = |options: RunOptions| {
+        suite.tests(&options).into_iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+    };
+    let tag = |tag: &str| vec![tag.to_owned()];
+    assert_eq!(names(RunOptions { tags: tag("fast"), ..RunOptions::default() }), ["b"]);
+    assert_eq!(names(RunOptions { exclude_tags: tag("slow"), ..RunOptions::default() }), ["b", "c"]);
+    assert_eq!(names(RunOptions { filter: Some("slow".into()), ..RunOptions::default() }), ["a slow one"]);
+    let focused = everything(&tests.replace("name: c,", "name: c, only: true,"));
+    assert!(focused.has_only() && !suite.has_only());
+    let report = focused.run(&RunOptions::default()).await;
+    assert_eq!((report.tests.len(), report.left_out), (1, 2));
+}
+
+#[tokio::test]
+async fn notifications_progress_questions_and_subscriptions() {
+    let suite = everything(
+        r#"
+tests:
+  - name: progress
+    steps:
+      - { call: work, progress: 5 }
+      - { wait: notifications/progress, count: 2, expect: [toMatchJson: [{ params: { progress: 1 } }, { params: { progress: 2 } }]] }
+  - name: questions
+    elicitation: { action: accept, content: { name: "Ada" } }
+    steps: [{ call: ask, expect: [toHaveTextContent: Ada] }]
+  - name: too few
+    steps: [{ wait: notifications/progress, timeoutMs: 50 }]
+  - name: notify
+    steps: [{ notify: notifications/roots/list_changed }, { raw: { method: ping } }]
+"#,
+    );
+    let report = suite.run(&RunOptions::default()).await;
+    for index in [0, 1, 3] {
+        assert_eq!(report.tests[index].outcome, TestOutcome::Passed, "{}", tap(&[report.clone()]));
+    }
+    let TestOutcome::Failed(why) = &report.tests[2].outcome else { panic!("{report:?}") };
+    assert!(why.contains("1 were wanted, 0 came"), "{why}");
+}
+
+#[tokio::test]
+async fn users_good_and_bad_and_a_change_of_user() {
+    let text = format!(
+        r#"
+server: {{ command: {}, env: {{ BREAK: auth }} }}
+users: {{ guest: {{ sub: guest }} }}
+as: {{ token: good }}
+tests:
+  - {{ name: default, steps: [{{ list: tools, expect: [toContainTool: env] }}] }}
+  - {{ name: refused, as: {{ token: bad }}, steps: [{{ list: tools, expect: [toBeRefused: 401] }}] }}
+  - {{ name: not meant, as: {{ token: bad }}, steps: [{{ list: tools }}] }}
+  - {{ name: no step, as: {{ token: bad }}, steps: [] }}
+  - name: changes
+    steps:
+      - {{ authenticate: {{ token: bad }}, expect: [toBeRefused] }}
+      - {{ authenticate: {{ token: better }} }}
+      - {{ list: tools }}
+"#,
+        script("tiny.mjs")
+    );
+    let report = Suite::parse("x.yaml", &text).unwrap().run(&RunOptions::default()).await;
+    let passed: Vec<bool> = report.tests.iter().map(|test| test.outcome == TestOutcome::Passed).collect();
+    assert_eq!(passed, [true, true, false, false, true], "{}", tap(&[report.clone()]));
+    assert!(matches!(&report.tests[2].outcome, TestOutcome::Failed(why) if why.contains("HTTP 401")));
+}
+
+#[tokio::test]
+async fn tokens_of_users_say_what_the_suite_says() {
+    let text = format!(
+        r#"
+server: {{ command: {} }}
+auth: {{ audience: crm }}
+users: {{ ada: {{ sub: ada, scopes: [a, b], claims: {{ team: "${{team}}" }} }} }}
+variables: {{ team: red }}
+tests:
+  - {{ name: t, as: ada, steps: [{{ call: env, with: {{ name: IDP_EXPECTED_AUDIENCE }}, expect: [toHaveTextContent: crm] }}] }}
+"#,
+        script("tiny.mjs")
+    );
+    Suite::parse("x.yaml", &text).unwrap().run(&RunOptions::default()).await.assert_passed();
+}
+
+#[tokio::test]
+async fn every_test_gets_a_server_of_its_own_when_it_should() {
+    let text = format!(
+        r#"
+server: {{ command: {}, perTest: true }}
+tests:
+  - {{ name: a, steps: [{{ log: up as, expect: [toMatchJson: "up as ${{server.pid}}"] }}] }}
+  - {{ name: b, steps: [{{ log: up as, expect: [toMatchJson: "up as ${{server.pid}}"] }}] }}
+"#,
+        script("tiny.mjs")
+    );
+    Suite::parse("x.yaml", &text).unwrap().run(&RunOptions::default()).await.assert_passed();
+}
+
+#[tokio::test]
+async fn a_test_that_takes_too_long_is_ended() {
+    let suite =
+        everything("tests: [{ name: slow, timeoutMs: 100, steps: [{ wait: never, timeoutMs: 60000 }] }]");
+    let report = suite.run(&RunOptions::default()).await;
+    assert!(
+        matches!(&report.tests[0].outcome, TestOutcome::Failed(why) if why.contains("longer than 100ms")),
+        "{report:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_suite_runs_against_a_server_that_runs_already() {
+    let server = crate::support::everything().start().await.unwrap();
+    let url = format!("{}/mcp", server.info().base_url);
+    let text = format!(
+        "server: {{ url: \"{url}\" }}\ntests: [{{ name: t, steps: [{{ list: tools, expect: [toContainTool: echo] }}] }}]"
+    );
+    Suite::parse("x.yaml", &text).unwrap().run(&RunOptions::default()).await.assert_passed();
+    let other = everything("tests: [{ name: t, steps: [{ list: tools, expect: [toContainTool: echo] }] }]");
+    other.run(&RunOptions { url: Some(url), ..RunOptions::default() }).await.assert_passed();
+}
+
+#[tokio::test]
+async fn reports_for_people_and_machines_agree() {
+    let suite = everything(
+        "tests:\n  - { name: good, steps: [] }\n  - { name: bad, steps: [{ call: nope }] }\n  - { name: later, skip: why, steps: [] }",
+    );
+    let report = suite.run(&RunOptions::default()).await;
+    let text = readable(std::slice::from_ref(&report), false);
+    assert!(
+        text.contains("✓ good") && text.contains("✗ bad") && text.contains("- later (skipped: why)"),
+        "{text}"
+    );
+    assert!(text.ends_with("1 passed, 1 failed, 1 skipped\n"), "{text}");
+    let machine = gatewright_testing::suite::json(std::slice::from_ref(&report));
+    assert_eq!(machine["passed"], false);
+    assert_eq!(machine["suites"][0]["tests"][1]["line"], 5);
+    assert_eq!(machine["suites"][0]["tests"][1]["outcome"], "failed");
+    assert!(tap(&[report]).contains("ok 3 - everything > later # SKIP why"));
 }

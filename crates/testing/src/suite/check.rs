@@ -1,0 +1,227 @@
+//! What is wrong with a suite beyond its shape: steps of no or two kinds, expectations and users that do not exist.
+
+use std::sync::OnceLock;
+
+use gatewright_findings::{Finding, Schema, escape, unknown};
+use serde_json::Value;
+
+use super::{
+    expectations::{self, EXPECTATIONS},
+    format::{AuthSection, KINDS, Step, SuiteFile, User},
+};
+
+/// Users that are always there.
+pub(super) const USERS: [&str; 4] = ["admin", "user", "readOnly", "anonymous"];
+
+/// The JSON Schema of a suite file, for editors and for checks.
+pub fn schema() -> Value {
+    serde_json::to_value(schemars::schema_for!(SuiteFile)).unwrap_or_default()
+}
+
+/// Everything in `value` that the schema refuses. Expectations are left to [`problems`], which says more.
+pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
+    static COMPILED: OnceLock<Option<Schema>> = OnceLock::new();
+    let Some(schema) = COMPILED.get_or_init(|| Schema::new(schema()).ok()) else {
+        return vec![Finding::new("", "internal error: the schema of suites does not compile")];
+    };
+    let mut findings = schema.findings(value);
+    findings.retain(|finding| !finding.pointer.contains("/expect/"));
+    findings
+}
+
+/// What the schema cannot say.
+pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
+    let mut found = Findings { file, all: Vec::new() };
+    found.server();
+    if let Some(user) = &file.user {
+        found.user("/as", user);
+    }
+    for (index, mock) in file.http_mocks.iter().enumerate() {
+        let place = format!("/httpMocks/{index}");
+        match (&mock.url, &mock.url_regex) {
+            (Some(_), Some(_)) => found.add(&place, "`url` and `urlRegex` exclude each other; leave one out"),
+            (None, None) => found.add(&place, "it needs `url` or `urlRegex`"),
+            (None, Some(regex)) => {
+                if let Err(error) = regex::Regex::new(regex) {
+                    found
+                        .add(&format!("{place}/urlRegex"), format!("this is no regular expression: {error}"));
+                }
+            }
+            (Some(_), None) => {}
+        }
+        if mock.required && file.server.per_test {
+            found.add(
+                &format!("{place}/required"),
+                "with `perTest` each test has HTTP mocks of its own; use a step `httpCalls`",
+            );
+        }
+        if mock.json.is_some() && mock.text.is_some() {
+            found.add(&place, "`json` and `text` exclude each other; leave one out");
+        }
+    }
+    for (key, steps) in [
+        ("setup", &file.setup),
+        ("beforeEach", &file.before_each),
+        ("afterEach", &file.after_each),
+        ("teardown", &file.teardown),
+    ] {
+        found.steps(&format!("/{key}"), steps);
+    }
+    for (index, test) in file.tests.iter().enumerate() {
+        let place = format!("/tests/{index}");
+        if file.tests[..index].iter().any(|earlier| earlier.name == test.name) {
+            found.add(
+                &format!("{place}/name"),
+                format!("there is a test `{}` already; give it another name", test.name),
+            );
+        }
+        if let Some(user) = &test.user {
+            found.user(&format!("{place}/as"), user);
+        }
+        for (at, mock) in test.mocks.iter().enumerate() {
+            let place = format!("{place}/mocks/{at}");
+            let kinds = [&mock.tool, &mock.resource, &mock.method].into_iter().flatten().count();
+            if kinds != 1 {
+                found.add(&place, "it needs exactly one of `tool`, `resource` and `method`");
+            }
+            if mock.method.is_none()
+                && (mock.params.is_some() || mock.times.is_some() || mock.delay_ms.is_some())
+            {
+                found.add(&place, "`params`, `times` and `delayMs` belong to `method`");
+            }
+            if mock.response.is_some() == mock.error.is_some() {
+                found.add(&place, "it needs exactly one of `response` and `error`");
+            }
+        }
+        found.steps(&format!("{place}/steps"), &test.steps);
+    }
+    found.all
+}
+
+struct Findings<'a> {
+    file: &'a SuiteFile,
+    all: Vec<Finding>,
+}
+
+impl Findings<'_> {
+    fn add(&mut self, pointer: &str, problem: impl Into<String>) {
+        self.all.push(Finding::new(pointer, problem));
+    }
+
+    fn server(&mut self) {
+        let server = &self.file.server;
+        let targets = [&server.command, &server.url, &server.base_url].into_iter().flatten().count();
+        if targets != 1 {
+            self.add("/server", "it needs exactly one of `command` and `url` (or `baseUrl`)");
+        }
+        if let Some(url) = &server.url
+            && !url.contains("${")
+            && !url::Url::parse(url).is_ok_and(|url| url.has_host() && url.scheme().starts_with("http"))
+        {
+            self.add(
+                "/server/url",
+                format!("`{url}` is no http or https URL, such as http://127.0.0.1:3000/mcp"),
+            );
+        }
+        if server.command.is_none() && server.per_test {
+            self.add("/server/perTest", "a server that runs already cannot be started for each test");
+        }
+        if server.command.is_none() && !self.file.http_mocks.is_empty() {
+            self.add(
+                "/httpMocks",
+                "calls of a server that runs already cannot be mocked; start it with `command`",
+            );
+        }
+        if let AuthSection::Issuer(issuer) = &self.file.auth
+            && issuer.issuer.is_some()
+            && issuer.key.is_none()
+        {
+            self.add("/auth", "tokens of an issuer that runs already need its `key`");
+        }
+    }
+
+    fn user(&mut self, place: &str, user: &User) {
+        if let User::Named(name) = user
+            && !name.contains("${")
+            && !USERS.contains(&name.as_str())
+            && !self.file.users.contains_key(name)
+        {
+            let known = USERS.into_iter().chain(self.file.users.keys().map(String::as_str));
+            self.add(place, format!("`{name}`: {}", unknown("user", name, known)));
+        }
+    }
+
+    fn steps(&mut self, place: &str, steps: &[Step]) {
+        for (number, step) in steps.iter().enumerate() {
+            self.step(&format!("{place}/{number}"), step);
+        }
+    }
+
+    fn step(&mut self, place: &str, step: &Step) {
+        let kinds = step.kinds();
+        let kind = match kinds.as_slice() {
+            [one] => *one,
+            _ => {
+                let all = KINDS.map(|kind| format!("`{kind}`")).join(", ");
+                self.add(place, format!("a step is exactly one of {all}; this one is {}", listed(&kinds)));
+                return;
+            }
+        };
+        for (key, there, kinds) in [
+            ("with", !step.arguments.is_null(), &["call", "get", "notify"][..]),
+            ("progress", step.progress.is_some(), &["call"]),
+            ("count", step.count.is_some(), &["wait", "httpCalls"]),
+            ("timeoutMs", step.timeout_ms.is_some(), &["wait", "httpCalls", "log"]),
+        ] {
+            if there && !kinds.contains(&kind) {
+                let kinds = kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(", ");
+                self.add(&format!("{place}/{key}"), format!("`{key}` belongs to {kinds}, not to `{kind}`"));
+            }
+        }
+        if let Some(user) = &step.authenticate {
+            self.user(&format!("{place}/authenticate"), user);
+        }
+        if kind == "httpCalls" && self.file.http_mocks.is_empty() {
+            self.add(
+                &format!("{place}/httpCalls"),
+                "nothing sees the server's HTTP calls without `httpMocks`",
+            );
+        }
+        for (name, pointer) in &step.save {
+            if !pointer.is_empty() && !pointer.starts_with('/') {
+                let place = format!("{place}/save/{}", escape(name));
+                self.add(
+                    &place,
+                    format!("`{pointer}` is no JSON pointer; did you mean `/{}`?", pointer.replace('.', "/")),
+                );
+            }
+        }
+        for (at, one) in step.expect.iter().enumerate() {
+            let place = format!("{place}/expect/{at}");
+            let problem = match expectations::read(&one.0) {
+                Err(problem) => Some(problem),
+                Ok(written) => match expectations::find(&written.name) {
+                    None => {
+                        let names = EXPECTATIONS.iter().map(|one| one.name);
+                        Some(format!("`{}`: {}", written.name, unknown("expectation", &written.name, names)))
+                    }
+                    Some(known) => known
+                        .argument
+                        .check(&written.argument, false)
+                        .err()
+                        .map(|problem| format!("`{}` {problem}, not {}", known.name, written.argument)),
+                },
+            };
+            if let Some(problem) = problem {
+                self.add(&place, problem);
+            }
+        }
+    }
+}
+
+fn listed(kinds: &[&str]) -> String {
+    match kinds {
+        [] => "none".to_owned(),
+        kinds => kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(" and "),
+    }
+}

@@ -1,0 +1,280 @@
+//! What the tests of a suite share: the server, who signs tokens, and the HTTP mocks.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    RunOptions, Suite,
+    check::USERS,
+    expectations::text,
+    format::{AuthSection, HttpMockEntry, ServerSection, User, UserSection},
+    variables::Variables,
+};
+use crate::{
+    Auth, ClientError, HttpMock, HttpMockHandle, HttpMockOptions, Mcp, MockOAuthServer,
+    MockOAuthServerOptions, Server, ServerBuilder, TokenFactory, TokenFactoryOptions, TokenOptions,
+    http_mock, http_response,
+};
+
+pub(super) struct Stage {
+    pub(super) server: Server,
+    pub(super) http: Option<HttpMock>,
+    auth: Auth,
+    _issuer: Option<MockOAuthServer>,
+    /// Mocks that must be used, with the times they must be.
+    required: Vec<(HttpMockHandle, usize)>,
+    protocol_version: Option<String>,
+}
+
+impl Stage {
+    /// Starts everything. The error says what does not start and why.
+    pub(super) async fn set(
+        suite: &Suite,
+        options: &RunOptions,
+        variables: &Variables,
+    ) -> Result<Self, String> {
+        let file = &suite.file;
+        let mut section = file.server.clone();
+        if options.command.is_some() || options.url.is_some() {
+            (section.command, section.url, section.base_url) =
+                (options.command.clone(), options.url.clone(), None);
+        }
+        let mut builder = builder(&section, suite.dir.as_deref(), variables)?;
+        let (auth, issuer) = Self::auth(&file.auth, suite.dir.as_deref(), variables).await?;
+        if let Some(issuer) = &issuer {
+            builder = builder
+                .env("IDP_PROVIDER_URL", &issuer.info().base_url)
+                .env("IDP_EXPECTED_AUDIENCE", auth.get_audience());
+        }
+        // The suite's own variables win over the issuer's.
+        for (name, value) in &section.env {
+            builder = builder.env(name, variables.text(value)?);
+        }
+        let (mut http, mut required) = (None, Vec::new());
+        if !file.http_mocks.is_empty() {
+            let mock = http_mock::interceptor().map_err(|error| format!("the HTTP mock: {error}"))?;
+            for entry in &file.http_mocks {
+                let handle = mock.mock(entry.options(variables)?);
+                if entry.required {
+                    required.push((handle, entry.times.unwrap_or(1) as usize));
+                }
+            }
+            builder = builder.http_mock(&mock);
+            http = Some(mock);
+        }
+        let server = builder.start().await.map_err(|error| error.to_string())?;
+        let protocol_version = section.protocol_version.clone();
+        Ok(Self { server, http, auth, _issuer: issuer, required, protocol_version })
+    }
+
+    async fn auth(
+        section: &AuthSection,
+        dir: Option<&Path>,
+        variables: &Variables,
+    ) -> Result<(Auth, Option<MockOAuthServer>), String> {
+        let issuer = match section {
+            AuthSection::Mock(false) => return Ok((Auth::default(), None)),
+            AuthSection::Mock(true) => &super::format::IssuerSection::default(),
+            AuthSection::Issuer(issuer) => issuer,
+        };
+        let mut options = TokenFactoryOptions::default();
+        if let Some(audience) = &issuer.audience {
+            options.audience = variables.text(audience)?;
+        }
+        if let Some(url) = &issuer.issuer {
+            options.issuer = variables.text(url)?;
+        }
+        let mut factory = TokenFactory::new(options);
+        if let Some(key) = &issuer.key {
+            let path = beside(dir, &variables.text(key)?);
+            factory = factory.key_file(path).map_err(|error| error.to_string())?;
+        }
+        if issuer.issuer.is_some() {
+            return Ok((Auth::new(factory), None));
+        }
+        let options = MockOAuthServerOptions { auto_approve: true, ..MockOAuthServerOptions::default() };
+        let mut mock = MockOAuthServer::new(factory, options);
+        mock.start().await.map_err(|error| format!("the mock OAuth server: {error}"))?;
+        Ok((Auth::new(mock.get_token_factory()), Some(mock)))
+    }
+
+    /// Where things are, for texts: `${server.url}`, `${auth.issuer}`.
+    pub(super) fn facts(&self) -> Vec<(String, Value)> {
+        let info = self.server.info();
+        let server = json!({"baseUrl": info.base_url, "port": info.port, "pid": info.pid});
+        let auth = json!({"issuer": self.auth.get_issuer(), "audience": self.auth.get_audience()});
+        vec![("server".into(), server), ("auth".into(), auth)]
+    }
+
+    /// A client, connected unless the server refuses it.
+    pub(super) async fn client(&self, token: Option<String>) -> Result<Mcp, ClientError> {
+        let mut client = self.server.client();
+        if let Some(version) = &self.protocol_version {
+            client = client.protocol_version(version);
+        }
+        if let Some(token) = token {
+            client = client.token(token);
+        }
+        client.connect_or_refused().await
+    }
+
+    /// The token of a user.
+    pub(super) fn token(&self, suite: &Suite, user: &User, variables: &Variables) -> Result<String, String> {
+        let described = match user {
+            User::Token(one) => return variables.text(&one.token),
+            User::Described(user) => user,
+            User::Named(name) => {
+                let name = variables.text(name)?;
+                if let Some(user) = suite.file.users.get(&name) {
+                    return self.signed(user, variables);
+                }
+                let users = &self.auth.users;
+                let user = match name.as_str() {
+                    "admin" => users.admin.clone(),
+                    "user" => users.user.clone(),
+                    "readOnly" => users.read_only.clone(),
+                    "anonymous" => TokenOptions::new("anonymous"),
+                    _ => {
+                        let known = USERS.into_iter().chain(suite.file.users.keys().map(String::as_str));
+                        return Err(format!(
+                            "`{name}`: {}",
+                            gatewright_findings::unknown("user", &name, known)
+                        ));
+                    }
+                };
+                return Ok(self.auth.create_token(&user));
+            }
+        };
+        self.signed(described, variables)
+    }
+
+    fn signed(&self, user: &UserSection, variables: &Variables) -> Result<String, String> {
+        let mut options = TokenOptions::new(variables.text(&user.sub)?).scopes(&user.scopes);
+        options.email.clone_from(&user.email);
+        options.name.clone_from(&user.name);
+        options.expires_in = user.expires_in;
+        for (name, value) in &user.claims {
+            options = options.claim(name, variables.fill(value)?);
+        }
+        Ok(match (user.expired, user.invalid_signature) {
+            (true, _) => self.auth.create_expired_token(&options),
+            (_, true) => self.auth.create_invalid_token(&options),
+            (false, false) => self.auth.create_token(&options),
+        })
+    }
+
+    /// What the HTTP mocks say once all tests ran: required ones that were not used, and calls nobody wanted.
+    /// A part of the tests need not use what all of them must (`whole`).
+    pub(super) fn http_problems(&self, whole: bool) -> Option<String> {
+        let mut lines = Vec::new();
+        for (handle, times) in self.required.iter().filter(|_| whole) {
+            let used = handle.call_count();
+            if used < *times {
+                lines.push(format!("not used: {handle} (used {used} of {times} times)"));
+            }
+        }
+        let unmatched = self.http.iter().flat_map(HttpMock::unmatched);
+        lines.extend(unmatched.map(|call| format!("no HTTP mock wants: {call}")));
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+/// `name` in the suite's directory, unless it is absolute.
+fn beside(dir: Option<&Path>, name: &str) -> PathBuf {
+    dir.map_or_else(|| PathBuf::from(name), |dir| dir.join(name))
+}
+
+fn builder(
+    section: &ServerSection,
+    dir: Option<&Path>,
+    variables: &Variables,
+) -> Result<ServerBuilder, String> {
+    let command = variables.text(section.command.as_deref().unwrap_or_default())?;
+    // A file beside the suite is meant before anything of the same name elsewhere.
+    let file = beside(dir, &command);
+    let command = match !command.is_empty() && file.is_file() {
+        true => std::path::absolute(&file).unwrap_or(file).display().to_string(),
+        false => command,
+    };
+    let mut builder = Server::builder(command).transport(section.transport);
+    for arg in &section.args {
+        builder = builder.arg(variables.text(arg)?);
+    }
+    if let Some(cwd) = &section.cwd {
+        builder = builder.current_dir(beside(dir, &variables.text(cwd)?));
+    } else if let Some(dir) = dir.filter(|dir| !dir.as_os_str().is_empty()) {
+        builder = builder.current_dir(dir);
+    }
+    if let Some(port) = section.port {
+        builder = builder.port(port);
+    }
+    if let Some(path) = &section.path {
+        builder = builder.path(path);
+    }
+    if let Some(path) = &section.ready_path {
+        builder = builder.ready_path(path);
+    }
+    if let Some(level) = &section.log_level {
+        builder = builder.log_level(level);
+    }
+    if let Some(url) = &section.base_url {
+        builder = builder.base_url(variables.text(url)?);
+    }
+    if let Some(url) = &section.url {
+        let url = variables.text(url)?;
+        let parsed = url::Url::parse(&url).map_err(|error| format!("`{url}` is no URL: {error}"))?;
+        let path = parsed[url::Position::BeforePath..].to_owned();
+        builder = builder.base_url(&parsed[..url::Position::BeforePath]);
+        if path.len() > 1 && section.path.is_none() {
+            builder = builder.path(path);
+        }
+    }
+    if let Some(ms) = section.startup_timeout_ms {
+        builder = builder.startup_timeout(Duration::from_millis(ms));
+    }
+    Ok(builder)
+}
+
+impl HttpMockEntry {
+    fn options(&self, variables: &Variables) -> Result<HttpMockOptions, String> {
+        let mut response = match (&self.json, &self.text) {
+            (Some(json), _) => http_response::json(variables.fill(json)?),
+            (None, Some(text)) => http_response::text(variables.text(text)?),
+            (None, None) => http_response::text(""),
+        };
+        response = response.status(self.status.unwrap_or(200));
+        response = response.delay(Duration::from_millis(self.delay_ms.unwrap_or(0)));
+        for (name, value) in &self.headers {
+            response = response.header(name, variables.text(value)?);
+        }
+        let mut options = match (&self.url, &self.url_regex) {
+            (_, Some(regex)) => {
+                let regex = regex::Regex::new(regex).map_err(|error| error.to_string())?;
+                HttpMockOptions::new(regex, response)
+            }
+            (url, None) => {
+                HttpMockOptions::new(variables.text(url.as_deref().unwrap_or_default())?, response)
+            }
+        };
+        if let Some(method) = &self.method {
+            options = options.method(method);
+        }
+        for (name, value) in &self.request_headers {
+            options = options.header(name, variables.text(value)?);
+        }
+        if let Some(json) = &self.request_json {
+            options = options.body_json(variables.fill(json)?);
+        }
+        if let Some(part) = &self.request_text {
+            options = options.body_text(text(&variables.fill(&part.as_str().into())?));
+        }
+        if let Some(times) = self.times {
+            options = options.times(times);
+        }
+        Ok(options)
+    }
+}
