@@ -25,6 +25,10 @@ mod semantic;
 #[cfg(test)]
 mod serve;
 #[cfg(test)]
+mod suite;
+#[cfg(test)]
+mod suite_examples;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod visibility;

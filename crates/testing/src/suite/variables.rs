@@ -40,8 +40,8 @@ impl Variables {
             }
         }
         here.cloned().ok_or_else(|| {
-            if name.starts_with("env.") {
-                return format!("the environment variable `{}` is not set", &name["env.".len()..]);
+            if let Some(name) = name.strip_prefix("env.") {
+                return format!("the environment variable `{name}` is not set");
             }
             let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
             format!("there is no variable `{name}`; there are {names:?}")

@@ -333,7 +333,12 @@ tests:
     );
     let report = suite.run(&RunOptions::default()).await;
     for index in [0, 1, 3] {
-        assert_eq!(report.tests[index].outcome, TestOutcome::Passed, "{}", tap(&[report.clone()]));
+        assert_eq!(
+            report.tests[index].outcome,
+            TestOutcome::Passed,
+            "{}",
+            tap(std::slice::from_ref(&report))
+        );
     }
     let TestOutcome::Failed(why) = &report.tests[2].outcome else { panic!("{report:?}") };
     assert!(why.contains("1 were wanted, 0 came"), "{why}");
@@ -361,7 +366,7 @@ tests:
     );
     let report = Suite::parse("x.yaml", &text).unwrap().run(&RunOptions::default()).await;
     let passed: Vec<bool> = report.tests.iter().map(|test| test.outcome == TestOutcome::Passed).collect();
-    assert_eq!(passed, [true, true, false, false, true], "{}", tap(&[report.clone()]));
+    assert_eq!(passed, [true, true, false, false, true], "{}", tap(std::slice::from_ref(&report)));
     assert!(matches!(&report.tests[2].outcome, TestOutcome::Failed(why) if why.contains("HTTP 401")));
 }
 
