@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::keys::{Algorithm, Jwk, JwkSet};
 
 mod production;
+mod storage;
 mod validate;
 
 pub use production::{Deployment, Finding};
@@ -136,6 +137,13 @@ pub enum StorageKind {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StorageConfig {
+    /// Address of the store in place of the fields below: `redis://user:password@host:6379/0`,
+    /// `redis+sentinel://host:26379,host2:26379/mymaster`, `redis+cluster://host:6379,host2:6379`; `rediss` in place of `redis` for TLS.
+    pub url: Option<SecretString>,
+    /// The sentinels that know which server is the master. Default port 26379.
+    pub sentinel: Option<SentinelConfig>,
+    /// Some nodes of a cluster, as `host:port`; default port 6379. `keyPrefix` must then hold a hash tag, and is `{gw}:` when absent.
+    pub cluster: Vec<String>,
     /// Host of the store; `REDIS_HOST`.
     pub host: Option<String>,
     /// Port; `REDIS_PORT`, else 6379.
@@ -155,6 +163,20 @@ pub struct StorageConfig {
     pub key_prefix: Option<String>,
     /// File of the SQLite store.
     pub path: Option<PathBuf>,
+}
+
+/// `tokenStorage.config.sentinel`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SentinelConfig {
+    /// What the sentinels call the master.
+    pub master: String,
+    /// The sentinels, as `host:port`.
+    pub nodes: Vec<String>,
+    /// ACL user at the sentinels.
+    pub username: Option<String>,
+    /// Password at the sentinels.
+    pub password: Option<SecretString>,
 }
 
 /// A signing key as it is written: a JWK, a set of them, or either as JSON text.

@@ -99,10 +99,10 @@ impl AuthConfig {
             "use `redis` with `tls: true`",
         );
         when(
-            storage.kind == StorageKind::Redis && !storage.config.tls,
+            storage.kind == StorageKind::Redis && !storage.config.uses_tls(),
             "auth.tokenStorage.config.tls",
             "the store is reached without TLS",
-            "set it to true",
+            "set it to true, or begin `url` with `rediss`",
         );
         let keys = self.local.sign_key.as_ref().and_then(|key| key.keys().ok());
         when(

@@ -92,8 +92,10 @@ impl AuthConfig {
     fn check_store(&self, say: &mut impl FnMut(&str, String)) {
         let config = &self.token_storage.config;
         match self.token_storage.kind {
-            StorageKind::Redis if config.host.is_none() => {
-                say("tokenStorage.config.host", "is needed for redis (or REDIS_HOST)".into());
+            StorageKind::Redis => {
+                if let Err(problem) = config.redis_endpoint() {
+                    say(problem.path.trim_start_matches("auth."), problem.message);
+                }
             }
             StorageKind::Sqlite if config.path.is_none() => {
                 say("tokenStorage.config.path", "is needed for sqlite".into());

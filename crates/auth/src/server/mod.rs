@@ -47,7 +47,7 @@ use crate::{
     net::{self, Network},
     password::Phc,
     records::Grant,
-    store::{FamilyId, Key, MemoryStore, RedisEndpoint, RedisStore, SqliteStore, Store, StoreError},
+    store::{FamilyId, Key, MemoryStore, RedisStore, SqliteStore, Store, StoreError},
 };
 
 /// What a server is made of besides its configuration.
@@ -148,15 +148,8 @@ pub async fn open_store(config: &AuthConfig, clock: Arc<dyn Clock>) -> Result<Ar
             Arc::new(SqliteStore::open(&path, prefix, clock)?)
         }
         StorageKind::Redis => {
-            let endpoint = RedisEndpoint {
-                username: settings.username.clone(),
-                password: settings.password.clone(),
-                tls: settings.tls,
-                ca_file: settings.ca_file.clone(),
-                database: settings.database,
-                key_prefix: prefix.to_owned(),
-                ..RedisEndpoint::new(settings.host.clone().unwrap_or_default(), settings.port.unwrap_or(6379))
-            };
+            let endpoint = settings.redis_endpoint();
+            let endpoint = endpoint.map_err(|problem| StoreError::Unavailable(problem.to_string().into()))?;
             Arc::new(RedisStore::connect(&endpoint).await?)
         }
     })

@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub(crate) use self::redis::has_hash_tag;
 pub use self::{
     key::{Digest, FamilyId, Key},
     memory::MemoryStore,
-    redis::{RedisEndpoint, RedisStore},
+    redis::{RedisEndpoint, RedisLayout, RedisStore},
     sqlite::SqliteStore,
 };
 

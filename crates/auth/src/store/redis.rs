@@ -1,65 +1,30 @@
 //! The store shared by all instances: Redis or a server that speaks its protocol.
 //!
 //! Every step is one Lua script or one command. All keys of a script begin with the prefix; on a cluster the prefix must hold a hash
-//! tag (`{gw}:`) so that they share a slot. A command is tried again only when the connection could not be made: an answer that
-//! was lost may stand for a step that was taken, and then the caller learns "unavailable", never a second success.
+//! tag (`{gw}:`) so that they share a slot. How servers are found, and found again, is in `connection`: an answer that was lost may stand
+//! for a step that was taken, and then the caller learns "unavailable", or that it was used, never a second success.
 
-use std::{path::PathBuf, time::Duration};
+mod connection;
+mod endpoint;
+
+use std::time::Duration;
 
 use async_trait::async_trait;
-use redis::{
-    Client, ConnectionAddr, IntoConnectionInfo as _, RedisConnectionInfo, RedisError, Script,
-    TlsCertificates, aio::ConnectionManager, aio::ConnectionManagerConfig,
-};
-use secrecy::{ExposeSecret as _, SecretString};
+use redis::{RedisError, Script};
 
+use self::connection::Connection;
+pub(crate) use self::endpoint::has_hash_tag;
+pub use self::endpoint::{RedisEndpoint, RedisLayout};
 use super::{
     CODE_TOMBSTONE, CodeStore, Counters, Digest, Exchange, Exchanged, FamilyId, Hit, Key, Records, Redeemed,
     RefreshTokenStore, Rotated, Rotation, StoreError,
     steps::{NO_TOKEN, ms},
 };
 
-/// Where a Redis server is and how to talk to it.
-#[derive(Debug, Clone)]
-pub struct RedisEndpoint {
-    /// Host name or address.
-    pub host: String,
-    /// Port; 6379 by default.
-    pub port: u16,
-    /// ACL user; the default user when absent.
-    pub username: Option<String>,
-    /// Password of the user.
-    pub password: Option<SecretString>,
-    /// Whether to use TLS. A server without it is then refused.
-    pub tls: bool,
-    /// PEM file of the authority that signed the server's certificate; the machine's authorities when absent.
-    pub ca_file: Option<PathBuf>,
-    /// Number of the database.
-    pub database: i64,
-    /// What the names of all records begin with.
-    pub key_prefix: String,
-}
-
-impl RedisEndpoint {
-    /// A server on `host:port` without TLS or password.
-    pub fn new(host: impl Into<String>, port: u16) -> Self {
-        Self {
-            host: host.into(),
-            port,
-            username: None,
-            password: None,
-            tls: false,
-            ca_file: None,
-            database: 0,
-            key_prefix: String::new(),
-        }
-    }
-}
-
 /// Keeps records in Redis.
 #[derive(Clone)]
 pub struct RedisStore {
-    connection: ConnectionManager,
+    connection: Connection,
     prefix: std::sync::Arc<str>,
     scripts: std::sync::Arc<Scripts>,
 }
@@ -77,25 +42,13 @@ impl std::fmt::Debug for RedisStore {
     }
 }
 
-const CONNECT: Duration = Duration::from_secs(2);
-const ANSWER: Duration = Duration::from_secs(2);
-
 impl RedisStore {
     /// Connects. A connection that is lost later is made again in the background.
     ///
     /// # Errors
-    /// When the server cannot be reached, refuses the credentials, or does not speak TLS although it must.
+    /// When no server can be reached, it refuses the credentials, or it does not speak TLS although it must.
     pub async fn connect(endpoint: &RedisEndpoint) -> Result<Self, StoreError> {
-        let client = client(endpoint).map_err(unavailable)?;
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(CONNECT))
-            .set_response_timeout(Some(ANSWER))
-            .set_number_of_retries(1)
-            .set_min_delay(Duration::from_millis(50))
-            .set_max_delay(Duration::from_millis(500));
-        let mut connection = ConnectionManager::new_with_config(client, config).await.map_err(unavailable)?;
-        // Credentials are refused at the first command only.
-        let _: String = redis::cmd("PING").query_async(&mut connection).await.map_err(unavailable)?;
+        let connection = Connection::open(endpoint).await.map_err(unavailable)?;
         let scripts = Scripts {
             exchange: Script::new(include_str!("lua/exchange.lua")),
             rotate: Script::new(include_str!("lua/rotate.lua")),
@@ -108,34 +61,6 @@ impl RedisStore {
     fn name(&self, key: &Key) -> String {
         format!("{}{}", self.prefix, key.as_str())
     }
-}
-
-fn client(endpoint: &RedisEndpoint) -> Result<Client, RedisError> {
-    let addr = if endpoint.tls {
-        ConnectionAddr::TcpTls {
-            host: endpoint.host.clone(),
-            port: endpoint.port,
-            insecure: false,
-            tls_params: None,
-        }
-    } else {
-        ConnectionAddr::Tcp(endpoint.host.clone(), endpoint.port)
-    };
-    let mut login = RedisConnectionInfo::default().set_db(endpoint.database);
-    if let Some(username) = &endpoint.username {
-        login = login.set_username(username);
-    }
-    if let Some(password) = &endpoint.password {
-        login = login.set_password(password.expose_secret());
-    }
-    let info = addr.into_connection_info()?.set_redis_settings(login);
-    if !endpoint.tls {
-        return Client::open(info);
-    }
-    // The process may hold two providers through other crates; this crate's choice stands when none was made.
-    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let root_cert = endpoint.ca_file.as_ref().map(std::fs::read).transpose()?;
-    Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
 }
 
 fn unavailable(error: RedisError) -> StoreError {

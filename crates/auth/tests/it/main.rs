@@ -19,6 +19,8 @@ mod operations;
 #[cfg(test)]
 mod provider;
 #[cfg(test)]
+mod redis_sets;
+#[cfg(test)]
 mod redis_store;
 #[cfg(test)]
 mod refresh;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use gatewright_auth::{
-    ManualClock, SystemEntropy,
+    AuthConfig, ManualClock, SystemEntropy, open_store,
     store::{CodeLife, Digest, FamilyId, Key, Redeemed, RedisEndpoint, RedisStore, Rotated, Rotation, Store},
 };
 use secrecy::SecretString;
@@ -94,8 +94,27 @@ async fn an_acl_user_with_a_password_may_connect_and_others_may_not() {
 }
 
 #[tokio::test]
+async fn k05_an_address_with_an_acl_user_and_tls_is_enough() {
+    let users = ["--user", "gw", "on", ">p@ss", "~gw:*", "+@all", "--user", "default", "off"];
+    let server = RedisServer::with_tls_and(&users);
+    let endpoint = server.endpoint("");
+    let with = |login: &str| {
+        let url = format!("rediss://{login}127.0.0.1:{}", server.port);
+        let config =
+            json!({"tokenStorage": {"type": "redis", "config": {"url": url, "caFile": endpoint.ca_file}}});
+        serde_json::from_value::<AuthConfig>(config).unwrap()
+    };
+    let clock = Arc::new(ManualClock::from_system());
+    let store = open_store(&with("gw:p%40ss@"), clock.clone()).await.unwrap();
+    assert!(store.put_new(&Key::single("x"), b"1", Duration::from_secs(5)).await.unwrap());
+    for login in ["", "gw:other@", "default:p%40ss@"] {
+        assert!(open_store(&with(login), clock.clone()).await.is_err(), "{login}");
+    }
+}
+
+#[tokio::test]
 async fn k06_every_step_stays_in_one_slot_of_a_cluster() {
-    let server = RedisServer::with(&["--cluster-enabled", "yes"]);
+    let (server, _) = RedisServer::cluster_node();
     let _: String = server.command(&["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
     while !server.command::<String>(&["CLUSTER", "INFO"]).contains("cluster_state:ok") {
         tokio::task::yield_now().await;

@@ -30,8 +30,26 @@ impl RedisServer {
         Self::spawn(port, tempfile::tempdir().unwrap(), None, all)
     }
 
+    /// A node of a cluster, without slots yet, and the port of its bus.
+    pub(crate) fn cluster_node() -> (Self, u16) {
+        let bus = free_port();
+        let args = [
+            "--cluster-enabled",
+            "yes",
+            "--cluster-node-timeout",
+            "1000",
+            "--cluster-port",
+            &bus.to_string(),
+        ];
+        (Self::with(&args), bus)
+    }
+
     /// A server that speaks TLS only, with a certificate of a fresh authority.
     pub(crate) fn with_tls() -> Self {
+        Self::with_tls_and(&[])
+    }
+
+    pub(crate) fn with_tls_and(more: &[&str]) -> Self {
         let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
         let ca = write_certificates(folder.path());
         let file = |name: &str| folder.path().join(name).display().to_string();
@@ -45,6 +63,7 @@ impl RedisServer {
                 file("server.key"),
             ])
             .chain(["--tls-ca-cert-file".into(), file("ca.pem")])
+            .chain(more.iter().map(|arg| (*arg).to_owned()))
             .collect();
         Self::spawn(port, folder, Some(ca), all)
     }
@@ -92,7 +111,7 @@ impl Drop for RedisServer {
     }
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 

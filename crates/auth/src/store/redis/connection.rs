@@ -1,0 +1,254 @@
+//! A connection that outlives its servers: made again when it broke, and made to the new master after a fail-over.
+//!
+//! A command is tried again only when it cannot have run: the connection could not be made, or the server says it is a replica. (A
+//! cluster's client follows redirections and tries again by itself; every step is safe to repeat: what ran already is
+//! told as used, never as a second success.)
+
+use std::{sync::Arc, time::Duration};
+
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, Pipeline,
+    RedisConnectionInfo, RedisError, RedisFuture, ServerErrorKind, TlsCertificates, TlsMode, Value,
+    aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
+    cluster::ClusterClient,
+    cluster_async::ClusterConnection,
+    sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
+};
+use secrecy::ExposeSecret as _;
+use tokio::sync::Mutex;
+
+use super::endpoint::{RedisEndpoint, RedisLayout};
+
+const CONNECT: Duration = Duration::from_secs(2);
+const ANSWER: Duration = Duration::from_secs(2);
+/// Longest search for a master: several sentinels may have to be asked.
+const FIND_MASTER: Duration = Duration::from_secs(4);
+
+/// A connection to wherever records are.
+#[derive(Clone)]
+pub(super) enum Connection {
+    Single(ConnectionManager),
+    Master(Arc<Master>),
+    Cluster(ClusterConnection),
+}
+
+/// The connection to the master that the sentinels name.
+pub(super) struct Master {
+    held: Mutex<Held>,
+    database: i64,
+}
+
+struct Held {
+    client: SentinelClient,
+    /// Counts connections, so that of several callers who saw one break the first drops it and the others do not drop its successor.
+    number: u64,
+    connection: Option<MultiplexedConnection>,
+}
+
+impl Connection {
+    pub(super) async fn open(endpoint: &RedisEndpoint) -> Result<Self, RedisError> {
+        if endpoint.tls {
+            // The process may hold two providers through other crates; this crate's choice stands when none was made.
+            let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        }
+        let mut connection = match &endpoint.layout {
+            RedisLayout::Single => Self::Single(single(endpoint).await?),
+            RedisLayout::Sentinel { .. } => Self::Master(Arc::new(Master {
+                held: Mutex::new(Held { client: sentinels(endpoint)?, number: 0, connection: None }),
+                database: endpoint.database,
+            })),
+            RedisLayout::Cluster { nodes } => {
+                Self::Cluster(cluster(endpoint, nodes)?.get_async_connection().await?)
+            }
+        };
+        // Credentials are refused at the first command only.
+        redis::cmd("PING").query_async::<()>(&mut connection).await?;
+        Ok(connection)
+    }
+}
+
+async fn single(endpoint: &RedisEndpoint) -> Result<ConnectionManager, RedisError> {
+    let mut login = RedisConnectionInfo::default().set_db(endpoint.database);
+    if let Some(username) = &endpoint.username {
+        login = login.set_username(username);
+    }
+    if let Some(password) = &endpoint.password {
+        login = login.set_password(password.expose_secret());
+    }
+    let info =
+        address(endpoint, &endpoint.host, endpoint.port).into_connection_info()?.set_redis_settings(login);
+    let client = if endpoint.tls {
+        Client::build_with_tls(info, certificates(endpoint)?)?
+    } else {
+        Client::open(info)?
+    };
+    let config = ConnectionManagerConfig::new()
+        .set_connection_timeout(Some(CONNECT))
+        .set_response_timeout(Some(ANSWER))
+        .set_number_of_retries(1)
+        .set_min_delay(Duration::from_millis(50))
+        .set_max_delay(Duration::from_millis(500));
+    ConnectionManager::new_with_config(client, config).await
+}
+
+fn sentinels(endpoint: &RedisEndpoint) -> Result<SentinelClient, RedisError> {
+    let RedisLayout::Sentinel { master, sentinels, username, password } = &endpoint.layout else {
+        return Err((ErrorKind::InvalidClientConfig, "no sentinels are named").into());
+    };
+    let nodes = sentinels.iter().map(|(host, port)| address(endpoint, host, *port));
+    let mut builder = SentinelClientBuilder::new(nodes, master, SentinelServerType::Master)?
+        .set_client_to_redis_db(endpoint.database);
+    if let Some(username) = &endpoint.username {
+        builder = builder.set_client_to_redis_username(username);
+    }
+    if let Some(password) = &endpoint.password {
+        builder = builder.set_client_to_redis_password(password.expose_secret());
+    }
+    if let Some(username) = username {
+        builder = builder.set_client_to_sentinel_username(username);
+    }
+    if let Some(password) = password {
+        builder = builder.set_client_to_sentinel_password(password.expose_secret());
+    }
+    if endpoint.tls {
+        builder = builder
+            .set_client_to_redis_tls_mode(TlsMode::Secure)
+            .set_client_to_redis_certificates(certificates(endpoint)?)
+            .set_client_to_sentinel_tls_mode(TlsMode::Secure)
+            .set_client_to_sentinel_certificates(certificates(endpoint)?);
+    }
+    builder.build()
+}
+
+fn cluster(endpoint: &RedisEndpoint, nodes: &[(String, u16)]) -> Result<ClusterClient, RedisError> {
+    let nodes = nodes.iter().map(|(host, port)| address(endpoint, host, *port));
+    let mut builder = ClusterClient::builder(nodes)
+        .retries(3)
+        .min_retry_wait(50)
+        .max_retry_wait(500)
+        .connection_timeout(CONNECT)
+        .response_timeout(ANSWER);
+    if let Some(username) = &endpoint.username {
+        builder = builder.username(username);
+    }
+    if let Some(password) = &endpoint.password {
+        builder = builder.password(password.expose_secret());
+    }
+    if endpoint.tls {
+        builder = builder.tls(TlsMode::Secure).certs(certificates(endpoint)?);
+    }
+    builder.build()
+}
+
+fn address(endpoint: &RedisEndpoint, host: &str, port: u16) -> ConnectionAddr {
+    let host = host.to_owned();
+    match endpoint.tls {
+        true => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+        false => ConnectionAddr::Tcp(host, port),
+    }
+}
+
+fn certificates(endpoint: &RedisEndpoint) -> Result<TlsCertificates, RedisError> {
+    let root_cert = endpoint.ca_file.as_ref().map(std::fs::read).transpose()?;
+    Ok(TlsCertificates { client_tls: None, root_cert })
+}
+
+impl Master {
+    /// The connection, made when there is none, and its number.
+    async fn connection(&self) -> Result<(MultiplexedConnection, u64), RedisError> {
+        let mut held = self.held.lock().await;
+        if let Some(connection) = &held.connection {
+            return Ok((connection.clone(), held.number));
+        }
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT))
+            .set_response_timeout(Some(ANSWER));
+        let found = held.client.get_async_connection_with_config(&config);
+        let connection = tokio::time::timeout(FIND_MASTER, found)
+            .await
+            .map_err(|_| RedisError::from((ErrorKind::Io, "the sentinels named no master in time")))??;
+        held.number += 1;
+        held.connection = Some(connection.clone());
+        Ok((connection, held.number))
+    }
+
+    /// Forgets connection `number`: the next command asks the sentinels again.
+    async fn drop_connection(&self, number: u64) {
+        let mut held = self.held.lock().await;
+        if held.number == number {
+            held.connection = None;
+        }
+    }
+}
+
+/// Whether the server behind the connection is gone, or is no master any more.
+fn is_over(error: &RedisError) -> bool {
+    let demoted = matches!(
+        error.kind(),
+        ErrorKind::Server(
+            ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown | ServerErrorKind::BusyLoading
+        )
+    );
+    demoted || error.is_connection_dropped() || error.is_io_error() || error.is_timeout()
+}
+
+/// Whether the command did not run: the server is a replica, which writes nothing.
+fn did_not_run(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+}
+
+/// Runs something on the master, once more when the server turns out to be none.
+macro_rules! on_master {
+    ($master:expr, $connection:ident => $run:expr) => {{
+        let mut tries = 0;
+        loop {
+            let (mut $connection, number) = $master.connection().await?;
+            let outcome = $run.await;
+            tries += 1;
+            match outcome {
+                Err(error) if is_over(&error) => {
+                    $master.drop_connection(number).await;
+                    if tries > 1 || !did_not_run(&error) {
+                        break Err(error);
+                    }
+                }
+                outcome => break outcome,
+            }
+        }
+    }};
+}
+
+impl ConnectionLike for Connection {
+    fn req_packed_command<'a>(&'a mut self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
+        match self {
+            Self::Single(connection) => connection.req_packed_command(cmd),
+            Self::Cluster(connection) => connection.req_packed_command(cmd),
+            Self::Master(master) => {
+                Box::pin(async move { on_master!(master, held => held.req_packed_command(cmd)) })
+            }
+        }
+    }
+
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        pipeline: &'a Pipeline,
+        offset: usize,
+        count: usize,
+    ) -> RedisFuture<'a, Vec<Value>> {
+        match self {
+            Self::Single(connection) => connection.req_packed_commands(pipeline, offset, count),
+            Self::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
+            Self::Master(master) => Box::pin(async move {
+                on_master!(master, held => held.req_packed_commands(pipeline, offset, count))
+            }),
+        }
+    }
+
+    fn get_db(&self) -> i64 {
+        match self {
+            Self::Single(connection) => connection.get_db(),
+            Self::Cluster(connection) => connection.get_db(),
+            Self::Master(master) => master.database,
+        }
+    }
+}
