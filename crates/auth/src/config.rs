@@ -139,6 +139,7 @@ pub enum StorageKind {
 pub struct StorageConfig {
     /// Address of the store in place of the fields below: `redis://user:password@host:6379/0`,
     /// `redis+sentinel://host:26379,host2:26379/mymaster`, `redis+cluster://host:6379,host2:6379`; `rediss` in place of `redis` for TLS.
+    #[schemars(with = "Option<String>")]
     pub url: Option<SecretString>,
     /// The sentinels that know which server is the master. Default port 26379.
     pub sentinel: Option<SentinelConfig>,
@@ -166,7 +167,7 @@ pub struct StorageConfig {
 }
 
 /// `tokenStorage.config.sentinel`.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SentinelConfig {
     /// What the sentinels call the master.
@@ -176,6 +177,7 @@ pub struct SentinelConfig {
     /// ACL user at the sentinels.
     pub username: Option<String>,
     /// Password at the sentinels.
+    #[schemars(with = "Option<String>")]
     pub password: Option<SecretString>,
 }
 
