@@ -1,9 +1,10 @@
 //! The far end of the door: waits for runs on a socket and serves them one after another.
 //!
-//! `harden` takes the process's capabilities away and holds all unsafe code of the crate; `link` moves frames. What happens in
+//! `harden` takes the process's capabilities away, `heap` is the engine's memory (no other file has unsafe code); `link` moves frames. What happens in
 //! a run is in `engine`.
 
 pub(crate) mod harden;
+pub(crate) mod heap;
 mod link;
 mod serve;
 

@@ -1,9 +1,9 @@
 // The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
 // and returns the functions the engine drives a run with. Everything it needs
 // later it takes hold of now.
-(function (host, tick, now, random, speciesOf) {
+(function (host, tick, now, random, speciesOf, done, failed) {
   'use strict';
-  const { freeze, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
+  const { freeze, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
   const { isArray } = Array;
   const { stringify } = JSON;
   const { min, floor } = Math;
@@ -208,7 +208,7 @@
     }
     return ['error', text(name), text(message), '', stack];
   };
-  const start = (main, done, failed) => {
+  const start = (main) => {
     const fail = (error) => {
       let parts;
       try { parts = describe(error); } catch { parts = ['error', 'Error', 'unprintable error', '', '']; }
@@ -341,11 +341,18 @@
   }
   for (const value of intrinsics) freeze(value);
 
+  // Everything of the global object that no run changes is frozen here, once.
+  const chosen = { __proto__: null, console: true, RegExp: true };
+  for (const name of getOwnPropertyNames(global)) {
+    if (!chosen[name]) defineProperty(global, name, { writable: false, configurable: false });
+  }
+
+  const fixed = (name) => { defineProperty(global, name, { writable: false, configurable: false }); };
   const seal = (context, withConsole, withRegExp) => {
-    if (!withConsole) delete global.console;
-    if (!withRegExp) delete global.RegExp;
-    hidden(global, 'codecallContext', deepFreeze(context));
-    freeze(global);
+    if (withConsole) fixed('console'); else delete global.console;
+    if (withRegExp) fixed('RegExp'); else delete global.RegExp;
+    defineProperty(global, 'codecallContext', { value: deepFreeze(context), writable: false, enumerable: false, configurable: false });
+    preventExtensions(global);
   };
   return { start, deliver, seal };
 })

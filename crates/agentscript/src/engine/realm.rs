@@ -6,13 +6,14 @@ use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Valu
 
 use super::{
     compile::Compiler,
+    run::{Ending, location},
     state::{Doom, Refused, State},
 };
 use crate::{
     protocol::Kind,
     worker::{
-        Link,
-        harden::{self, Heap, HeapAllocator},
+        Link, harden,
+        heap::{Heap, HeapAllocator},
     },
 };
 
@@ -36,33 +37,48 @@ const NO_GC: usize = 64 * 1024 * 1024;
 /// Stack of the engine while a realm is built.
 const BUILD_STACK: usize = 256 * 1024;
 
-/// A fresh realm that has run nothing yet.
+/// A realm that has run nothing yet, or was put back to that.
 pub(crate) struct Realm {
     // Dropped first: a value must not outlive its runtime.
-    pub(super) exports: Option<Persistent<Object<'static>>>,
+    pub(super) exports: Persistent<Object<'static>>,
+    /// The native functions: held here, so that no script can make the engine let go of one.
+    _natives: Vec<Persistent<Function<'static>>>,
     pub(super) context: Context,
     pub(super) runtime: Runtime,
     pub(super) state: Rc<State>,
+    heap: Rc<Heap>,
 }
 
 impl Realm {
     /// Builds a realm whose host calls go through `link`.
     pub(crate) fn new(link: Rc<RefCell<Link>>, compiler: &Compiler) -> Result<Self> {
-        let heap = Rc::new(Heap::default());
+        let heap = Rc::new(Heap::new());
         let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap)))?;
         runtime.set_max_stack_size(BUILD_STACK);
         runtime.set_gc_threshold(NO_GC);
         let context = Context::custom::<Intrinsics>(&runtime)?;
-        let state = Rc::new(State::new(link, heap));
-        let exports = context
-            .with(|ctx| build(&ctx, &state, compiler).map(|exports| Persistent::save(&ctx, exports)))?;
+        let state = Rc::new(State::new(link, Rc::clone(&heap)));
+        let (exports, natives) = context.with(|ctx| {
+            let (exports, natives) = build(&ctx, &state, compiler)?;
+            let natives = natives.into_iter().map(|native| Persistent::save(&ctx, native)).collect();
+            Ok::<_, rquickjs::Error>((Persistent::save(&ctx, exports), natives))
+        })?;
         let poll = Rc::clone(&state);
         runtime.set_interrupt_handler(Some(Box::new(move || poll.must_stop())));
-        Ok(Self { exports: Some(exports), context, runtime, state })
+        runtime.run_gc();
+        heap.save();
+        Ok(Self { exports, _natives: natives, context, runtime, state, heap })
+    }
+
+    /// Makes the realm one that has run nothing.
+    pub(crate) fn reset(&mut self) {
+        harden::restore(&self.heap);
     }
 }
 
-fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<Object<'js>> {
+type Built<'js> = (Object<'js>, Vec<Function<'js>>);
+
+fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<Built<'js>> {
     let prelude: Function<'js> = harden::evaluate(ctx, compiler.prelude())?.get()?;
     let (for_host, for_tick, for_now, for_random) =
         (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
@@ -90,7 +106,22 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
             Ok(())
         }
     })?;
-    prelude.call((host, tick, now, random, species))
+    let (on_done, on_failed) = (Rc::clone(state), Rc::clone(state));
+    let done = Function::new(ctx.clone(), move |json: String| on_done.settle(Ending::Ok, json))?;
+    let failed = Function::new(
+        ctx.clone(),
+        move |kind: String, name: String, message: String, code: String, stack: String| {
+            let ending = match kind.as_str() {
+                "tool" => Ending::Tool { tool_name: name, message, code },
+                _ => Ending::Runtime { name, message, location: location(&stack) },
+            };
+            on_failed.settle(ending, String::new());
+        },
+    )?;
+    let natives = [host, tick, now, random, species, done, failed];
+    let [host, tick, now, random, species, done, failed] = natives.clone();
+    let exports = prelude.call((host, tick, now, random, species, done, failed))?;
+    Ok((exports, natives.into()))
 }
 
 /// A run that must end throws; what the script makes of the exception no longer matters.
@@ -121,7 +152,7 @@ mod tests {
     fn a_realm_builds() {
         let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let link = Rc::new(RefCell::new(Link::new(ours, 1024)));
-        let heap = Rc::new(Heap::default());
+        let heap = Rc::new(Heap::new());
         let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap))).unwrap();
         let context = Context::custom::<Intrinsics>(&runtime).unwrap();
         let state = Rc::new(State::new(link, heap));

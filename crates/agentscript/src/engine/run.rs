@@ -1,6 +1,6 @@
 //! One run: compile, call, answer host calls until the script's promise settles or the run must end.
 
-use std::{cell::RefCell, rc::Rc};
+use std::rc::Rc;
 
 use rquickjs::{Ctx, Function, Object, Value};
 use serde::{Deserialize, Serialize};
@@ -81,12 +81,10 @@ pub(crate) struct Failure {
 /// Text before the script on its first line.
 const OPEN: &str = "(async function(){";
 
-type Settled = Rc<RefCell<Option<(Ending, String)>>>;
-
 impl Realm {
     /// Runs `code` with `context` (JSON text) as `codecallContext`; gives the ending and the result as JSON text.
     pub(crate) fn run(
-        mut self,
+        &mut self,
         run: u32,
         code: &str,
         context: &str,
@@ -111,13 +109,9 @@ impl Realm {
             usize::try_from(limits.memory_bytes / 8).unwrap_or(usize::MAX).min(GC_THRESHOLD),
         );
         self.state.begin(run, limits, settings.seed, settings.now_ms);
-        let Some(exports) = self.exports.take() else {
-            return (Ending::runtime("InternalError", "the realm was used before"), String::new());
-        };
-        let settled: Settled = Rc::default();
         let failure = self.context.with(|ctx| {
-            let exports = exports.restore(&ctx).ok()?;
-            drive(&ctx, &exports, &self.state, &settled, &code, context, settings).err()
+            let exports = self.exports.clone().restore(&ctx).ok()?;
+            drive(&ctx, &exports, &self.state, &code, context, settings).err()
         });
         // A doom outranks whatever the script made of it, an ordinary return included.
         let ending = if self.state.must_end() {
@@ -125,7 +119,7 @@ impl Realm {
         } else if let Some(failure) = failure {
             Some((failure, String::new()))
         } else {
-            settled.borrow_mut().take()
+            self.state.settled.borrow_mut().take()
         };
         let ending = ending.unwrap_or_else(|| {
             let message = "the script waits for something that never happens";
@@ -204,7 +198,6 @@ fn drive<'js>(
     ctx: &Ctx<'js>,
     exports: &Object<'js>,
     state: &Rc<State>,
-    settled: &Settled,
     code: &Bytecode,
     context: &str,
     settings: &Settings,
@@ -217,28 +210,12 @@ fn drive<'js>(
     let seal: Function<'js> = exports.get("seal").map_err(fail)?;
     let policy = &settings.policy;
     seal.call::<_, ()>((context, policy.console_allowed(), policy.regexp_allowed())).map_err(fail)?;
-    let (on_done, on_failed) = (Rc::clone(settled), Rc::clone(settled));
-    let done = Function::new(ctx.clone(), move |json: String| {
-        on_done.borrow_mut().get_or_insert((Ending::Ok, json));
-    })
-    .map_err(fail)?;
-    let failed = Function::new(
-        ctx.clone(),
-        move |kind: String, name: String, message: String, code: String, stack: String| {
-            let ending = match kind.as_str() {
-                "tool" => Ending::Tool { tool_name: name, message, code },
-                _ => Ending::Runtime { name, message, location: location(&stack) },
-            };
-            on_failed.borrow_mut().get_or_insert((ending, String::new()));
-        },
-    )
-    .map_err(fail)?;
     let start: Function<'js> = exports.get("start").map_err(fail)?;
     let deliver: Function<'js> = exports.get("deliver").map_err(fail)?;
-    start.call::<_, ()>((main, done, failed)).map_err(fail)?;
+    start.call::<_, ()>((main,)).map_err(fail)?;
     loop {
-        while !state.must_stop() && settled.borrow().is_none() && ctx.execute_pending_job() {}
-        if state.must_stop() || settled.borrow().is_some() || state.open.get() == 0 {
+        while !state.must_stop() && state.is_open() && ctx.execute_pending_job() {}
+        if state.must_stop() || !state.is_open() || state.open.get() == 0 {
             return Ok(());
         }
         receive(ctx, state, &deliver).map_err(fail)?;
@@ -298,7 +275,7 @@ fn engine_failure<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error) -
 }
 
 /// The first place of the script in a stack text such as `    at f (script:3:7)`.
-fn location(stack: &str) -> Option<Location> {
+pub(super) fn location(stack: &str) -> Option<Location> {
     let at = stack.find("script:")?;
     let mut numbers = stack[at + "script:".len()..].split(|c: char| !c.is_ascii_digit());
     let line: u32 = numbers.next()?.parse().ok()?;

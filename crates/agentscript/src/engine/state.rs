@@ -6,10 +6,11 @@ use std::{
     time::Instant,
 };
 
+use super::run::Ending;
 use crate::{
     limits::Limits,
     protocol::Kind,
-    worker::{Link, harden::Heap},
+    worker::{Link, heap::Heap},
 };
 
 /// Why a run ends whatever the script does: a script cannot catch any of these.
@@ -40,6 +41,8 @@ pub(crate) struct State {
     pub(crate) deadline: Cell<Option<Instant>>,
     pub(crate) doom: RefCell<Option<Doom>>,
     doomed: Cell<bool>,
+    /// How the script's promise settled, and its result.
+    pub(super) settled: RefCell<Option<(Ending, String)>>,
     iterations: Cell<u64>,
     max_iterations: Cell<u64>,
     calls: Cell<u32>,
@@ -67,6 +70,7 @@ impl State {
             deadline: Cell::new(None),
             doom: RefCell::new(None),
             doomed: Cell::new(false),
+            settled: RefCell::new(None),
             iterations: Cell::new(0),
             max_iterations: Cell::new(u64::MAX),
             calls: Cell::new(0),
@@ -79,9 +83,18 @@ impl State {
         }
     }
 
-    /// Sets the state of a realm that has not run anything to the start of a run.
+    /// Sets everything to the start of a run.
     pub(crate) fn begin(&self, run: u32, limits: &Limits, seed: u64, now_ms: f64) {
         self.run.set(run);
+        self.doom.replace(None);
+        self.doomed.set(false);
+        self.settled.replace(None);
+        self.iterations.set(0);
+        self.calls.set(0);
+        self.next_id.set(0);
+        self.open.set(0);
+        self.log_bytes.set(0);
+        self.log_lines.set(0);
         self.max_iterations.set(limits.max_iterations);
         self.deadline.set(Instant::now().checked_add(limits.timeout));
         self.start_ms.set(now_ms);
@@ -94,6 +107,16 @@ impl State {
     pub(crate) fn end(&self, doom: Doom) {
         self.doomed.set(true);
         self.doom.borrow_mut().get_or_insert(doom);
+    }
+
+    /// The script's promise settled. The first time counts.
+    pub(super) fn settle(&self, ending: Ending, result: String) {
+        self.settled.borrow_mut().get_or_insert((ending, result));
+    }
+
+    /// Whether the script's promise has not settled yet.
+    pub(super) fn is_open(&self) -> bool {
+        self.settled.borrow().is_none()
     }
 
     pub(crate) fn is_doomed(&self) -> bool {

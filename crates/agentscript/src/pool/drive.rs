@@ -30,6 +30,8 @@ use crate::{
 
 /// Room for what a frame carries beside its limited part.
 const FRAME_SLACK: u64 = 64 * 1024;
+/// Bytes read at once.
+const READ: usize = 16 * 1024;
 /// Longest message of an error that a worker may report, in bytes.
 const MAX_ERROR_TEXT: usize = 1024 * 1024;
 
@@ -136,7 +138,7 @@ async fn talk(
     let stream = worker.stream.try_clone().and_then(UnixStream::from_std).map_err(|_| Stop::Died)?;
     let mut output = Vec::new();
     let mut sent = 0_usize;
-    let mut input = Vec::new();
+    let mut input = Vec::with_capacity(READ);
     let mut answering: FuturesUnordered<Answering> = FuturesUnordered::new();
     put_run(&mut output, record, request, seed)?;
     let timeout = record.limits.timeout;

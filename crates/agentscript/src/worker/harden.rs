@@ -1,15 +1,15 @@
-//! Everything of this crate that needs `unsafe`: giving up a process's capabilities, and the engine's counted heap.
+//! Giving up a process's capabilities, and the engine's calls that have no safe wrapper. The engine's memory is in `heap`.
 //!
 //! Order matters. `enter` runs on the main thread before any other exists, so that threads inherit what it does; `lock` runs on
 //! the thread that serves, last, because afterwards no file can be opened and no thread started.
 #![expect(
     unsafe_code,
-    reason = "system calls without a safe wrapper, and the engine's allocator; each block says why it holds"
+    reason = "system calls and calls of the engine without a safe wrapper; each block says why it holds"
 )]
 
-use std::{cell::Cell, ffi::CStr, io, os::fd::AsFd, os::unix::net::UnixStream, rc::Rc};
+use std::{ffi::CStr, io, os::fd::AsFd, os::unix::net::UnixStream};
 
-use rquickjs::{Ctx, Value, allocator::Allocator, qjs};
+use rquickjs::{Ctx, Value, qjs};
 use serde::{Deserialize, Serialize};
 
 /// Which walls stand around a worker.
@@ -297,138 +297,9 @@ pub(crate) fn evaluate<'js>(ctx: &Ctx<'js>, code: &Bytecode) -> rquickjs::Result
     }
 }
 
-/// What the engine of one realm has allocated, and may.
-#[derive(Debug)]
-pub(crate) struct Heap {
-    used: Cell<usize>,
-    limit: Cell<usize>,
-    exhausted: Cell<bool>,
-}
-
-impl Default for Heap {
-    fn default() -> Self {
-        Self { used: Cell::new(0), limit: Cell::new(usize::MAX), exhausted: Cell::new(false) }
-    }
-}
-
-impl Heap {
-    /// Allows `bytes` in all, what is in use included.
-    pub(crate) fn set_limit(&self, bytes: usize) {
-        self.limit.set(bytes);
-    }
-
-    /// Whether an allocation was ever refused.
-    pub(crate) fn exhausted(&self) -> bool {
-        self.exhausted.get()
-    }
-
-    fn grow(&self, bytes: usize) -> bool {
-        let used = self.used.get().saturating_add(bytes);
-        if used > self.limit.get() {
-            self.exhausted.set(true);
-            return false;
-        }
-        self.used.set(used);
-        true
-    }
-
-    fn shrink(&self, bytes: usize) {
-        self.used.set(self.used.get().saturating_sub(bytes));
-    }
-}
-
-/// Counts the engine's allocations against a [`Heap`].
-///
-/// The engine's own limit tells nobody that it was reached, and a script could catch the exception it throws.
-pub(crate) struct HeapAllocator {
-    heap: Rc<Heap>,
-}
-
-/// In front of each block: its size, padded to keep the alignment of `malloc`.
-const HEADER: usize = 16;
-
-impl HeapAllocator {
-    pub(crate) fn new(heap: Rc<Heap>) -> Self {
-        Self { heap }
-    }
-
-    fn take(&self, size: usize, zeroed: bool) -> *mut u8 {
-        let Some(total) = size.checked_add(HEADER) else {
-            self.heap.exhausted.set(true);
-            return std::ptr::null_mut();
-        };
-        if !self.heap.grow(total) {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: `total` is at least HEADER, so the size fits in front of the block; `malloc` aligns to 16 bytes.
-        unsafe {
-            let block = if zeroed { libc::calloc(1, total) } else { libc::malloc(total) }.cast::<u8>();
-            if block.is_null() {
-                self.heap.shrink(total);
-                self.heap.exhausted.set(true);
-                return block;
-            }
-            block.cast::<usize>().write(size);
-            block.add(HEADER)
-        }
-    }
-}
-
-// SAFETY: blocks come from `malloc` with room for the size that was asked for after the header; the size in the header is what
-// `usable_size` reports; null is returned when there is no memory.
-unsafe impl Allocator for HeapAllocator {
-    fn alloc(&mut self, size: usize) -> *mut u8 {
-        self.take(size, false)
-    }
-
-    fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
-        match count.checked_mul(size) {
-            Some(total) => self.take(total, true),
-            None => std::ptr::null_mut(),
-        }
-    }
-
-    unsafe fn dealloc(&mut self, ptr: *mut u8) {
-        // SAFETY: `ptr` came from `take`, so HEADER bytes in front of it belong to the block and hold its size.
-        unsafe {
-            let block = ptr.sub(HEADER);
-            self.heap.shrink(block.cast::<usize>().read() + HEADER);
-            libc::free(block.cast());
-        }
-    }
-
-    unsafe fn realloc(&mut self, ptr: *mut u8, new_size: usize) -> *mut u8 {
-        if ptr.is_null() {
-            return self.take(new_size, false);
-        }
-        let Some(total) = new_size.checked_add(HEADER) else {
-            self.heap.exhausted.set(true);
-            return std::ptr::null_mut();
-        };
-        // SAFETY: as in `dealloc`; the old block stays valid when `realloc` gives null.
-        unsafe {
-            let block = ptr.sub(HEADER);
-            let old = block.cast::<usize>().read();
-            if new_size > old && !self.heap.grow(new_size - old) {
-                return std::ptr::null_mut();
-            }
-            let moved = libc::realloc(block.cast(), total).cast::<u8>();
-            if moved.is_null() {
-                self.heap.shrink(new_size.saturating_sub(old));
-                self.heap.exhausted.set(true);
-                return moved;
-            }
-            self.heap.shrink(old.saturating_sub(new_size));
-            moved.cast::<usize>().write(new_size);
-            moved.add(HEADER)
-        }
-    }
-
-    unsafe fn usable_size(ptr: *mut u8) -> usize {
-        if ptr.is_null() {
-            return 0;
-        }
-        // SAFETY: `ptr` came from `take`.
-        unsafe { ptr.sub(HEADER).cast::<usize>().read() }
-    }
+/// Puts the realm on `heap` back to its image, between two runs.
+pub(crate) fn restore(heap: &super::heap::Heap) {
+    // SAFETY: called between two runs. What the host holds of the realm is older than the image (`Realm` has it all), what a
+    // run made was dropped when it ended, and the objects with native parts are held by `Realm`, so none was finalized.
+    unsafe { heap.restore() };
 }

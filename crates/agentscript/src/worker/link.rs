@@ -13,6 +13,8 @@ pub(crate) struct Link {
     input: Vec<u8>,
     /// Bytes of `input` already handed out.
     taken: usize,
+    /// Bytes of `input` that came from the socket.
+    filled: usize,
     output: Vec<u8>,
     /// Longest frame this end accepts.
     limit: usize,
@@ -20,7 +22,7 @@ pub(crate) struct Link {
 
 impl Link {
     pub(crate) fn new(stream: UnixStream, limit: usize) -> Self {
-        Self { stream, input: Vec::new(), taken: 0, output: Vec::new(), limit }
+        Self { stream, input: Vec::new(), taken: 0, filled: 0, output: Vec::new(), limit }
     }
 
     pub(crate) fn send(
@@ -47,37 +49,42 @@ impl Link {
     pub(crate) fn next(&mut self) -> io::Result<Option<Frame<'_>>> {
         let refused = |_| io::Error::from(io::ErrorKind::InvalidData);
         let end = loop {
-            let pending = &self.input[self.taken..];
+            let pending = &self.input[self.taken..self.filled];
             match protocol::frame_len(pending, self.limit).map_err(refused)? {
                 Some(len) if pending.len() >= len => break self.taken + len,
                 _ => {}
             }
-            if self.taken > 0 {
-                self.input.drain(..self.taken);
-                self.taken = 0;
-            }
-            if self.input.is_empty() && self.input.capacity() > KEEP {
-                self.input = Vec::new();
-            }
-            let start = self.input.len();
-            self.input.resize(start + CHUNK, 0);
+            self.make_room();
             let read = loop {
-                match self.stream.read(&mut self.input[start..]) {
+                match self.stream.read(&mut self.input[self.filled..]) {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     other => break other?,
                 }
             };
-            self.input.truncate(start + read);
             if read == 0 {
                 return Ok(None);
             }
+            self.filled += read;
         };
         let start = std::mem::replace(&mut self.taken, end);
         protocol::parse(&self.input[start..end]).map(Some).map_err(refused)
     }
+
+    /// Moves what is not handed out yet to the front, and makes the buffer larger when it is full, smaller when it can be.
+    fn make_room(&mut self) {
+        self.input.copy_within(self.taken..self.filled, 0);
+        self.filled -= self.taken;
+        self.taken = 0;
+        if self.filled == 0 && self.input.len() > KEEP {
+            self.input = Vec::new();
+        }
+        if self.filled == self.input.len() {
+            self.input.resize((2 * self.filled).max(CHUNK), 0);
+        }
+    }
 }
 
-/// Bytes read at once.
-const CHUNK: usize = 64 * 1024;
+/// Bytes of the buffer at first.
+const CHUNK: usize = 16 * 1024;
 /// Larger buffers are given back after use.
 const KEEP: usize = 256 * 1024;

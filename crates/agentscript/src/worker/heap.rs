@@ -1,0 +1,619 @@
+//! The engine's heap: counted against a limit, and put back to a saved image after every run.
+//!
+//! Everything a realm is made of lies in one block of memory. Once it is built, that memory is copied; after a run the copy goes
+//! back, bit for bit, and whatever else the run allocated is released as a whole. A realm is therefore as fresh as a new one, at
+//! the price of a copy: nothing is torn down, built or frozen again.
+//!
+//! Beside `harden` this is the only file with unsafe code: it is an allocator, and has nothing to do with system calls.
+#![expect(unsafe_code, reason = "an allocator hands out raw memory; each block says why it holds")]
+
+use std::{cell::Cell, ptr, rc::Rc};
+
+use rquickjs::allocator::Allocator;
+
+/// In front of every block: its length and its class. Keeps the alignment of `malloc`.
+const HEADER: usize = 16;
+/// Blocks up to this length, header included, have a class and are used again; longer ones come from the system.
+const SMALL_MAX: usize = 32 * 1024;
+/// Steps of 16 bytes up to 512, then four to each doubling.
+const CLASSES: usize = 56;
+/// Class of a block that comes from the system.
+const LARGE: usize = usize::MAX;
+/// Class of a long block of the realm itself: it stays where it is.
+const LONE: usize = usize::MAX - 1;
+/// Room for a realm and for what an ordinary run adds to it.
+const BASE: usize = 768 * 1024;
+/// Memory is asked for in steps of this many bytes after that.
+const CHUNK: usize = 256 * 1024;
+/// A run that used more of the base than this has its pages given back.
+const KEEP: usize = 256 * 1024;
+
+/// What the engine of one realm has allocated, and may.
+pub(crate) struct Heap {
+    /// Bytes of blocks in use.
+    used: Cell<usize>,
+    /// Bytes taken from the system beside the base: more than `used` when freed blocks are of no use for what is asked.
+    reserved: Cell<usize>,
+    limit: Cell<usize>,
+    exhausted: Cell<bool>,
+    base: *mut u8,
+    top: Cell<*mut u8>,
+    end: Cell<*mut u8>,
+    free: [Cell<*mut u8>; CLASSES],
+    chunks: Cell<*mut Chunk>,
+    large: Cell<*mut Large>,
+    image: Cell<Option<Box<Image>>>,
+    saved: Cell<bool>,
+}
+
+struct Chunk {
+    next: *mut Chunk,
+    _align: usize,
+}
+
+/// In front of the header of a block of the system's.
+struct Large {
+    previous: *mut Large,
+    next: *mut Large,
+}
+
+/// A realm that has run nothing.
+struct Image {
+    bytes: Vec<u8>,
+    free: [*mut u8; CLASSES],
+    used: usize,
+}
+
+const LINKS: usize = size_of::<Large>();
+
+impl Heap {
+    /// An empty heap without a limit.
+    pub(crate) fn new() -> Self {
+        // SAFETY: a plain request for memory; a null answer makes every later allocation fail.
+        let base = unsafe { libc::malloc(BASE) }.cast::<u8>();
+        let room = if base.is_null() { 0 } else { BASE };
+        Self {
+            used: Cell::new(0),
+            reserved: Cell::new(0),
+            limit: Cell::new(usize::MAX),
+            exhausted: Cell::new(false),
+            base,
+            top: Cell::new(base),
+            end: Cell::new(base.wrapping_add(room)),
+            free: [const { Cell::new(ptr::null_mut()) }; CLASSES],
+            chunks: Cell::new(ptr::null_mut()),
+            large: Cell::new(ptr::null_mut()),
+            image: Cell::new(None),
+            saved: Cell::new(false),
+        }
+    }
+
+    /// Allows `bytes` in all, what is in use included.
+    pub(crate) fn set_limit(&self, bytes: usize) {
+        self.limit.set(bytes);
+    }
+
+    /// Whether an allocation was ever refused since the last [`Heap::restore`].
+    pub(crate) fn exhausted(&self) -> bool {
+        self.exhausted.get()
+    }
+
+    /// Remembers the heap as it is: what a realm looks like that has run nothing.
+    pub(crate) fn save(&self) {
+        let len = self.top.get().addr() - self.base.addr();
+        // SAFETY: until now every block came from the base, and `len` bytes of it were handed out.
+        let bytes = unsafe { std::slice::from_raw_parts(self.base, len) }.to_vec();
+        let free = std::array::from_fn(|class| self.free[class].get());
+        self.image.set(Some(Box::new(Image { bytes, free, used: self.used.get() })));
+        self.saved.set(true);
+    }
+
+    /// Puts the heap back to what was saved.
+    ///
+    /// # Safety
+    /// No value of the engine made since then may be used or dropped afterwards, and nothing that was saved may have been
+    /// finalized in between.
+    pub(crate) unsafe fn restore(&self) {
+        let Some(image) = self.image.take() else { return };
+        let len = image.bytes.len();
+        let high = if self.chunks.get().is_null() { self.top.get().addr() - self.base.addr() } else { BASE };
+        self.release();
+        // SAFETY: the image is a copy of the first `len` bytes of the base.
+        unsafe { ptr::copy_nonoverlapping(image.bytes.as_ptr(), self.base, len) };
+        if high - len > KEEP {
+            self.forget_pages(len);
+        }
+        for (slot, saved) in self.free.iter().zip(image.free) {
+            slot.set(saved);
+        }
+        self.top.set(self.base.wrapping_add(len));
+        self.end.set(self.base.wrapping_add(BASE));
+        self.used.set(image.used);
+        self.limit.set(usize::MAX);
+        self.exhausted.set(false);
+        self.image.set(Some(image));
+    }
+
+    /// Gives the pages of the base after the first `len` bytes back to the system.
+    fn forget_pages(&self, len: usize) {
+        const PAGE: usize = 4096;
+        let start = (self.base.addr() + len).next_multiple_of(PAGE);
+        let end = (self.base.addr() + BASE) / PAGE * PAGE;
+        if start < end {
+            // SAFETY: whole pages inside the base, of which nothing is in use.
+            unsafe {
+                libc::madvise(self.base.with_addr(start).cast(), end - start, libc::MADV_DONTNEED);
+            }
+        }
+    }
+
+    /// Releases everything beside the base.
+    fn release(&self) {
+        let mut chunk = self.chunks.replace(ptr::null_mut());
+        let mut large = self.large.replace(ptr::null_mut());
+        // SAFETY: both lists hold blocks of the system's that were not freed yet, each once.
+        unsafe {
+            while !chunk.is_null() {
+                let next = (*chunk).next;
+                libc::free(chunk.cast());
+                chunk = next;
+            }
+            while !large.is_null() {
+                let next = (*large).next;
+                libc::free(large.cast());
+                large = next;
+            }
+        }
+        self.reserved.set(0);
+    }
+
+    fn grow(&self, bytes: usize) -> bool {
+        let used = self.used.get().saturating_add(bytes);
+        if used > self.limit.get() {
+            return self.refuse();
+        }
+        self.used.set(used);
+        true
+    }
+
+    /// Takes `bytes` from the system. Blocks that were freed but fit nothing that is asked for may not pile up.
+    fn reserve(&self, bytes: usize) -> bool {
+        let (limit, reserved) = (self.limit.get(), self.reserved.get().saturating_add(bytes));
+        if reserved > limit.saturating_add(limit / 2).saturating_add(CHUNK) {
+            return self.refuse();
+        }
+        self.reserved.set(reserved);
+        true
+    }
+
+    fn refuse(&self) -> bool {
+        self.exhausted.set(true);
+        false
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.used.set(self.used.get().saturating_sub(bytes));
+    }
+
+    /// A block from the base or, once that is full and saved, from a new chunk.
+    fn bump(&self, len: usize) -> *mut u8 {
+        if self.end.get().addr() - self.top.get().addr() < len && !self.add_chunk() {
+            return ptr::null_mut();
+        }
+        let block = self.top.get();
+        self.top.set(block.wrapping_add(len));
+        block
+    }
+
+    fn add_chunk(&self) -> bool {
+        if !self.saved.get() || !self.reserve(CHUNK) {
+            return self.refuse();
+        }
+        // SAFETY: a plain request for memory, which becomes the head of the list when it is granted.
+        unsafe {
+            let chunk = libc::malloc(CHUNK).cast::<Chunk>();
+            if chunk.is_null() {
+                return self.refuse();
+            }
+            chunk.write(Chunk { next: self.chunks.get(), _align: 0 });
+            self.chunks.set(chunk);
+            let start = chunk.cast::<u8>();
+            self.top.set(start.add(size_of::<Chunk>()));
+            self.end.set(start.add(CHUNK));
+        }
+        true
+    }
+
+    /// A block for `total` bytes, header included; null when there is none.
+    fn take(&self, total: usize, zeroed: bool) -> *mut u8 {
+        if total > SMALL_MAX && self.saved.get() {
+            return self.take_large(total, zeroed);
+        }
+        let (class, len) = if total > SMALL_MAX {
+            (LONE, total.next_multiple_of(HEADER))
+        } else {
+            let class = class_of(total);
+            (class, len_of(class))
+        };
+        if !self.grow(len) {
+            return ptr::null_mut();
+        }
+        let freed = self.free.get(class).map_or(ptr::null_mut(), Cell::get);
+        let block = if freed.is_null() { self.bump(len) } else { freed };
+        if block.is_null() {
+            self.shrink(len);
+            return block;
+        }
+        // SAFETY: a block of `len` bytes that nobody else has; a freed one begins with the next of its list.
+        unsafe {
+            if !freed.is_null() {
+                self.free[class].set(freed.cast::<*mut u8>().read());
+            }
+            head(block, len, class);
+            let data = block.add(HEADER);
+            if zeroed {
+                data.write_bytes(0, total - HEADER);
+            }
+            data
+        }
+    }
+
+    fn take_large(&self, total: usize, zeroed: bool) -> *mut u8 {
+        let Some(whole) = total.checked_add(LINKS) else {
+            self.refuse();
+            return ptr::null_mut();
+        };
+        if !self.grow(total) {
+            return ptr::null_mut();
+        }
+        if !self.reserve(total) {
+            self.shrink(total);
+            return ptr::null_mut();
+        }
+        // SAFETY: `whole` has room for the links, the header and the data; `malloc` aligns to 16 bytes.
+        unsafe {
+            let links = if zeroed { libc::calloc(1, whole) } else { libc::malloc(whole) }.cast::<Large>();
+            if links.is_null() {
+                self.give_back(total);
+                self.refuse();
+                return ptr::null_mut();
+            }
+            self.link(links);
+            let block = links.cast::<u8>().add(LINKS);
+            head(block, total, LARGE);
+            block.add(HEADER)
+        }
+    }
+
+    /// A block of the system's is smaller by `bytes`, or gone.
+    fn give_back(&self, bytes: usize) {
+        self.shrink(bytes);
+        self.reserved.set(self.reserved.get().saturating_sub(bytes));
+    }
+
+    /// # Safety
+    /// `links` is a block of the system's that is in no list.
+    unsafe fn link(&self, links: *mut Large) {
+        let next = self.large.replace(links);
+        // SAFETY: as the caller says; `next` is the former head of the list.
+        unsafe {
+            links.write(Large { previous: ptr::null_mut(), next });
+            if !next.is_null() {
+                (*next).previous = links;
+            }
+        }
+    }
+
+    /// # Safety
+    /// `links` is in the list.
+    unsafe fn unlink(&self, links: *mut Large) {
+        // SAFETY: as the caller says; its neighbours are in the list too.
+        unsafe {
+            let Large { previous, next } = links.read();
+            if previous.is_null() {
+                self.large.set(next);
+            } else {
+                (*previous).next = next;
+            }
+            if !next.is_null() {
+                (*next).previous = previous;
+            }
+        }
+    }
+
+    /// # Safety
+    /// `data` came from [`Heap::take`] and was not freed since.
+    unsafe fn drop_block(&self, data: *mut u8) {
+        // SAFETY: as the caller says, so the header is in front of `data` and says where the block came from.
+        unsafe {
+            let block = data.sub(HEADER);
+            let (len, class) = read_head(block);
+            match class {
+                LARGE => {
+                    let links = block.sub(LINKS).cast::<Large>();
+                    self.unlink(links);
+                    self.give_back(len);
+                    libc::free(links.cast());
+                }
+                LONE => self.shrink(len),
+                _ => {
+                    self.shrink(len);
+                    if let Some(free) = self.free.get(class) {
+                        block.cast::<*mut u8>().write(free.replace(block));
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Heap::drop_block`].
+    unsafe fn resize(&self, data: *mut u8, total: usize) -> *mut u8 {
+        // SAFETY: as the caller says; the old block stays valid until its content was copied, and when null is returned.
+        unsafe {
+            let block = data.sub(HEADER);
+            let (len, class) = read_head(block);
+            if class == LARGE && total > SMALL_MAX {
+                return self.resize_large(block, len, total);
+            }
+            if total <= len && class != LARGE {
+                return data;
+            }
+            let new = self.take(total, false);
+            if !new.is_null() {
+                ptr::copy_nonoverlapping(data, new, len.min(total) - HEADER);
+                self.drop_block(data);
+            }
+            new
+        }
+    }
+
+    /// # Safety
+    /// `block` is a block of the system's of `len` bytes.
+    unsafe fn resize_large(&self, block: *mut u8, len: usize, total: usize) -> *mut u8 {
+        let Some(whole) = total.checked_add(LINKS) else {
+            self.refuse();
+            return ptr::null_mut();
+        };
+        let more = total.saturating_sub(len);
+        if !self.grow(more) {
+            return ptr::null_mut();
+        }
+        if !self.reserve(more) {
+            self.shrink(more);
+            return ptr::null_mut();
+        }
+        // SAFETY: as the caller says; the block is out of the list while it may move.
+        unsafe {
+            let links = block.sub(LINKS).cast::<Large>();
+            self.unlink(links);
+            let moved = libc::realloc(links.cast(), whole).cast::<Large>();
+            if moved.is_null() {
+                self.link(links);
+                self.give_back(more);
+                self.refuse();
+                return ptr::null_mut();
+            }
+            self.link(moved);
+            self.give_back(len.saturating_sub(total));
+            let block = moved.cast::<u8>().add(LINKS);
+            head(block, total, LARGE);
+            block.add(HEADER)
+        }
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        self.release();
+        // SAFETY: the base came from `malloc`, or is null; the engine is gone, so nobody points into it.
+        unsafe { libc::free(self.base.cast()) };
+    }
+}
+
+/// The class of blocks that hold `total` bytes.
+fn class_of(total: usize) -> usize {
+    if total <= 512 {
+        return total.div_ceil(16).max(1) - 1;
+    }
+    let last = total - 1;
+    let doubling = last.ilog2() as usize;
+    32 + (doubling - 9) * 4 + ((last >> (doubling - 2)) & 3)
+}
+
+/// The length of the blocks of a class.
+fn len_of(class: usize) -> usize {
+    if class < 32 {
+        return (class + 1) * 16;
+    }
+    let (doubling, quarter) = ((class - 32) / 4 + 9, (class - 32) % 4);
+    (5 + quarter) << (doubling - 2)
+}
+
+/// # Safety
+/// `block` has at least `HEADER` bytes and is aligned to them.
+unsafe fn head(block: *mut u8, len: usize, class: usize) {
+    // SAFETY: as the caller says.
+    unsafe { block.cast::<[usize; 2]>().write([len, class]) };
+}
+
+/// # Safety
+/// `block` begins with what [`head`] wrote.
+unsafe fn read_head(block: *mut u8) -> (usize, usize) {
+    // SAFETY: as the caller says.
+    let [len, class] = unsafe { block.cast::<[usize; 2]>().read() };
+    (len, class)
+}
+
+/// Lets the engine allocate from a [`Heap`].
+///
+/// The engine's own limit tells nobody that it was reached, and a script could catch the exception it throws.
+pub(crate) struct HeapAllocator {
+    heap: Rc<Heap>,
+}
+
+impl HeapAllocator {
+    pub(crate) fn new(heap: Rc<Heap>) -> Self {
+        Self { heap }
+    }
+
+    fn total(&self, size: usize) -> Option<usize> {
+        let total = size.checked_add(HEADER);
+        if total.is_none() {
+            self.heap.refuse();
+        }
+        total
+    }
+}
+
+// SAFETY: blocks are aligned to 16 bytes, at least as long as asked for, and belong to one owner until they are freed; the header
+// holds the length that `usable_size` reports; null is returned when there is no memory.
+unsafe impl Allocator for HeapAllocator {
+    fn alloc(&mut self, size: usize) -> *mut u8 {
+        self.total(size).map_or(ptr::null_mut(), |total| self.heap.take(total, false))
+    }
+
+    fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
+        let total = count.checked_mul(size).and_then(|size| self.total(size));
+        total.map_or(ptr::null_mut(), |total| self.heap.take(total, true))
+    }
+
+    unsafe fn dealloc(&mut self, ptr: *mut u8) {
+        // SAFETY: the engine frees what it was given, once.
+        unsafe { self.heap.drop_block(ptr) };
+    }
+
+    unsafe fn realloc(&mut self, ptr: *mut u8, new_size: usize) -> *mut u8 {
+        if ptr.is_null() {
+            return self.alloc(new_size);
+        }
+        // SAFETY: as in `dealloc`.
+        self.total(new_size).map_or(ptr::null_mut(), |total| unsafe { self.heap.resize(ptr, total) })
+    }
+
+    unsafe fn usable_size(ptr: *mut u8) -> usize {
+        if ptr.is_null() {
+            return 0;
+        }
+        // SAFETY: `ptr` came from `take`.
+        unsafe { read_head(ptr.sub(HEADER)).0 - HEADER }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_holds_what_it_is_asked_for_and_wastes_at_most_a_quarter() {
+        let mut last = 0;
+        for total in HEADER..=SMALL_MAX {
+            let class = class_of(total);
+            let len = len_of(class);
+            assert!(class < CLASSES && class >= last && len >= total, "{total}: class {class}, {len} bytes");
+            assert!(len - total < 16.max(total / 4), "{total} takes {len}");
+            assert_eq!(len % HEADER, 0);
+            last = class;
+        }
+        assert_eq!(len_of(class_of(SMALL_MAX)), SMALL_MAX);
+    }
+
+    /// A block with known content.
+    struct Block(*mut u8, usize, u8);
+
+    impl Block {
+        fn new(heap: &mut HeapAllocator, size: usize, mark: u8) -> Option<Self> {
+            let data = heap.alloc(size);
+            (!data.is_null()).then(|| {
+                // SAFETY: `size` bytes were allocated.
+                unsafe { data.write_bytes(mark, size) };
+                Self(data, size, mark)
+            })
+        }
+
+        fn is_whole(&self) -> bool {
+            // SAFETY: the block is as long as was asked for and not freed.
+            unsafe { std::slice::from_raw_parts(self.0, self.1) }.iter().all(|byte| *byte == self.2)
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn blocks_keep_their_content_whatever_else_is_allocated_resized_and_freed(
+            steps in proptest::collection::vec((0_u8..4, 0_usize..100_000, 0_usize..64), 1..300), saved in 0_usize..300
+        ) {
+            let heap = Rc::new(Heap::new());
+            let mut allocator = HeapAllocator::new(Rc::clone(&heap));
+            let mut blocks: Vec<Block> = Vec::new();
+            let mut kept = 0;
+            for (step, (what, size, which)) in steps.into_iter().enumerate() {
+                if step == saved {
+                    heap.save();
+                    kept = blocks.len();
+                }
+                // What was saved stays, as the realm does.
+                let free = blocks.len() - kept;
+                match what {
+                    0 | 1 => {
+                        let size = if what == 0 { size % 600 } else { size };
+                        blocks.extend(Block::new(&mut allocator, size, step as u8));
+                    }
+                    2 if free > 0 => {
+                        let block = blocks.swap_remove(kept + which % free);
+                        assert!(block.is_whole());
+                        // SAFETY: it is out of the list and not used again.
+                        unsafe { allocator.dealloc(block.0) };
+                    }
+                    3 if free > 0 => {
+                        let block = &mut blocks[kept + which % free];
+                        // SAFETY: the block is alive, and its new place is remembered.
+                        let moved = unsafe { allocator.realloc(block.0, size) };
+                        if !moved.is_null() {
+                            let grown = Block(moved, block.1.min(size), block.2);
+                            assert!(grown.is_whole());
+                            // SAFETY: `size` bytes belong to the block.
+                            unsafe { moved.write_bytes(block.2, size) };
+                            *block = Block(moved, size, block.2);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            assert!(blocks.iter().all(Block::is_whole));
+            if heap.saved.get() {
+                // SAFETY: what came after the image is not used any more.
+                unsafe { heap.restore() };
+                blocks.truncate(kept);
+                assert!(blocks.iter().all(Block::is_whole));
+                let used: usize = blocks.iter().map(|block| unsafe { HeapAllocator::usable_size(block.0) } + HEADER).sum();
+                assert_eq!(heap.used.get(), used);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_freed_cannot_be_hoarded_in_classes_nobody_asks_for() {
+        let heap = Rc::new(Heap::new());
+        let mut allocator = HeapAllocator::new(Rc::clone(&heap));
+        heap.save();
+        heap.set_limit(4 * 1024 * 1024);
+        let mut size = 16;
+        while !heap.exhausted() {
+            assert!(
+                size < SMALL_MAX,
+                "every class was filled and {} bytes are reserved",
+                heap.reserved.get()
+            );
+            let blocks: Vec<_> = (0..3 * 1024 * 1024 / size)
+                .map(|_| allocator.alloc(size))
+                .filter(|block| !block.is_null())
+                .collect();
+            for block in blocks {
+                // SAFETY: each was just allocated.
+                unsafe { allocator.dealloc(block) };
+            }
+            size *= 2;
+        }
+        assert!(heap.reserved.get() <= 7 * 1024 * 1024);
+    }
+}
