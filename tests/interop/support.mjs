@@ -7,10 +7,30 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+import { instance } from "./instances.mjs";
+import { proxy } from "./proxy.mjs";
+
 export const gatewright = process.env.GATEWRIGHT;
+
+/// GATEWRIGHT_INSTANCES: how many instances stand behind a plain proxy in place of one server. Default 1.
+const INSTANCES = Number(process.env.GATEWRIGHT_INSTANCES ?? 1);
+
+async function behindProxy(config) {
+  const instances = await Promise.all(Array.from({ length: INSTANCES }, () => instance(config)));
+  const front = await proxy(instances.map((one) => one.port));
+  const end = async () => {
+    await front.stop();
+    await Promise.all(instances.map((one) => one.stop()));
+  };
+  return { url: new URL(`http://127.0.0.1:${front.port}/mcp`), stop: end };
+}
 
 /// Starts `gatewright demo` on a free port; gives its MCP endpoint and an end.
 export async function demo() {
+  if (INSTANCES > 1) {
+    const apps = { crm: { builtin: "crm" }, billing: { builtin: "billing" }, support: { builtin: "support" } };
+    return behindProxy({ info: { name: "gatewright-demo", version: "1" }, apps });
+  }
   const child = spawn(gatewright, ["demo", "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
   for await (const line of createInterface({ input: child.stdout })) {
     const found = line.match(/MCP endpoint\s+(\S+)/);
@@ -21,6 +41,7 @@ export async function demo() {
 
 /// Starts `gatewright serve` with a configuration; gives its MCP endpoint and an end.
 export async function serve(config) {
+  if (INSTANCES > 1) return behindProxy(config);
   const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
   const file = join(folder, "gatewright.json");
   await writeFile(file, JSON.stringify({ ...config, http: { port: 0, ...config.http } }));

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::ClusterConfig;
+
 /// Where and how the server listens. Durations are texts such as `"5m"` or `"30s"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -45,6 +47,9 @@ pub struct HttpConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub session_idle: Duration,
+    /// Lets several instances behind one load balancer serve each other's sessions. Default: none, a session is known to the
+    /// instance that opened it only.
+    pub cluster: Option<ClusterConfig>,
     /// Serves the HTTP+SSE transport of 2024-11-05 too, at `/sse` and `/messages`. Default false.
     pub legacy_sse: bool,
     /// Answers with plain JSON where a stream is not needed. Default true. `false` always streams. Requests inside a
@@ -85,6 +90,7 @@ impl Default for HttpConfig {
             sessions: true,
             max_sessions: 10_000,
             session_idle: Duration::from_secs(300),
+            cluster: None,
             legacy_sse: false,
             json_response: true,
             drain_timeout: Duration::from_secs(10),
@@ -163,6 +169,15 @@ impl HttpConfig {
                 return wrong(field, format!("{value:?} is not between {least} ms and {most:?}"));
             }
         }
+        let nowhere = |cluster: &ClusterConfig| match cluster.advertise {
+            Some(address) => address.ip().is_unspecified() || address.port() == 0,
+            None => self.host.is_unspecified(),
+        };
+        if self.cluster.as_ref().is_some_and(nowhere) {
+            let problem =
+                "set it to the address at which the other instances reach this one, such as `10.0.0.5:3000`";
+            return wrong("cluster.advertise", problem.to_owned());
+        }
         crate::guard::Guard::new(self).map(drop)
     }
 
@@ -203,6 +218,10 @@ mod tests {
         assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
         assert_eq!(field(r#"{"sessionIdle": "10ms"}"#), "sessionIdle");
         assert_eq!(field(r#"{"allowedOrigins": ["app.example"]}"#), "allowedOrigins");
+        let key = "k".repeat(32);
+        let cluster = |more: &str| format!(r#"{{"host": "0.0.0.0", "cluster": {{"key": "{key}"{more}}}}}"#);
+        assert_eq!(field(&cluster("")), "cluster.advertise");
+        assert_eq!(field(&cluster(r#", "advertise": "0.0.0.0:1""#)), "cluster.advertise");
         assert_eq!(field(r#"{"allowedHosts": ["https://app.example"]}"#), "allowedHosts");
     }
 }

@@ -7,6 +7,7 @@
 
 mod auth;
 mod body;
+mod cluster;
 mod config;
 mod edge;
 mod guard;
@@ -21,6 +22,7 @@ mod sse;
 mod stdio;
 
 pub use auth::{Authenticator, HttpResponse};
+pub use cluster::{ClusterConfig, ClusterKey};
 pub use config::{HttpConfig, InvalidHttpConfig};
 pub use lines::LineTransport;
 pub use server::{Bound, ServeError, Server, ServerBuilder};

@@ -2,7 +2,7 @@
 //!
 //! Origin → room → authentication → body → scopes → `rmcp` → refusals as JSON-RPC. Host is checked for the whole server.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     auth::Authenticator,
     body::{self, Held},
+    cluster::Cluster,
     config::HttpConfig,
     guard::Guard,
     refusal,
@@ -126,11 +127,18 @@ pub(crate) struct Endpoint {
     service: StreamableHttpService<Gateway, OwnedSessions>,
     pub(crate) sessions: Arc<OwnedSessions>,
     with_sessions: bool,
+    cluster: Option<Arc<Cluster>>,
 }
 
 impl Endpoint {
-    pub(crate) fn new(door: Arc<Door>, config: &HttpConfig, end: CancellationToken) -> Self {
-        let sessions = Arc::new(OwnedSessions::new(config.max_sessions, config.session_idle));
+    pub(crate) fn new(
+        door: Arc<Door>,
+        config: &HttpConfig,
+        cluster: Option<Arc<Cluster>>,
+        end: CancellationToken,
+    ) -> Self {
+        let sessions =
+            Arc::new(OwnedSessions::new(config.max_sessions, config.session_idle, cluster.clone()));
         // Host, Origin and the body's length are checked before `rmcp` sees the request.
         let settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -142,7 +150,16 @@ impl Endpoint {
             .with_cancellation_token(end);
         let gateway = door.gateway.clone();
         let service = StreamableHttpService::new(move || Ok(gateway.session()), sessions.clone(), settings);
-        Self { door, service, sessions, with_sessions: config.sessions }
+        Self { door, service, sessions, with_sessions: config.sessions, cluster }
+    }
+}
+
+impl Endpoint {
+    /// The other instance that holds the session which a request names.
+    fn home_of(&self, headers: &HeaderMap) -> Option<(&Cluster, SocketAddr)> {
+        let cluster = self.cluster.as_deref()?;
+        let session = headers.get(SESSION_ID)?.to_str().ok()?;
+        Some((cluster, cluster.elsewhere(headers, session)?))
     }
 }
 
@@ -163,6 +180,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     let only_waits = is_get || listens;
     let (permit, owner) = endpoint.door.admit(&mut parts, only_waits).await?;
     accept_anything(&mut parts.headers);
+    let elsewhere = endpoint.home_of(&parts.headers).filter(|_| !modern);
 
     let ends_session = parts.method == Method::DELETE;
     let message = match parts.method {
@@ -172,7 +190,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
             }
             endpoint.door.message(&parts, body).await?
         }
-        Method::DELETE if endpoint.with_sessions && !modern => {
+        Method::DELETE if endpoint.with_sessions && !modern && elsewhere.is_none() => {
             if let Some(id) = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok())
                 && !endpoint.sessions.belongs(id, &owner)
             {
@@ -183,6 +201,12 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         _ => Bytes::new(),
     };
 
+    if let Some((cluster, home)) = elsewhere {
+        let (parts, body) = cluster.pass_on(home, &parts, message).await.into_parts();
+        let held = Held::new(body, permit);
+        let held = if is_get { held.until(endpoint.door.stopping.clone().cancelled_owned()) } else { held };
+        return Ok(Response::from_parts(parts, held.into_body()));
+    }
     let request = Request::from_parts(parts, Full::new(message.clone()));
     let (response, met_the_cap) = on_behalf_of(owner, endpoint.service.handle(request)).await;
     if met_the_cap {

@@ -78,6 +78,12 @@ fn no_such_session(id: Value) -> Response<Body> {
     rpc(StatusCode::NOT_FOUND, id, SESSION_NOT_FOUND, message, None)
 }
 
+/// Another instance had the request and did not answer it whole.
+pub(crate) fn broke_off(request: &[u8]) -> Response<Body> {
+    let message = "the instance that holds this session broke off; what was asked may have been done";
+    rpc(StatusCode::BAD_GATEWAY, id_of(request), ErrorCode::INTERNAL_ERROR.0, message, None)
+}
+
 pub(crate) fn wrong_content_type() -> Response<Body> {
     transport(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
 }

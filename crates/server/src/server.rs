@@ -21,6 +21,7 @@ use tower::ServiceExt;
 
 use crate::{
     auth::Authenticator,
+    cluster::Cluster,
     config::{HttpConfig, InvalidHttpConfig},
     edge::{self, Edge},
     guard::Guard,
@@ -131,6 +132,11 @@ impl ServerBuilder {
         };
         let address = listener.local_addr().map_err(bind_error)?;
 
+        let cluster = self
+            .config
+            .cluster
+            .as_ref()
+            .map(|cluster| Arc::new(Cluster::new(&cluster.key, cluster.advertise.unwrap_or(address))));
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
         let guard = Arc::new(Guard::new(&self.config)?);
@@ -143,7 +149,7 @@ impl ServerBuilder {
             self.authenticator,
             stopping.clone(),
         ));
-        let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, end.clone()));
+        let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, cluster, end.clone()));
         let mut routes = self.extra;
         let sse = self.config.legacy_sse.then(|| Arc::new(SseEndpoint::new(door.clone(), &self.config)));
         if let Some(sse) = &sse {

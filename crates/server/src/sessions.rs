@@ -1,11 +1,12 @@
 //! Sessions of the older era: capped in number, and usable only by the principal that opened them.
 //!
 //! `rmcp` asks for a session without saying for whom. The caller is known to the task that handles the request, and is
-//! handed over by a task-local.
+//! handed over by a task-local. In a cluster the id that clients see also says where the session lives.
 
 use std::{
     cell::Cell,
     collections::HashMap,
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -20,6 +21,8 @@ use rmcp::{
     },
 };
 
+use crate::cluster::{Cluster, own_id};
+
 /// To whom a session belongs: subject and client of its principal, or nobody when authentication is off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Owner(Option<(Arc<str>, Option<Arc<str>>)>);
@@ -28,6 +31,18 @@ impl Owner {
     pub(crate) fn of(principal: Option<&Principal>) -> Self {
         Self(principal.map(|principal| (principal.subject.clone(), principal.client_id.clone())))
     }
+}
+
+/// The id by which the manager of `rmcp` knows a session.
+fn own(id: &SessionId) -> SessionId {
+    own_id(id).into()
+}
+
+/// The stream without a tie to the id it was asked for with.
+fn freed(
+    stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+) -> Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>> {
+    Box::pin(stream)
 }
 
 struct Caller {
@@ -49,6 +64,7 @@ pub(crate) async fn on_behalf_of<T>(owner: Owner, work: impl Future<Output = T>)
 pub(crate) struct OwnedSessions {
     inner: LocalSessionManager,
     most: usize,
+    cluster: Option<Arc<Cluster>>,
     owners: Mutex<HashMap<SessionId, Owner>>,
 }
 
@@ -61,10 +77,10 @@ pub(crate) enum SessionsError {
 }
 
 impl OwnedSessions {
-    pub(crate) fn new(most: usize, idle: Duration) -> Self {
+    pub(crate) fn new(most: usize, idle: Duration, cluster: Option<Arc<Cluster>>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(idle);
-        Self { inner, most, owners: Mutex::default() }
+        Self { inner, most, cluster, owners: Mutex::default() }
     }
 
     fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Owner>> {
@@ -99,7 +115,8 @@ impl SessionManager for OwnedSessions {
         if self.owners().len() >= self.most {
             return Err(self.refuse_for_the_cap());
         }
-        let (id, transport) = self.inner.create_session().await?;
+        let (own, transport) = self.inner.create_session().await?;
+        let id = self.cluster.as_ref().map_or_else(|| own.clone(), |cluster| cluster.seal(&own).into());
         let owner = CALLER.try_with(|caller| caller.owner.clone()).unwrap_or_default();
         let fits = {
             let mut owners = self.owners();
@@ -110,7 +127,7 @@ impl SessionManager for OwnedSessions {
             fits
         };
         if !fits {
-            self.inner.close_session(&id).await?;
+            self.inner.close_session(&own).await?;
             return Err(self.refuse_for_the_cap());
         }
         Ok((id, transport))
@@ -121,18 +138,18 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionsError> {
-        Ok(self.inner.initialize_session(id, message).await?)
+        Ok(self.inner.initialize_session(&own(id), message).await?)
     }
 
     /// Another principal's session is unknown: every use of a session asks here first.
     async fn has_session(&self, id: &SessionId) -> Result<bool, SessionsError> {
-        let own = CALLER.try_with(|caller| self.belongs(id, &caller.owner)).unwrap_or(false);
-        Ok(own && self.inner.has_session(id).await?)
+        let belongs = CALLER.try_with(|caller| self.belongs(id, &caller.owner)).unwrap_or(false);
+        Ok(belongs && self.inner.has_session(&own(id)).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
         self.owners().remove(id);
-        Ok(self.inner.close_session(id).await?)
+        Ok(self.inner.close_session(&own(id)).await?)
     }
 
     async fn create_stream(
@@ -140,7 +157,7 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(self.inner.create_stream(id, message).await?)
+        Ok(freed(self.inner.create_stream(&own(id), message).await?))
     }
 
     async fn accept_message(
@@ -148,14 +165,14 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), SessionsError> {
-        Ok(self.inner.accept_message(id, message).await?)
+        Ok(self.inner.accept_message(&own(id), message).await?)
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(self.inner.create_standalone_stream(id).await?)
+        Ok(freed(self.inner.create_standalone_stream(&own(id)).await?))
     }
 
     async fn resume(
@@ -163,6 +180,6 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(self.inner.resume(id, last_event_id).await?)
+        Ok(freed(self.inner.resume(&own(id), last_event_id).await?))
     }
 }

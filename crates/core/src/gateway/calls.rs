@@ -37,7 +37,10 @@ impl Gateway {
             },
         };
         match &mut response {
-            CallToolResponse::Complete(result) => self.stamp_for(modern, &mut result.meta),
+            CallToolResponse::Complete(result) => {
+                stamp::complete(&mut result.result_type);
+                self.stamp_for(modern, &mut result.meta);
+            }
             CallToolResponse::InputRequired(result) => self.stamp_for(modern, &mut result.meta),
             CallToolResponse::Task(result) => self.stamp_for(modern, &mut result.meta),
             _ => {}

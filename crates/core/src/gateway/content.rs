@@ -10,7 +10,7 @@ use rmcp::{
 };
 use serde_json::json;
 
-use super::Gateway;
+use super::{Gateway, stamp};
 use crate::{AppEntry, Snapshot};
 
 /// An app that may own a URI, and the URI as that app knows it.
@@ -36,6 +36,7 @@ impl Gateway {
                     match &mut response {
                         ReadResourceResponse::Complete(result) => {
                             result.cache_scope.get_or_insert(rmcp::model::CacheScope::Private);
+                            stamp::complete(&mut result.result_type);
                             self.stamp(&context, &mut result.meta);
                         }
                         ReadResourceResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
@@ -63,7 +64,10 @@ impl Gateway {
         let _open = prompt.owner.open.token();
         let mut response = prompt.owner.app.get_prompt(params, context.clone()).await?;
         match &mut response {
-            GetPromptResponse::Complete(result) => self.stamp(&context, &mut result.meta),
+            GetPromptResponse::Complete(result) => {
+                stamp::complete(&mut result.result_type);
+                self.stamp(&context, &mut result.meta);
+            }
             GetPromptResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
             _ => {}
         }
@@ -107,6 +111,7 @@ impl Gateway {
         }
         let _open = owner.open.token();
         let mut result = owner.app.complete(params, context.clone()).await?;
+        stamp::complete(&mut result.result_type);
         self.stamp(&context, &mut result.meta);
         Ok(result)
     }

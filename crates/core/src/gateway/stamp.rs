@@ -2,7 +2,7 @@
 
 use rmcp::{
     RoleServer,
-    model::{LoggingLevel, MetaObject, ProtocolVersion},
+    model::{LoggingLevel, MetaObject, ProtocolVersion, ResultType},
     service::RequestContext,
 };
 
@@ -22,6 +22,12 @@ impl Gateway {
             meta.get_or_insert_default().insert(SERVER_INFO.to_owned(), info);
         }
     }
+}
+
+/// Says that a result is whole, as the 2026-07-28 era requires and an app of an older era does not. `rmcp` takes the word out
+/// again for clients of an older era.
+pub(super) fn complete(result_type: &mut Option<ResultType>) {
+    result_type.get_or_insert(ResultType::COMPLETE);
 }
 
 /// Whether the request is of the era without sessions.
