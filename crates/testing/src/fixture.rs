@@ -73,6 +73,11 @@ impl TestContext {
         self.name
     }
 
+    /// Takes a client that a fixture of your own made into the report of a failure, and disconnects it at the end.
+    pub fn watch(&self, client: &Mcp) {
+        lock(&self.clients).push(client.clone());
+    }
+
     async fn auth(&self) -> Result<&(Auth, Option<Arc<MockOAuthServer>>), BoxError> {
         self.auth
             .get_or_try_init(|| async {
@@ -135,7 +140,7 @@ impl Fixture for Mcp {
             client = client.token(context.auth().await?.0.create_token(user));
         }
         let client = client.connect_or_refused().await?;
-        lock(&context.clients).push(client.clone());
+        context.watch(&client);
         Ok(client)
     }
 }

@@ -177,6 +177,7 @@ impl ServerBuilder {
                     (None, _) => Kind::Child,
                 },
                 options: self,
+                ended: process::Ended::default(),
                 clients: Mutex::default(),
             }),
         };
@@ -255,6 +256,7 @@ struct Shared {
     log: LogRing,
     running: tokio::sync::Mutex<Option<Process>>,
     info: Mutex<ServerInfo>,
+    ended: process::Ended,
     clients: Mutex<Vec<Mcp>>,
 }
 
@@ -294,6 +296,7 @@ impl Server {
                 log: LogRing::default(),
                 running: tokio::sync::Mutex::new(None),
                 info: Mutex::default(),
+                ended: process::Ended::default(),
                 clients: Mutex::default(),
             }),
         }
@@ -390,6 +393,11 @@ impl Server {
         }
     }
 
+    /// How its last process ended; none while it runs, and for a server the test did not start.
+    pub fn last_exit(&self) -> Option<std::process::ExitStatus> {
+        *lock(&self.shared.ended)
+    }
+
     /// Every client gets a process of its own.
     fn stdio(&self) -> Connector {
         let shared = Arc::downgrade(&self.shared);
@@ -398,7 +406,13 @@ impl Server {
             Box::pin(async move {
                 let shared = shared.ok_or_else(|| ClientError::Closed("the server is gone".into()))?;
                 let options = &shared.options;
-                let spawned = Process::spawn(options.command(0), true, &shared.log, options.stop_timeout);
+                let spawned = Process::spawn(
+                    options.command(0),
+                    true,
+                    &shared.log,
+                    options.stop_timeout,
+                    &shared.ended,
+                );
                 let (process, pipes) = spawned.map_err(|error| {
                     let mut failure = options.failure(0, format!("it cannot be run: {error}"), &shared.log);
                     failure.advice = ready::not_runnable(&error);

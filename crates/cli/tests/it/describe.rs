@@ -1,12 +1,14 @@
 //! `codecall:describe` (contract §B).
 
+use gatewright_testing::test_use;
 use serde_json::json;
 
-use crate::support::demo;
+use crate::support::Demo;
 
-#[tokio::test]
-async fn a_tool_is_described_with_every_field_of_the_contract() {
-    let demo = demo(json!({})).await;
+test_use! {}
+
+#[gatewright_testing::test]
+async fn a_tool_is_described_with_every_field_of_the_contract(demo: Demo) {
     let body = demo.meta("describe", json!({"toolNames": ["crm:users_get"]})).await;
     let tool = &body["tools"][0];
     assert_eq!(tool["name"], "crm:users_get");
@@ -23,9 +25,8 @@ async fn a_tool_is_described_with_every_field_of_the_contract() {
     assert!(body.get("notFound").is_none());
 }
 
-#[tokio::test]
-async fn unknown_tools_and_every_meta_tool_are_not_found() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn unknown_tools_and_every_meta_tool_are_not_found(demo: Demo) {
     let asked = [
         "codecall:execute",
         "codecall:search",
@@ -40,9 +41,8 @@ async fn unknown_tools_and_every_meta_tool_are_not_found() {
     assert_eq!(body["notFound"], json!(asked));
 }
 
-#[tokio::test]
-async fn the_authors_examples_come_first_and_generated_ones_fill_up_to_five() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn the_authors_examples_come_first_and_generated_ones_fill_up_to_five(demo: Demo) {
     let snapshot = demo.running.gateway().registry().snapshot();
     let authored: Vec<_> = snapshot.tools.iter().filter(|tool| !tool.meta.examples.is_empty()).collect();
     assert!(!authored.is_empty());
@@ -61,9 +61,8 @@ async fn the_authors_examples_come_first_and_generated_ones_fill_up_to_five() {
     }
 }
 
-#[tokio::test]
-async fn both_spellings_of_a_name_are_accepted() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn both_spellings_of_a_name_are_accepted(demo: Demo) {
     let body = demo.meta("describe", json!({"toolNames": ["crm_users_get"]})).await;
     assert_eq!(body["tools"][0]["name"], "crm:users_get");
 }

@@ -1,15 +1,17 @@
 //! Every usage example of every demo tool runs.
 
+use gatewright_testing::test_use;
 use serde_json::json;
 
-use crate::support::demo;
+use crate::support::{Demo, Gateways};
+
+test_use! {}
 
 /// Codes with which the sample data may honestly refuse an example: a limit is reached on purpose by some tools.
 const HONEST: [&str; 1] = ["RATE_LIMIT"];
 
-#[tokio::test]
-async fn each_example_of_each_demo_tool_executes() {
-    let listing = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn each_example_of_each_demo_tool_executes(listing: Demo, gateways: Gateways) {
     let names: Vec<_> =
         listing.running.gateway().registry().snapshot().tools.iter().map(|t| t.name.clone()).collect();
     assert!(names.len() >= 30);
@@ -18,7 +20,7 @@ async fn each_example_of_each_demo_tool_executes() {
         let described = listing.meta("describe", json!({"toolNames": [name]})).await;
         for example in described["tools"][0]["usageExamples"].as_array().unwrap() {
             // Each on fresh data: an example may delete what the next one reads.
-            let demo = demo(json!({})).await;
+            let demo = gateways.fleeting().await;
             let body = demo.run(example["code"].as_str().unwrap()).await;
             let refused = body["error"]["code"].as_str().is_some_and(|code| HONEST.contains(&code));
             if body["status"] != "ok" && !refused {

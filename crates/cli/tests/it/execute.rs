@@ -1,11 +1,13 @@
 //! `codecall:execute` (contract §B, "Errors", "Limits"), through the whole gateway.
 
+use gatewright_testing::test_use;
 use serde_json::{Value, json};
 
-use crate::support::demo;
+use crate::support::{Demo, Gateways};
 
-async fn fails(script: &str, status: &str, code: &str) -> Value {
-    let demo = demo(json!({})).await;
+test_use! {}
+
+async fn fails(demo: &Demo, script: &str, status: &str, code: &str) -> Value {
     let body = demo.run(script).await;
     assert_eq!(body["status"], status, "{body:#}");
     assert_eq!(body["error"]["code"], code, "{body:#}");
@@ -13,9 +15,8 @@ async fn fails(script: &str, status: &str, code: &str) -> Value {
     body
 }
 
-#[tokio::test]
-async fn ok_gives_the_return_value_of_many_calls() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn ok_gives_the_return_value_of_many_calls(demo: Demo) {
     let script = "
         const users = await callTool('crm:users_list', { limit: 3 });
         const found = await __safe_parallel(users.items.map((user) => () => callTool('crm:users_get', { id: user.id })));
@@ -25,23 +26,23 @@ async fn ok_gives_the_return_value_of_many_calls() {
     assert!(result[0].as_str().unwrap().contains('@'), "{result}");
 }
 
-#[tokio::test]
-async fn syntax_error_gives_the_location_in_the_callers_text() {
-    let body = fails("const a = 1;\nconst b = ;", "syntax_error", "SYNTAX_ERROR").await;
+#[gatewright_testing::test]
+async fn syntax_error_gives_the_location_in_the_callers_text(demo: Demo) {
+    let body = fails(&demo, "const a = 1;\nconst b = ;", "syntax_error", "SYNTAX_ERROR").await;
     assert_eq!(body["error"]["location"]["line"], 2, "{body}");
     assert!(body["error"]["location"]["column"].is_number());
 }
 
-#[tokio::test]
-async fn validation_error_gives_the_kind_of_rule() {
-    let body = fails("return eval('1')", "illegal_access", "VALIDATION_ERROR").await;
+#[gatewright_testing::test]
+async fn validation_error_gives_the_kind_of_rule(demo: Demo) {
+    let body = fails(&demo, "return eval('1')", "illegal_access", "VALIDATION_ERROR").await;
     assert_eq!(body["error"]["kind"], "IllegalBuiltinAccess");
-    fails("return require('fs')", "illegal_access", "VALIDATION_ERROR").await;
-    fails("setTimeout(() => {}, 1)", "illegal_access", "VALIDATION_ERROR").await;
+    fails(&demo, "return require('fs')", "illegal_access", "VALIDATION_ERROR").await;
+    fails(&demo, "setTimeout(() => {}, 1)", "illegal_access", "VALIDATION_ERROR").await;
 }
 
-#[tokio::test]
-async fn self_reference_is_blocked_in_every_spelling_and_cannot_be_caught() {
+#[gatewright_testing::test]
+async fn self_reference_is_blocked_in_every_spelling_and_cannot_be_caught(demo: Demo) {
     for name in [
         "'codecall:search'",
         "'codecall_execute'",
@@ -51,20 +52,19 @@ async fn self_reference_is_blocked_in_every_spelling_and_cannot_be_caught() {
         let script = format!(
             "try {{ await callTool({name}, {{}}); }} catch (e) {{ return 'caught'; }} return 'passed';"
         );
-        fails(&script, "illegal_access", "SELF_REFERENCE_BLOCKED").await;
+        fails(&demo, &script, "illegal_access", "SELF_REFERENCE_BLOCKED").await;
     }
 }
 
-#[tokio::test]
-async fn tool_not_found_names_the_tool() {
-    let body = fails("await callTool('crm:nope', {})", "tool_error", "TOOL_NOT_FOUND").await;
+#[gatewright_testing::test]
+async fn tool_not_found_names_the_tool(demo: Demo) {
+    let body = fails(&demo, "await callTool('crm:nope', {})", "tool_error", "TOOL_NOT_FOUND").await;
     assert_eq!(body["error"]["source"], "tool");
     assert_eq!(body["error"]["toolName"], "crm:nope");
 }
 
-#[tokio::test]
-async fn access_denied_for_a_tool_outside_the_allowlist() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn access_denied_for_a_tool_outside_the_allowlist(demo: Demo) {
     let script = "return await callTool('crm:users_list', {})";
     let allowed = demo.meta("execute", json!({"script": script, "allowedTools": ["crm_users_list"]})).await;
     assert_eq!(allowed["status"], "ok", "either spelling: {allowed}");
@@ -75,53 +75,52 @@ async fn access_denied_for_a_tool_outside_the_allowlist() {
     }
 }
 
-#[tokio::test]
-async fn runtime_error_gives_the_error_class() {
-    let body = fails("const x = null;\nreturn x.y;", "runtime_error", "EXECUTION_ERROR").await;
+#[gatewright_testing::test]
+async fn runtime_error_gives_the_error_class(demo: Demo) {
+    let body = fails(&demo, "const x = null;\nreturn x.y;", "runtime_error", "EXECUTION_ERROR").await;
     assert_eq!(body["error"]["source"], "script");
     assert_eq!(body["error"]["name"], "TypeError");
-    let body = fails("throw new RangeError('too far')", "runtime_error", "EXECUTION_ERROR").await;
+    let body = fails(&demo, "throw new RangeError('too far')", "runtime_error", "EXECUTION_ERROR").await;
     assert_eq!(
         (&body["error"]["name"], &body["error"]["message"]),
         (&json!("RangeError"), &json!("too far"))
     );
 }
 
-#[tokio::test]
-async fn a_tools_own_codes_reach_the_caller() {
-    fails("await callTool('crm:users_get', {id: 'no-such-user'})", "tool_error", "NOT_FOUND").await;
-    fails("await callTool('crm:users_get', {})", "tool_error", "VALIDATION_ERROR").await;
+#[gatewright_testing::test]
+async fn a_tools_own_codes_reach_the_caller(demo: Demo) {
+    fails(&demo, "await callTool('crm:users_get', {id: 'no-such-user'})", "tool_error", "NOT_FOUND").await;
+    fails(&demo, "await callTool('crm:users_get', {})", "tool_error", "VALIDATION_ERROR").await;
 }
 
-#[tokio::test]
-async fn timeout_ends_the_run_and_says_so() {
-    let demo = demo(json!({"vm": {"timeoutMs": 200, "maxIterations": 1_000_000_000}})).await;
+#[gatewright_testing::test]
+async fn timeout_ends_the_run_and_says_so(gateways: Gateways) {
+    let demo = gateways.demo(json!({"vm": {"timeoutMs": 200, "maxIterations": 1_000_000_000}})).await;
     let body = demo.run("while (true) {}").await;
     assert_eq!(body["status"], "timeout", "{body}");
     assert!(["TIMEOUT", "WORKER_TIMEOUT"].contains(&body["error"]["code"].as_str().unwrap()));
     assert_eq!(demo.result("return 1").await, 1, "the next run works");
 }
 
-#[tokio::test]
-async fn the_iteration_limit_is_named() {
-    let demo = demo(json!({"vm": {"maxIterations": 50}})).await;
+#[gatewright_testing::test]
+async fn the_iteration_limit_is_named(gateways: Gateways) {
+    let demo = gateways.demo(json!({"vm": {"maxIterations": 50}})).await;
     let body = demo.run("let n = 0; for (let i = 0; i < 1000; i++) { n++; } return n;").await;
     assert_eq!(body["status"], "runtime_error");
     assert!(body["error"]["message"].as_str().unwrap().to_lowercase().contains("iteration limit"), "{body}");
 }
 
-#[tokio::test]
-async fn the_tool_call_limit_fails_the_script() {
-    let demo = demo(json!({"vm": {"maxToolCalls": 2}})).await;
+#[gatewright_testing::test]
+async fn the_tool_call_limit_fails_the_script(gateways: Gateways) {
+    let demo = gateways.demo(json!({"vm": {"maxToolCalls": 2}})).await;
     let script = "for (const n of [1, 2, 3]) { try { await callTool('crm:users_list', {}); } catch (e) {} } return 'done';";
     let body = demo.run(script).await;
     assert_eq!(body["status"], "runtime_error", "{body}");
     assert_eq!(body["calls"].as_array().unwrap().iter().filter(|call| call["status"] == "ok").count(), 2);
 }
 
-#[tokio::test]
-async fn throw_on_error_false_gives_success_data_and_error() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn throw_on_error_false_gives_success_data_and_error(demo: Demo) {
     let script = "
         const good = await callTool('crm:users_list', {}, { throwOnError: false });
         const bad = await callTool('crm:users_get', { id: 'none' }, { throwOnError: false });
@@ -129,9 +128,8 @@ async fn throw_on_error_false_gives_success_data_and_error() {
     assert_eq!(demo.result(script).await, json!([true, "object", false, "NOT_FOUND", "string"]));
 }
 
-#[tokio::test]
-async fn get_tool_gives_name_description_and_schemas() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn get_tool_gives_name_description_and_schemas(demo: Demo) {
     let tool = demo.result("return await getTool('crm:users_get')").await;
     assert_eq!(tool["name"], "crm:users_get");
     assert!(
@@ -143,9 +141,8 @@ async fn get_tool_gives_name_description_and_schemas() {
     assert_eq!(demo.result(missing).await, "TOOL_NOT_FOUND");
 }
 
-#[tokio::test]
-async fn the_context_is_readable_and_frozen() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn the_context_is_readable_and_frozen(demo: Demo) {
     let input = json!({"script": "return codecallContext.user.name", "context": {"user": {"name": "Ada"}}});
     assert_eq!(demo.meta("execute", input).await["result"], "Ada");
     for change in ["codecallContext.user = 1", "codecallContext.user.name = 'x'", "codecallContext.more = 1"]
@@ -156,18 +153,17 @@ async fn the_context_is_readable_and_frozen() {
     }
 }
 
-#[tokio::test]
-async fn console_goes_to_logs_when_allowed_and_does_not_exist_otherwise() {
-    let loud = demo(json!({"vm": {"allowConsole": true}})).await;
+#[gatewright_testing::test]
+async fn console_goes_to_logs_when_allowed_and_does_not_exist_otherwise(gateways: Gateways) {
+    let loud = gateways.demo(json!({"vm": {"allowConsole": true}})).await;
     let body = loud.run("console.log('a', 1); console.warn('b'); console.error('c'); return 0;").await;
     assert_eq!(body["logs"].as_array().unwrap().len(), 3, "{body}");
-    let quiet = demo(json!({"vm": {"allowConsole": false}})).await;
+    let quiet = gateways.demo(json!({"vm": {"allowConsole": false}})).await;
     assert_ne!(quiet.run("console.log('a'); return 0;").await["status"], "ok");
 }
 
-#[tokio::test]
-async fn parallel_failures_are_counted_and_listed_by_index() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn parallel_failures_are_counted_and_listed_by_index(demo: Demo) {
     let script = "
         await __safe_parallel([
             () => callTool('crm:users_list', {}),
@@ -181,20 +177,18 @@ async fn parallel_failures_are_counted_and_listed_by_index() {
     assert!(lines[1].starts_with("[1]: ") && lines[2] == "[2]: boom", "{message}");
 }
 
-#[tokio::test]
-async fn every_outcome_tells_the_calls_so_far() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn every_outcome_tells_the_calls_so_far(demo: Demo, gateways: Gateways) {
     let body = demo.run("await callTool('crm:users_list', {}); throw new Error('late')").await;
     let call = &body["calls"][0];
     assert_eq!((&call["name"], &call["status"]), (&json!("crm:users_list"), &json!("ok")));
     assert!(call["durationMs"].is_number());
-    let silent = crate::support::demo(json!({"vm": {"callLog": false}})).await;
+    let silent = gateways.demo(json!({"vm": {"callLog": false}})).await;
     assert!(silent.run("return await callTool('crm:users_list', {})").await.get("calls").is_none());
 }
 
-#[tokio::test]
-async fn no_path_or_stack_leaves_in_an_error() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn no_path_or_stack_leaves_in_an_error(demo: Demo) {
     let body = demo
         .run("throw new Error('cannot open /home/ada/secret.txt\\n    at read (/srv/app/index.js:10:2)')")
         .await;

@@ -1,21 +1,22 @@
 //! `codecall:invoke` (contract §B).
 
+use gatewright_testing::test_use;
 use serde_json::json;
 
-use crate::support::demo;
+use crate::support::Demo;
 
-#[tokio::test]
-async fn a_result_comes_back_as_status_ok_and_the_tools_value() {
-    let demo = demo(json!({})).await;
+test_use! {}
+
+#[gatewright_testing::test]
+async fn a_result_comes_back_as_status_ok_and_the_tools_value(demo: Demo) {
     let body = demo.meta("invoke", json!({"tool": "crm:users_list", "input": {"limit": 2}})).await;
     assert_eq!(body["status"], "ok");
     assert!(body["result"].is_object());
     assert_eq!(body.as_object().unwrap().len(), 2);
 }
 
-#[tokio::test]
-async fn each_way_to_fail_has_its_code_and_message() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn each_way_to_fail_has_its_code_and_message(demo: Demo) {
     for (tool, input, code) in [
         ("crm:nope", json!({}), "TOOL_NOT_FOUND"),
         ("crm:users_get", json!({"id": "no-such-user"}), "NOT_FOUND"),
@@ -30,16 +31,14 @@ async fn each_way_to_fail_has_its_code_and_message() {
     }
 }
 
-#[tokio::test]
-async fn a_misspelt_name_gets_the_nearest_one() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn a_misspelt_name_gets_the_nearest_one(demo: Demo) {
     let body = demo.meta("invoke", json!({"tool": "crm:user_list", "input": {}})).await;
     assert!(body["error"]["message"].as_str().unwrap().contains("`crm:users_list`"), "{body}");
 }
 
-#[tokio::test]
-async fn results_are_never_cached() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn results_are_never_cached(demo: Demo) {
     let count = || async {
         let body = demo.meta("invoke", json!({"tool": "crm:users_list", "input": {"limit": 100}})).await;
         body["result"]["total"].as_u64().unwrap()

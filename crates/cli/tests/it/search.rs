@@ -1,16 +1,18 @@
 //! `codecall:search` (contract §B).
 
+use gatewright_testing::{expect, test_use};
 use serde_json::{Value, json};
 
-use crate::support::demo;
+use crate::support::Demo;
+
+test_use! {}
 
 fn names(body: &Value) -> Vec<&str> {
     body["tools"].as_array().unwrap().iter().map(|hit| hit["name"].as_str().unwrap()).collect()
 }
 
-#[tokio::test]
-async fn a_hit_has_exactly_the_four_fields_and_a_score_from_0_to_1() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn a_hit_has_exactly_the_four_fields_and_a_score_from_0_to_1(demo: Demo) {
     let body = demo.meta("search", json!({"query": "list users"})).await;
     let hit = body["tools"][0].as_object().unwrap();
     let keys: Vec<_> = hit.keys().map(String::as_str).collect();
@@ -20,18 +22,16 @@ async fn a_hit_has_exactly_the_four_fields_and_a_score_from_0_to_1() {
     assert_eq!(hit["name"], "crm:users_list");
 }
 
-#[tokio::test]
-async fn five_tools_come_back_unless_top_k_says_otherwise() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn five_tools_come_back_unless_top_k_says_otherwise(demo: Demo) {
     let query = "list users accounts orders invoices tickets products";
     assert!(names(&demo.meta("search", json!({"query": query})).await).len() <= 5);
     assert_eq!(names(&demo.meta("search", json!({"query": query, "topK": 2})).await).len(), 2);
     assert!(names(&demo.meta("search", json!({"query": query, "topK": 8})).await).len() > 5);
 }
 
-#[tokio::test]
-async fn app_ids_limit_the_search_and_total_indexed_counts_all_the_caller_sees() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn app_ids_limit_the_search_and_total_indexed_counts_all_the_caller_sees(demo: Demo) {
     let all = demo.running.gateway().registry().snapshot().tools.len();
     let body = demo.meta("search", json!({"query": "list", "filter": {"appIds": ["support"]}})).await;
     assert!(
@@ -43,9 +43,8 @@ async fn app_ids_limit_the_search_and_total_indexed_counts_all_the_caller_sees()
     assert!(names(&none).is_empty());
 }
 
-#[tokio::test]
-async fn bad_input_is_a_validation_error_that_names_the_field() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn bad_input_is_a_validation_error_that_names_the_field(demo: Demo) {
     for (input, field) in [
         (json!({}), "query"),
         (json!({"query": 7}), "query"),
@@ -55,16 +54,15 @@ async fn bad_input_is_a_validation_error_that_names_the_field() {
         (json!({"query": "x", "limit": 5}), "limit"),
     ] {
         let result = demo.call("codecall:search", input.clone()).await;
-        assert_eq!(result.is_error, Some(true), "{input}");
-        let body = result.structured_content.unwrap();
-        assert_eq!(body["code"], "VALIDATION_ERROR");
+        expect(&result).to_be_error();
+        expect(&result).to_match_json(&json!({"code": "VALIDATION_ERROR"}));
+        let body = result.structured().unwrap();
         assert!(body["message"].as_str().unwrap().contains(field), "{input}: {body}");
     }
 }
 
-#[tokio::test]
-async fn odd_queries_are_answered() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn odd_queries_are_answered(demo: Demo) {
     for query in ["", " ", "x", "the of and", "\u{0}\u{1}\u{ffff}", &"users ".repeat(20_000), "検索 ユーザー"]
     {
         let body = demo.meta("search", json!({"query": query})).await;
@@ -72,9 +70,8 @@ async fn odd_queries_are_answered() {
     }
 }
 
-#[tokio::test]
-async fn everyday_phrasings_find_their_tool_first() {
-    let demo = demo(json!({})).await;
+#[gatewright_testing::test]
+async fn everyday_phrasings_find_their_tool_first(demo: Demo) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../demo/data/phrasings.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     let mut missed = Vec::new();

@@ -1,17 +1,10 @@
-//! A gateway over the demo's apps, with a client beside it in memory.
+//! A gateway over the demo's apps, with a client of the test kit beside it in memory.
 
 use std::{path::PathBuf, sync::Arc};
 
-use gatewright::{
-    Builder, CodeCallConfig, LocalApp, Running, WorkerCommand,
-    core::memory_transport,
-    rmcp::{
-        RoleClient, ServiceExt,
-        model::{CallToolRequestParams, CallToolResult, Tool},
-        service::RunningService,
-    },
-};
+use gatewright::{Builder, CodeCallConfig, LocalApp, Running, WorkerCommand};
 use gatewright_demo::{App as DemoApp, Dataset};
+use gatewright_testing::{BoxError, Fixture, Mcp, TestContext, Tool, ToolResult, expect};
 use serde_json::{Value, json};
 
 /// The binary under test.
@@ -19,55 +12,81 @@ pub fn gatewright() -> PathBuf {
     env!("CARGO_BIN_EXE_gatewright").into()
 }
 
-/// A gateway and its client.
+/// The demo's apps in code mode with the default settings, and a client.
 pub struct Demo {
     pub running: Running,
-    client: RunningService<RoleClient, ()>,
+    mcp: Mcp,
 }
 
-/// The demo's apps in code mode, set up by `config` (JSON of the `codecall` section).
-pub async fn demo(config: Value) -> Demo {
+impl Fixture for Demo {
+    async fn build(context: &Arc<TestContext>) -> Result<Self, BoxError> {
+        Ok(Gateways::build(context).await?.demo(json!({})).await)
+    }
+}
+
+/// Makes gateways with other settings, as many as a test wants.
+pub struct Gateways(Arc<TestContext>);
+
+impl Fixture for Gateways {
+    async fn build(context: &Arc<TestContext>) -> Result<Self, BoxError> {
+        Ok(Self(context.clone()))
+    }
+}
+
+impl Gateways {
+    /// The demo's apps in code mode, set up by `config` (JSON of the `codecall` section).
+    pub async fn demo(&self, config: Value) -> Demo {
+        self.start(sample_apps().await, config).await
+    }
+
+    /// The same with the default settings for tests that want very many: it ends when it is dropped, and what its client asked
+    /// is in no report.
+    pub async fn fleeting(&self) -> Demo {
+        start(sample_apps().await, json!({})).await
+    }
+
+    /// Builds, and connects a client.
+    pub async fn start(&self, builder: Builder, config: Value) -> Demo {
+        let demo = start(builder, config).await;
+        self.0.watch(&demo.mcp);
+        demo
+    }
+}
+
+async fn sample_apps() -> Builder {
     let dataset = Dataset::seeded();
-    let builder = Builder::new("test", "1.0.0")
+    Builder::new("test", "1.0.0")
         .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset.clone())).await.unwrap()))
         .app("billing", Arc::new(LocalApp::start(DemoApp::billing(dataset.clone())).await.unwrap()))
-        .app("support", Arc::new(LocalApp::start(DemoApp::support(dataset)).await.unwrap()));
-    start(builder, config).await
+        .app("support", Arc::new(LocalApp::start(DemoApp::support(dataset)).await.unwrap()))
 }
 
-/// Builds, and connects a client.
-pub async fn start(builder: Builder, config: Value) -> Demo {
+async fn start(builder: Builder, config: Value) -> Demo {
     let config: CodeCallConfig = serde_json::from_value(config).unwrap();
     let worker = WorkerCommand { program: gatewright(), args: vec!["worker".into()] };
     let running = builder.code_mode(config).worker(worker).build().unwrap();
-    let (client_end, server_end) = memory_transport();
-    let server = running.gateway().session();
-    tokio::spawn(async move {
-        let running = server.serve(server_end).await.unwrap();
-        let _ = running.waiting().await;
-    });
-    let client = ().serve(client_end).await.unwrap();
-    Demo { running, client }
+    let gateway = running.gateway().clone();
+    let mcp = Mcp::in_memory_with(move || gateway.session()).connect().await.unwrap();
+    Demo { running, mcp }
 }
 
 impl Demo {
     /// Calls any tool.
-    pub async fn call(&self, name: &str, input: Value) -> CallToolResult {
-        let Value::Object(input) = input else { panic!("the input is an object") };
-        let params = CallToolRequestParams::new(name.to_owned()).with_arguments(input);
-        self.client.peer().call_tool(params).await.unwrap()
+    pub async fn call(&self, name: &str, input: Value) -> ToolResult {
+        self.mcp.tools().call(name, input).await.unwrap()
     }
 
     /// Calls a meta-tool, and checks what holds for all of them: the body is the structured content, its text is the
     /// only item, and `isError` says what `status` says.
     pub async fn meta(&self, tool: &str, input: Value) -> Value {
         let result = self.call(&format!("codecall:{tool}"), input).await;
-        let body = result.structured_content.clone().unwrap();
-        let text = result.content[0].as_text().unwrap().text.clone();
+        let body = result.structured().unwrap().clone();
         assert_eq!(result.content.len(), 1);
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), body);
-        let failed = body.get("status").is_some_and(|status| status != "ok");
-        assert_eq!(result.is_error == Some(true), failed, "{body}");
+        assert_eq!(serde_json::from_str::<Value>(&result.text()).unwrap(), body);
+        match body.get("status").is_some_and(|status| status != "ok") {
+            true => expect(&result).to_be_error(),
+            false => expect(&result).to_be_successful(),
+        }
         body
     }
 
@@ -85,6 +104,6 @@ impl Demo {
 
     /// What `tools/list` shows.
     pub async fn listed(&self) -> Vec<Tool> {
-        self.client.peer().list_all_tools().await.unwrap()
+        self.mcp.tools().list().await.unwrap()
     }
 }

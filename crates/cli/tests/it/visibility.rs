@@ -4,35 +4,37 @@ use std::sync::Arc;
 
 use gatewright::{AppOptions, Builder, LocalApp};
 use gatewright_demo::{App as DemoApp, Dataset};
+use gatewright_testing::{expect, test_use};
 use serde_json::{Value, json};
 
-use crate::support::{demo, start};
+use crate::support::{Demo, Gateways};
+
+test_use! {}
 
 const META: [&str; 4] = ["codecall:search", "codecall:describe", "codecall:execute", "codecall:invoke"];
 
-#[tokio::test]
-async fn codecall_only_lists_the_four_and_refuses_direct_calls() {
-    let demo = demo(json!({})).await;
-    let listed: Vec<_> = demo.listed().await.into_iter().map(|tool| tool.name.to_string()).collect();
+#[gatewright_testing::test]
+async fn codecall_only_lists_the_four_and_refuses_direct_calls(demo: Demo) {
+    let listed: Vec<_> = demo.listed().await.into_iter().map(|tool| tool.name).collect();
     assert_eq!(listed, META);
     let result = demo.call("crm:users_list", json!({})).await;
-    let body = result.structured_content.unwrap();
-    assert_eq!(body["code"], "ACCESS_DENIED");
-    assert!(body["message"].as_str().unwrap().contains("codecall:invoke"), "it says what to do: {body}");
+    expect(&result).to_match_json(&json!({"code": "ACCESS_DENIED"}));
+    let message = result.structured().unwrap()["message"].as_str().unwrap();
+    assert!(message.contains("codecall:invoke"), "it says what to do: {message}");
 }
 
-#[tokio::test]
-async fn metadata_driven_lists_everything_and_code_mode_reaches_it_too() {
-    let demo = demo(json!({"mode": "metadata_driven"})).await;
+#[gatewright_testing::test]
+async fn metadata_driven_lists_everything_and_code_mode_reaches_it_too(gateways: Gateways) {
+    let demo = gateways.demo(json!({"mode": "metadata_driven"})).await;
     let listed = demo.listed().await;
     assert!(listed.len() > 30);
-    assert_eq!(listed.iter().take(4).map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), META);
-    assert_ne!(demo.call("crm:users_list", json!({})).await.is_error, Some(true));
+    assert_eq!(listed.iter().take(4).map(|tool| tool.name.as_str()).collect::<Vec<_>>(), META);
+    expect(&demo.call("crm:users_list", json!({})).await).to_be_successful();
     assert!(demo.result("return (await callTool('crm:users_list', {})).total").await.as_u64().unwrap() > 0);
 }
 
-#[tokio::test]
-async fn opt_in_reaches_only_tools_that_say_so() {
+#[gatewright_testing::test]
+async fn opt_in_reaches_only_tools_that_say_so(gateways: Gateways) {
     let options: AppOptions = AppOptions {
         tools: [
             ("users_list", json!({"enabledInCodeCall": true})),
@@ -46,14 +48,16 @@ async fn opt_in_reaches_only_tools_that_say_so() {
         ..AppOptions::default()
     };
     let app = Arc::new(LocalApp::start(DemoApp::crm(Dataset::seeded())).await.unwrap());
-    let demo =
-        start(Builder::new("t", "1").app_with("crm", app, options), json!({"mode": "codecall_opt_in"})).await;
+    let builder = Builder::new("t", "1").app_with("crm", app, options);
+    let demo = gateways.start(builder, json!({"mode": "codecall_opt_in"})).await;
 
-    let listed: Vec<_> = demo.listed().await.into_iter().map(|tool| tool.name.to_string()).collect();
-    assert!(listed.contains(&"crm:users_list".to_owned()) && listed.contains(&"crm:users_get".to_owned()));
-    assert!(
-        !listed.contains(&"crm:users_search".to_owned()) && !listed.contains(&"crm:users_delete".to_owned())
-    );
+    let listed = demo.listed().await;
+    for shown in ["crm:users_list", "crm:users_get"] {
+        expect(&listed).to_contain_tool(shown);
+    }
+    for hidden in ["crm:users_search", "crm:users_delete"] {
+        expect(&listed).not().to_contain_tool(hidden);
+    }
 
     let body = demo.meta("invoke", json!({"tool": "crm:users_list", "input": {}})).await;
     assert_eq!(body["status"], "ok", "{body}");

@@ -6,6 +6,7 @@
 use std::{
     io::Write,
     process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -20,7 +21,11 @@ pub(crate) struct Process {
     watchdog: Option<std::process::Child>,
     /// How long it may take to end by itself.
     grace: Duration,
+    ended: Ended,
 }
+
+/// How the last process of a server ended.
+pub(crate) type Ended = Arc<Mutex<Option<ExitStatus>>>;
 
 /// Standard input and output of a stdio server.
 pub(crate) type Pipes = Option<(ChildStdin, ChildStdout)>;
@@ -32,6 +37,7 @@ impl Process {
         piped: bool,
         log: &LogRing,
         grace: Duration,
+        ended: &Ended,
     ) -> std::io::Result<(Self, Pipes)> {
         command
             .process_group(0)
@@ -40,6 +46,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn()?;
+        *crate::lock(ended) = None;
         let pid = child.id().unwrap_or_default();
         let watchdog = watch(pid);
         if let Some(stderr) = child.stderr.take() {
@@ -55,7 +62,7 @@ impl Process {
                 None
             }
         };
-        Ok((Self { child, pid, watchdog, grace }, pipes))
+        Ok((Self { child, pid, watchdog, grace, ended: ended.clone() }, pipes))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -64,12 +71,19 @@ impl Process {
 
     /// How it ended, if it did.
     pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        let status = self.child.try_wait().ok().flatten();
+        if status.is_some() { self.note(status) } else { None }
     }
 
     /// Waits until it ended by itself.
     pub(crate) async fn wait(&mut self) -> Option<ExitStatus> {
-        self.child.wait().await.ok()
+        let status = self.child.wait().await.ok();
+        self.note(status)
+    }
+
+    fn note(&self, status: Option<ExitStatus>) -> Option<ExitStatus> {
+        *crate::lock(&self.ended) = status;
+        status
     }
 
     /// Asks it to end (SIGTERM to the group) and makes it end (SIGKILL) when it does not.
@@ -77,7 +91,7 @@ impl Process {
         self.signal(Signal::TERM);
         let _ = tokio::time::timeout(self.grace, self.child.wait()).await;
         self.signal(Signal::KILL);
-        let _ = self.child.wait().await;
+        self.wait().await;
     }
 
     fn signal(&self, signal: Signal) {

@@ -51,7 +51,8 @@ impl Server {
             }
             (None, before) => before,
         };
-        let spawned = Process::spawn(options.command(reserved), false, log, options.stop_timeout);
+        let spawned =
+            Process::spawn(options.command(reserved), false, log, options.stop_timeout, &self.shared.ended);
         let (mut process, _) = spawned.map_err(|error| StartError {
             advice: not_runnable(&error),
             ..options.failure(reserved, format!("it cannot be run: {error}"), log)
