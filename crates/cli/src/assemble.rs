@@ -3,9 +3,10 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use gatewright::{App, AppHealth, Builder, LocalApp, Running, UpstreamApp};
+use gatewright::{App, AppHealth, Builder, LocalApp, Observer, Running, UpstreamApp};
 use gatewright_codecall::Strategy;
 use gatewright_demo::{App as DemoApp, Dataset, Everything};
+use gatewright_limits::Limits;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, AppConfig, AppKind, Builtin, Config};
@@ -13,17 +14,32 @@ use crate::embedding;
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
 pub async fn start(config: &Config) -> anyhow::Result<Running> {
-    start_with(config, &AppStarter::new()).await
+    start_with(config, &AppStarter::new(), Attached::default()).await
+}
+
+/// What a server adds to the gateway that a single command does not need.
+#[derive(Default)]
+pub struct Attached {
+    /// Told of every call.
+    pub observers: Vec<Arc<dyn Observer>>,
+    /// Counts every call.
+    pub limits: Option<Arc<Limits>>,
 }
 
 /// The same, with a starter that is kept for apps to come.
-pub async fn start_with(config: &Config, apps: &AppStarter) -> anyhow::Result<Running> {
+pub async fn start_with(config: &Config, apps: &AppStarter, attached: Attached) -> anyhow::Result<Running> {
     let mut builder = Builder::new(&config.info.name, &config.info.version).tool_names(config.tool_names);
     for (id, app) in &config.apps {
         builder = builder.app_with(id, apps.start(id, app).await?, app.options());
     }
     if config.codecall.enabled {
         builder = builder.code_mode(config.codecall.clone());
+    }
+    for observer in attached.observers {
+        builder = builder.observer(observer);
+    }
+    if let Some(limits) = attached.limits {
+        builder = builder.rate_limiter(limits);
     }
     if let Some(size) = config.page_size {
         builder = builder.page_size(size);

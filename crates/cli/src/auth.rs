@@ -12,7 +12,8 @@ use gatewright::{
     },
 };
 use gatewright_auth::{
-    AuthConfig, AuthorizationServer, OpenError, ResourceServer, SystemClock, Transparent, config::Mode,
+    AuthConfig, AuthorizationServer, Metrics, OpenError, ResourceServer, SystemClock, Transparent,
+    config::Mode,
 };
 
 use crate::{config::Config, exit::BadConfig};
@@ -23,6 +24,8 @@ pub struct Guard {
     pub authenticator: Arc<dyn Authenticator>,
     /// `/oauth/*` and `/.well-known/*`.
     pub routes: Router,
+    /// What was counted at the door.
+    pub metrics: Arc<Metrics>,
 }
 
 struct Callers(ResourceServer);
@@ -49,16 +52,15 @@ pub async fn open(config: &Config, address: SocketAddr) -> anyhow::Result<Option
         Mode::Orchestrated => {
             let server = AuthorizationServer::open(config.auth.clone(), deployment).await.map_err(told)?;
             let authenticator = Arc::new(Callers(server.resource_server()));
-            Ok(Some(Guard { authenticator, routes: server.router() }))
+            let (routes, metrics) = (server.router(), server.metrics().clone());
+            Ok(Some(Guard { authenticator, routes, metrics }))
         }
         Mode::Transparent => {
             let validator = Transparent::new(config.auth.clone(), &deployment, Arc::new(SystemClock))
                 .map_err(BadConfig)?;
-            let routes = validator.router();
-            Ok(Some(Guard {
-                authenticator: Arc::new(Callers(ResourceServer::transparent(validator))),
-                routes,
-            }))
+            let (routes, metrics) = (validator.router(), validator.metrics().clone());
+            let authenticator = Arc::new(Callers(ResourceServer::transparent(validator)));
+            Ok(Some(Guard { authenticator, routes, metrics }))
         }
     }
 }

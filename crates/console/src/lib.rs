@@ -11,6 +11,7 @@ mod guard;
 mod health;
 mod journal;
 mod live;
+mod observer;
 mod pages;
 mod text;
 

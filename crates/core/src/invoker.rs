@@ -1,6 +1,6 @@
 //! The one path to a tool: visibility → scopes → schema → rate limit → deadline → handler.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer,
@@ -9,7 +9,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use crate::{AppFuture, InvokeError, Principal, Registry, SchemaMode, ToolEntry};
+use crate::{AppFuture, CallerAddress, InvokeError, Principal, Registry, SchemaMode, ToolEntry, Trail};
 
 /// How long to wait before the next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +17,13 @@ pub struct RetryAfter(pub Duration);
 
 /// Says whether one more call fits.
 pub trait RateLimiter: Send + Sync + 'static {
-    /// Counts one call of `tool` by `principal`. Names are in the colon form.
-    fn check<'a>(&'a self, tool: &'a str, principal: &'a Principal) -> AppFuture<'a, Result<(), RetryAfter>>;
+    /// Counts one call of `tool` by `principal`, which came from `address` when it came over HTTP. Names are in the colon form.
+    fn check<'a>(
+        &'a self,
+        tool: &'a str,
+        principal: &'a Principal,
+        address: Option<IpAddr>,
+    ) -> AppFuture<'a, Result<(), RetryAfter>>;
 }
 
 /// Calls tools. Direct `tools/call`, `codecall:invoke` and `callTool` inside a script all come through here.
@@ -67,11 +72,16 @@ impl Invoker {
     ///
     /// # Errors
     /// `RATE_LIMIT` with the time to wait.
-    pub async fn count(&self, tool: &str, principal: &Principal) -> Result<(), InvokeError> {
+    pub async fn count(
+        &self,
+        tool: &str,
+        principal: &Principal,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), InvokeError> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
-        limiter.check(tool, principal).await.map_err(|RetryAfter(retry_after)| InvokeError::RateLimited {
-            name: tool.to_owned(),
-            retry_after,
+        let address = CallerAddress::of(context).map(|at| at.0);
+        limiter.check(tool, principal, address).await.map_err(|RetryAfter(retry_after)| {
+            InvokeError::RateLimited { name: tool.to_owned(), retry_after }
         })
     }
 
@@ -81,6 +91,25 @@ impl Invoker {
     /// # Errors
     /// Every way a call can miss its tool; a tool that ran and failed is an `Ok` with `is_error`.
     pub async fn call(
+        &self,
+        tool: &ToolEntry,
+        params: CallToolRequestParams,
+        principal: &Principal,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, InvokeError> {
+        let Some(trail) = context.extensions.get::<Trail>() else {
+            return self.pass(tool, params, principal, context).await;
+        };
+        let note = trail.begin(tool.name.clone(), tool.app_id.clone());
+        if let Some(header) = note.traceparent() {
+            context.meta.0.insert("traceparent".to_owned(), header.into());
+        }
+        let answer = self.pass(tool, params, principal, context).await;
+        note.end(&answer);
+        answer
+    }
+
+    async fn pass(
         &self,
         tool: &ToolEntry,
         mut params: CallToolRequestParams,
@@ -93,7 +122,7 @@ impl Invoker {
             return Err(InvokeError::MissingScopes { name: tool.name.to_string(), missing });
         }
         params.arguments = Some(check_arguments(tool, params.arguments.take().unwrap_or_default())?);
-        self.count(&tool.name, principal).await?;
+        self.count(&tool.name, principal, &context).await?;
 
         // An app that is taken out of the registry ends when the last of these is gone.
         let _open = tool.open.token();

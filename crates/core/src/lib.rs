@@ -16,11 +16,13 @@ mod link;
 mod local_app;
 mod memory;
 mod names;
+mod observe;
 mod plugin;
 mod principal;
 mod registry;
 mod schema;
 mod tool;
+mod trace;
 
 pub use app::{App, AppEvent, AppFuture, AppHealth};
 pub use catalog::Catalog;
@@ -31,10 +33,12 @@ pub use link::{CatalogLink, LinkHandler};
 pub use local_app::LocalApp;
 pub use memory::{MemoryTransport, memory_transport};
 pub use names::{ToolNames, check_app_id};
+pub use observe::{CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, Observer, ScriptFacts, Trail};
 pub use plugin::{DirectAccess, Plugin};
 pub use principal::{Principal, Scopes};
 pub use registry::{AppEntry, AppOptions, Change, Owned, Registry, Snapshot};
 pub use schema::{InputSchema, SchemaMode};
 pub use tool::{ToolEntry, ToolMeta, ToolOverride, UsageExample};
+pub use trace::TraceContext;
 
 pub use rmcp;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
 use gatewright_codecall::{CodeCall, CodeCallConfig};
 use gatewright_core::{
-    App, AppOptions, Gateway, GatewayConfig, Invoker, Plugin, RateLimiter, Registry, ToolNames,
+    App, AppOptions, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry, ToolNames,
 };
 use gatewright_server::{HttpConfig, Server, ServerBuilder};
 
@@ -17,6 +17,7 @@ pub struct Builder {
     code_mode: Option<CodeCallConfig>,
     worker: Option<WorkerCommand>,
     limiter: Option<Arc<dyn RateLimiter>>,
+    observers: Vec<Arc<dyn Observer>>,
 }
 
 impl std::fmt::Debug for Builder {
@@ -35,6 +36,7 @@ impl Builder {
             code_mode: None,
             worker: None,
             limiter: None,
+            observers: Vec::new(),
         }
     }
 
@@ -87,6 +89,13 @@ impl Builder {
         self
     }
 
+    /// Tells `observer` of every call; may be given again.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
     /// Starts the workers and puts everything together. Needs a Tokio runtime.
     ///
     /// # Errors
@@ -115,7 +124,8 @@ impl Builder {
             plugins.push(plugin.clone());
             code_mode = Some((plugin, pool));
         }
-        Ok(Running { gateway: Arc::new(Gateway::new(self.config, invoker, plugins)), code_mode })
+        let gateway = Gateway::new(self.config, invoker, plugins).observed_by(self.observers);
+        Ok(Running { gateway: Arc::new(gateway), code_mode })
     }
 }
 
@@ -135,6 +145,11 @@ impl Running {
     /// Code mode, when it is on.
     pub fn code_call(&self) -> Option<&Arc<CodeCall>> {
         self.code_mode.as_ref().map(|(plugin, _)| plugin)
+    }
+
+    /// The workers that run scripts, when code mode is on.
+    pub fn pool(&self) -> Option<&Arc<WorkerPool>> {
+        self.code_mode.as_ref().map(|(_, pool)| pool)
     }
 
     /// An HTTP server in front of it.

@@ -50,11 +50,11 @@ mod builder;
 mod worker;
 
 pub use builder::{Builder, Running};
-pub use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError};
+pub use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
 pub use gatewright_codecall::{self as codecall, CodeCall, CodeCallConfig, Mode};
 pub use gatewright_core::{
-    self as core, App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Plugin, Principal,
-    RateLimiter, Registry, Scopes, ToolNames, rmcp,
+    self as core, App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Plugin,
+    Principal, RateLimiter, Registry, Scopes, ToolNames, rmcp,
 };
 pub use gatewright_server::{self as server, Authenticator, HttpConfig, Server, serve_stdio};
 pub use gatewright_upstream::{self as upstream, UpstreamApp, UpstreamConfig};

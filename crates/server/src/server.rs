@@ -8,7 +8,7 @@ use axum::{
     extract::ConnectInfo,
     routing::{get, post},
 };
-use gatewright_core::Gateway;
+use gatewright_core::{CallerAddress, Gateway};
 use http::{Request, Response};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -203,6 +203,7 @@ impl Front {
     ) -> Result<Response<Body>, Infallible> {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
+        request.extensions_mut().insert(CallerAddress(peer.ip().to_canonical()));
         let Self { edge, path, endpoint, routes } = self;
         if request.uri().path() == &*path {
             return Ok(edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await);

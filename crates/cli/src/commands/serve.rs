@@ -1,19 +1,22 @@
 //! `gatewright serve`.
 
-use std::{net::SocketAddr, process::ExitCode};
+use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context as _;
 use gatewright::{
     Running, serve_stdio,
     server::{Bound, ServerBuilder},
 };
+use gatewright_auth::Metrics as AuthMetrics;
 use tokio::net::TcpListener;
 
 use crate::{
     args::ServeArgs,
-    assemble::{self, AppStarter},
+    assemble::{self, AppStarter, Attached},
     auth,
     config::Config,
+    limits,
+    operate::Watching,
     reload::{self, Loaded, Reloader},
 };
 
@@ -26,49 +29,67 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let config = loaded.config.clone();
     let stop = assemble::stop_signal()?;
     let starter = AppStarter::new();
-    let running = assemble::start_with(&config, &starter).await?;
-    let reloader = loaded.follow(&running, starter);
+    let (watching, limits) = (Watching::of(&config)?, limits::open(&config).await?);
+    let observers = watching.iter().flat_map(Watching::observers).collect();
+    let attached = Attached { observers, limits: Some(limits.clone()) };
+    let running = assemble::start_with(&config, &starter, attached).await?;
+    let mut reloader = loaded.follow(&running, starter);
+    reloader.live(vec!["rateLimits"], move |config| {
+        limits.replace(config.rate_limits.clone());
+        Ok(())
+    });
     let served = if args.stdio {
         let following = stop.child_token();
+        if let Some(watching) = watching {
+            watching.serve(&running, None, following.clone()).await?;
+        }
         let reloading = tokio::spawn(reloader.run(following.clone()));
         let served = serve_stdio(running.gateway().clone(), stop).await.map_err(anyhow::Error::from);
         following.cancel();
         reloading.await?;
         served
     } else {
-        serve_http(&running, &config, reloader, stop).await
+        serve_http(&running, &config, watching, reloader, stop).await
     };
     running.stop().await;
     served?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Listens, with whatever guards the door.
-pub async fn listen(server: ServerBuilder, config: &Config) -> anyhow::Result<Bound> {
+/// Listens, with whatever guards the door; gives the counts of who guards it.
+pub async fn listen(
+    server: ServerBuilder,
+    config: &Config,
+) -> anyhow::Result<(Bound, Option<Arc<AuthMetrics>>)> {
     let address = SocketAddr::new(config.http.host, config.http.port);
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}; choose another `http.port` or `http.host`"))?;
     let guard = auth::open(config, listener.local_addr()?).await?;
-    let mut server = server.listener(listener);
+    let (mut server, mut metrics) = (server.listener(listener), None);
     if let Some(guard) = guard {
         server = server.authenticator(guard.authenticator).merge(guard.routes);
+        metrics = Some(guard.metrics);
     }
-    Ok(server.bind().await?)
+    Ok((server.bind().await?, metrics))
 }
 
 async fn serve_http(
     running: &Running,
     config: &Config,
+    watching: Option<Watching>,
     reloader: Reloader,
     stop: tokio_util::sync::CancellationToken,
 ) -> anyhow::Result<()> {
     let server = running.http(config.http.clone());
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
-    let bound = listen(server, config).await?;
+    let (bound, auth) = listen(server, config).await?;
     let address = bound.local_addr();
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
     let following = stop.child_token();
+    if let Some(watching) = watching {
+        watching.serve(running, auth, following.clone()).await?;
+    }
     let reloading = tokio::spawn(reloader.run(following.clone()));
     bound.serve(stop).await;
     following.cancel();

@@ -9,11 +9,13 @@ use std::{collections::HashMap, net::SocketAddr, path::Path, sync::OnceLock};
 
 use anyhow::Context as _;
 pub use app::{AppConfig, AppKind, Builtin};
+use gatewright_admin::AdminConfig;
 use gatewright_auth::{AuthConfig, Deployment, config::Mode};
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::{ToolNames, check_app_id};
 pub use gatewright_findings::{Finding, Format};
 use gatewright_findings::{Lines, Schema, escape, with_lines};
+use gatewright_limits::RateLimitRule;
 use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -34,6 +36,11 @@ pub struct Config {
     pub apps: IndexMap<String, AppConfig>,
     /// Code mode.
     pub codecall: CodeCallConfig,
+    /// How often each caller may call. Every rule that covers a tool counts.
+    pub rate_limits: Vec<RateLimitRule>,
+    /// The listener for operators: metrics and the console.
+    #[serde(skip_serializing)]
+    pub admin: Option<AdminConfig>,
     /// Who may call.
     #[serde(skip_serializing)]
     pub auth: AuthConfig,
@@ -176,6 +183,14 @@ impl Config {
             ));
         }
         findings.extend(self.auth_problems());
+        for (at, rule) in self.rate_limits.iter().enumerate() {
+            if let Some((field, problem)) = rule.problem() {
+                findings.push(Finding::new(&format!("/rateLimits/{at}/{field}"), problem));
+            }
+        }
+        for (field, problem) in self.admin.iter().flat_map(AdminConfig::problems) {
+            findings.push(Finding::new(&format!("/admin/{field}"), problem));
+        }
         if let Some(size) = self.page_size
             && !(1..=10_000).contains(&size)
         {

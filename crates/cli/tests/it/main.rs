@@ -1,6 +1,8 @@
 //! The whole gateway, as a client sees it.
 
 #[cfg(test)]
+mod admin;
+#[cfg(test)]
 mod arrows;
 #[cfg(test)]
 mod check;
@@ -13,6 +15,8 @@ mod execute;
 #[cfg(test)]
 mod invoke;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod mock;
 #[cfg(test)]
 mod operate;
@@ -24,6 +28,8 @@ mod search;
 mod semantic;
 #[cfg(test)]
 mod serve;
+#[cfg(test)]
+mod served;
 #[cfg(test)]
 mod suite;
 #[cfg(test)]

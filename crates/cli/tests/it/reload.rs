@@ -1,14 +1,6 @@
 //! A running server takes a new configuration over, or says why not.
 
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    sync::{Arc, mpsc},
-    time::Duration,
-};
+use std::{fs, path::Path, process::Command, sync::Arc};
 
 use gatewright::rmcp::{
     ClientHandler, RoleClient, ServiceExt,
@@ -22,79 +14,12 @@ use gatewright::rmcp::{
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::gatewright;
-
-const LONG: Duration = Duration::from_secs(60);
-
-/// A server with its configuration in a folder; killed when dropped.
-struct Served {
-    child: Child,
-    folder: tempfile::TempDir,
-    log: mpsc::Receiver<String>,
-    address: SocketAddr,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use crate::{
+    served::{LONG, Served},
+    support::gatewright,
+};
 
 impl Served {
-    fn start(config: &str, arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("gatewright.yaml"), config).unwrap();
-        let mut child = Command::new(gatewright())
-            .args(["serve", "--port", "0", "--config"])
-            .arg(folder.path().join("gatewright.yaml"))
-            .args(arguments)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (sender, log) = mpsc::channel();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        let mut served = Self { child, folder, log, address: ([127, 0, 0, 1], 0).into() };
-        let line = served.says("serving MCP on http://");
-        let rest = line.split("http://").nth(1).unwrap();
-        served.address = rest.split('/').next().unwrap().parse().unwrap();
-        served
-    }
-
-    /// The next line of the log with `text` in it.
-    fn says(&self, text: &str) -> String {
-        let mut before = Vec::new();
-        loop {
-            match self.log.recv_timeout(LONG) {
-                Ok(line) if line.contains(text) => return line,
-                Ok(line) => before.push(line),
-                Err(error) => panic!("no `{text}` ({error}); it said:\n{}", before.join("\n")),
-            }
-        }
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("gatewright.yaml")
-    }
-
-    fn hang_up(&self) {
-        let done = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
-        assert!(done.success());
-    }
-
-    /// Writes a new file beside the old one and moves it there, as editors do.
-    fn replace(&self, config: &str) {
-        let new = self.folder.path().join(".new");
-        fs::write(&new, config).unwrap();
-        fs::rename(new, self.file()).unwrap();
-    }
-
-    async fn readiness(&self) -> Value {
-        let answer = reqwest::get(format!("http://{}/readyz", self.address)).await.unwrap();
-        serde_json::from_str(&answer.text().await.unwrap()).unwrap()
-    }
-
     async fn client(&self) -> Client {
         let ears = Ears { listed: Arc::default(), asked: Arc::default(), answer: Arc::default() };
         let (listed, asked, answer) = (ears.listed.clone(), ears.asked.clone(), ears.answer.clone());

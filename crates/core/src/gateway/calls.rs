@@ -9,22 +9,75 @@ use rmcp::{
 };
 
 use super::{Gateway, SessionLogLevel, stamp};
-use crate::{AppEntry, DirectAccess, InvokeError, Principal};
+use crate::{
+    AppEntry, CallerAddress, DirectAccess, InvokeError, Principal,
+    observe::{Begun, Watch},
+};
 
 impl Gateway {
     #[tracing::instrument(name = "tool.call", skip_all, fields(tool.name = %params.name))]
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context);
+        let watch = self.watch(&params, &principal, &context);
+        if let Some(watch) = &watch {
+            context.extensions.insert(watch.trail());
+        }
+        let answer = self.dispatch(params, principal, context).await;
+        if let Some(watch) = watch {
+            watch.end(&answer);
+        }
+        answer
+    }
+
+    fn watch(
+        &self,
+        params: &CallToolRequestParams,
+        principal: &Principal,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Watch> {
+        let observers = &self.shared.observers;
+        if observers.is_empty() {
+            return None;
+        }
+        let own = self.shared.plugins.iter().find_map(|plugin| plugin.own_tool(&params.name));
+        let known = match own {
+            Some(name) => Some(name.into()),
+            None => self.shared.registry.snapshot().tool(&params.name).map(|entry| entry.name.clone()),
+        };
+        let parts = context.extensions.get::<http::request::Parts>();
+        let begun = Begun {
+            is_known: known.is_some(),
+            tool: known.unwrap_or_else(|| params.name.as_ref().into()),
+            is_meta: own.is_some(),
+            principal,
+            address: CallerAddress::of(context).map(|at| at.0),
+            arguments: params.arguments.as_ref(),
+            traceparent: context
+                .meta
+                .0
+                .get("traceparent")
+                .and_then(|value| value.as_str())
+                .or_else(|| parts.and_then(|parts| parts.headers.get("traceparent")?.to_str().ok())),
+        };
+        Watch::begin(observers, begun)
+    }
+
+    async fn dispatch(
+        &self,
+        params: CallToolRequestParams,
+        principal: Principal,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
         // Asked for now: the context, with the request's headers, is given away and not copied.
         let modern = stamp::is_modern(&context);
         let own =
             self.shared.plugins.iter().find_map(|plugin| Some((plugin, plugin.own_tool(&params.name)?)));
         let mut response = match own {
-            Some((plugin, name)) => match self.shared.invoker.count(name, &principal).await {
+            Some((plugin, name)) => match self.shared.invoker.count(name, &principal, &context).await {
                 Ok(()) => plugin.call_tool(params, principal, context).await?,
                 Err(limited) => limited.as_tool_error().into(),
             },

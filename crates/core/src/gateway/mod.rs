@@ -31,7 +31,7 @@ use rmcp::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{Invoker, Plugin, Principal, Registry};
+use crate::{Invoker, Observer, Plugin, Principal, Registry};
 
 /// How the gateway introduces itself and pages.
 #[derive(Debug, Clone)]
@@ -65,6 +65,7 @@ struct Shared {
     plugins: Vec<Arc<dyn Plugin>>,
     subscriptions: changes::SubscriptionTable,
     stop: CancellationToken,
+    observers: Arc<[Arc<dyn Observer>]>,
 }
 
 /// The MCP server. [`Gateway::session`] makes one value for each connection; they share everything but their own state.
@@ -112,9 +113,19 @@ impl Gateway {
                 invoker,
                 plugins,
                 stop: CancellationToken::new(),
+                observers: Arc::new([]),
             }),
             session: Session::new(),
         }
+    }
+
+    /// Tells `observers` of every `tools/call`. To be called before the first session.
+    #[must_use]
+    pub fn observed_by(mut self, observers: Vec<Arc<dyn Observer>>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.observers = observers.into();
+        }
+        self
     }
 
     /// A server for one more connection.

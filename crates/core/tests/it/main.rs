@@ -5,4 +5,6 @@ mod eras;
 #[cfg(test)]
 mod local_app;
 #[cfg(test)]
+mod observe;
+#[cfg(test)]
 mod support;

@@ -1,0 +1,66 @@
+//! Who may reach the listener: by which name, and with which secret.
+
+use std::net::IpAddr;
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderMap, StatusCode, header, uri::Authority};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::{Digest as _, Sha256};
+
+/// What is asked of a request.
+#[derive(Clone)]
+pub(crate) struct Guard {
+    pub(crate) token: Option<SecretString>,
+    pub(crate) allowed_hosts: Vec<String>,
+}
+
+/// Lets a request pass, or refuses it. `/healthz` needs no token: a probe has none.
+pub(crate) async fn watch(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    if !guard.is_named(request.headers()) {
+        let told = "the Host header names another host; reach the listener by its address, or list the name in `admin.allowedHosts`";
+        return (StatusCode::MISDIRECTED_REQUEST, told).into_response();
+    }
+    if request.uri().path() != "/healthz" && !guard.knows(request.headers()) {
+        let headers = [(header::WWW_AUTHENTICATE, "Basic realm=\"gatewright admin\", charset=\"UTF-8\"")];
+        return (StatusCode::UNAUTHORIZED, headers, Body::from("show `admin.token`")).into_response();
+    }
+    next.run(request).await
+}
+
+impl Guard {
+    fn is_named(&self, headers: &HeaderMap) -> bool {
+        let text = headers.get(header::HOST).and_then(|value| value.to_str().ok());
+        let Some(authority) = text.and_then(|text| text.parse::<Authority>().ok()) else { return false };
+        let host = authority.host().trim_matches(['[', ']']);
+        // A page cannot make a browser send an address it did not connect to; a name it can.
+        host.eq_ignore_ascii_case("localhost")
+            || host.parse::<IpAddr>().is_ok()
+            || self.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
+    }
+
+    fn knows(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(secret);
+        // Digests are compared: how long that takes says nothing about the secret.
+        shown.is_some_and(|shown| Sha256::digest(shown) == Sha256::digest(token.expose_secret()))
+    }
+}
+
+/// The secret in an `Authorization` header: a bearer token, or the password of any user.
+fn secret(value: &str) -> Option<String> {
+    let (scheme, rest) = value.split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(rest.trim().to_owned());
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let text = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
+    Some(text.split_once(':')?.1.to_owned())
+}

@@ -1,0 +1,120 @@
+//! `rateLimits`, over HTTP: by one process, and by two that share a Redis.
+
+use std::{
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use gatewright::rmcp::{
+    RoleClient, ServiceExt as _, model::CallToolRequestParams, service::RunningService,
+    transport::StreamableHttpClientTransport,
+};
+use serde_json::{Value, json};
+
+use crate::served::Served;
+
+async fn client(server: &Served) -> RunningService<RoleClient, ()> {
+    let transport = StreamableHttpClientTransport::from_uri(format!("http://{}/mcp", server.address));
+    ().serve(transport).await.unwrap()
+}
+
+async fn call(client: &RunningService<RoleClient, ()>, tool: &str, input: Value) -> Value {
+    let Value::Object(input) = input else { panic!("the input is an object") };
+    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+    client.peer().call_tool(params).await.unwrap().structured_content.unwrap()
+}
+
+fn rules(rules: &str) -> String {
+    format!("apps:\n  crm: {{ builtin: crm }}\nrateLimits:\n{rules}")
+}
+
+#[tokio::test]
+async fn a_meta_tool_over_its_limit_answers_rate_limit_with_the_seconds_to_wait() {
+    let server = Served::start(&rules("  - { tool: \"codecall:search\", limit: 2, window: 1m }\n"), &[]);
+    let client = client(&server).await;
+    for _ in 0..2 {
+        assert!(call(&client, "codecall:search", json!({"query": "users"})).await["tools"].is_array());
+    }
+    let refused = call(&client, "codecall:search", json!({"query": "users"})).await;
+    assert_eq!(refused["code"], "RATE_LIMIT");
+    assert!((1..=60).contains(&refused["retryAfterSeconds"].as_u64().unwrap()), "{refused}");
+    let other = call(&client, "codecall:describe", json!({"toolNames": ["crm:users_list"]})).await;
+    assert_eq!(other["tools"][0]["name"], "crm:users_list");
+}
+
+#[tokio::test]
+async fn calls_inside_a_script_are_counted_like_any_other() {
+    let server = Served::start(&rules("  - { tool: \"crm:users_list\", limit: 3, window: 1m }\n"), &[]);
+    let client = client(&server).await;
+    let script = "const seen = []; for (let i = 0; i < 4; i++) { \
+                  const one = await callTool('crm:users_list', {limit: 1}, {throwOnError: false}); \
+                  seen.push(one.success ? 'ok' : one.error.code); } return seen;";
+    let body = call(&client, "codecall:execute", json!({"script": script})).await;
+    assert_eq!(body["result"], json!(["ok", "ok", "ok", "RATE_LIMIT"]), "{body}");
+    let invoked = call(&client, "codecall:invoke", json!({"tool": "crm:users_list", "input": {}})).await;
+    assert_eq!(invoked["error"]["code"], "RATE_LIMIT", "{invoked}");
+}
+
+#[tokio::test]
+async fn a_changed_limit_holds_without_a_restart() {
+    let server = Served::start(&rules("  - { tool: \"codecall:search\", limit: 1, window: 1h }\n"), &[]);
+    let client = client(&server).await;
+    let search = async || call(&client, "codecall:search", json!({"query": "users"})).await;
+    assert!(search().await["tools"].is_array());
+    assert_eq!(search().await["code"], "RATE_LIMIT");
+    server.replace(&rules("  - { tool: \"codecall:search\", limit: 5, window: 1h }\n"));
+    server.hang_up();
+    server.says("was reloaded");
+    assert!(search().await["tools"].is_array());
+}
+
+struct Redis {
+    child: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Redis {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Command::new("redis-server")
+            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
+            .arg(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server is installed by scripts/test");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < deadline, "redis-server listens");
+            std::thread::yield_now();
+        }
+        Self { child, port, _folder: folder }
+    }
+}
+
+#[tokio::test]
+async fn two_processes_on_one_redis_let_exactly_the_limit_pass() {
+    let redis = Redis::start();
+    let config = format!(
+        "{}auth:\n  mode: orchestrated\n  allowDefaultPublic: true\n  anonymousScopes: [\"*\"]\n  tokenStorage:\n    type: redis\n    config: {{ host: 127.0.0.1, port: {} }}\n",
+        rules("  - { tool: \"codecall:search\", limit: 40, window: 1h }\n"),
+        redis.port
+    );
+    let servers = [Served::start(&config, &[]), Served::start(&config, &[])];
+    let clients = join_all(servers.iter().map(client)).await;
+    let calls = (0..100).map(|n| call(&clients[n % 2], "codecall:search", json!({"query": "users"})));
+    let answers = join_all(calls).await;
+    let passed = answers.iter().filter(|body| body["tools"].is_array()).count();
+    let refused = answers.iter().filter(|body| body["code"] == "RATE_LIMIT").count();
+    assert_eq!((passed, refused), (40, 60));
+}

@@ -1,0 +1,92 @@
+//! What observers are told.
+
+use std::sync::{Arc, Mutex};
+
+use gatewright_core::{
+    AppOptions, Execution, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Registry, ToolNames,
+    memory_transport,
+    rmcp::{
+        RoleClient, ServiceExt as _,
+        model::{CallToolRequestParams, CallToolResponse},
+        service::RunningService,
+    },
+};
+use serde_json::{Value, json};
+
+use crate::support::Handler;
+
+#[derive(Default)]
+struct Heard {
+    all: Mutex<Vec<Execution>>,
+    everything: bool,
+}
+
+impl Observer for Heard {
+    fn finished(&self, execution: &Execution) {
+        self.all.lock().unwrap().push(execution.clone());
+    }
+
+    fn wants_arguments(&self) -> bool {
+        self.everything
+    }
+
+    fn wants_traces(&self) -> bool {
+        self.everything
+    }
+}
+
+async fn client(observer: Arc<Heard>) -> RunningService<RoleClient, ()> {
+    let registry = Registry::new(ToolNames::default());
+    let app = LocalApp::start(Handler::with(&["hello"])).await.unwrap();
+    registry.add("app", Arc::new(app), AppOptions::default());
+    let invoker = Arc::new(Invoker::new(registry));
+    let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, Vec::new());
+    let gateway = gateway.observed_by(vec![observer]);
+    let (client_end, server_end) = memory_transport();
+    tokio::spawn(async move { gateway.serve(server_end).await.unwrap().waiting().await });
+    ().serve(client_end).await.unwrap()
+}
+
+async fn call(client: &RunningService<RoleClient, ()>, tool: &'static str, arguments: Value) -> bool {
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    let params = CallToolRequestParams::new(tool).with_arguments(arguments);
+    matches!(
+        client.peer().call_tool(params).await.map(CallToolResponse::from),
+        Ok(CallToolResponse::Complete(_))
+    )
+}
+
+#[tokio::test]
+async fn a_direct_call_is_one_execution_with_one_call() {
+    let heard = Arc::new(Heard::default());
+    let client = client(heard.clone()).await;
+    assert!(call(&client, "app:hello", json!({})).await);
+    let all = heard.all.lock().unwrap();
+    let [one] = &all[..] else { panic!("{all:?}") };
+    assert_eq!(
+        (&*one.tool, one.is_known, one.is_meta, one.ending.status()),
+        ("app:hello", true, false, "ok")
+    );
+    assert_eq!((one.calls.len(), &*one.calls[0].app, one.calls[0].ending.is_ok()), (1, "app", true));
+    assert!(one.duration >= one.calls[0].duration);
+    assert_eq!((one.arguments.is_none(), one.trace.is_none()), (true, true), "nobody asked for them");
+}
+
+#[tokio::test]
+async fn a_tool_that_does_not_exist_is_told_as_such() {
+    let heard = Arc::new(Heard::default());
+    let client = client(heard.clone()).await;
+    assert!(!call(&client, "app:nothing", json!({})).await);
+    let all = heard.all.lock().unwrap();
+    assert_eq!((all[0].is_known, all[0].ending.status(), all[0].calls.len()), (false, "TOOL_NOT_FOUND", 0));
+}
+
+#[tokio::test]
+async fn who_asks_for_them_is_given_arguments_and_spans() {
+    let heard = Arc::new(Heard { everything: true, ..Heard::default() });
+    let client = client(heard.clone()).await;
+    call(&client, "app:hello", json!({"secret": "s3cret"})).await;
+    let all = heard.all.lock().unwrap();
+    assert_eq!(all[0].arguments.as_ref().unwrap()["secret"], "s3cret");
+    assert_ne!(all[0].calls[0].span_id.unwrap(), all[0].trace.as_ref().unwrap().span_id);
+}

@@ -1,0 +1,12 @@
+//! Counts what the gateway does, for Prometheus.
+//!
+//! [`Metrics`] is an [`Observer`](gatewright_core::Observer): put it on the gateway, and [`Metrics::render`] gives the text of
+//! `/metrics`. Names and attributes follow the OpenTelemetry conventions for MCP (`mcp.server.operation.duration`); label
+//! values come from bounded sets: tools that are served (at most [`MOST_TOOLS`]), statuses of the contract.
+#![forbid(unsafe_code)]
+
+mod labels;
+mod metrics;
+
+pub use labels::MOST_TOOLS;
+pub use metrics::{Metrics, WorkerCounts};
