@@ -35,6 +35,12 @@ impl Host for Recorded {
             };
             match next["r"].as_str().map(str::to_owned).map(RawValue::from_string) {
                 Some(Ok(answer)) => Ok(answer),
+                // The record holds the beginning of an answer that was too long for it: make it too long here.
+                Some(Err(_)) if next["r"].as_str().is_some_and(|text| text.starts_with("\"a")) => {
+                    let text = "a".repeat(usize::try_from(Limits::default().message_bytes).unwrap_or(0));
+                    RawValue::from_string(format!("\"{text}\""))
+                        .map_err(|_| failure("TOOL_EXECUTION_ERROR", text))
+                }
                 _ => Err(failure("TOOL_EXECUTION_ERROR", next.to_string())),
             }
         })

@@ -12,7 +12,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::value::RawValue;
@@ -42,6 +42,12 @@ pub struct RunRequest {
     pub limits: Limits,
     /// Who runs it, for [`PoolConfig::isolate_principals`].
     pub principal_key: Option<String>,
+    /// Where `Math.random` starts. Default: a number nobody can guess.
+    ///
+    /// With the same text, context, seed, start and answers of the host a run does the same again.
+    pub seed: Option<u64>,
+    /// What `Date` shows when the run starts; it advances with the host's answers. Default: the time now.
+    pub started_at: Option<SystemTime>,
 }
 
 impl RunRequest {
@@ -53,6 +59,8 @@ impl RunRequest {
             policy: crate::ScriptPolicy::default(),
             limits: Limits::default(),
             principal_key: None,
+            seed: None,
+            started_at: None,
         }
     }
 }
@@ -216,7 +224,7 @@ impl WorkerPool {
             Ok(lease) => lease,
             Err(error) => return nothing(Verdict::Worker(error)),
         };
-        let seed = self.seed.fetch_add(SEED_STEP, Ordering::Relaxed);
+        let seed = request.seed.unwrap_or_else(|| self.seed.fetch_add(SEED_STEP, Ordering::Relaxed));
         drive::drive(&mut lease, request, host, seed, cancel).await
     }
 

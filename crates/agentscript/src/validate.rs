@@ -1,10 +1,11 @@
 //! Decides, before anything runs, whether a text is AgentScript, and prepares it for the engine.
 //!
 //! `prescan` looks at characters and nesting, `parse` calls the parser, `rules` holds the rules and their tables, `names` the
-//! names they know, `fold` finds out what a computed key spells, `strip` removes types and `edits` rewrites text without moving a line.
+//! names they know, `fold` finds out what a computed key spells, `growth` where ticks go, `strip` removes types and `edits` rewrites text without moving a line.
 
 mod edits;
 mod fold;
+mod growth;
 mod names;
 mod parse;
 mod prescan;

@@ -10,7 +10,7 @@
   const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
   const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
-  const CALL = 0, TOOL = 1, LOG = 2, ILLEGAL = 3;
+  const CALL = 0, TOOL = 1, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4;
 
   // ---- the door to tools ----
   const waiting = new Map();
@@ -44,7 +44,7 @@
   const callTool = async function callTool(name, input, options) {
     const tool = nameOf(name, 'callTool');
     const quiet = options !== undefined && options !== null && options.throwOnError === false;
-    return ask(CALL, tool, inputText(input), quiet);
+    return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet);
   };
   const getTool = async function getTool(name) {
     return ask(TOOL, nameOf(name, 'getTool'), '', false);
@@ -63,6 +63,12 @@
   };
 
   // ---- __safe_parallel ----
+  // While an operation is being started: the calls of several lanes travel together.
+  let inLane = false;
+  const begin = (operation) => {
+    inLane = true;
+    try { return operation(); } finally { inLane = false; }
+  };
   const messageOf = (error) => {
     try {
       return text(error !== null && typeof error === 'object' && 'message' in error ? error.message : error);
@@ -95,7 +101,7 @@
       while (next < total) {
         const i = next++;
         try {
-          results[i] = await work[i]();
+          results[i] = await begin(work[i]);
         } catch (error) {
           failed[i] = { message: messageOf(error) };
           failures++;
@@ -175,15 +181,13 @@
       case 'function': return '[Function]';
       case 'object':
         if (value === null) return 'null';
-        try {
-          if (value instanceof ErrorCtor) return messageOf(value.name) + ': ' + messageOf(value.message);
-          return encode(value);
-        } catch {
-          return '[object]';
-        }
+        if (value instanceof ErrorCtor) return messageOf(value.name) + ': ' + messageOf(value.message);
+        return encode(value);
       default: return StringFn(value);
     }
   };
+  // For what was thrown: that it cannot be shown is no reason to show nothing.
+  const printed = (value) => { try { return shown(value); } catch { return '[object]'; } };
   const log = (...args) => {
     let line = '';
     for (let i = 0; i < args.length; i++) line += (i === 0 ? '' : ' ') + shown(args[i]);
@@ -201,10 +205,10 @@
     let name = 'Error', message, stack = '';
     if (typeof error === 'object' && error !== null) {
       try { const own = error.name; if (typeof own === 'string' && own !== '') name = own; } catch { }
-      message = 'message' in error ? messageOf(error) : shown(error);
+      message = 'message' in error ? messageOf(error) : printed(error);
       try { stack = StringFn(stackOf.call(error)); } catch { }
     } else {
-      message = shown(error);
+      message = printed(error);
     }
     return ['error', text(name), text(message), '', stack];
   };

@@ -2,7 +2,9 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use rquickjs::{Context, Ctx, Function, Object, Persistent, Result, Runtime, Value, context::intrinsic};
+use rquickjs::{
+    Context, Ctx, Function, Object, Persistent, Result, Runtime, Value, context::intrinsic, function::Rest,
+};
 
 use super::{
     compile::Compiler,
@@ -64,7 +66,10 @@ impl Realm {
             Ok::<_, rquickjs::Error>((Persistent::save(&ctx, exports), natives))
         })?;
         let poll = Rc::clone(&state);
-        runtime.set_interrupt_handler(Some(Box::new(move || poll.must_stop())));
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            poll.flush();
+            poll.must_stop()
+        })));
         runtime.run_gc();
         heap.save();
         Ok(Self { exports, _natives: natives, context, runtime, state, heap })
@@ -84,14 +89,17 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
         (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
     let host = Function::new(ctx.clone(), move |ctx: Ctx<'js>, kind: i32, name: String, body: String| {
         let sent = match kind {
-            0 => for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }),
-            1 => for_host.ask(Kind::GetTool, &name, ""),
+            0 | 4 => for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }, kind == 4),
+            1 => for_host.ask(Kind::GetTool, &name, "", false),
             2 => for_host.log(&name).map(|()| 0),
             _ => Err(for_host.illegal(&name)),
         };
         sent.map_err(|refused| throw(&ctx, &refused))
     })?;
-    let tick = Function::new(ctx.clone(), move |ctx: Ctx<'js>| {
+    let tick = Function::new(ctx.clone(), move |ctx: Ctx<'js>, texts: Rest<Value<'js>>| {
+        for text in texts.iter() {
+            for_tick.charge_text(harden::text_len(text));
+        }
         for_tick.tick().map_err(|refused| throw(&ctx, &refused))
     })?;
     let now = Function::new(ctx.clone(), move || for_now.now_ms.get().floor())?;

@@ -45,6 +45,7 @@ pub(crate) struct State {
     pub(super) settled: RefCell<Option<(Ending, String)>>,
     iterations: Cell<u64>,
     max_iterations: Cell<u64>,
+    memory_bytes: Cell<u64>,
     calls: Cell<u32>,
     next_id: Cell<u32>,
     pub(crate) open: Cell<u32>,
@@ -73,6 +74,7 @@ impl State {
             settled: RefCell::new(None),
             iterations: Cell::new(0),
             max_iterations: Cell::new(u64::MAX),
+            memory_bytes: Cell::new(u64::MAX),
             calls: Cell::new(0),
             next_id: Cell::new(0),
             open: Cell::new(0),
@@ -96,6 +98,7 @@ impl State {
         self.log_bytes.set(0);
         self.log_lines.set(0);
         self.max_iterations.set(limits.max_iterations);
+        self.memory_bytes.set(limits.memory_bytes);
         self.deadline.set(Instant::now().checked_add(limits.timeout));
         self.start_ms.set(now_ms);
         self.now_ms.set(now_ms);
@@ -164,8 +167,8 @@ impl State {
         if self.doomed.get() { Err(Refused("the run is over")) } else { Ok(()) }
     }
 
-    /// Sends a host call and gives its id.
-    pub(crate) fn ask(&self, kind: Kind, name: &str, body: &str) -> Result<u32, Refused> {
+    /// Sends a host call, or queues it when `later`, and gives its id.
+    pub(crate) fn ask(&self, kind: Kind, name: &str, body: &str, later: bool) -> Result<u32, Refused> {
         if self.must_stop() {
             return Err(Refused("the run is over"));
         }
@@ -188,7 +191,14 @@ impl State {
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         self.open.set(self.open.get() + 1);
-        self.send(kind, id, name, body)?;
+        let mut link = self.link.borrow_mut();
+        let sent = if later {
+            link.queue(kind, self.run.get(), id, name, &[body])
+        } else {
+            link.send(kind, self.run.get(), id, name, &[body])
+        };
+        drop(link);
+        self.sent(&sent)?;
         Ok(id)
     }
 
@@ -212,14 +222,33 @@ impl State {
         }
         self.log_bytes.set(bytes);
         self.log_lines.set(lines);
-        self.send(Kind::Log, 0, "", line)
+        let sent = self.link.borrow_mut().send(Kind::Log, self.run.get(), 0, "", &[line]);
+        self.sent(&sent)
     }
 
-    fn send(&self, kind: Kind, id: u32, head: &str, body: &str) -> Result<(), Refused> {
-        self.link.borrow_mut().send(kind, self.run.get(), id, head, &[body]).map_err(|_| {
+    /// Writes queued calls while the script goes on computing.
+    pub(crate) fn flush(&self) {
+        // Held by whoever waits for an answer: then nothing is queued.
+        if let Ok(mut link) = self.link.try_borrow_mut() {
+            let flushed = link.flush();
+            let _ = self.sent(&flushed);
+        }
+    }
+
+    fn sent(&self, result: &std::io::Result<()>) -> Result<(), Refused> {
+        if result.is_err() {
             self.end(Doom::Gone);
-            Refused("the run is over")
-        })
+            return Err(Refused("the run is over"));
+        }
+        Ok(())
+    }
+
+    /// Ends the run when a text of `len` characters could not fit its memory. The engine keeps a concatenation as two halves: a text
+    /// can be long beyond measure before it takes any room.
+    pub(crate) fn charge_text(&self, len: u64) {
+        if len > self.memory_bytes.get() {
+            self.end(Doom::Memory);
+        }
     }
 
     /// The next number of `Math.random`: xorshift64*, seeded by the run.

@@ -188,7 +188,8 @@ async fn talk(
 }
 
 fn put_run(output: &mut Vec<u8>, record: &Record, request: &RunRequest, seed: u64) -> Result<(), Stop> {
-    let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64);
+    let start = request.started_at.unwrap_or_else(SystemTime::now);
+    let now_ms = start.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64);
     let settings = Settings {
         limits: record.limits.clone(),
         policy: request.policy.clone(),

@@ -1,5 +1,7 @@
 //! Rewrites text in place: blanks that keep every line and column, insertions that are remembered.
 
+use std::borrow::Cow;
+
 /// One change of the text. Offsets are bytes of the text before the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Edit {
@@ -8,19 +10,19 @@ pub(super) struct Edit {
     pub(super) change: Change,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
     /// Closes something before whatever starts here; later ones (inner) come first.
     Close(&'static str),
     /// Opens something here; earlier ones (outer) come first.
-    Open(&'static str),
+    Open(Cow<'static, str>),
     /// Spaces instead of the characters from start to end, line ends kept; the first becomes `first`, the last `last`.
     Blank { first: char, last: char },
 }
 
 impl Edit {
-    pub(super) fn open(at: u32, text: &'static str) -> Self {
-        Self { start: at, end: at, change: Change::Open(text) }
+    pub(super) fn open(at: u32, text: impl Into<Cow<'static, str>>) -> Self {
+        Self { start: at, end: at, change: Change::Open(text.into()) }
     }
 
     pub(super) fn close(at: u32, text: &'static str) -> Self {
@@ -60,11 +62,8 @@ pub(super) fn apply(text: &str, edits: Vec<Edit>) -> (String, Vec<(u32, u32)>) {
         out.push_str(&text[done..start]);
         done = start;
         match edit.change {
-            Change::Open(piece) | Change::Close(piece) => {
-                let at = u32::try_from(out.len()).unwrap_or(u32::MAX);
-                added.push((at, u32::try_from(piece.len()).unwrap_or(u32::MAX)));
-                out.push_str(piece);
-            }
+            Change::Open(piece) => insert(&mut out, &mut added, &piece),
+            Change::Close(piece) => insert(&mut out, &mut added, piece),
             Change::Blank { first, last } => {
                 blank(&mut out, &text[start..end], first, last);
                 done = end;
@@ -73,6 +72,12 @@ pub(super) fn apply(text: &str, edits: Vec<Edit>) -> (String, Vec<(u32, u32)>) {
     }
     out.push_str(&text[done..]);
     (out, added)
+}
+
+fn insert(out: &mut String, added: &mut Vec<(u32, u32)>, piece: &str) {
+    let at = u32::try_from(out.len()).unwrap_or(u32::MAX);
+    added.push((at, u32::try_from(piece.len()).unwrap_or(u32::MAX)));
+    out.push_str(piece);
 }
 
 fn blank(out: &mut String, text: &str, first: char, last: char) {

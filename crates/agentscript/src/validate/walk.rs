@@ -4,24 +4,24 @@ use oxc::{
     ast::{
         AstKind,
         ast::{
-            ArrowFunctionBody, BinaryOperator, BindingPattern, Expression, FunctionBody, Statement,
-            VariableDeclarator,
+            ArrowFunctionBody, ArrowFunctionExpression, BinaryOperator, BindingPattern, Expression,
+            Statement, VariableDeclarator,
         },
     },
     ast_visit::VisitJs,
-    span::GetSpan,
+    semantic::ScopeId,
+    span::{GetSpan, Span},
 };
 
 use super::{
     Refusal,
     edits::Edit,
     fold::{Folder, Known, Value},
+    growth::{Form, Growth},
     parse::Parsed,
     rules::{self, Facts, Table},
 };
 use crate::script::ScriptPolicy;
-
-const TICK: &str = "__ag_tick();";
 
 /// What one walk found.
 pub(super) struct Walked {
@@ -47,9 +47,11 @@ pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Walked {
         table: rules::table(policy.preset),
         method_next: false,
         plain: Vec::new(),
+        growth: Growth::default(),
         found: Walked { refusal: None, ticks: Vec::new(), maybe_generic: false },
     };
     walk.visit_program(parsed.program);
+    walk.found.ticks = walk.growth.ticks(&parsed.scoping);
     walk.found
 }
 
@@ -60,6 +62,7 @@ struct Walk<'s> {
     method_next: bool,
     /// What `in_plain_function` was outside each function that is open.
     plain: Vec<bool>,
+    growth: Growth,
     found: Walked,
 }
 
@@ -73,6 +76,7 @@ impl<'a> VisitJs<'a> for Walk<'_> {
                 }
             }
         }
+        self.growth.note(self.facts.scoping, node);
         match node {
             AstKind::ObjectProperty(it) => {
                 self.method_next = matches!(it.value, Expression::FunctionExpression(_))
@@ -83,16 +87,16 @@ impl<'a> VisitJs<'a> for Walk<'_> {
                 self.plain.push(self.facts.in_plain_function);
                 self.facts.in_plain_function = !std::mem::take(&mut self.method_next);
                 if let Some(body) = &it.body {
-                    self.tick_function(body);
+                    self.growth.body(body.span, body.span, Form::Block, it.scope_id.get());
                 }
             }
             AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => self.facts.this_depth += 1,
-            AstKind::ArrowFunctionExpression(it) => self.tick_arrow(&it.body),
-            AstKind::WhileStatement(it) => self.tick_loop(&it.body),
-            AstKind::DoWhileStatement(it) => self.tick_loop(&it.body),
-            AstKind::ForStatement(it) => self.tick_loop(&it.body),
-            AstKind::ForInStatement(it) => self.tick_loop(&it.body),
-            AstKind::ForOfStatement(it) => self.tick_loop(&it.body),
+            AstKind::ArrowFunctionExpression(it) => self.tick_arrow(it),
+            AstKind::WhileStatement(it) => self.tick_loop(it.span, &it.body, None),
+            AstKind::DoWhileStatement(it) => self.tick_loop(it.span, &it.body, None),
+            AstKind::ForStatement(it) => self.tick_loop(it.span, &it.body, it.scope_id.get()),
+            AstKind::ForInStatement(it) => self.tick_loop(it.span, &it.body, it.scope_id.get()),
+            AstKind::ForOfStatement(it) => self.tick_loop(it.span, &it.body, it.scope_id.get()),
             AstKind::BinaryExpression(it) if it.operator == BinaryOperator::GreaterThan => {
                 let paren = matches!(it.right, Expression::ParenthesizedExpression(_));
                 self.found.maybe_generic |= paren && it.right.span().start == it.left.span().end + 1;
@@ -115,28 +119,20 @@ impl<'a> VisitJs<'a> for Walk<'_> {
 }
 
 impl Walk<'_> {
-    fn tick_function(&mut self, body: &FunctionBody<'_>) {
-        self.found.ticks.push(Edit::open(body.span.start + 1, TICK));
+    fn tick_arrow(&mut self, arrow: &ArrowFunctionExpression<'_>) {
+        let (span, form) = match &arrow.body {
+            ArrowFunctionBody::FunctionBody(body) => (body.span, Form::Block),
+            body => (body.span(), Form::Expression),
+        };
+        self.growth.body(span, span, form, arrow.scope_id.get());
     }
 
-    fn tick_arrow(&mut self, body: &ArrowFunctionBody<'_>) {
+    fn tick_loop(&mut self, span: Span, body: &Statement<'_>, scope: Option<ScopeId>) {
         match body {
-            ArrowFunctionBody::FunctionBody(body) => self.tick_function(body),
-            body => {
-                let span = body.span();
-                self.found.ticks.push(Edit::open(span.start, "(__ag_tick(),"));
-                self.found.ticks.push(Edit::close(span.end, ")"));
+            Statement::BlockStatement(block) => {
+                self.growth.body(span, block.span, Form::Block, block.scope_id.get());
             }
-        }
-    }
-
-    fn tick_loop(&mut self, body: &Statement<'_>) {
-        if let Statement::BlockStatement(block) = body {
-            self.found.ticks.push(Edit::open(block.span.start + 1, TICK));
-        } else {
-            let span = body.span();
-            self.found.ticks.push(Edit::open(span.start, "{__ag_tick();"));
-            self.found.ticks.push(Edit::close(span.end, "}"));
+            body => self.growth.body(span, body.span(), Form::Statement, scope),
         }
     }
 

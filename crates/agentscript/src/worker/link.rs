@@ -7,7 +7,10 @@ use std::{
 
 use crate::protocol::{self, Frame, Kind};
 
-/// Reads and writes frames. Every frame is written at once, so that what a script did is known even if it then never returns.
+/// Reads and writes frames.
+///
+/// Calls and console lines are written at once, so that what a script did is known even if it then never returns. Only the calls
+/// that `__safe_parallel` starts travel together; one that was not sent yet when its worker is killed was not made.
 pub(crate) struct Link {
     stream: UnixStream,
     input: Vec<u8>,
@@ -25,6 +28,7 @@ impl Link {
         Self { stream, input: Vec::new(), taken: 0, filled: 0, output: Vec::new(), limit }
     }
 
+    /// Sends a frame, after those that are queued.
     pub(crate) fn send(
         &mut self,
         kind: Kind,
@@ -33,13 +37,34 @@ impl Link {
         head: &str,
         body: &[&str],
     ) -> io::Result<()> {
-        self.output.clear();
         protocol::put(&mut self.output, kind, run, id, head, body);
-        self.stream.write_all(&self.output)?;
+        self.flush()
+    }
+
+    /// Queues a frame: it goes out with the next one that is sent, before this end waits, or when [`Link::flush`] is called.
+    pub(crate) fn queue(
+        &mut self,
+        kind: Kind,
+        run: u32,
+        id: u32,
+        head: &str,
+        body: &[&str],
+    ) -> io::Result<()> {
+        protocol::put(&mut self.output, kind, run, id, head, body);
+        if self.output.len() > QUEUE { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is queued.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let written = self.stream.write_all(&self.output);
+        self.output.clear();
         if self.output.capacity() > KEEP {
             self.output = Vec::new();
         }
-        Ok(())
+        written
     }
 
     /// Waits for the next frame; `None` when the other end is closed.
@@ -54,6 +79,7 @@ impl Link {
                 Some(len) if pending.len() >= len => break self.taken + len,
                 _ => {}
             }
+            self.flush()?;
             self.make_room();
             let read = loop {
                 match self.stream.read(&mut self.input[self.filled..]) {
@@ -84,6 +110,8 @@ impl Link {
     }
 }
 
+/// Queued frames are written when they are longer than this together.
+const QUEUE: usize = 16 * 1024;
 /// Bytes of the buffer at first.
 const CHUNK: usize = 16 * 1024;
 /// Larger buffers are given back after use.

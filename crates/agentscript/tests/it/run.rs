@@ -168,3 +168,19 @@ async fn classes_generators_iterators_and_private_state_work() {
         json!([[1, 2], 2, "named", [1, 2], [true, true, "o"], [1, 2, 3], { "odd": [1], "even": [2] }])
     );
 }
+
+#[tokio::test]
+async fn a_run_with_the_same_seed_and_start_does_the_same_again() {
+    let pool = pool();
+    let again = || async {
+        let mut request = RunRequest::new(
+            "const first = await callTool('echo', 1); return [Math.random(), Math.random(), new Date().getFullYear(), first]",
+        );
+        request.seed = Some(7);
+        request.started_at = Some(std::time::UNIX_EPOCH);
+        value(&pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await)
+    };
+    let first = again().await;
+    assert_eq!(first, again().await);
+    assert_eq!(first[2], 1970);
+}

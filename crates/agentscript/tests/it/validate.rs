@@ -252,6 +252,32 @@ fn every_loop_and_function_counts_its_turns() {
 }
 
 #[test]
+fn a_tick_receives_the_variables_that_may_hold_a_growing_text() {
+    for (text, ticked) in [
+        ("let s = 'a'; while (1) s += s", "let s = 'a'; while (1) {__ag_tick(s);s += s}"),
+        ("let s = 'a'; while (1) { s = s + 'b' }", "let s = 'a'; while (1) {__ag_tick(s); s = s + 'b' }"),
+        ("for (let s = 'a';; s += s) {}", "for (let s = 'a';; s += s) {__ag_tick(s);}"),
+        ("for (let s = 'a';; s = `${s}${s}`) x;", "for (let s = 'a';; s = `${s}${s}`) {__ag_tick(s);x;}"),
+        ("const f = (s) => f(s + s)", "const f = (s) => (__ag_tick(s),f(s + s))"),
+        ("function f(s) { return f(s.concat(s)) }", "function f(s) {__ag_tick(s); return f(s.concat(s)) }"),
+        // Names that mean something else, or nothing yet, where the tick goes.
+        ("for (let s = 1;; s += 1) { let s = 2 }", "for (let s = 1;; s += 1) {__ag_tick(); let s = 2 }"),
+        ("while (1) { let s = 'a'; s += s }", "while (1) {__ag_tick(); let s = 'a'; s += s }"),
+        (
+            "const f = (g = b => b + b) => g(1)",
+            "const f = (g = b => (__ag_tick(b),b + b)) => (__ag_tick(),g(1))",
+        ),
+        (
+            "for (let i = (b => b + 1)(0);;) x;",
+            "for (let i = (b => (__ag_tick(b),b + 1))(0);;) {__ag_tick();x;}",
+        ),
+        ("while (1) x(); let s = ''; s += s", "while (1) {__ag_tick();x();} let s = ''; s += s"),
+    ] {
+        assert_eq!(validate(text).expect(text).text(), ticked);
+    }
+}
+
+#[test]
 fn types_are_blanked_and_every_line_and_column_stays() {
     for (typed, plain) in [
         ("let a: number = 1; return a", "let a         = 1; return a"),
