@@ -44,12 +44,8 @@ pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingE
             Arc::new(PgVectorStore::open(url.expose(), &table(name), dimensions).await?)
         }
     };
-    let mut fusion = Fusion::default();
-    if let Some(threshold) = config.similarity_threshold {
-        fusion.similarity_threshold = threshold;
-    }
     tracing::info!(model.id = %id, model.dimensions = dimensions, "sentence encoder loaded");
-    Ok(SemanticSearch::new(Arc::new(embedder), store, fusion))
+    Ok(SemanticSearch::new(Arc::new(embedder), store, Fusion::default()))
 }
 
 /// `gatewright` in the user's cache folder.

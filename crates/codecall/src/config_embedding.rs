@@ -25,7 +25,8 @@ pub enum Strategy {
 pub struct EmbeddingConfig {
     /// `tfidf` (default) or `embedding`.
     pub strategy: Strategy,
-    /// Hits that score less are left out, 0 to 1. Default: what measured best for the strategy.
+    /// Hits that score less are left out, 0 to 1; 0 leaves nothing out. Default: what measured best for the strategy,
+    /// which also leaves out all hits when even the best is a near-miss.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub similarity_threshold: Option<f32>,
     /// The sentence encoder: a folder with `config.json`, `model.safetensors` and `tokenizer.json` (a path that is

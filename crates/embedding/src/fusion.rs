@@ -2,20 +2,28 @@
 
 use std::collections::HashMap;
 
-/// How the lexical and the semantic ranking are weighed.
+/// How the lexical and the semantic ranking are weighed. Both are z-scores over the documents either one found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fusion {
-    /// What the semantic ranking counts against the lexical one, divided by the parts of the request. Default 1.5.
+    /// What the semantic ranking counts against the lexical one, divided by the parts of the request. Default 1.75.
     pub semantic: f32,
-    /// Cosine below which a tool that has no lexical score is left out, -1 to 1. Default 0.25.
+    /// What the better of the two counts on top. Default 0.6.
+    pub either: f32,
+    /// Cosine below which a tool with hardly a word in common is left out, -1 to 1. Default 0.2.
     pub similarity_threshold: f32,
+    /// Nothing is returned when the best hit scores less, 0 to 1, unless the query sets a threshold of its own.
+    /// Default 0.13.
+    pub min_best: f32,
 }
 
 impl Default for Fusion {
     fn default() -> Self {
-        Self { semantic: 1.5, similarity_threshold: 0.25 }
+        Self { semantic: 1.75, either: 0.6, similarity_threshold: 0.2, min_best: 0.13 }
     }
 }
+
+/// Lexical score from which a tool counts as having words in common.
+const IN_COMMON: f32 = 0.08;
 
 /// A document's place in either ranking.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -29,27 +37,39 @@ pub(crate) struct Places {
 }
 
 impl Fusion {
-    /// Names with their scores (0-1), best first; `documents` may come in any order.
-    pub(crate) fn blend(&self, documents: HashMap<String, Places>, min_score: f32) -> Vec<(String, f32)> {
-        let lexical =
-            Spread::of(documents.values().filter(|one| !one.exact).map(|one| one.order.unwrap_or(0.0)));
+    /// Names with their scores (0-1), best first; `documents` may come in any order. A score is the mean of the
+    /// lexical score and the cosine.
+    pub(crate) fn blend(
+        &self,
+        documents: HashMap<String, Places>,
+        min_score: f32,
+        min_best: f32,
+    ) -> Vec<(String, f32)> {
+        let others = || documents.values().filter(|one| !one.exact);
+        // What one ranking did not find is thought to lie below all it found.
+        let last = others().filter_map(|one| one.order).fold(f32::INFINITY, f32::min);
+        let last = if last.is_finite() { last / 2.0 } else { 0.0 };
         let lowest = documents.values().filter_map(|one| one.cosine).fold(f32::INFINITY, f32::min);
         let lowest = if lowest.is_finite() { lowest } else { 0.0 };
+        let order = |one: &Places| one.order.unwrap_or(last);
         let cosine = |one: &Places| one.cosine.unwrap_or(lowest);
-        let semantic = Spread::of(documents.values().filter(|one| !one.exact).map(cosine));
+        let lexical = Spread::of(others().map(order));
+        let semantic = Spread::of(others().map(cosine));
         // A query that leaves nothing out for its score leaves nothing out for its cosine.
         let threshold = if min_score > 0.0 { self.similarity_threshold } else { -1.0 };
         let mut all: Vec<(String, f32, f32, bool)> = documents
             .into_iter()
             .filter(|(_, one)| {
-                one.exact
-                    || one.cosine.is_some_and(|cosine| cosine >= threshold)
-                    || one.score >= min_score.max(0.12)
+                one.exact || one.cosine.is_some_and(|cosine| cosine >= threshold) || one.score >= IN_COMMON
             })
             .map(|(name, one)| {
-                let rank = lexical.z(one.order.unwrap_or(0.0)) + self.semantic * semantic.z(cosine(&one));
-                let score = one.score.max(one.cosine.unwrap_or(0.0)).clamp(0.0, 1.0);
-                (name, rank, score, one.exact)
+                let (words, meaning) = (lexical.z(order(&one)), self.semantic * semantic.z(cosine(&one)));
+                let either = words.max(semantic.z(cosine(&one)));
+                let score = match one.exact {
+                    true => 1.0,
+                    false => f32::midpoint(one.score, one.cosine.unwrap_or(0.0).max(0.0)).clamp(0.0, 1.0),
+                };
+                (name, words + meaning + self.either * either, score, one.exact)
             })
             .filter(|(_, _, score, _)| *score >= min_score)
             .collect();
@@ -59,6 +79,9 @@ impl Fusion {
         for one in all.iter_mut().rev() {
             least = least.max(one.2);
             one.2 = least;
+        }
+        if least < min_best {
+            return Vec::new();
         }
         all.into_iter().map(|(name, _, score, _)| (name, score)).collect()
     }
@@ -98,15 +121,24 @@ mod tests {
             ("sense".to_owned(), places(4.8, 0.4, 0.8)),
             ("other".to_owned(), places(1.0, 0.1, 0.26)),
         ]);
-        let found = Fusion::default().blend(documents, 0.08);
-        assert_eq!(found[0], ("sense".to_owned(), 0.8));
+        let found = Fusion::default().blend(documents, 0.05, 0.13);
+        assert_eq!(found[0].0, "sense");
+        assert!((found[0].1 - 0.6).abs() < 1e-6, "the mean of both");
         assert!(found.is_sorted_by(|a, b| a.1 >= b.1));
     }
 
     #[test]
     fn what_neither_ranking_thinks_near_is_left_out() {
-        let documents = HashMap::from([("far".to_owned(), places(1.0, 0.1, 0.1))]);
-        assert!(Fusion::default().blend(documents, 0.08).is_empty());
+        let far = || HashMap::from([("far".to_owned(), places(1.0, 0.07, 0.1))]);
+        assert!(Fusion::default().blend(far(), 0.05, 0.0).is_empty());
+        assert_eq!(Fusion::default().blend(far(), 0.0, 0.0).len(), 1, "unless nothing is to be left out");
+    }
+
+    #[test]
+    fn near_misses_are_left_out_together_when_even_the_best_is_one() {
+        let near = |cosine| HashMap::from([("near".to_owned(), places(1.0, 0.0, cosine))]);
+        assert!(Fusion::default().blend(near(0.24), 0.05, 0.13).is_empty());
+        assert_eq!(Fusion::default().blend(near(0.28), 0.05, 0.13).len(), 1);
     }
 
     #[test]
@@ -114,6 +146,6 @@ mod tests {
         let named = Places { order: Some(f32::MAX), score: 1.0, cosine: Some(0.1), exact: true };
         let documents =
             HashMap::from([("named".to_owned(), named), ("near".to_owned(), places(9.0, 0.9, 0.9))]);
-        assert_eq!(Fusion::default().blend(documents, 0.0)[0], ("named".to_owned(), 1.0));
+        assert_eq!(Fusion::default().blend(documents, 0.0, 0.0)[0], ("named".to_owned(), 1.0));
     }
 }

@@ -223,7 +223,7 @@ impl SemanticSearch {
         if query.text.trim().is_empty() {
             return Ok(SearchResult { hits: Vec::new(), total_indexed });
         }
-        let wide = Query { top_k: MAX_TOP_K, min_score: 0.0, ..*query };
+        let wide = Query { top_k: MAX_TOP_K, min_score: 0.0, min_best: 0.0, ..*query };
         let mut documents: HashMap<String, Places> = HashMap::new();
         for one in tools.index.rank(&wide) {
             let places = Places { order: Some(one.order), score: one.score, cosine: None, exact: one.exact };
@@ -249,7 +249,9 @@ impl SemanticSearch {
         // One vector says less about a request the more parts it has.
         let parts = gatewright_search::clauses(query.text).len().max(1);
         let fusion = Fusion { semantic: self.inner.fusion.semantic / parts as f32, ..self.inner.fusion };
-        let best = fusion.blend(documents, query.min_score);
+        // Thresholds of their own are for the query to set; else near-misses are judged by the blended score.
+        let min_best = if query.min_best > query.min_score { fusion.min_best } else { query.min_best };
+        let best = fusion.blend(documents, query.min_score, min_best);
         let hits = best
             .into_iter()
             .take(query.top_k.clamp(1, MAX_TOP_K))

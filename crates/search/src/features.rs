@@ -2,12 +2,13 @@
 //!
 //! Which documents are candidates is decided in `rank`.
 
+use rustc_hash::FxHashMap;
+
 use crate::{
     Index,
     fields::Field,
     plan::{Plan, Slot, idf},
     rank::Candidate,
-    segment::Postings,
     weights::RankWeights,
 };
 
@@ -70,128 +71,161 @@ impl Features {
     }
 }
 
-/// A slot's way into one part: the postings of each of its terms.
-struct Access<'i> {
-    term: u32,
-    weight: f32,
-    postings: Postings<'i>,
+/// What a term of a document may stand for in the query: the slots it may fill, and its weight there.
+type Fills = FxHashMap<u32, Vec<(usize, f32)>>;
+
+/// What one candidate has for one slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    /// The best impact, weighted.
+    best: f32,
+    /// Fields, as bits.
+    fields: u8,
 }
 
-/// The query as a whole or one of its clauses.
-struct Scope {
-    sum: f32,
-    /// How much of each term of the name is covered.
+/// The query as a whole and each of its clauses, for one candidate. Kept between candidates to save allocations.
+#[derive(Debug, Default)]
+struct Scopes {
+    sums: Vec<f32>,
+    /// For each scope, how much of each term of the name is covered.
     covered: Vec<f32>,
+    found: Vec<Found>,
+    /// Terms of the name: what each says.
+    names: Vec<f32>,
 }
 
 impl Index {
     /// Looks at every candidate of a query.
     pub(crate) fn features(&self, plan: &Plan, documents: usize, candidates: &[Candidate]) -> Vec<Features> {
-        let scopes = if plan.clauses > 1 { plan.clauses + 1 } else { 1 };
-        let whole = scopes - 1;
-        let mut perfect = vec![0.0_f32; scopes];
+        let count = if plan.clauses > 1 { plan.clauses + 1 } else { 1 };
+        let whole = count - 1;
+        let mut perfect = vec![0.0_f32; count];
         for slot in &plan.slots {
             each_scope(slot, whole, |scope| perfect[scope] += slot.idf);
         }
         perfect.iter_mut().for_each(|sum| *sum = sum.max(1e-6));
-        let access: Vec<Vec<Vec<Access<'_>>>> =
-            (0..self.inner.parts.len()).map(|part| self.access(plan, part)).collect();
+        let fills: Vec<Fills> = (0..self.inner.parts.len()).map(|part| fills(plan, part)).collect();
         let mut out = Vec::with_capacity(candidates.len());
-        let mut clause_sums: Vec<Vec<f32>> = Vec::with_capacity(candidates.len());
-        let bonus = self.inner.weights.coverage;
-        let clause_prior = self.inner.weights.clause_prior;
+        let mut clause_sums: Vec<f32> = Vec::with_capacity(candidates.len() * count);
+        let mut scopes = Scopes::default();
         for candidate in candidates {
-            let segment = &self.inner.parts[candidate.part].segment;
-            let names: Vec<(u32, f32)> = segment
-                .name_terms_of(candidate.document)
-                .iter()
-                .map(|term| (*term, idf(documents, self.frequency(candidate.part, *term))))
-                .collect();
-            let mut sums: Vec<Scope> =
-                (0..scopes).map(|_| Scope { sum: 0.0, covered: vec![0.0; names.len()] }).collect();
-            let mut seen = Features::default();
-            let (mut fields_before, mut evidence) = (0, 0.0);
-            for (slot, terms) in plan.slots.iter().zip(&access[candidate.part]) {
-                let (mut best, mut fields) = (0.0_f32, 0_u8);
-                for one in terms {
-                    let Some((impact, mask)) = one.postings.of(candidate.document) else { continue };
-                    best = best.max(impact * one.weight);
-                    fields |= mask;
-                    if mask & Field::Name.bit() != 0
-                        && let Some(at) = names.iter().position(|(term, _)| *term == one.term)
-                    {
-                        each_scope(slot, whole, |scope| {
-                            let covered = &mut sums[scope].covered[at];
-                            *covered = covered.max(one.weight);
-                        });
-                    }
-                }
-                if best > 0.0 {
-                    each_scope(slot, whole, |scope| sums[scope].sum += best * slot.idf);
-                    let share = slot.idf / perfect[whole];
-                    let if_in = |field: Field, also: u8| {
-                        if fields & also & field.bit() != 0 { share } else { 0.0 }
-                    };
-                    seen.matched += share;
-                    evidence += best * slot.rarity;
-                    seen.description += if_in(Field::Description, u8::MAX);
-                    seen.app += if_in(Field::App, u8::MAX);
-                    seen.name_pairs += if_in(Field::Name, fields_before);
-                    seen.description_pairs += if_in(Field::Description, fields_before);
-                }
-                fields_before = fields;
-            }
-            let informative: f32 = names.iter().map(|(_, idf)| idf).sum::<f32>().max(1e-6);
-            let scores: Vec<f32> = sums
-                .iter()
-                .map(|scope| {
-                    let covered: f32 =
-                        names.iter().zip(&scope.covered).map(|((_, idf), share)| idf * share).sum();
-                    scope.sum * (1.0 + bonus * covered / informative) / (1.0 + bonus)
-                })
-                .collect();
-            let full = scores[whole] / perfect[whole];
-            // The bonus for the name is in the score of the whole query: the same for the evidence.
-            seen.evidence = evidence * scores[whole] / sums[whole].sum.max(1e-6);
-            if whole == 0 {
-                (seen.share, seen.clause) = (full, full);
-            } else {
-                let best = |prior: f32| {
-                    scores[..whole]
-                        .iter()
-                        .zip(&perfect)
-                        .map(|(score, of)| score / (of + prior * perfect[whole]))
-                        .fold(0.0, f32::max)
-                };
-                seen.share = f32::midpoint(full, best(clause_prior));
-                seen.clause = best(0.0);
-            }
+            self.look(plan, documents, candidate, &fills[candidate.part], whole, &mut scopes);
+            let seen = self.seen(plan, &perfect, whole, &scopes);
             out.push(seen);
-            clause_sums.push(scores);
+            clause_sums.extend_from_slice(&scopes.sums);
         }
-        let clauses = whole.max(1);
-        for clause in 0..clauses {
-            let top = clause_sums.iter().map(|scores| scores[clause]).fold(1e-6, f32::max);
-            for (one, scores) in out.iter_mut().zip(&clause_sums) {
-                one.relative = one.relative.max(scores[clause] / top);
+        for clause in 0..whole.max(1) {
+            let of = || clause_sums.iter().skip(clause).step_by(count);
+            let top = of().copied().fold(1e-6, f32::max);
+            for (one, sum) in out.iter_mut().zip(of()) {
+                one.relative = one.relative.max(sum / top);
             }
         }
         out
     }
 
-    fn access(&self, plan: &Plan, part: usize) -> Vec<Vec<Access<'_>>> {
-        let segment = &self.inner.parts[part].segment;
-        plan.slots
-            .iter()
-            .map(|slot| {
-                let terms = slot.alternatives.iter().filter_map(|one| {
-                    let term = one.numbers[part]?;
-                    Some(Access { term, weight: one.weight, postings: segment.postings(term) })
-                });
-                terms.collect()
-            })
-            .collect()
+    /// Finds what a candidate has for each slot, and sums it up for each scope.
+    fn look(
+        &self,
+        plan: &Plan,
+        documents: usize,
+        candidate: &Candidate,
+        fills: &Fills,
+        whole: usize,
+        scopes: &mut Scopes,
+    ) {
+        let segment = &self.inner.parts[candidate.part].segment;
+        let names = segment.name_terms_of(candidate.document);
+        let Scopes { sums, covered, found, names: says } = scopes;
+        says.clear();
+        says.extend(names.iter().map(|term| idf(documents, self.frequency(candidate.part, *term))));
+        let width = names.len();
+        sums.clear();
+        sums.resize(whole + 1, 0.0);
+        covered.clear();
+        covered.resize((whole + 1) * width, 0.0);
+        found.clear();
+        found.resize(plan.slots.len(), Found::default());
+        // A document has some fifty terms, of which the query asks for a few: cheaper than to look for each term of
+        // the query among all documents that have it.
+        for (at, term) in segment.terms_of(candidate.document).iter().enumerate() {
+            let Some(slots) = fills.get(term) else { continue };
+            let Some((impact, mask)) = segment.postings(*term).of(candidate.document) else { continue };
+            for (slot, weight) in slots {
+                let one = &mut found[*slot];
+                one.best = one.best.max(impact * weight);
+                one.fields |= mask;
+                if at < width && mask & Field::Name.bit() != 0 {
+                    each_scope(&plan.slots[*slot], whole, |scope| {
+                        let covered = &mut covered[scope * width + at];
+                        *covered = covered.max(*weight);
+                    });
+                }
+            }
+        }
+        for (slot, one) in plan.slots.iter().zip(found.iter()).filter(|(_, one)| one.best > 0.0) {
+            each_scope(slot, whole, |scope| sums[scope] += one.best * slot.idf);
+        }
+        let bonus = self.inner.weights.coverage;
+        let informative: f32 = says.iter().sum::<f32>().max(1e-6);
+        for (scope, sum) in sums.iter_mut().enumerate() {
+            let covered: f32 =
+                says.iter().zip(&covered[scope * width..]).map(|(idf, share)| idf * share).sum();
+            *sum *= (1.0 + bonus * covered / informative) / (1.0 + bonus);
+        }
     }
+
+    /// The features of what was found.
+    fn seen(&self, plan: &Plan, perfect: &[f32], whole: usize, scopes: &Scopes) -> Features {
+        let mut seen = Features::default();
+        let (mut before, mut evidence, mut plain) = (0, 0.0, 0.0);
+        for (slot, one) in plan.slots.iter().zip(&scopes.found) {
+            if one.best > 0.0 {
+                let share = slot.idf / perfect[whole];
+                let if_in = |field: Field, also: u8| {
+                    if one.fields & also & field.bit() != 0 { share } else { 0.0 }
+                };
+                seen.matched += share;
+                seen.description += if_in(Field::Description, u8::MAX);
+                seen.app += if_in(Field::App, u8::MAX);
+                seen.name_pairs += if_in(Field::Name, before);
+                seen.description_pairs += if_in(Field::Description, before);
+                evidence += one.best * slot.rarity;
+                plain += one.best * slot.idf;
+            }
+            before = one.fields;
+        }
+        let sums = &scopes.sums;
+        let full = sums[whole] / perfect[whole];
+        // The bonus for the name is in the score of the whole query: the same for the evidence.
+        seen.evidence = evidence * sums[whole] / f32::max(plain, 1e-6);
+        if whole == 0 {
+            (seen.share, seen.clause) = (full, full);
+        } else {
+            let best = |prior: f32| {
+                sums[..whole]
+                    .iter()
+                    .zip(perfect)
+                    .map(|(score, of)| score / (of + prior * perfect[whole]))
+                    .fold(0.0, f32::max)
+            };
+            seen.share = f32::midpoint(full, best(self.inner.weights.clause_prior));
+            seen.clause = best(0.0);
+        }
+        seen
+    }
+}
+
+fn fills(plan: &Plan, part: usize) -> Fills {
+    let mut fills = Fills::default();
+    for (at, slot) in plan.slots.iter().enumerate() {
+        for one in &slot.alternatives {
+            if let Some(term) = one.numbers[part] {
+                fills.entry(term).or_default().push((at, one.weight));
+            }
+        }
+    }
+    fills
 }
 
 /// Calls `each` with every scope a slot belongs to: `whole`, and the clauses before it.

@@ -11,6 +11,10 @@ use crate::{
 
 /// Candidates looked at closely, besides those of single clauses.
 const CANDIDATES: usize = 64;
+/// So many postings are read in no time.
+const CHEAP: usize = 500;
+/// Documents are gone through one by one if there are this many times as many as postings.
+const SPARSE: usize = 16;
 /// Candidates of each clause.
 const CLAUSE_CANDIDATES: usize = 12;
 
@@ -135,6 +139,7 @@ impl Index {
         query: &Query<'_>,
     ) -> Vec<Candidate> {
         let mut best = Best::new(keep);
+        let chosen = self.affordable(plan, clauses);
         let (mut sums, mut scratch) = SUMS.take();
         for (number, part) in self.inner.parts.iter().enumerate() {
             let length = part.segment.documents.len();
@@ -142,24 +147,85 @@ impl Index {
                 sums.resize(length, 0.0);
                 scratch.resize(length, 0.0);
             }
-            for slot in plan.slots.iter().filter(|slot| slot.clauses & clauses != 0) {
-                self.add(number, slot, &ranges[number], &mut sums, &mut scratch);
+            let slots = || chosen.iter().copied();
+            let (mut postings, mut touched) = (0, Vec::new());
+            for slot in slots() {
+                postings += self.add(number, slot, &ranges[number], &mut sums, &mut scratch);
             }
-            for range in &ranges[number] {
-                for document in range.clone() {
+            // Few documents were touched: they are gone through by name, in order as the others are.
+            if postings * SPARSE < length {
+                for slot in slots() {
+                    self.documents_of(number, slot, &ranges[number], &mut touched);
+                }
+                touched.sort_unstable();
+                for document in touched {
                     let score = std::mem::take(&mut sums[document as usize]);
                     if score > best.bar && part.sees(query.visible, document) {
                         best.offer(Candidate { part: number, document, score, order: score, exact: false });
                     }
                 }
+                continue;
+            }
+            for range in &ranges[number] {
+                let sums = &mut sums[range.start as usize..range.end as usize];
+                each_above(sums, &mut best, |best, at, score| {
+                    let document = range.start + at as u32;
+                    if part.sees(query.visible, document) {
+                        best.offer(Candidate { part: number, document, score, order: score, exact: false });
+                    }
+                });
             }
         }
         SUMS.set((sums, scratch));
         best.candidates
     }
 
-    /// Adds what a slot is worth to each document that fills it.
-    fn add(&self, part: usize, slot: &Slot, ranges: &[Range<u32>], sums: &mut [f32], scratch: &mut [f32]) {
+    /// Slots of some clauses by which candidates are found, rarest first. A long request has words that a large part
+    /// of the documents hold: they say little, take the most time, and count when candidates are looked at closely.
+    fn affordable<'p>(&self, plan: &'p Plan, clauses: u64) -> Vec<&'p Slot> {
+        let cost = |slot: &Slot| slot.alternatives.iter().map(|one| one.frequency as usize).sum::<usize>();
+        let asked = plan.slots.iter().filter(|slot| slot.clauses & clauses != 0);
+        let mut slots: Vec<(usize, &Slot)> =
+            asked.map(|slot| (cost(slot), slot)).filter(|(cost, _)| *cost > 0).collect();
+        slots.sort_by_key(|(cost, _)| *cost);
+        let all: f32 = slots.iter().map(|(_, slot)| slot.idf).sum();
+        let share = match clauses {
+            u64::MAX => self.inner.weights.budget,
+            _ => self.inner.weights.clause_budget,
+        };
+        let budget = CHEAP.max((self.len() as f32 * share) as usize);
+        let (mut spent, mut found) = (0, 0.0);
+        slots
+            .into_iter()
+            .take_while(|(cost, slot)| {
+                let fits = spent + cost <= budget || found < all * 0.5;
+                (spent, found) = (spent + cost, found + slot.idf);
+                fits
+            })
+            .map(|(_, slot)| slot)
+            .collect()
+    }
+
+    /// Documents that fill a slot; some come more than once.
+    fn documents_of(&self, part: usize, slot: &Slot, ranges: &[Range<u32>], out: &mut Vec<u32>) {
+        let segment = &self.inner.parts[part].segment;
+        for term in slot.alternatives.iter().filter_map(|one| one.numbers[part]) {
+            for range in ranges {
+                out.extend_from_slice(segment.postings(term).within(range).documents);
+            }
+        }
+    }
+
+    /// Adds what a slot is worth to each document that fills it, and returns how many postings there were.
+    fn add(
+        &self,
+        part: usize,
+        slot: &Slot,
+        ranges: &[Range<u32>],
+        sums: &mut [f32],
+        scratch: &mut [f32],
+    ) -> usize {
+        let mut count = 0;
         let segment = &self.inner.parts[part].segment;
         let only = slot.alternatives.len() == 1;
         for alternative in &slot.alternatives {
@@ -167,6 +233,7 @@ impl Index {
             let unit = slot.idf * alternative.weight / 65535.0;
             for range in ranges {
                 let postings = segment.postings(term).within(range);
+                count += postings.documents.len();
                 for (document, impact) in postings.documents.iter().zip(postings.impacts) {
                     let worth = f32::from(*impact) * unit;
                     let document = *document as usize;
@@ -180,7 +247,7 @@ impl Index {
             }
         }
         if only {
-            return;
+            return count;
         }
         for alternative in &slot.alternatives {
             let Some(term) = alternative.numbers[part] else { continue };
@@ -190,6 +257,7 @@ impl Index {
                 }
             }
         }
+        count
     }
 
     /// Orders candidates, best first, and replaces their plain sums by final scores.
@@ -266,6 +334,27 @@ impl Index {
                 }
             }
         }
+    }
+}
+
+/// Takes every sum above the bar out of `sums`, in order, and leaves zeros.
+///
+/// Sums are never negative, so they compare like their bits, and runs of low ones are passed at once.
+fn each_above(sums: &mut [f32], best: &mut Best, mut each: impl FnMut(&mut Best, usize, f32)) {
+    const RUN: usize = 32;
+    for (number, run) in sums.chunks_mut(RUN).enumerate() {
+        let top = run.iter().map(|sum| sum.to_bits().cast_signed()).max().unwrap_or(0);
+        if top == 0 {
+            continue;
+        }
+        if f32::from_bits(top.cast_unsigned()) > best.bar {
+            for (at, sum) in run.iter().enumerate() {
+                if *sum > best.bar {
+                    each(best, number * RUN + at, *sum);
+                }
+            }
+        }
+        run.fill(0.0);
     }
 }
 

@@ -76,6 +76,10 @@ pub struct Weights {
     /// Share of the whole query's information that every clause is thought to have on top of its own, so that
     /// a short clause does not win by one common word.
     pub clause_prior: f32,
+    /// Postings read to find candidates for the whole query, as a share of the documents.
+    pub budget: f32,
+    /// ... for each clause.
+    pub clause_budget: f32,
     /// The order of hits.
     pub rank: RankWeights,
 }
@@ -98,6 +102,8 @@ impl Default for Weights {
             unknown: 0.75,
             synonym: 0.5,
             clause_prior: 0.3,
+            budget: 0.3,
+            clause_budget: 0.1,
             rank: RankWeights {
                 share: 7.12,
                 matched: 4.75,
@@ -123,6 +129,8 @@ impl Weights {
             "unknown" => &mut self.unknown,
             "synonym" => &mut self.synonym,
             "clause_prior" => &mut self.clause_prior,
+            "budget" => &mut self.budget,
+            "clause_budget" => &mut self.clause_budget,
             "rank.share" => &mut self.rank.share,
             "rank.matched" => &mut self.rank.matched,
             "rank.description" => &mut self.rank.description,
