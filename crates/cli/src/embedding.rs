@@ -34,7 +34,8 @@ pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingE
         StoreConfig::File { path } => {
             let folder = path.clone().unwrap_or_else(|| cache.join("vectors"));
             let file = folder.join(format!("{id}.vectors"));
-            Arc::new(FileStore::open(file, dimensions)?)
+            let open = tokio::task::spawn_blocking(move || FileStore::open(file, dimensions));
+            Arc::new(open.await.map_err(|error| EmbeddingError::Model(format!("no vectors: {error}")))??)
         }
         StoreConfig::Qdrant { url, collection, api_key } => {
             let key = api_key.as_ref().map(|key| key.expose());

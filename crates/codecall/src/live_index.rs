@@ -46,13 +46,11 @@ impl LiveIndex {
                     Ok(_) => continue,
                     Err(RecvError::Closed) => return,
                 }
-                let (old, tools, semantic) = (following.load_full(), registry.snapshot(), semantic.search());
+                let (old, tools, semantic) = (following.load_full(), registry.snapshot(), semantic.clone());
                 // Indexing ten thousand tools takes long enough to hold up other tasks of this thread.
                 let caught_up = tokio::task::spawn_blocking(move || {
                     let new = old.caught_up(tools);
-                    if let Some(search) = semantic {
-                        search.replace(new.index.clone());
-                    }
+                    semantic.feed(&new.index);
                     new
                 });
                 if let Ok(new) = caught_up.await {

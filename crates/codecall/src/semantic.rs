@@ -8,6 +8,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use gatewright_embedding::{EmbeddingError, SemanticSearch, Status};
+use gatewright_search::Index;
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle};
 
@@ -26,6 +27,8 @@ enum State {
     Loading,
     /// It cannot be used; the code says why.
     Failed(&'static str),
+    /// Made, but without the tools yet.
+    Arrived(SemanticSearch),
     /// Made, and fed by the live index.
     On(SemanticSearch),
 }
@@ -51,11 +54,23 @@ impl Semantic {
         Self { state: Arc::new(ArcSwap::from_pointee(state)), came: Arc::default(), loader: Arc::default() }
     }
 
-    /// The search, once it is there.
+    /// The search, once it is there and knows the tools.
     pub(crate) fn search(&self) -> Option<SemanticSearch> {
         match &**self.state.load() {
             State::On(search) => Some(search.clone()),
-            State::Off | State::Loading | State::Failed(_) => None,
+            State::Off | State::Loading | State::Failed(_) | State::Arrived(_) => None,
+        }
+    }
+
+    /// Hands the search the tools, once it is there. For one caller: the live index.
+    pub(crate) fn feed(&self, index: &Index) {
+        let state = self.state.load_full();
+        if let State::Arrived(search) | State::On(search) = &*state {
+            search.replace(index.clone());
+            if let State::Arrived(search) = &*state {
+                // Not if it was closed or exchanged in the meantime.
+                self.state.compare_and_swap(&state, Arc::new(State::On(search.clone())));
+            }
         }
     }
 
@@ -75,12 +90,12 @@ impl Semantic {
             }
             (_, Some(Status::Unavailable { code })) | (State::Failed(code), None) => unavailable(code),
             // The search came while the question was being answered.
-            (State::Loading | State::On(_), None) => Some(json!({"state": "loading"})),
+            (State::Loading | State::Arrived(_) | State::On(_), None) => Some(json!({"state": "loading"})),
         }
     }
 
     fn set(&self, search: SemanticSearch) {
-        self.state.store(Arc::new(State::On(search)));
+        self.state.store(Arc::new(State::Arrived(search)));
         self.came.notify_one();
     }
 
@@ -121,7 +136,7 @@ impl Semantic {
     pub(crate) async fn close(&self) {
         self.stop_loading();
         let before = self.state.swap(Arc::new(State::Off));
-        if let State::On(search) = &*before {
+        if let State::Arrived(search) | State::On(search) = &*before {
             search.close().await;
         }
     }
