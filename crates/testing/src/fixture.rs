@@ -98,7 +98,10 @@ impl TestContext {
         self.server
             .get_or_try_init(|| async {
                 if let Some(app) = &self.options.app {
-                    return Ok(app.clone());
+                    return Ok(match self.auth().await? {
+                        (auth, Some(_)) => app(Some(auth)),
+                        (_, None) => app(None),
+                    });
                 }
                 let mut builder = self.options.server.clone().ok_or(
                     "the test asks for a server, and neither `test_use!` nor the attribute names one: \

@@ -289,10 +289,24 @@ impl Server {
 
     /// A server in this process. Each client gets what `make` returns.
     pub fn in_memory<H: ServerHandler>(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
+        Self::memory(memory_connector(make, None))
+    }
+
+    /// A server in this process behind a guard that lets in who has a token of `auth`: signed by its key, with its issuer and
+    /// audience, not expired. Everybody else gets HTTP 401 in words. The handler finds the caller where an HTTP server puts it:
+    /// an `http::request::Parts` among the request's extensions, with `authorization` and a `Principal` of `gatewright-core`.
+    pub fn in_memory_with_auth<H: ServerHandler>(
+        make: impl Fn() -> H + Send + Sync + 'static,
+        auth: &crate::Auth,
+    ) -> Self {
+        Self::memory(memory_connector(make, Some(auth.factory().clone())))
+    }
+
+    fn memory(connector: Connector) -> Self {
         Self {
             shared: Arc::new(Shared {
                 options: ServerBuilder::new("in memory"),
-                kind: Kind::Memory(memory_connector(make)),
+                kind: Kind::Memory(connector),
                 log: LogRing::default(),
                 running: tokio::sync::Mutex::new(None),
                 info: Mutex::default(),
@@ -420,12 +434,18 @@ impl Server {
                 })?;
                 lock(&shared.info).pid = process.pid();
                 let (stdin, stdout) = pipes.ok_or_else(|| ClientError::Closed("it has no pipes".into()))?;
-                let wire = LinesWire::of_process(stdout, stdin, inbox, process, shared.log.clone());
+                let (options, log) = (options.clone(), shared.log.clone());
+                let told = move |problem: String, status: Option<std::process::ExitStatus>| {
+                    let mut failure = options.failure(0, problem, &log);
+                    failure.exit = status.map(|status| status.to_string());
+                    failure.advice = "run the command by hand and look at its last lines above".into();
+                    failure.to_string()
+                };
+                let wire = LinesWire::of_process(stdout, stdin, inbox, process, told);
                 Ok(Arc::new(wire) as Arc<dyn Wire>)
             })
         })
     }
 }
 
-pub(crate) use log_ring::LogRing as Log;
 pub(crate) use process::Process as Child;

@@ -39,4 +39,6 @@ mod suite_examples;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod transparent;
+#[cfg(test)]
 mod visibility;

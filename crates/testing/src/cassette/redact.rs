@@ -1,5 +1,8 @@
 //! Takes secrets out of what is written.
 
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
 use serde_json::Value;
 
 const GONE: &str = "[redacted]";
@@ -33,8 +36,24 @@ pub(super) fn redacted(value: &Value) -> Value {
                 value => (key.clone(), redacted(value)),
             })
             .collect(),
+        Value::String(text) => redacted_text(text).into(),
         plain => plain.clone(),
     }
+}
+
+/// Text without what looks like a token wherever it stands: a JWT, or what follows `Bearer`.
+fn redacted_text(text: &str) -> String {
+    static TOKENS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(
+            r"(?i)(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}|()\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*",
+        )
+        .expect("the pattern is whole")
+    });
+    TOKENS
+        .replace_all(text, |found: &Captures<'_>| {
+            format!("{}{GONE}", found.get(1).map_or("", |m| m.as_str()))
+        })
+        .into_owned()
 }
 
 /// A body: JSON and forms are looked into, other text is kept.
@@ -43,7 +62,7 @@ pub(super) fn redacted_body(text: &str) -> String {
         return redacted(&json).to_string();
     }
     let is_form = !text.contains(char::is_whitespace) && text.split('&').all(|pair| pair.contains('='));
-    if is_form && !text.is_empty() { redacted_pairs(text) } else { text.to_owned() }
+    if is_form && !text.is_empty() { redacted_pairs(text) } else { redacted_text(text) }
 }
 
 fn redacted_pairs(text: &str) -> String {
@@ -95,6 +114,13 @@ mod tests {
             redacted_url("https://a.example/?api_key=1&q=2"),
             "https://a.example/?api_key=%5Bredacted%5D&q=2"
         );
+        assert_eq!(
+            redacted(
+                &json!({"text": "use eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln or Bearer abcdefgh12345 now"})
+            ),
+            json!({"text": format!("use {GONE} or Bearer {GONE} now")})
+        );
+        assert_eq!(redacted_body("the bearer of news"), "the bearer of news");
         let cookie = [("set-cookie".to_owned(), "s=1".to_owned())];
         assert_eq!(redacted_headers(&cookie)[0].1, GONE);
     }

@@ -9,8 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Mcp, engine::Core};
 use crate::{
-    ClientError, lock,
-    wire::{Inbox, Wire, http::HttpWire, lines::LinesWire, memory::MemoryWire, sse::SseWire},
+    ClientError, TokenFactory, lock,
+    wire::{
+        Inbox, Wire,
+        http::HttpWire,
+        lines::LinesWire,
+        memory::{Guard, MemoryWire},
+        sse::SseWire,
+    },
 };
 
 /// Makes one more connection. Takes the token to begin with.
@@ -67,7 +73,7 @@ impl Mcp {
 
     /// A client of a handler in this process that is made anew for each connection.
     pub fn in_memory_with<H: ServerHandler>(make: impl Fn() -> H + Send + Sync + 'static) -> McpBuilder {
-        McpBuilder::new(Target::Other("memory", memory_connector(make)))
+        McpBuilder::new(Target::Other("memory", memory_connector(make, None)))
     }
 
     /// A client that writes one message per line to `writer` and reads them from `reader`. It connects once.
@@ -88,9 +94,14 @@ impl Mcp {
     }
 }
 
-pub(crate) fn memory_connector<H: ServerHandler>(make: impl Fn() -> H + Send + Sync + 'static) -> Connector {
-    Arc::new(move |inbox, _| {
-        let wire: Arc<dyn Wire> = Arc::new(MemoryWire::serve(make(), inbox));
+/// With an `issuer`, every message needs one of its tokens.
+pub(crate) fn memory_connector<H: ServerHandler>(
+    make: impl Fn() -> H + Send + Sync + 'static,
+    issuer: Option<TokenFactory>,
+) -> Connector {
+    Arc::new(move |inbox, token| {
+        let guard = issuer.clone().map(|issuer| Guard::new(issuer, token));
+        let wire: Arc<dyn Wire> = Arc::new(MemoryWire::serve(make(), inbox, guard));
         Box::pin(std::future::ready(Ok(wire)))
     })
 }

@@ -19,7 +19,7 @@ pub struct StartError {
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "the server under test did not start: {}", self.problem)?;
+        writeln!(f, "the server under test does not run: {}", self.problem)?;
         writeln!(f, "  command: {}", self.command)?;
         if let Some(exit) = &self.exit {
             writeln!(f, "  ended: {exit}")?;

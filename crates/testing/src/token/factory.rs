@@ -184,6 +184,25 @@ impl TokenFactory {
         &self.options.audience
     }
 
+    /// The claims of a token of this issuer: signed by its key, with its `iss` and `aud`, not expired.
+    ///
+    /// # Errors
+    /// It is not, in words.
+    pub fn verify(&self, token: &str) -> Result<Value, &'static str> {
+        let claims = self.key.verified(token).ok_or("the signature is not the issuer's")?;
+        if claims["iss"] != self.options.issuer {
+            return Err("the issuer is another");
+        }
+        let for_us = |audience: &Value| *audience == self.options.audience;
+        if !for_us(&claims["aud"]) && !claims["aud"].as_array().is_some_and(|all| all.iter().any(for_us)) {
+            return Err("the audience is another");
+        }
+        if claims["exp"].as_i64().is_none_or(|expires| expires <= now()) {
+            return Err("the token is expired");
+        }
+        Ok(claims)
+    }
+
     /// What a token says, whoever signed it; null when it is no token.
     pub fn unverified_claims(token: &str) -> Value {
         use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};

@@ -1,6 +1,6 @@
 //! One JSON message per line over any byte stream: stdio of a child process, a duplex pipe, a socket.
 
-use std::time::Duration;
+use std::{process::ExitStatus, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tokio::{
@@ -10,15 +10,12 @@ use tokio::{
 };
 
 use super::{Inbox, Incoming, Outgoing, Wire};
-use crate::{
-    ClientError,
-    server::{Child, Log},
-};
+use crate::{ClientError, server::Child};
 
 pub(crate) struct LinesWire {
     writer: Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
     reader: JoinHandle<()>,
-    process: Mutex<Option<Child>>,
+    process: Arc<Mutex<Option<Child>>>,
 }
 
 impl LinesWire {
@@ -31,27 +28,31 @@ impl LinesWire {
             let why = read(BufReader::new(reader), &inbox).await;
             let _ = inbox.send(Incoming::Closed(why));
         });
-        Self { writer: Mutex::new(Some(Box::new(writer))), reader, process: Mutex::new(None) }
+        Self { writer: Mutex::new(Some(Box::new(writer))), reader, process: Arc::default() }
     }
 
-    /// As `new`, for a process that ends with the connection.
+    /// As `new`, for a process that ends with the connection. `told` makes the error of its end.
     pub(crate) fn of_process(
         reader: impl AsyncRead + Send + Unpin + 'static,
         writer: impl AsyncWrite + Send + Unpin + 'static,
         inbox: Inbox,
         process: Child,
-        log: Log,
+        told: impl Fn(String, Option<ExitStatus>) -> String + Send + 'static,
     ) -> Self {
+        let process = Arc::new(Mutex::new(Some(process)));
+        let ending = process.clone();
         let reader = tokio::spawn(async move {
-            let mut why = read(BufReader::new(reader), &inbox).await;
-            let tail = log.tail(20);
-            if !tail.is_empty() {
-                why.push_str("; its last lines:");
-                tail.iter().for_each(|line| why.push_str(&format!("\n    | {line}")));
-            }
-            let _ = inbox.send(Incoming::Closed(why));
+            let why = read(BufReader::new(reader), &inbox).await;
+            // Who closes the output mostly ends, and how it ended says most.
+            let status = match ending.lock().await.as_mut() {
+                Some(process) => {
+                    tokio::time::timeout(Duration::from_secs(1), process.wait()).await.ok().flatten()
+                }
+                None => None,
+            };
+            let _ = inbox.send(Incoming::Closed(told(why, status)));
         });
-        Self { writer: Mutex::new(Some(Box::new(writer))), reader, process: Mutex::new(Some(process)) }
+        Self { writer: Mutex::new(Some(Box::new(writer))), reader, process }
     }
 }
 

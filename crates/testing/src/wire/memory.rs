@@ -1,32 +1,78 @@
 //! A server handler in this process. Messages pass as JSON values, so a test sees exactly what a socket would carry.
 
-use std::{borrow::Cow, future::Future, sync::Mutex};
+use std::{
+    borrow::Cow,
+    future::Future,
+    sync::{Arc, Mutex},
+};
 
 use async_trait::async_trait;
-use gatewright_core::rmcp::{
-    RoleServer, ServerHandler, ServiceExt,
-    service::{RxJsonRpcMessage, TxJsonRpcMessage},
-    transport::Transport,
+use gatewright_core::{
+    Principal, Scopes,
+    rmcp::{
+        RoleServer, ServerHandler, ServiceExt,
+        model::{GetExtensions as _, JsonRpcMessage},
+        service::{RxJsonRpcMessage, TxJsonRpcMessage},
+        transport::Transport,
+    },
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{Inbox, Incoming, Outgoing, Wire};
-use crate::ClientError;
+use crate::{ClientError, TokenFactory};
 
 /// The client's end.
 pub(crate) struct MemoryWire {
     to_server: Mutex<Option<mpsc::UnboundedSender<String>>>,
     stop: CancellationToken,
+    guard: Option<Guard>,
+}
+
+/// Lets in who has a token of an issuer, as a resource server does.
+#[derive(Clone)]
+pub(crate) struct Guard {
+    issuer: TokenFactory,
+    token: Arc<Mutex<Option<String>>>,
+}
+
+impl Guard {
+    pub(crate) fn new(issuer: TokenFactory, token: Option<String>) -> Self {
+        Self { issuer, token: Arc::new(Mutex::new(token)) }
+    }
+
+    /// The request as it would have come over HTTP, with the caller on it.
+    fn parts(&self) -> Result<http::request::Parts, &'static str> {
+        let token = crate::lock(&self.token).clone().ok_or("there is no token")?;
+        let claims = self.issuer.verify(&token)?;
+        let request = http::Request::post("/mcp").header("authorization", format!("Bearer {token}")).body(());
+        let (mut parts, ()) = request.map_err(|_| "the token does not fit into a header")?.into_parts();
+        let text = |name: &str| claims[name].as_str().map(Arc::from);
+        parts.extensions.insert(Principal {
+            subject: text("sub").ok_or("the token names nobody")?,
+            client_id: text("client_id"),
+            scopes: Scopes::parse(claims["scope"].as_str().unwrap_or_default()),
+        });
+        Ok(parts)
+    }
+
+    /// HTTP 401 as RFC 6750 §3 has it.
+    fn refused(&self, why: &str) -> ClientError {
+        let challenge = match crate::lock(&self.token).is_some() {
+            true => format!("Bearer error=\"invalid_token\", error_description=\"{why}\""),
+            false => "Bearer".to_owned(),
+        };
+        ClientError::Refused { status: 401, challenge: Some(challenge), body: String::new() }
+    }
 }
 
 impl MemoryWire {
     /// Serves `handler` to the one client that reads `inbox`.
-    pub(crate) fn serve<H: ServerHandler>(handler: H, inbox: Inbox) -> Self {
+    pub(crate) fn serve<H: ServerHandler>(handler: H, inbox: Inbox, guard: Option<Guard>) -> Self {
         let (to_server, from_client) = mpsc::unbounded_channel();
         let stop = CancellationToken::new();
-        let end = ServerEnd { from_client, inbox: inbox.clone() };
+        let end = ServerEnd { from_client, inbox: inbox.clone(), guard: guard.clone() };
         let serving = handler.serve_with_ct(end, stop.clone());
         tokio::spawn(async move {
             let why = match serving.await {
@@ -38,21 +84,26 @@ impl MemoryWire {
             };
             let _ = inbox.send(Incoming::Closed(why));
         });
-        Self { to_server: Mutex::new(Some(to_server)), stop }
+        Self { to_server: Mutex::new(Some(to_server)), stop, guard }
     }
 }
 
 #[async_trait]
 impl Wire for MemoryWire {
     async fn send(&self, message: Outgoing) -> Result<(), ClientError> {
+        if let Some(guard) = &self.guard {
+            guard.parts().map_err(|why| guard.refused(why))?;
+        }
         let sender = crate::lock(&self.to_server).clone();
         sender
             .and_then(|sender| sender.send(message.text).ok())
             .ok_or_else(|| ClientError::Closed("the in-memory connection is closed".into()))
     }
 
-    fn set_token(&self, _token: Option<String>) -> bool {
-        false
+    fn set_token(&self, token: Option<String>) -> bool {
+        let Some(guard) = &self.guard else { return false };
+        *crate::lock(&guard.token) = token;
+        true
     }
 
     async fn close(&self) {
@@ -71,6 +122,24 @@ impl Drop for MemoryWire {
 struct ServerEnd {
     from_client: mpsc::UnboundedReceiver<String>,
     inbox: Inbox,
+    guard: Option<Guard>,
+}
+
+impl ServerEnd {
+    /// The message with what an HTTP server would have put on it.
+    fn with_caller(&self, mut message: RxJsonRpcMessage<RoleServer>) -> RxJsonRpcMessage<RoleServer> {
+        let Some(parts) = self.guard.as_ref().and_then(|guard| guard.parts().ok()) else { return message };
+        match &mut message {
+            JsonRpcMessage::Request(request) => {
+                request.request.extensions_mut().insert(parts);
+            }
+            JsonRpcMessage::Notification(notification) => {
+                notification.notification.extensions_mut().insert(parts);
+            }
+            _ => {}
+        }
+        message
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +172,7 @@ impl Transport<RoleServer> for ServerEnd {
                 Ok(value) => {
                     let id = value.get("id").cloned().unwrap_or(Value::Null);
                     match serde_json::from_value(value) {
-                        Ok(message) => return Some(message),
+                        Ok(message) => return Some(self.with_caller(message)),
                         Err(error) => (-32600, format!("Invalid Request: {error}"), id),
                     }
                 }

@@ -1,4 +1,4 @@
-use gatewright_testing::Mcp;
+use gatewright_testing::{Auth, Mcp, TokenOptions, http_mock};
 use serde_json::json;
 
 use crate::support::Everything;
@@ -22,4 +22,47 @@ async fn a_session_is_recorded_once_and_replayed_without_a_server() {
     let mcp = nowhere().await.unwrap();
     let error = mcp.prompts().list().await.unwrap_err().to_string();
     assert!(error.contains("no answer (left) to `prompts/list`"), "{error}");
+}
+
+#[tokio::test]
+async fn secrets_of_a_session_are_not_in_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("session.json");
+    let token = Auth::default().create_token(&TokenOptions::new("ada"));
+    let text = format!("the token is {token}");
+    let mcp = Mcp::in_memory(Everything).record(&file).connect().await.unwrap();
+    let arguments = json!({"text": text, "password": "hunter2", "apiKey": "k-123"});
+    assert_eq!(mcp.tools().call("echo", arguments).await.unwrap().text(), text, "the test itself sees them");
+    mcp.disconnect().await;
+    drop(mcp);
+    while !file.exists() {
+        tokio::task::yield_now().await;
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    for secret in [token.as_str(), "hunter2", "k-123"] {
+        assert!(!written.contains(secret), "{written}");
+    }
+    assert!(written.contains("the token is [redacted]"), "{written}");
+}
+
+#[tokio::test]
+async fn a_cassette_that_is_none_is_refused_with_what_to_do() {
+    let dir = tempfile::tempdir().unwrap();
+    for (text, part) in [
+        ("{oops", "key must be a string"),
+        ("{}", "missing field `version`"),
+        (r#"{"version": 9, "kind": "mcp", "entries": []}"#, "it has version 9, this crate reads 1"),
+        (r#"{"version": 1, "kind": "http", "entries": []}"#, "it holds Http messages, not Mcp"),
+    ] {
+        let file = dir.path().join("bad.json");
+        std::fs::write(&file, text).unwrap();
+        let error = Mcp::in_memory(Everything).record(&file).connect().await.unwrap_err().to_string();
+        for part in [part, "bad.json", "delete it to record a new one"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "it is left as it was");
+    }
+    let file = dir.path().join("bad.json");
+    let error = http_mock::interceptor().unwrap().record(&file).err().map(|error| error.to_string());
+    assert_eq!(error, None, "this one holds HTTP calls");
 }

@@ -12,7 +12,7 @@ fn a_rust_server_whole_and_broken() {
             .args(["test", "--color", "never", "--manifest-path"])
             .arg(root.join("examples/testing-rust/Cargo.toml"))
             .arg("--target-dir")
-            .arg(root.join("target/examples-testing-rust"))
+            .arg(root.join("target"))
             .env("BREAK", broken)
             .env("RUST_BACKTRACE", "0")
             .output()

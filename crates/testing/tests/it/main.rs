@@ -5,7 +5,11 @@
 )]
 
 #[cfg(test)]
+mod bad_input;
+#[cfg(test)]
 mod cassettes;
+#[cfg(test)]
+mod contract;
 #[cfg(test)]
 mod eras;
 #[cfg(test)]
@@ -20,6 +24,8 @@ mod intercepts;
 mod matchers;
 #[cfg(test)]
 mod memory;
+#[cfg(test)]
+mod memory_auth;
 #[cfg(test)]
 mod misbehaving;
 #[cfg(test)]

@@ -1,0 +1,152 @@
+//! Servers that misbehave: whatever they do, the error says what was run, how it ended, what it printed and what to try, and
+//! afterwards no process is left and the port is free.
+
+use std::time::Duration;
+
+use gatewright_testing::{ClientOptions, Server, ServerBuilder, Transport};
+
+use crate::support::script;
+
+/// A server with a mark that its processes carry in their environment, and a port of its own.
+struct Marked {
+    mark: String,
+    port: u16,
+}
+
+impl Marked {
+    fn new() -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { mark: format!("mark-{}-{port}", std::process::id()), port }
+    }
+
+    fn server(&self, broken: &str) -> ServerBuilder {
+        let server = Server::builder(script("tiny.mjs")).env("BREAK", broken).env("MARK", &self.mark);
+        server.stop_timeout(Duration::from_millis(200))
+    }
+
+    fn stdio(&self, broken: &str) -> ServerBuilder {
+        self.server(broken).arg("--stdio").transport(Transport::Stdio)
+    }
+
+    /// Processes that carry the mark.
+    fn alive(&self) -> Vec<String> {
+        let wanted = format!("MARK={}", self.mark);
+        let carries = |entry: &std::fs::DirEntry| {
+            std::fs::read(entry.path().join("environ"))
+                .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == wanted.as_bytes()))
+        };
+        let all = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).filter(carries);
+        all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    async fn leaves_nothing(&self) {
+        let gone = async {
+            while !self.alive().is_empty() || std::net::TcpListener::bind(("127.0.0.1", self.port)).is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let in_time = tokio::time::timeout(Duration::from_secs(10), gone).await;
+        assert!(in_time.is_ok(), "port {}, processes {:?}", self.port, self.alive());
+    }
+}
+
+fn says(error: impl std::fmt::Display, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_exits_at_once() {
+    let row = Marked::new();
+    let error = row.server("exit").port(row.port).start().await.unwrap_err();
+    says(
+        error,
+        &[
+            "command: node ",
+            "tiny.mjs",
+            "ended: exit status: 3",
+            "| no database: giving up",
+            "try: run the command by hand",
+        ],
+    );
+    row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_starts_to_listen() {
+    let row = Marked::new();
+    let server = row.server("silent").port(row.port).startup_timeout(Duration::from_millis(500));
+    let error = server.start().await.unwrap_err();
+    says(error, &["command: node ", "did not answer on port", "within 500ms", "it printed nothing", "try: "]);
+    row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there() {
+    let error = Server::builder("no_such_server --port 1").start().await.unwrap_err();
+    says(error, &["command: no_such_server --port 1", "cannot be run", "try: "]);
+}
+
+#[tokio::test]
+async fn a_stdio_server_that_exits_at_once() {
+    let row = Marked::new();
+    let server = row.stdio("exit").start().await.unwrap();
+    let error = server.create_client(ClientOptions::default()).await.unwrap_err();
+    says(error, &["command: node ", "--stdio", "ended: exit status: 3", "| no database: giving up", "try: "]);
+    row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_stdio_server_that_answers_nothing() {
+    let row = Marked::new();
+    let server = row.stdio("mute").start().await.unwrap();
+    let error = server.client().timeout(Duration::from_millis(300)).connect().await.unwrap_err();
+    says(error, &["`initialize` was not answered within 300ms"]);
+    drop(server);
+    row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_stdio_server_that_prints_to_its_standard_output() {
+    let row = Marked::new();
+    let server = row.stdio("stdout").start().await.unwrap();
+    let mcp = server.create_client(ClientOptions::default()).await.unwrap();
+    assert_eq!(mcp.logs().search("no JSON: Server starting").len(), 1);
+    mcp.set_timeout(Duration::from_millis(200));
+    drop((mcp, server));
+    row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_server_that_binds_another_port() {
+    let row = Marked::new();
+    let server = row.server("port").port(row.port).start().await.unwrap();
+    assert_ne!(server.info().port, row.port);
+    let other = server.info().port;
+    server.create_client(ClientOptions::default()).await.unwrap();
+    drop(server);
+    row.leaves_nothing().await;
+    std::net::TcpListener::bind(("127.0.0.1", other)).unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_sigterm() {
+    let row = Marked::new();
+    let server = row.server("sigterm").port(row.port).start().await.unwrap();
+    server.stop().await;
+    let status = server.last_exit().unwrap();
+    assert!(!status.success(), "it was killed: {status}");
+    row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_server_that_leaves_children_behind() {
+    let row = Marked::new();
+    let server = row.server("children").port(row.port).start().await.unwrap();
+    server.wait_for_log("child", Duration::from_secs(10)).await.unwrap();
+    assert_eq!(row.alive().len(), 2);
+    server.stop().await;
+    row.leaves_nothing().await;
+}
