@@ -17,7 +17,15 @@ fn head(title: &str, what: &str) -> String {
     )
 }
 
-/// Text in a cell of a table.
+/// Text in a cell of a table. Links of rustdoc to items become their words.
 fn cell(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+    let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    while let Some(at) = text.find("](crate::") {
+        let end = text[at..].find(')').map_or(text.len(), |end| at + end + 1);
+        text.replace_range(at..end, "");
+        if let Some(open) = text[..at].rfind('[') {
+            text.remove(open);
+        }
+    }
+    text
 }

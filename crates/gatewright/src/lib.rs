@@ -59,3 +59,8 @@ pub use gatewright_core::{
 pub use gatewright_server::{self as server, Authenticator, HttpConfig, Server, serve_stdio};
 pub use gatewright_upstream::{self as upstream, UpstreamApp, UpstreamConfig};
 pub use worker::{is_worker, worker_main};
+
+/// The library's quickstart, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/quickstart/library.md")]
+struct Quickstart;

@@ -9,6 +9,8 @@ mod check;
 #[cfg(test)]
 mod describe;
 #[cfg(test)]
+mod documentation;
+#[cfg(test)]
 mod eval;
 #[cfg(test)]
 mod examples;
