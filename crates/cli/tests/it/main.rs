@@ -39,6 +39,8 @@ mod suite;
 #[cfg(test)]
 mod suite_examples;
 #[cfg(test)]
+mod supply_chain;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod transparent;
