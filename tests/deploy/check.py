@@ -34,6 +34,7 @@ EVERYTHING = {
         "from": [{"namespaceSelector": {"matchLabels": {"team": "agents"}}}],
         "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"protocol": "TCP", "port": 6379}]}],
     },
+    "config": {"http": {"cluster": {"key": "${CLUSTER_KEY}", "advertise": "${POD_IP}:3000"}}},
     "podAnnotations": {"a": "b"},
     "podLabels": {"c": "d"},
     "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -59,7 +60,7 @@ def is_good_config(text):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "gatewright.yaml")
         file.write_text(text)
-        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x"})
+        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x", "CLUSTER_KEY": "5e" * 32, "POD_IP": "10.0.0.1"})
 
 
 def rendered(values):

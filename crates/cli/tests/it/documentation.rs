@@ -135,7 +135,8 @@ fn every_configuration_passes_check() {
         let mut command = Command::new(gatewright());
         command.args(["check", "--config"]).arg(file.path());
         for name in block.text.split("${").skip(1) {
-            command.env(name.split(['}', ':']).next().unwrap(), "x");
+            let name = name.split(['}', ':']).next().unwrap();
+            command.env(name, if name.ends_with("_IP") { "10.0.0.1".to_owned() } else { "5e".repeat(32) });
         }
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -176,8 +177,7 @@ fn json_and_toml_parse() {
 fn commands(line: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word, mut quote) =
         (Vec::new(), Vec::new(), None::<String>, None::<char>);
-    let mut characters = line.chars().peekable();
-    while let Some(c) = characters.next() {
+    for c in line.chars() {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
             (Some(_), c) => word.get_or_insert_default().push(c),
