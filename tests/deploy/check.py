@@ -128,6 +128,14 @@ def the_chart_runs_without_privileges_and_keeps_secrets_in_a_secret():
     assert "not a secret" not in json.dumps(others)
 
 
+def the_sample_app_and_its_openness_are_gone_with_the_first_app_of_ones_own():
+    sample = yaml.safe_load(rendered({})["ConfigMap"]["data"]["gatewright.yaml"])
+    assert list(sample["apps"]) == ["crm"] and sample["auth"]["allowDefaultPublic"] is True
+    own = {"config": {"apps": {"billing": {"url": "https://billing.internal/mcp"}}}}
+    config = yaml.safe_load(rendered(own)["ConfigMap"]["data"]["gatewright.yaml"])
+    assert list(config["apps"]) == ["billing"] and "auth" not in config, config
+
+
 def the_values_schema_refuses_what_cannot_work():
     for values in [
         {"replicaCount": 0},
