@@ -174,6 +174,15 @@ def the_compose_file_fits_its_schema():
     run(TOOLS / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", "deploy/compose.yaml")
     services = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
     assert {"gatewright", "redis", "caddy"} == set(services)
+    (mounted,) = services["gatewright"]["volumes"]
+    folder = ROOT / "deploy" / mounted.split(":")[0]
+    text = (folder / "gatewright.yaml").read_text()
+    is_good_config(text)
+    # Each variable that the file names without a default is set, and Redis is used.
+    environment = services["gatewright"]["environment"]
+    for name in re.findall(r"\$\{(\w+)", text):
+        assert name in environment, name
+    assert yaml.safe_load(text)["auth"]["tokenStorage"]["type"] == "redis"
 
 
 def the_unit_is_valid_and_hardened():
