@@ -7,7 +7,7 @@ const MODERN = "2026-07-28";
 export const OLD = "2025-11-25";
 
 /// One exchange; `{status, headers, message}`. Throws when the connection breaks.
-export function exchange(port, method, body, headers = {}, { timeout = 30_000, agent = false } = {}) {
+export function exchange(port, method, body, headers = {}, { timeout = 30_000, agent = false, headers: more = {} } = {}) {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? "" : JSON.stringify(body);
     const sent = request(
@@ -22,6 +22,7 @@ export function exchange(port, method, body, headers = {}, { timeout = 30_000, a
           accept: "application/json, text/event-stream",
           ...(text ? { "content-type": "application/json", "content-length": Buffer.byteLength(text) } : {}),
           ...headers,
+          ...more,
         },
       },
       (response) => {
