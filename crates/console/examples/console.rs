@@ -12,17 +12,19 @@ async fn main() {
     let dataset = Dataset::seeded();
     let config: CodeCallConfig =
         serde_json::from_value(serde_json::json!({"worker": {"adapter": "in_process"}})).unwrap();
+    let journal = Journal::new(500);
     let running = Builder::new("acme-tools", "1.0.0")
         .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset.clone())).await.unwrap()))
         .app("billing", Arc::new(LocalApp::start(DemoApp::billing(dataset.clone())).await.unwrap()))
         .app("support", Arc::new(LocalApp::start(DemoApp::support(dataset)).await.unwrap()))
         .code_mode(config)
+        .observer(journal.clone())
         .build()
         .unwrap();
     let console = Console::new(
         running.gateway().clone(),
         running.code_call().cloned(),
-        Journal::new(500),
+        journal,
         ConsoleOptions::default(),
     );
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -74,10 +74,8 @@ impl Desk {
             message: error.to_string(),
         };
         let (context, _cancel) = self.context().await?;
-        let operator = operator();
-        let tool = self.gateway.invoker().find(name, &operator).map_err(refused)?;
         let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-        complete(self.gateway.invoker().call(&tool, params, &operator, context).await.map_err(refused)?)
+        complete(self.gateway.call_as_operator(params, &operator(), context).await.map_err(refused)?)
     }
 
     /// Runs a script with `codecall:execute`; gives the body with its `status`.

@@ -1,6 +1,6 @@
-//! Who may reach the console: browsers on this machine, from the console's own pages.
+//! Who may reach the console: browsers that ask it by its own name, from its own pages.
 //!
-//! A browser can be led here by any page it shows. So every request must name a host that is this machine (against DNS
+//! A browser can be led here by any page it shows. So every request must name an address or a known name (against DNS
 //! rebinding), and every POST must come from the console's own origin and carry the token of a page it served.
 
 use std::{net::IpAddr, sync::Arc};
@@ -27,7 +27,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Besides loopback, `hosts` may be named; names without a port, in any case.
+    /// Besides addresses and `localhost`, `hosts` may be named; names without a port, in any case.
     pub(crate) fn new(hosts: impl IntoIterator<Item = String>) -> Self {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).expect("the system gives random bytes");
@@ -52,8 +52,9 @@ impl Guard {
         let host = host.to_str().ok().filter(|host| !host.contains('@'))?;
         let authority = Authority::try_from(host).ok()?;
         let name = bare(authority.host());
-        let local = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        (local || self.hosts.contains(&name)).then_some(authority)
+        // A page can give our address a name of its own, but it cannot make a browser name an address it did not ask.
+        let plain = name == "localhost" || name.parse::<IpAddr>().is_ok();
+        (plain || self.hosts.contains(&name)).then_some(authority)
     }
 }
 
@@ -83,7 +84,7 @@ pub(crate) async fn watch(State(guard): State<Arc<Guard>>, request: Request, nex
     let mut response = match guard.welcomes(request.headers()) {
         None => refuse(
             StatusCode::MISDIRECTED_REQUEST,
-            "The console answers on this machine only. Open it as http://localhost, or add the name to admin.allowedHosts.",
+            "The Host header names another host. Open the console by its address, or list the name in admin.allowedHosts.",
         ),
         Some(host) if !reading && !same_origin(request.headers(), &host) => {
             refuse(StatusCode::FORBIDDEN, "The console takes forms from its own pages only.")
@@ -122,21 +123,20 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_machine_are_welcome() {
+    fn only_addresses_and_known_names_are_welcome() {
         let guard = Guard::new(["ops.internal".to_owned()]);
-        for good in
-            ["localhost:9464", "127.0.0.1", "[::1]:1", "127.8.8.8:80", "OPS.internal:9464", "localhost."]
-        {
+        for good in [
+            "localhost:9464",
+            "127.0.0.1",
+            "[::1]:1",
+            "127.8.8.8:80",
+            "10.0.0.1:9464",
+            "OPS.internal:9464",
+            "localhost.",
+        ] {
             assert!(guard.welcomes(&headers(&[("host", good)])).is_some(), "{good}");
         }
-        for bad in [
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "a@localhost",
-            "10.0.0.1",
-            "",
-        ] {
+        for bad in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "a@localhost", ""] {
             assert!(guard.welcomes(&headers(&[("host", bad)])).is_none(), "{bad}");
         }
         assert!(guard.welcomes(&HeaderMap::new()).is_none());

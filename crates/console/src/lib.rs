@@ -1,8 +1,8 @@
 //! The operator's console: what the gateway serves and does, in a browser.
 //!
 //! Pages are rendered here; a small script adds live updates, and everything else works without it. The console belongs on
-//! the admin listener: it asks nobody to log in, so whoever reaches it may call every tool. It answers browsers on this
-//! machine only, and takes forms from its own pages only. What it calls runs as the principal [`OPERATOR`].
+//! the admin listener: it asks nobody to log in, so whoever reaches it may call every tool, unless the listener
+//! asks for its token. It answers to addresses and known names only, and takes forms from its own pages only. What it calls runs as the principal [`OPERATOR`].
 #![forbid(unsafe_code)]
 
 mod desk;
@@ -41,7 +41,7 @@ const MAX_LIVE: usize = 32;
 /// What the console shows, and to whom.
 #[derive(Debug, Clone)]
 pub struct ConsoleOptions {
-    /// Names by which it may be reached besides loopback, without a port. Default none.
+    /// Names by which it may be reached besides addresses and `localhost`, without a port. Default none.
     pub allowed_hosts: Vec<String>,
     /// Ends live updates and background work when cancelled. Default: never.
     pub stop: CancellationToken,

@@ -210,15 +210,20 @@ impl CallNote {
     }
 
     pub(crate) fn end(mut self, answer: &Result<CallToolResponse, crate::InvokeError>) {
-        self.ended = Some(match answer {
-            Ok(CallToolResponse::Complete(result)) => {
-                (Ending::of_result(result), answer.as_ref().ok().and_then(text_bytes))
-            }
-            Ok(CallToolResponse::InputRequired(_)) => (Ending::new("input_required"), None),
-            Ok(CallToolResponse::Task(_)) => (Ending::new("task"), None),
-            Ok(_) => (Ending::OK, None),
-            Err(error) => (Ending::new(error.code()), None),
-        });
+        self.ended = Some(ended(answer));
+    }
+}
+
+/// How a call ended, and the bytes of text in its answer.
+fn ended(answer: &Result<CallToolResponse, crate::InvokeError>) -> (Ending, Option<u64>) {
+    match answer {
+        Ok(CallToolResponse::Complete(result)) => {
+            (Ending::of_result(result), answer.as_ref().ok().and_then(text_bytes))
+        }
+        Ok(CallToolResponse::InputRequired(_)) => (Ending::new("input_required"), None),
+        Ok(CallToolResponse::Task(_)) => (Ending::new("task"), None),
+        Ok(_) => (Ending::OK, None),
+        Err(error) => (Ending::new(error.code()), None),
     }
 }
 
@@ -293,6 +298,13 @@ impl Watch {
 
     pub(crate) fn trail(&self) -> Trail {
         self.trail.clone()
+    }
+
+    /// As [`Watch::end`], for a call that no client asked for.
+    pub(crate) fn end_invoked(mut self, answer: &Result<CallToolResponse, crate::InvokeError>) {
+        if let Some(execution) = &mut self.execution {
+            (execution.ending, execution.bytes) = ended(answer);
+        }
     }
 
     pub(crate) fn end(mut self, answer: &Result<CallToolResponse, ErrorData>) {

@@ -11,7 +11,7 @@ const TOOL: &str = "/console/tool?name=evil:fail";
 async fn another_host_gets_nothing_not_even_a_style_sheet() {
     let site = site().await;
     for path in ["/console", "/console/live", "/console/style.css", "/console/script", "/console/nothing"] {
-        for host in ["evil.example", "localhost.evil.example:9464", "10.0.0.1"] {
+        for host in ["evil.example", "localhost.evil.example:9464"] {
             let request = Request::get(path).header(header::HOST, host).body(Body::empty()).unwrap();
             let page = site.send(request).await;
             assert_eq!(page.status, StatusCode::MISDIRECTED_REQUEST, "{host} {path}");

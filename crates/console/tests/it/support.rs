@@ -94,13 +94,14 @@ pub async fn site() -> Site {
     let (dataset, hostile) = (Dataset::seeded(), Hostile::default());
     let config: CodeCallConfig =
         serde_json::from_value(json!({"worker": {"adapter": "in_process"}})).unwrap();
+    let journal = Journal::new(500);
     let running = Builder::new(HOSTILE, "1.0.0")
         .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset)).await.unwrap()))
         .app("evil", Arc::new(LocalApp::start(hostile.clone()).await.unwrap()))
         .code_mode(config)
+        .observer(journal.clone())
         .build()
         .unwrap();
-    let journal = Journal::new(500);
     let console = Console::new(
         running.gateway().clone(),
         running.code_call().cloned(),

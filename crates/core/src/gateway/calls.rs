@@ -33,6 +33,31 @@ impl Gateway {
         answer
     }
 
+    /// Calls an app's tool for an operator: one that clients reach through a plugin only, too. Scopes, schema, rate limit and
+    /// deadline are those of any call, and observers are told.
+    ///
+    /// # Errors
+    /// As [`Invoker::call`](crate::Invoker::call).
+    pub async fn call_as_operator(
+        &self,
+        params: CallToolRequestParams,
+        operator: &Principal,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, InvokeError> {
+        let watch = self.watch(&params, operator, &context);
+        if let Some(watch) = &watch {
+            context.extensions.insert(watch.trail());
+        }
+        let answer = match self.shared.invoker.find(&params.name, operator) {
+            Ok(tool) => self.shared.invoker.call(&tool, params, operator, context).await,
+            Err(error) => Err(error),
+        };
+        if let Some(watch) = watch {
+            watch.end_invoked(&answer);
+        }
+        answer
+    }
+
     fn watch(
         &self,
         params: &CallToolRequestParams,
