@@ -4,6 +4,8 @@
 //! outside through one [`Host`] and ends in one [`Outcome`]. Nothing here knows MCP.
 
 mod engine;
+#[doc(hidden)]
+pub mod fuzz;
 mod host;
 mod limits;
 mod outcome;

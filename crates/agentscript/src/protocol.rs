@@ -201,36 +201,4 @@ mod tests {
         assert!(!too_deep(&"[".repeat(100)));
         assert!(too_deep(&"[".repeat(101)));
     }
-
-    /// Body of the fuzz target: whatever the bytes are, decoding neither panics nor reads past them.
-    fn check(bytes: &[u8]) {
-        if let Ok(Some(len)) = frame_len(bytes, 1 << 20)
-            && let Some(frame) = bytes.get(..len)
-            && let Ok(frame) = parse(frame)
-        {
-            assert!(frame.head.len() + frame.body.len() <= len);
-            let mut again = Vec::new();
-            put(&mut again, frame.kind, frame.run, frame.id, frame.head, &[frame.body]);
-            assert_eq!(again, bytes[..len]);
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn decoding_any_bytes_neither_panics_nor_loses_any(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
-            check(&bytes);
-        }
-
-        #[test]
-        fn decoding_a_damaged_frame_neither_panics_nor_loses_any(
-            head in ".{0,20}", body in ".{0,40}", at in 0_usize..80, with in proptest::num::u8::ANY
-        ) {
-            let mut bytes = Vec::new();
-            put(&mut bytes, Kind::Call, 1, 2, &head, &[&body]);
-            check(&bytes);
-            let at = at % bytes.len();
-            bytes[at] = with;
-            check(&bytes);
-        }
-    }
 }

@@ -1,8 +1,9 @@
 //! Decides, before anything runs, whether a text is AgentScript, and prepares it for the engine.
 //!
-//! `prescan` looks at characters and nesting, `parse` calls the parser, `rules` holds the rules and their tables, `names` the
+//! `characters` and `prescan` look at the text before the parser may, `parse` calls the parser, `rules` holds the rules and their tables, `names` the
 //! names they know, `fold` finds out what a computed key spells, `growth` where ticks go, `strip` removes types and `edits` rewrites text without moving a line.
 
+mod characters;
 mod edits;
 mod fold;
 mod growth;
@@ -52,7 +53,7 @@ thread_local! {
 
 /// Checks `text`, whose size the caller has checked.
 pub(crate) fn validate(text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
-    prescan::characters(text).map_err(|refusal| refusal.at(text))?;
+    characters::check(text).map_err(|refusal| refusal.at(text))?;
     prescan::structure(text).map_err(|refusal| refusal.at(text))?;
     let mut arena = ARENA.take().unwrap_or_default();
     let checked = catch_unwind(AssertUnwindSafe(|| check(&arena, text, policy)));

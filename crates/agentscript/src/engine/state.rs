@@ -243,10 +243,10 @@ impl State {
         Ok(())
     }
 
-    /// Ends the run when a text of `len` characters could not fit its memory. The engine keeps a concatenation as two halves: a text
-    /// can be long beyond measure before it takes any room.
+    /// Ends the run when a text of `len` characters could not be read in its memory, its parts and the whole. The engine keeps a
+    /// concatenation as two halves: a text can be long beyond measure before it takes any room.
     pub(crate) fn charge_text(&self, len: u64) {
-        if len > self.memory_bytes.get() {
+        if len > self.memory_bytes.get() / 2 {
             self.end(Doom::Memory);
         }
     }

@@ -1,47 +1,15 @@
-//! Looks at the text before the parser may: characters nobody can see, and nesting that would exhaust the parser's stack.
+//! Looks at the text before the parser may, for nesting that would exhaust the parser's stack.
 //!
 //! The parser and every walk over its tree are recursive. `structure` reads the text token by token and adds up how deep the
 //! tree can get at most; it refuses the few spellings whose tokens cannot be told apart without parsing.
+
+mod literals;
 
 use super::Refusal;
 use crate::outcome::IllegalKind;
 
 /// Deepest tree that is parsed, in tokens that may nest.
 pub(super) const MAX_DEPTH: u32 = 1_200;
-
-/// Refuses control, invisible and direction-changing characters anywhere, string and comment included.
-///
-/// A zero-width joiner between two emoji is allowed.
-pub(super) fn characters(text: &str) -> Result<(), Refusal> {
-    // Cheap for the usual text: only ASCII, no control characters.
-    if !text.bytes().any(|byte| (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte >= 0x7f) {
-        return Ok(());
-    }
-    let mut before = '\0';
-    let mut chars = text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        let joins = c == '\u{200d}'
-            && before >= '\u{2190}'
-            && chars.peek().is_some_and(|&(_, next)| next >= '\u{2190}');
-        if is_hidden(c) && !joins {
-            let message = format!(
-                "the character U+{:04X} is invisible; remove it, or write it as \\u{{{:x}}} in a string",
-                c as u32, c as u32
-            );
-            return Err(Refusal::new(IllegalKind::IllegalCharacter, u32::try_from(at).unwrap_or(0), message));
-        }
-        before = c;
-    }
-    Ok(())
-}
-
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
 
 /// What the last token was: it decides what a slash, a bracket or a line end means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,57 +211,6 @@ impl Scan<'_> {
         matches!(self.last, Last::Operand | Last::Brace | Last::Unclear)
     }
 
-    fn line_comment(&mut self) {
-        while self.at < self.bytes.len() && !matches!(self.bytes[self.at], b'\n' | b'\r') {
-            self.at += 1;
-        }
-    }
-
-    fn block_comment(&mut self) {
-        let body = &self.bytes[self.at + 2..];
-        let len = body.windows(2).position(|pair| pair == b"*/").unwrap_or(body.len());
-        self.new_line |= body[..len].iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-        self.at = (self.at + len + 4).min(self.bytes.len());
-    }
-
-    fn string(&mut self, quote: u8) {
-        self.at += 1;
-        while self.at < self.bytes.len() {
-            match self.bytes[self.at] {
-                b'\\' => self.at += if self.peek(1) == b'\r' && self.peek(2) == b'\n' { 3 } else { 2 },
-                b'\n' | b'\r' => return,
-                byte => {
-                    self.at += 1;
-                    if byte == quote {
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Text of a template up to its end or its next `${`.
-    fn template(&mut self) -> Result<(), Refusal> {
-        while self.at < self.bytes.len() {
-            match self.bytes[self.at] {
-                b'\\' => self.at += 2,
-                b'`' => {
-                    self.at += 1;
-                    self.operand();
-                    return Ok(());
-                }
-                b'$' if self.peek(1) == b'{' => {
-                    self.at += 2;
-                    self.settle();
-                    self.push(Bracket::Template);
-                    return Ok(());
-                }
-                _ => self.at += 1,
-            }
-        }
-        Ok(())
-    }
-
     fn push(&mut self, bracket: Bracket) {
         self.frames.push(Frame { bracket, lasting: 1, statement: 0, expression: 0 });
         self.depth += 1;
@@ -341,13 +258,6 @@ impl Scan<'_> {
             Bracket::Template => self.template()?,
         }
         Ok(())
-    }
-
-    fn number(&mut self) {
-        while matches!(self.peek(0), b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'.') {
-            self.at += 1;
-        }
-        self.operand();
     }
 
     fn word(&mut self) -> Result<(), Refusal> {
@@ -479,28 +389,6 @@ impl Scan<'_> {
                 self.operand();
                 Ok(())
             }
-        }
-    }
-
-    fn regex(&mut self) {
-        self.at += 1;
-        let mut class = false;
-        while self.at < self.bytes.len() {
-            match self.bytes[self.at] {
-                b'\n' | b'\r' => return,
-                b'\\' => self.at += 1,
-                b'[' => class = true,
-                b']' => class = false,
-                b'/' if !class => {
-                    self.at += 1;
-                    while self.peek(0).is_ascii_alphanumeric() {
-                        self.at += 1;
-                    }
-                    return;
-                }
-                _ => {}
-            }
-            self.at += 1;
         }
     }
 

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod contract_rows;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod pool;

@@ -2,37 +2,10 @@
 
 use std::thread;
 
-use gatewright_agentscript::{Limits, Preset, Rejection, ScriptPolicy, ScriptSource, VALIDATE_STACK};
-use proptest::prelude::*;
+use gatewright_agentscript::{VALIDATE_STACK, fuzz};
+use proptest::{prelude::*, strategy::ValueTree as _};
 
-use crate::cases;
-
-/// The body of the fuzz target: any bytes, no panic; what is allowed is allowed again after a round, places are inside the text.
-pub(crate) fn check(bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    let lines = u32::try_from(text.split(['\n', '\r']).count()).expect("short");
-    for preset in [Preset::LockedDown, Preset::Secure] {
-        let policy = ScriptPolicy::new(preset).reserved_tool_prefixes(["codecall:"]);
-        match ScriptSource::new(&text).validate(&policy, &Limits::preset(preset)) {
-            Ok(script) => assert_eq!(
-                script.text().split(['\n', '\r']).count(),
-                text.split(['\n', '\r']).count(),
-                "lines moved: {text:?}"
-            ),
-            Err(
-                Rejection::Illegal { message, location, .. } | Rejection::SyntaxError { message, location },
-            ) => {
-                assert!(!message.is_empty());
-                assert!(
-                    location.column >= 1 && (1..=lines + 1).contains(&location.line),
-                    "{location:?} of {text:?}"
-                );
-                assert!(!message.contains("could not read the script"), "the parser panicked on {text:?}");
-            }
-            Err(_) => {}
-        }
-    }
-}
+use crate::{cases, support::config};
 
 fn on_asked_stack(work: impl FnOnce() + Send + 'static) {
     thread::Builder::new()
@@ -112,12 +85,52 @@ proptest! {
 
     #[test]
     fn any_bytes_get_an_answer(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        on_asked_stack(move || check(&bytes));
+        on_asked_stack(move || fuzz::validator(&bytes));
     }
 
     #[test]
     fn any_change_of_a_script_gets_an_answer(bytes in mutated()) {
-        on_asked_stack(move || check(&bytes));
+        on_asked_stack(move || fuzz::validator(&bytes));
+    }
+
+    #[test]
+    fn any_bytes_of_a_worker_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fuzz::messages(&bytes);
+    }
+
+    #[test]
+    fn any_change_of_messages_is_decoded_or_refused(
+        frames in prop::collection::vec((0_u8..24, any::<u32>(), ".{0,20}", ".{0,40}"), 1..5),
+        at in any::<prop::sample::Index>(), with in any::<u8>()
+    ) {
+        let mut bytes = Vec::new();
+        for (kind, run, head, body) in frames {
+            bytes.extend_from_slice(&u32::try_from(13 + head.len() + body.len()).expect("short").to_le_bytes());
+            bytes.push(kind);
+            bytes.extend_from_slice(&run.to_le_bytes());
+            bytes.extend_from_slice(&0_u32.to_le_bytes());
+            bytes.extend_from_slice(&u32::try_from(head.len()).expect("short").to_le_bytes());
+            bytes.extend_from_slice(head.as_bytes());
+            bytes.extend_from_slice(body.as_bytes());
+        }
+        fuzz::messages(&bytes);
+        let at = at.index(bytes.len());
+        bytes[at] = with;
+        fuzz::messages(&bytes);
+    }
+}
+
+#[tokio::test]
+async fn any_change_of_a_script_ends_in_time_and_its_worker_survives() {
+    let pool = gatewright_agentscript::WorkerPool::new(
+        config().workers(1).watchdog_extra(std::time::Duration::from_millis(100)),
+    )
+    .expect("it starts");
+    let mut runner = proptest::test_runner::TestRunner::default();
+    let strategy = mutated();
+    for _ in 0..300 {
+        let bytes = strategy.new_tree(&mut runner).expect("a script").current();
+        fuzz::script(&bytes, &pool).await;
     }
 }
 
@@ -126,7 +139,7 @@ fn every_script_of_the_corpus_gets_an_answer_at_every_cut() {
     on_asked_stack(|| {
         for case in cases::all() {
             for (at, _) in case.script.char_indices().step_by(7) {
-                check(&case.script.as_bytes()[..at]);
+                fuzz::validator(&case.script.as_bytes()[..at]);
             }
         }
     });

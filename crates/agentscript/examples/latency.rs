@@ -1,0 +1,92 @@
+//! Prints how long runs take, as percentiles: a mean says little about a machine that others use too.
+//!
+//! `cargo run --release --example latency -- [RUNS]` (default 2,000 of each; the worker program must have been built).
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gatewright_agentscript::{
+    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand,
+    WorkerPool,
+};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+struct Echo;
+
+impl Host for Echo {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async move { Ok(call.input) })
+    }
+
+    fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async { Ok(RawValue::NULL.to_owned()) })
+    }
+}
+
+const SCRIPTS: [(&str, &str); 4] = [
+    ("nothing", "return 1"),
+    ("one call", "return await callTool('crm:get', { id: 7 })"),
+    (
+        "20 calls in a row",
+        "let n = 0; for (let i = 0; i < 20; i++) n += (await callTool('crm:get', { id: i })).id; return n",
+    ),
+    (
+        "100 calls in parallel",
+        "const fns = Array.from({ length: 100 }, (_, i) => () => callTool('crm:get', { id: i }));
+         return (await __safe_parallel(fns, { maxConcurrency: 20 })).length",
+    ),
+];
+
+async fn measure(pool: Arc<WorkerPool>, source: &'static str, runs: usize) -> Vec<Duration> {
+    let mut took = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let started = Instant::now();
+        let outcome = pool.run(RunRequest::new(source), Arc::new(Echo), CancellationToken::new()).await;
+        took.push(started.elapsed());
+        assert!(matches!(outcome.verdict, Verdict::Ok(_)), "{:?}", outcome.verdict);
+    }
+    took.sort_unstable();
+    took
+}
+
+fn main() {
+    let runs = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2_000);
+    let program = std::env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.parent()?.join("agentscript-worker")))
+        .filter(|program| program.exists());
+    let Some(program) = program else {
+        eprintln!("build the worker program first: cargo build --release --bin agentscript-worker");
+        std::process::exit(2);
+    };
+    // One thread runs the tasks and waits for the sockets, as each thread of a server does.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+    let command = WorkerCommand { program, args: Vec::new() };
+    let pools = [
+        ("process", PoolConfig::default().workers(1).recycle_after(u32::MAX).command(command)),
+        ("in process", PoolConfig::default().workers(1).adapter(Adapter::InProcess)),
+    ];
+    println!("{:<34} {:>8} {:>8} {:>8} {:>8}", "microseconds", "min", "p10", "p50", "p90");
+    for (adapter, config) in pools {
+        let pool = WorkerPool::new(config).expect("a worker starts");
+        for (what, source) in SCRIPTS {
+            let took = runtime.block_on(measure(Arc::clone(&pool), source, runs));
+            let at = |percent: usize| took[(took.len() - 1) * percent / 100].as_micros();
+            println!(
+                "{:<34} {:>8} {:>8} {:>8} {:>8}",
+                format!("{adapter}, {what}"),
+                at(0),
+                at(10),
+                at(50),
+                at(90)
+            );
+        }
+    }
+    if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
+        println!("load average {}", load.split(' ').next().unwrap_or("?"));
+    }
+}
