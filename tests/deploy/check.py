@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+import urllib.request
 
 import helm_python as helm
 import kubernetes_validate
@@ -237,6 +238,54 @@ def the_debian_package_holds_all_its_parts():
         for page in sorted((tree / "usr/share/man/man1").iterdir()):
             done = subprocess.run(["man", "--warnings", "-l", str(page)], capture_output=True, text=True, env={**os.environ, "MANPAGER": "cat"})
             assert done.returncode == 0 and "GATEWRIGHT" in done.stdout.upper(), f"{page}: {done.stderr}"
+
+
+def the_alerts_fire_above_their_thresholds_and_not_below():
+    run("promtool", "check", "rules", "--lint-fatal", "deploy/prometheus-rules.yaml")
+    run("promtool", "test", "rules", "tests/deploy/alerts.yaml")
+
+
+def exported():
+    """The names of all metrics of a server with authentication."""
+    config = "apps:\n  crm: { builtin: crm }\nadmin: { port: 0 }\nauth: { mode: orchestrated }\n"
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "gatewright.yaml")
+        file.write_text(config)
+        command = [BINARY, "serve", "--port", "0", "--config", str(file)]
+        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        try:
+            for line in server.stderr:
+                found = re.search(r"for operators on (http://[0-9.:]+)", line)
+                if found:
+                    break
+            with urllib.request.urlopen(found[1] + "/metrics", timeout=30) as answer:
+                text = answer.read().decode()
+        finally:
+            server.kill()
+            server.wait()
+    # What is counted by tool shows only once a tool was called: those names are read where they are registered.
+    registered = (ROOT / "crates/telemetry/src/metrics.rs").read_text()
+    return set(re.findall(r"^# TYPE (\w+)", text, re.M)) | set(re.findall(r'"((?:mcp|gatewright)_\w+)"', registered))
+
+
+def every_metric_that_alerts_and_the_dashboard_name_is_exported():
+    dashboard = json.loads((ROOT / "deploy/grafana-dashboard.json").read_text())
+    queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 12
+    for query in queries:
+        plain = query.replace("$job", "gatewright")
+        assert "$" not in plain, query
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as rules:
+            yaml.safe_dump({"groups": [{"name": "x", "rules": [{"record": "x", "expr": plain}]}]}, rules)
+            rules.flush()
+            run("promtool", "check", "rules", rules.name)
+    rules = yaml.safe_load((ROOT / "deploy/prometheus-rules.yaml").read_text())
+    queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    known = exported()
+    for query in queries:
+        for name in re.findall(r"\b(?:mcp|gatewright)_[a-z0-9_]+", query):
+            base = re.sub(r"_(bucket|count|sum)$", "", name)
+            assert name in known or base in known, f"{name} in {query}"
 
 
 def main():
