@@ -96,12 +96,17 @@ impl Schema {
                                     unknown("value", text, words.iter().map(String::as_str))
                                 )
                             }
-                            _ => error.to_string(),
+                            _ => hidden(error),
                         };
                         findings.push(Finding::new(&place, problem));
                     }
                 }
             }
+            // The value may be a secret, such as a number that should have been in quotes.
+            ValidationErrorKind::Type { .. }
+            | ValidationErrorKind::MinLength { .. }
+            | ValidationErrorKind::MaxLength { .. }
+            | ValidationErrorKind::Pattern { .. } => findings.push(Finding::new(&place, hidden(error))),
             _ => findings.push(Finding::new(&place, error.to_string())),
         }
     }
@@ -129,6 +134,11 @@ impl Schema {
         let properties = here.get("properties").and_then(Value::as_object);
         properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
     }
+}
+
+/// What is wrong, without the value.
+fn hidden(error: &ValidationError<'_>) -> String {
+    error.masked_with("the value").to_string()
 }
 
 /// The words there are, when the alternatives are words.
@@ -177,6 +187,20 @@ mod tests {
     }
 
     #[test]
+    fn a_value_of_the_wrong_type_is_not_shown_for_it_may_be_a_secret() {
+        let schema = json!({"properties": {"token": {"type": "string", "minLength": 9},
+            "auth": {"anyOf": [{"type": "object"}, {"type": "null"}]}}});
+        assert_eq!(
+            findings(schema.clone(), json!({"token": 991_234_567})),
+            [r#"token: the value is not of type "string""#]
+        );
+        for bad in [json!({"token": "hush"}), json!({"auth": "hush"})] {
+            let told = findings(schema.clone(), bad);
+            assert!(told.len() == 1 && !told[0].contains("hush"), "{told:?}");
+        }
+    }
+
+    #[test]
     fn of_alternatives_the_one_that_was_meant_is_told() {
         let schema = json!({"properties": {"auth": {"anyOf": [
             {"type": "boolean"},
@@ -188,7 +212,7 @@ mod tests {
             ["auth.audiense: unknown key; did you mean `audience`?"]
         );
         assert!(
-            findings(schema, json!({"auth": 7}))[0].starts_with("auth: 7 is not valid"),
+            findings(schema, json!({"auth": 7}))[0].starts_with("auth: the value is not valid"),
             "no branch was meant"
         );
     }
