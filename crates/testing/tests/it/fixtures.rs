@@ -193,3 +193,39 @@ async fn a_killed_test_leaves_no_server() {
     test.kill().await.unwrap();
     crate::servers::gone(line["server ".len()..].parse().unwrap()).await;
 }
+
+mod hooks {
+    use gatewright_testing::Auth;
+
+    gatewright_testing::test_use! {
+        before_all: || async { eprintln!("hook: before all"); Ok(()) },
+        before_each: || async { eprintln!("hook: before each"); Ok(()) },
+        after_each: || async { eprintln!("hook: after each"); Ok(()) },
+    }
+
+    #[gatewright_testing::test(
+        skip = "run by `before_all_runs_once_in_a_process_and_the_others_around_each_test`"
+    )]
+    async fn one(_auth: Auth) {}
+
+    #[gatewright_testing::test(
+        skip = "run by `before_all_runs_once_in_a_process_and_the_others_around_each_test`"
+    )]
+    async fn two(_auth: Auth) {}
+}
+
+#[tokio::test]
+async fn before_all_runs_once_in_a_process_and_the_others_around_each_test() {
+    let hooks = async |tests: &str| {
+        let mut run = tokio::process::Command::new(std::env::current_exe().unwrap());
+        let output = run.args(["--ignored", tests, "--nocapture"]).output().await.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        ["before all", "before each", "after each"].map(|hook| said.matches(&format!("hook: {hook}")).count())
+    };
+    // `cargo test`: one process for all.
+    assert_eq!(hooks("fixtures::hooks::").await, [1, 2, 2]);
+    // `cargo nextest`: one for each.
+    assert_eq!(hooks("fixtures::hooks::one").await, [1, 1, 1]);
+    assert_eq!(hooks("fixtures::hooks::two").await, [1, 1, 1]);
+}
