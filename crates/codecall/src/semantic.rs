@@ -175,3 +175,48 @@ impl CodeCall {
         self.semantic.close().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gatewright_embedding::{Embedder, Fusion, MemoryStore};
+    use gatewright_search::Document;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Embedder for Nothing {
+        fn id(&self) -> &str {
+            "nothing"
+        }
+
+        fn dimensions(&self) -> usize {
+            1
+        }
+
+        fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+            Ok(vec![vec![1.0]; texts.len()])
+        }
+    }
+
+    #[tokio::test]
+    async fn a_search_that_came_is_not_asked_before_it_knows_the_tools() {
+        let semantic = Semantic::new(true);
+        assert_eq!(semantic.status(None), Some(json!({"state": "loading"})));
+        let store = Arc::new(MemoryStore::new(1));
+        semantic.set(SemanticSearch::new(Arc::new(Nothing), store, Fusion::default()));
+        semantic.came().await;
+        assert!(semantic.search().is_none());
+        assert_eq!(semantic.status(None), Some(json!({"state": "loading"})));
+        let document = Document {
+            name: "a:b".to_owned(),
+            app_id: "a".to_owned(),
+            description: String::new(),
+            input_schema: Value::Null,
+        };
+        semantic.feed(&Index::build([document]));
+        assert!(semantic.search().is_some());
+        semantic.close().await;
+        assert!(semantic.search().is_none() && semantic.status(None).is_none());
+    }
+}
