@@ -1,11 +1,13 @@
 //! The command line.
 
+mod identity;
 mod operate;
 mod testing;
 
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use identity::{KeyAlgorithm, KeyArgs, KeyCommand, UserArgs, UserCommand};
 pub use operate::{HealthArgs, ManArgs, Reference};
 pub use testing::{
     MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TestArgs, TestFormat, TokenArgs, TokenUser,
@@ -52,6 +54,10 @@ pub enum Command {
     Serve(ServeArgs),
     /// Check a configuration, and print every bad field with its line.
     Check(CheckArgs),
+    /// Make, list and exchange the keys that access tokens are signed with.
+    Key(KeyArgs),
+    /// Make what the configuration holds about users.
+    User(UserArgs),
     /// Ask a running server whether it is well.
     Health(HealthArgs),
     /// List, search, describe and call tools, and run scripts.
@@ -132,6 +138,9 @@ pub struct CheckArgs {
     /// Configuration file: YAML, JSON or TOML by its extension.
     #[arg(short, long, value_name = "FILE")]
     pub config: PathBuf,
+    /// Print everything too that is not fit for production, and how to fix it.
+    #[arg(long)]
+    pub production: bool,
     /// Print the findings as JSON.
     #[arg(long)]
     pub json: bool,

@@ -50,7 +50,7 @@ pub async fn open(config: &Config, address: SocketAddr) -> anyhow::Result<Option
     match config.auth.mode {
         Mode::Public => Ok(None),
         Mode::Orchestrated => {
-            let server = AuthorizationServer::open(config.auth.clone(), deployment).await.map_err(told)?;
+            let server = server(config, address).await?;
             let authenticator = Arc::new(Callers(server.resource_server()));
             let (routes, metrics) = (server.router(), server.metrics().clone());
             Ok(Some(Guard { authenticator, routes, metrics }))
@@ -63,6 +63,14 @@ pub async fn open(config: &Config, address: SocketAddr) -> anyhow::Result<Option
             Ok(Some(Guard { authenticator, routes, metrics }))
         }
     }
+}
+
+/// The authorization server of the configuration.
+///
+/// # Errors
+/// A configuration that cannot be used, a store that does not answer.
+pub async fn server(config: &Config, address: SocketAddr) -> anyhow::Result<AuthorizationServer> {
+    AuthorizationServer::open(config.auth.clone(), config.deployment(address)).await.map_err(told)
 }
 
 fn told(error: OpenError) -> anyhow::Error {

@@ -46,6 +46,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
         Command::Check(args) => commands::check::run(&args),
+        Command::Key(args) => commands::key::run(args).await,
+        Command::User(args) => commands::user::run(&args),
         Command::Health(args) => commands::health::run(args).await,
         Command::Tools(args) => commands::tools::run(args).await,
         Command::Eval(args) => commands::eval::run(args).await,

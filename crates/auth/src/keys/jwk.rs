@@ -338,6 +338,7 @@ pub(crate) fn generate(algorithm: Algorithm) -> Result<Jwk, KeyError> {
                 ..Jwk::default()
             }
         }
+        Algorithm::RS256 => super::rsa::generate()?,
         other => return Err(KeyError::Unsupported(format!("{other:?} for generated keys"))),
     };
     jwk.alg = Some(format!("{algorithm:?}"));
@@ -346,7 +347,7 @@ pub(crate) fn generate(algorithm: Algorithm) -> Result<Jwk, KeyError> {
 }
 
 impl Jwk {
-    /// A fresh private key for `algorithm`: ES256 or EdDSA.
+    /// A fresh private key for `algorithm`: ES256, EdDSA, or RS256 with 2048 bits (some tenths of a second).
     ///
     /// # Errors
     /// For any other algorithm.

@@ -3,6 +3,7 @@
 mod jwk;
 mod jwt;
 mod ring;
+mod rsa;
 
 pub(crate) use self::jwt::{MOST_TOKEN_BYTES, times as check_times};
 

@@ -62,7 +62,12 @@ pub(super) async fn decide(State(core): State<Arc<Core>>, request: Request<Body>
 /// The refusal of a form that was not sent from our own pages, as far as the browser says.
 pub(super) fn refuse_origin(core: &Core, headers: &HeaderMap) -> Option<Response> {
     let ours = url::Url::parse(&core.deployment.public_url).ok()?.origin().ascii_serialization();
-    let other = headers.get(header::ORIGIN).is_some_and(|origin| origin.as_bytes() != ours.as_bytes());
+    // Our pages are `no-referrer`, which makes browsers send `Origin: null` with their forms (Fetch §3.2, "append a request Origin
+    // header"); that the form is ours, `Sec-Fetch-Site` tells, which no page can set.
+    let ours_unnamed = headers.get("sec-fetch-site").is_some_and(|site| site == "same-origin");
+    let other = headers
+        .get(header::ORIGIN)
+        .is_some_and(|origin| origin.as_bytes() != ours.as_bytes() && !(origin == "null" && ours_unnamed));
     other.then(|| page(StatusCode::FORBIDDEN, "The form was sent from another site."))
 }
 

@@ -75,7 +75,7 @@ async fn b04_a_form_needs_its_token_and_our_origin() {
         assert_eq!(browser.post("/oauth/login", &pairs).await.status, 403);
     }
     let csrf = page.field("csrf");
-    for (origin, status) in [("https://evil.example", 403), ("null", 403), (ISSUER, 303)] {
+    for (origin, status) in [("https://evil.example", 403), ("null", 403)] {
         let mut request = post(
             "/oauth/login",
             &[("pending", &pending), ("csrf", &csrf), ("username", "alice"), ("password", PASSWORD)],
@@ -83,6 +83,33 @@ async fn b04_a_form_needs_its_token_and_our_origin() {
         request.headers_mut().insert(header::ORIGIN, origin.parse().unwrap());
         assert_eq!(browser.send(request).await.status, status, "{origin}");
     }
+    // A browser does not name the origin of a `no-referrer` page; that the form is of our own page it says in `Sec-Fetch-Site`.
+    for (origin, site, status) in [
+        ("null", "cross-site", 403),
+        ("null", "none", 403),
+        ("https://evil.example", "same-origin", 403),
+        ("null", "same-origin", 303),
+    ] {
+        let fields =
+            [("pending", pending.as_str()), ("csrf", &csrf), ("username", "alice"), ("password", PASSWORD)];
+        let mut request = post("/oauth/login", &fields);
+        request.headers_mut().insert(header::ORIGIN, origin.parse().unwrap());
+        request.headers_mut().insert("sec-fetch-site", site.parse().unwrap());
+        assert_eq!(browser.send(request).await.status, status, "{origin} {site}");
+    }
+}
+
+#[tokio::test]
+async fn b04_a_form_that_names_our_origin_is_taken() {
+    let site = Site::new().await;
+    let browser = site.browser();
+    let page = browser.get(&ask(&[])).await;
+    let (pending, csrf) = (page.field("pending"), page.field("csrf"));
+    let fields =
+        [("pending", pending.as_str()), ("csrf", &csrf), ("username", "alice"), ("password", PASSWORD)];
+    let mut request = post("/oauth/login", &fields);
+    request.headers_mut().insert(header::ORIGIN, ISSUER.parse().unwrap());
+    assert_eq!(browser.send(request).await.status, 303);
 }
 
 #[tokio::test]

@@ -8,7 +8,10 @@ use crate::{args::CheckArgs, config::Config, exit};
 
 /// Prints every bad field, with its line and what to do.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let (_, findings, _) = Config::examine(&args.config)?;
+    let (config, mut findings, _) = Config::examine(&args.config)?;
+    if let Some(config) = config.filter(|_| args.production) {
+        findings.extend(config.production(&args.config)?);
+    }
     let shown = args.config.display();
     if args.json {
         println!("{}", json!({"file": shown.to_string(), "ok": findings.is_empty(), "findings": findings}));

@@ -3,6 +3,7 @@
 mod app;
 mod file;
 mod interpolate;
+mod production;
 mod source;
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::OnceLock};

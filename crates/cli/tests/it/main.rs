@@ -5,6 +5,8 @@ mod admin;
 #[cfg(test)]
 mod arrows;
 #[cfg(test)]
+mod auth;
+#[cfg(test)]
 mod check;
 #[cfg(test)]
 mod describe;
@@ -17,7 +19,11 @@ mod examples;
 #[cfg(test)]
 mod execute;
 #[cfg(test)]
+mod gate;
+#[cfg(test)]
 mod invoke;
+#[cfg(test)]
+mod keys;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
@@ -25,9 +31,13 @@ mod mock;
 #[cfg(test)]
 mod operate;
 #[cfg(test)]
+mod production;
+#[cfg(test)]
 mod reload;
 #[cfg(test)]
 mod search;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod semantic;
 #[cfg(test)]
