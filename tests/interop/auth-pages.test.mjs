@@ -1,0 +1,203 @@
+// The pages of a login, in a real browser: by keyboard, without script, asking nobody else, and readable for everybody.
+// Screenshots are kept in $SCREENSHOTS (default: .cache/screenshots).
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { once } from "node:events";
+import { mkdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { execFileSync } from "node:child_process";
+import { after, before, test } from "node:test";
+
+import { chromium } from "playwright-core";
+
+import { SCOPES, guarded } from "./oauth.mjs";
+import { gatewright } from "./support.mjs";
+
+const PASSWORD = "correct horse battery staple";
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const folder = process.env.SCREENSHOTS ?? join(process.cwd(), "../../screenshots");
+const LOOKS = {
+  light: { viewport: { width: 1280, height: 800 }, colorScheme: "light" },
+  dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
+  phone: { viewport: { width: 390, height: 844 }, colorScheme: "light", isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
+};
+
+let server, browser, client, callback;
+before(async () => {
+  await mkdir(folder, { recursive: true });
+  // Where the client waits to be called back.
+  client = createServer((_, response) => response.setHeader("content-type", "text/html").end("<title>Back</title>back at the client"));
+  client.listen(0, "127.0.0.1");
+  await once(client, "listening");
+  callback = `http://127.0.0.1:${client.address().port}/callback`;
+  const passwordHash = execFileSync(gatewright, ["user", "hash"], { input: `${PASSWORD}\n` }).toString().trim();
+  server = await guarded({
+    local: { login: "password", users: [{ username: "ada", name: "Ada Lovelace", passwordHash }] },
+    scopes: { ...SCOPES, "crm:write": "Create and change users and accounts" },
+    clients: [{ clientId: "desktop", name: "Acme Desktop", redirectUris: ["http://127.0.0.1/callback"] }],
+    consent: { enabled: true },
+    limits: { authorize: 10_000, login: 10_000 },
+  });
+  browser = await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],
+  });
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  client?.close();
+});
+
+function ask(changes = {}) {
+  const url = new URL("/oauth/authorize", server.issuer);
+  url.search = new URLSearchParams({
+    response_type: "code",
+    client_id: "desktop",
+    redirect_uri: callback,
+    scope: "crm:read crm:write billing:read",
+    state: "a-state",
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    code_challenge_method: "S256",
+    ...changes,
+  });
+  return url.href;
+}
+
+/// A page whose requests and complaints are watched.
+async function watched(look, settings = {}) {
+  const context = await browser.newContext({ ...look, ...settings });
+  const page = await context.newPage();
+  const seen = { elsewhere: [], complaints: [] };
+  page.on("request", (request) => {
+    const { origin } = new URL(request.url());
+    if (origin !== server.issuer && origin !== new URL(callback).origin) seen.elsewhere.push(request.url());
+  });
+  page.on("console", (message) => message.type() === "error" && seen.complaints.push(message.text()));
+  return { context, page, seen };
+}
+
+/// Looks at a page as a screen reader, a phone and a person would.
+async function inspect(page, name) {
+  await page.screenshot({ path: join(folder, `auth-${name}.png`), fullPage: true });
+  // The page's own policy forbids scripts: axe is put in from outside.
+  const session = await page.context().newCDPSession(page);
+  const { frameTree } = await session.send("Page.getFrameTree");
+  const { executionContextId } = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
+  const run = async (expression) => {
+    const { result, exceptionDetails } = await session.send("Runtime.evaluate", {
+      expression,
+      contextId: executionContextId,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    assert.equal(exceptionDetails, undefined, JSON.stringify(exceptionDetails));
+    return result.value;
+  };
+  await run(`${axe}; undefined`);
+  const found = await run(
+    "axe.run(document).then(r => JSON.stringify({ passes: r.passes.length, violations: r.violations.map(v => [v.id, v.nodes.map(n => n.html)]) }))",
+  );
+  const { passes, violations } = JSON.parse(found);
+  assert.ok(passes > 10, `axe looked at too little: ${passes}`);
+  assert.deepEqual(violations, [], name);
+  const wider = await run("document.documentElement.scrollWidth - window.innerWidth");
+  assert.ok(wider <= 0, `${name} is ${wider} px too wide`);
+  await session.detach();
+}
+
+/// Presses Tab until what has the focus fits.
+async function tabTo(page, selector) {
+  for (let at = 0; at < 15; at += 1) {
+    if (await page.locator(`${selector}:focus`).count()) return;
+    await page.keyboard.press("Tab");
+  }
+  assert.fail(`${selector} is not reached with Tab`);
+}
+
+for (const [look, settings] of Object.entries(LOOKS)) {
+  test(`a person logs in, allows and signs out by keyboard (${look})`, async () => {
+    const { context, page, seen } = await watched(settings);
+    await page.goto(ask({ prompt: "consent" }));
+    await inspect(page, `login-${look}`);
+    assert.equal(await page.locator("script").count(), 0);
+    assert.equal(await page.evaluate(() => document.activeElement.id), "username");
+    await page.keyboard.type("ada");
+    await tabTo(page, "#password");
+    await page.keyboard.type("wrong password");
+    await page.keyboard.press("Enter");
+    await page.locator("[role=alert]").waitFor();
+    await inspect(page, `login-wrong-${look}`);
+
+    await tabTo(page, "#username");
+    await page.keyboard.type("ada");
+    await tabTo(page, "#password");
+    await page.keyboard.type(PASSWORD);
+    await page.keyboard.press("Enter");
+    await page.locator("button[value=allow]").waitFor();
+    await inspect(page, `consent-${look}`);
+    const text = await page.innerText("main");
+    for (const told of ["Acme Desktop", "127.0.0.1", "ada", "Read the CRM", "Create and change users", "Read invoices"]) {
+      assert.ok(text.includes(told), `${told}: ${text}`);
+    }
+    // Grants less than was asked for.
+    await tabTo(page, "input[value='crm:write']");
+    await page.keyboard.press("Space");
+    await tabTo(page, "button[value=allow]");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${callback}?**`);
+    const answer = new URL(page.url());
+    assert.equal(answer.searchParams.get("state"), "a-state");
+    const body = new URLSearchParams({
+      grant_type: "authorization_code",
+      client_id: "desktop",
+      redirect_uri: callback,
+      code: answer.searchParams.get("code"),
+      code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+    });
+    const tokens = await (await fetch(new URL("/oauth/token", server.issuer), { method: "POST", body })).json();
+    assert.deepEqual(tokens.scope.split(" ").sort(), ["billing:read", "crm:read"]);
+
+    await page.goto(new URL("/oauth/logout", server.issuer).href);
+    await inspect(page, `sign-out-${look}`);
+    await tabTo(page, "button");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Signed out" }).waitFor();
+    await inspect(page, `signed-out-${look}`);
+
+    const status = (await page.goto(ask({ client_id: "nobody" }))).status();
+    assert.equal(status, 400);
+    await inspect(page, `error-${look}`);
+    assert.deepEqual(seen.elsewhere, []);
+    const unexpected = seen.complaints.filter((text) => !/favicon|status of 40[01]/.test(text));
+    assert.deepEqual(unexpected, []);
+    await context.close();
+  });
+}
+
+test("the whole flow works where scripts are switched off", async () => {
+  const { context, page } = await watched(LOOKS.light, { javaScriptEnabled: false });
+  await page.goto(ask({ state: "no-script", prompt: "consent" }));
+  await page.fill("#username", "ada");
+  await page.fill("#password", PASSWORD);
+  await page.click("button[type=submit]");
+  await page.click("button[value=allow]");
+  await page.waitForURL(`${callback}?**`);
+  assert.equal(new URL(page.url()).searchParams.get("state"), "no-script");
+  await context.close();
+});
+
+test("a person who says no goes back to the client without a code", async () => {
+  const { context, page } = await watched(LOOKS.light);
+  await page.goto(ask({ prompt: "login consent" }));
+  await page.fill("#username", "ada");
+  await page.fill("#password", PASSWORD);
+  await page.keyboard.press("Enter");
+  await page.click("button[value=deny]");
+  await page.waitForURL(`${callback}?**`);
+  const answer = new URL(page.url()).searchParams;
+  assert.deepEqual([answer.get("error"), answer.get("code")], ["access_denied", null]);
+  await context.close();
+});
