@@ -136,8 +136,14 @@ fn every_configuration_passes_check() {
         command.args(["check", "--config"]).arg(file.path());
         for name in block.text.split("${").skip(1) {
             let name = name.split(['}', ':']).next().unwrap();
-            command.env(name, if name.ends_with("_IP") { "10.0.0.1".to_owned() } else { "5e".repeat(32) });
+            let value = match name.rsplit('_').next() {
+                Some("IP") => "10.0.0.1".to_owned(),
+                Some("HASH") => crate::gate::password_hash(),
+                _ => "5e".repeat(32),
+            };
+            command.env(name, value);
         }
+        command.env("REDIS_HOST", "127.0.0.1");
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{}: {said}", block.place);

@@ -102,7 +102,7 @@ fn variables(redis: &Redis) -> Vec<(&'static str, String)> {
         ("JWT_SIGNING_KEY", String::from_utf8(key.stdout).unwrap()),
         ("GATEWRIGHT_ENCRYPTION_KEY", "0123456789abcdef0123456789abcdef".to_owned()),
         ("ADA_PASSWORD_HASH", password_hash()),
-        ("PROXY_ADDRESS", "127.0.0.1".to_owned()),
+        ("PROXY_IP", "127.0.0.1".to_owned()),
     ]
 }
 
