@@ -1,0 +1,4 @@
+//! Traces as a collector gets them.
+
+#[cfg(test)]
+mod otlp;
