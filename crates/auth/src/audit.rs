@@ -1,15 +1,9 @@
 //! Audit events: one for every security-relevant action, never with a secret in it.
 
-use std::{
-    fs::{File, OpenOptions},
-    io::Write as _,
-    path::Path,
-    sync::{Mutex, PoisonError},
-};
+use std::path::Path;
 
+use gatewright_audit::{AuditError, AuditFile};
 use serde::Serialize;
-
-use crate::crypto::sha256_hex;
 
 /// Something that happened. Tokens appear by their `jti` only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -54,87 +48,46 @@ impl AuditSink for LogAudit {
     }
 }
 
-/// Appends events to a file, a JSON object a line. Each line carries a digest over itself and the line before, so that a changed or
-/// removed line shows ([`FileAudit::verify`]); a file cut short at its end does not.
+/// Appends events to an audit file of its own (see `gatewright-audit`), a JSON object a line.
 #[derive(Debug)]
-pub struct FileAudit(Mutex<(File, String)>);
+pub struct FileAudit(AuditFile);
 
 impl FileAudit {
     /// Opens `path` to append to.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
-    pub fn open(path: &Path) -> std::io::Result<Self> {
-        let before = match std::fs::read_to_string(path) {
-            Ok(text) => text.lines().last().and_then(chain_of).unwrap_or_default(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error),
-        };
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
-        Ok(Self(Mutex::new((file, before))))
+    /// When the file cannot be read or written, or another process writes it.
+    pub fn open(path: &Path) -> Result<Self, AuditError> {
+        AuditFile::open(path).map(Self)
     }
-
-    /// The number of the first line that does not follow from the one before it, counted from 1.
-    pub fn verify(text: &str) -> Option<usize> {
-        let mut before = String::new();
-        for (at, line) in text.lines().enumerate() {
-            let chain = chain_of(line);
-            let expected = line.rfind(",\"chain\":").map(|end| link(&before, &line[..end]));
-            if chain.is_none() || chain != expected {
-                return Some(at + 1);
-            }
-            before = chain.unwrap_or_default();
-        }
-        None
-    }
-}
-
-fn link(before: &str, body: &str) -> String {
-    sha256_hex(format!("{before}\n{body}"))
-}
-
-fn chain_of(line: &str) -> Option<String> {
-    let value: serde_json::Value = serde_json::from_str(line).ok()?;
-    Some(value.get("chain")?.as_str()?.to_owned())
 }
 
 impl AuditSink for FileAudit {
     fn record(&self, event: &AuditEvent) {
-        let Ok(text) = serde_json::to_string(event) else { return };
-        let body = text.trim_end_matches('}');
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let chain = link(&held.1, body);
-        let line = format!("{body},\"chain\":\"{chain}\"}}\n");
-        match held.0.write_all(line.as_bytes()) {
-            Ok(()) => held.1 = chain,
-            Err(error) => tracing::error!(%error, "an audit event could not be written"),
-        }
+        self.0.append(event);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gatewright_audit::{Broken, verify};
+
     use super::*;
 
     #[test]
     fn l08_a_changed_or_removed_line_shows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit.jsonl");
-        for round in 0..2 {
-            let sink = FileAudit::open(&path).unwrap();
-            for n in 0..2 {
-                sink.record(&AuditEvent {
-                    at_ms: round * 10 + n,
-                    event: "login.ok",
-                    ..AuditEvent::default()
-                });
-            }
+        for event in ["login.ok", "consent.given", "token.issued"] {
+            // Opened anew each time: the chain goes on.
+            let file = FileAudit::open(&path).unwrap();
+            file.record(&AuditEvent { event, actor: Some("user:alice".into()), ..AuditEvent::default() });
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text.lines().count(), 4);
-        assert_eq!(FileAudit::verify(&text), None, "also across a restart");
-        assert_eq!(FileAudit::verify(&text.replacen("login.ok", "logout", 1)), Some(1));
-        let without: Vec<&str> = text.lines().enumerate().filter(|(n, _)| *n != 1).map(|(_, l)| l).collect();
-        assert_eq!(FileAudit::verify(&without.join("\n")), Some(2));
+        assert_eq!(verify(text.as_bytes()).unwrap().lines, 3);
+        let changed = text.replace("consent.given", "consent.denied");
+        assert!(matches!(verify(changed.as_bytes()), Err(Broken::Chain(2))));
+        let removed: String = text.split_inclusive('\n').skip(1).collect();
+        assert!(matches!(verify(removed.as_bytes()), Err(Broken::Chain(1))));
     }
 }

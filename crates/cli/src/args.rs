@@ -28,9 +28,9 @@ pub struct Cli {
 /// What is logged, and how.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// Least severe level shown: error, warn, info, debug or trace. RUST_LOG wins.
-    #[arg(long, global = true, default_value = "info", value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
-    pub log_level: String,
+    /// Least severe level shown: error, warn, info (default), debug or trace. Wins over `logging.level`; RUST_LOG wins over both.
+    #[arg(long, global = true, value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
+    pub log_level: Option<String>,
     /// How lines look.
     #[arg(long, global = true, default_value = "text", value_name = "FORMAT")]
     pub log_format: LogFormat,
@@ -52,6 +52,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Serve the apps of a configuration over HTTP or stdio.
     Serve(ServeArgs),
+    /// Check that an audit file is as it was written.
+    Audit(AuditArgs),
     /// Check a configuration, and print every bad field with its line.
     Check(CheckArgs),
     /// Make, list and exchange the keys that access tokens are signed with.
@@ -130,6 +132,26 @@ pub struct ServeArgs {
     /// Port to listen on, instead of `http.port`; 0 takes a free one.
     #[arg(long)]
     pub port: Option<u16>,
+}
+
+/// `gatewright audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    #[command(subcommand)]
+    pub command: AuditCommand,
+}
+
+/// What to do with an audit file.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Check every line; name the first that was changed, taken out, put in or moved.
+    Verify {
+        /// The file.
+        file: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `gatewright check`.

@@ -12,11 +12,11 @@ use gatewright::{
     },
 };
 use gatewright_auth::{
-    AuthConfig, AuthorizationServer, Metrics, OpenError, ResourceServer, SystemClock, Transparent,
+    AuditSink, AuthConfig, AuthorizationServer, Metrics, OpenError, ResourceServer, SystemClock, Transparent,
     config::Mode,
 };
 
-use crate::{config::Config, exit::BadConfig};
+use crate::{audit::Audit, config::Config, exit::BadConfig};
 
 /// What the HTTP server is given.
 pub struct Guard {
@@ -44,13 +44,17 @@ impl Authenticator for Callers {
 ///
 /// # Errors
 /// A configuration that cannot be used, a store that does not answer.
-pub async fn open(config: &Config, address: SocketAddr) -> anyhow::Result<Option<Guard>> {
+pub async fn open(
+    config: &Config,
+    address: SocketAddr,
+    audit: Option<Arc<Audit>>,
+) -> anyhow::Result<Option<Guard>> {
     let deployment = config.deployment(address);
     refuse_open_doors(config, address)?;
     match config.auth.mode {
         Mode::Public => Ok(None),
         Mode::Orchestrated => {
-            let server = server(config, address).await?;
+            let server = server(config, address, audit).await?;
             let authenticator = Arc::new(Callers(server.resource_server()));
             let (routes, metrics) = (server.router(), server.metrics().clone());
             Ok(Some(Guard { authenticator, routes, metrics }))
@@ -69,8 +73,13 @@ pub async fn open(config: &Config, address: SocketAddr) -> anyhow::Result<Option
 ///
 /// # Errors
 /// A configuration that cannot be used, a store that does not answer.
-pub async fn server(config: &Config, address: SocketAddr) -> anyhow::Result<AuthorizationServer> {
-    AuthorizationServer::open(config.auth.clone(), config.deployment(address)).await.map_err(told)
+pub async fn server(
+    config: &Config,
+    address: SocketAddr,
+    audit: Option<Arc<Audit>>,
+) -> anyhow::Result<AuthorizationServer> {
+    let audit = audit.map(|audit| audit as Arc<dyn AuditSink>);
+    AuthorizationServer::open_with(config.auth.clone(), config.deployment(address), audit).await.map_err(told)
 }
 
 fn told(error: OpenError) -> anyhow::Error {

@@ -3,6 +3,7 @@
 
 mod args;
 mod assemble;
+mod audit;
 mod auth;
 mod commands;
 mod config;
@@ -11,6 +12,7 @@ mod exit;
 mod limits;
 mod logging;
 mod operate;
+mod redact;
 mod reference;
 mod reload;
 mod rpc;
@@ -45,6 +47,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
+        Command::Audit(args) => commands::audit::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Key(args) => commands::key::run(args).await,
         Command::User(args) => commands::user::run(&args),

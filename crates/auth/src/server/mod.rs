@@ -77,8 +77,8 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The audit file cannot be written.
-    #[error("the audit file cannot be opened")]
-    Audit(#[source] std::io::Error),
+    #[error(transparent)]
+    Audit(#[from] gatewright_audit::AuditError),
     /// The client for outgoing requests cannot be made.
     #[error("no client for outgoing requests: {0}")]
     Fetch(String),
@@ -168,6 +168,18 @@ impl AuthorizationServer {
     /// # Errors
     /// See [`OpenError`].
     pub async fn open(config: AuthConfig, deployment: Deployment) -> Result<Self, OpenError> {
+        Self::open_with(config, deployment, None).await
+    }
+
+    /// The same, with events told to `audit` unless the configuration names an audit file of its own.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open_with(
+        config: AuthConfig,
+        deployment: Deployment,
+        audit: Option<Arc<dyn AuditSink>>,
+    ) -> Result<Self, OpenError> {
         let problems = config.validate(&deployment);
         if !problems.is_empty() {
             return Err(OpenError::Config(problems));
@@ -176,7 +188,7 @@ impl AuthorizationServer {
         let store = open_store(&config, clock.clone()).await?;
         let audit: Arc<dyn AuditSink> = match &config.audit_file {
             Some(path) => Arc::new(FileAudit::open(path).map_err(OpenError::Audit)?),
-            None => Arc::new(LogAudit),
+            None => audit.unwrap_or_else(|| Arc::new(LogAudit)),
         };
         Self::with_parts(
             config,

@@ -54,7 +54,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     }
     let stop = assemble::stop_signal()?;
     let running = assemble::start(&config).await?;
-    let (bound, _) = serve::listen(running.http(config.http.clone()), &config).await?;
+    let (bound, _) = serve::listen(running.http(config.http.clone()), &config, None).await?;
     let tools = running.gateway().registry().snapshot().tools.len();
     let tour = tour(&format!("http://{}", bound.local_addr()), &config.http.path, tools);
     // Whoever reads the tour may stop reading: the server goes on.

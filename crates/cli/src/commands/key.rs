@@ -84,7 +84,10 @@ async fn open(path: &Path) -> anyhow::Result<AuthorizationServer> {
         }
         (Mode::Orchestrated, _) => {
             let address = SocketAddr::new(config.http.host, config.http.port);
-            return auth::server(&config, address).await;
+            // The running server holds its audit file; what is done here is told in this command's log.
+            let mut config = config;
+            config.auth.audit_file = None;
+            return auth::server(&config, address, None).await;
         }
     };
     Err(BadConfig(nothing.to_owned()).into())

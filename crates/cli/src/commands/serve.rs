@@ -4,7 +4,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::Context as _;
 use gatewright::{
-    Running, serve_stdio,
+    Observer, Running, serve_stdio,
     server::{Bound, ServerBuilder},
 };
 use gatewright_auth::Metrics as AuthMetrics;
@@ -13,9 +13,10 @@ use tokio::net::TcpListener;
 use crate::{
     args::ServeArgs,
     assemble::{self, AppStarter, Attached},
+    audit::{self, Audit},
     auth,
     config::Config,
-    limits,
+    limits, logging,
     operate::Watching,
     reload::{self, Loaded, Reloader},
 };
@@ -30,10 +31,17 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let stop = assemble::stop_signal()?;
     let starter = AppStarter::new();
     let (watching, limits) = (Watching::of(&config)?, limits::open(&config).await?);
-    let observers = watching.iter().flat_map(Watching::observers).collect();
+    let audit = audit::open(&config)?;
+    let mut observers: Vec<Arc<dyn Observer>> = watching.iter().flat_map(Watching::observers).collect();
+    observers.extend(audit.clone().map(|audit| audit as Arc<dyn Observer>));
     let attached = Attached { observers, limits: Some(limits.clone()) };
     let running = assemble::start_with(&config, &starter, attached).await?;
     let mut reloader = loaded.follow(&running, starter);
+    logging::apply(&config.logging);
+    reloader.live(vec!["logging"], |config| {
+        logging::apply(&config.logging);
+        Ok(())
+    });
     reloader.live(vec!["rateLimits"], move |config| {
         limits.replace(config.rate_limits.clone());
         Ok(())
@@ -49,7 +57,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         reloading.await?;
         served
     } else {
-        serve_http(&running, &config, watching, reloader, stop).await
+        serve_http(&running, &config, Extras { watching, audit, reloader }, stop).await
     };
     running.stop().await;
     served?;
@@ -60,12 +68,13 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 pub async fn listen(
     server: ServerBuilder,
     config: &Config,
+    audit: Option<Arc<Audit>>,
 ) -> anyhow::Result<(Bound, Option<Arc<AuthMetrics>>)> {
     let address = SocketAddr::new(config.http.host, config.http.port);
     let listener = TcpListener::bind(address)
         .await
         .with_context(|| format!("cannot listen on {address}; choose another `http.port` or `http.host`"))?;
-    let guard = auth::open(config, listener.local_addr()?).await?;
+    let guard = auth::open(config, listener.local_addr()?, audit).await?;
     let (mut server, mut metrics) = (server.listener(listener), None);
     if let Some(guard) = guard {
         server = server.authenticator(guard.authenticator).merge(guard.routes);
@@ -74,16 +83,23 @@ pub async fn listen(
     Ok((server.bind().await?, metrics))
 }
 
+/// What runs beside the server.
+struct Extras {
+    watching: Option<Watching>,
+    audit: Option<Arc<Audit>>,
+    reloader: Reloader,
+}
+
 async fn serve_http(
     running: &Running,
     config: &Config,
-    watching: Option<Watching>,
-    reloader: Reloader,
+    extras: Extras,
     stop: tokio_util::sync::CancellationToken,
 ) -> anyhow::Result<()> {
+    let Extras { watching, audit, reloader } = extras;
     let server = running.http(config.http.clone());
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
-    let (bound, auth) = listen(server, config).await?;
+    let (bound, auth) = listen(server, config, audit).await?;
     let address = bound.local_addr();
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
     let following = stop.child_token();

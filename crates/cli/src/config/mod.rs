@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;
 
-use crate::{args::ConfigArgs, exit::BadConfig};
+use crate::{args::ConfigArgs, audit::AuditConfig, exit::BadConfig, logging::LoggingConfig};
 
 /// Configuration of Gatewright.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,10 @@ pub struct Config {
     /// The listener for operators: metrics and the console.
     #[serde(skip_serializing)]
     pub admin: Option<AdminConfig>,
+    /// What is logged.
+    pub logging: LoggingConfig,
+    /// The audit file.
+    pub audit: AuditConfig,
     /// Who may call.
     #[serde(skip_serializing)]
     pub auth: AuthConfig,

@@ -5,6 +5,8 @@ mod admin;
 #[cfg(test)]
 mod arrows;
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod auth;
 #[cfg(test)]
 mod check;

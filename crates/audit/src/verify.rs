@@ -1,0 +1,91 @@
+//! Whether a file is as it was written.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+
+use crate::{
+    TORN,
+    chain::{body, carried, link, sha256_hex},
+};
+
+/// A file that fits together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// Its lines, torn ones included.
+    pub lines: usize,
+    /// Lines that a crash cut in two.
+    pub torn: usize,
+    /// Digest of the last line; whoever keeps it elsewhere notices when lines are cut off at the end.
+    pub chain: String,
+}
+
+/// The first place where a file is not as it was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Broken {
+    /// A line does not follow from the one before.
+    #[error(
+        "line {0} does not follow from the line before: one of them was changed, or lines between them were taken out, put in or moved"
+    )]
+    Chain(usize),
+    /// A line cannot be read.
+    #[error("line {0} is not one that was written here")]
+    Foreign(usize),
+    /// The last line has no end.
+    #[error("line {0} is cut off: a crash while it was written, or somebody's hand")]
+    CutOff(usize),
+    /// The file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+#[derive(Deserialize)]
+struct Note {
+    event: String,
+    sha256: String,
+}
+
+/// Checks every line from the first on.
+///
+/// # Errors
+/// The first line that does not fit.
+pub fn verify(mut file: impl BufRead) -> Result<Verified, Broken> {
+    let mut verified = Verified { lines: 0, torn: 0, chain: String::new() };
+    let mut torn: Option<Vec<u8>> = None;
+    loop {
+        let mut line = Vec::new();
+        if file.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        verified.lines += 1;
+        let at = verified.lines;
+        if line.pop() != Some(b'\n') {
+            return Err(Broken::CutOff(at));
+        }
+        let text = std::str::from_utf8(&line).ok();
+        let read = text.and_then(|text| Some((text, body(text)?, carried(text)?)));
+        let Some((text, body, chain)) = read else {
+            // It may be a line that was cut in two: then the next one says so.
+            if torn.replace(line).is_some() {
+                return Err(Broken::Foreign(at - 1));
+            }
+            continue;
+        };
+        if chain != link(&verified.chain, body) {
+            return Err(Broken::Chain(at));
+        }
+        if let Some(cut) = torn.take() {
+            let note: Option<Note> = serde_json::from_str(text).ok();
+            if note.is_none_or(|note| note.event != TORN || note.sha256 != sha256_hex(&cut)) {
+                return Err(Broken::Foreign(at - 1));
+            }
+            verified.torn += 1;
+        }
+        verified.chain = chain;
+    }
+    match torn {
+        Some(_) => Err(Broken::Foreign(verified.lines)),
+        None => Ok(verified),
+    }
+}

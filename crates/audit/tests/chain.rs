@@ -1,0 +1,94 @@
+//! An audit file under hands and crashes.
+
+use std::fs;
+
+use gatewright_audit::{AuditError, AuditFile, Broken, Verified, verify};
+use serde_json::json;
+
+fn written(lines: usize) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let file = AuditFile::open(&path).unwrap();
+    for n in 0..lines {
+        file.append(&json!({"event": "test", "n": n}));
+    }
+    (folder, path)
+}
+
+fn check(path: &std::path::Path) -> Result<Verified, Broken> {
+    verify(fs::read(path).unwrap().as_slice())
+}
+
+fn lines(path: &std::path::Path) -> Vec<String> {
+    fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn rewrite(path: &std::path::Path, lines: &[String]) {
+    fs::write(path, lines.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn a_file_goes_on_after_a_restart() {
+    let (_folder, path) = written(3);
+    AuditFile::open(&path).unwrap().append(&json!({"event": "again"}));
+    let verified = check(&path).unwrap();
+    assert_eq!((verified.lines, verified.torn), (4, 0));
+}
+
+#[test]
+fn a_line_that_is_changed_taken_out_put_in_or_moved_is_named() {
+    for (what, hand, broken) in [
+        ("changed", (|all| all[1] = all[1].replace("\"n\":1", "\"n\":7")) as fn(&mut Vec<String>), 2),
+        ("taken out", |all| drop(all.remove(1)), 2),
+        ("put in", |all| all.insert(2, all[1].clone()), 3),
+        ("moved", |all| all.swap(1, 2), 2),
+    ] {
+        let (_folder, path) = written(4);
+        let mut all = lines(&path);
+        hand(&mut all);
+        rewrite(&path, &all);
+        assert!(matches!(check(&path), Err(Broken::Chain(at)) if at == broken), "{what}: {:?}", check(&path));
+    }
+    let (_folder, path) = written(2);
+    rewrite(&path, &["{\"event\":\"mine\"}".to_owned()]);
+    assert!(matches!(check(&path), Err(Broken::Foreign(1))));
+}
+
+#[test]
+fn lines_cut_off_at_the_end_change_the_last_digest() {
+    let (_folder, path) = written(4);
+    let whole = check(&path).unwrap();
+    rewrite(&path, &lines(&path)[..3]);
+    assert_ne!(check(&path).unwrap().chain, whole.chain);
+}
+
+#[test]
+fn a_line_cut_in_two_by_a_crash_stays_and_is_told_by_the_next_process() {
+    for cut in [1, 20, 60] {
+        let (_folder, path) = written(3);
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
+        assert!(matches!(check(&path), Err(Broken::CutOff(3))));
+        AuditFile::open(&path).unwrap().append(&json!({"event": "after"}));
+        let verified = check(&path).unwrap();
+        // Without its line break alone a line is whole.
+        let expected = if cut == 1 { (4, 0) } else { (5, 1) };
+        assert_eq!((verified.lines, verified.torn), expected, "cut {cut}");
+        // The torn line is under the chain too.
+        let mut all = lines(&path);
+        all[2].pop();
+        rewrite(&path, &all);
+        assert!(check(&path).is_err());
+    }
+}
+
+#[test]
+fn two_writers_and_other_files_are_refused() {
+    let (_folder, path) = written(1);
+    let _held = AuditFile::open(&path).unwrap();
+    assert!(matches!(AuditFile::open(&path), Err(AuditError::Held(_))));
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("notes.txt");
+    fs::write(&other, "dear diary\n").unwrap();
+    assert!(matches!(AuditFile::open(&other), Err(AuditError::Foreign(_))));
+}

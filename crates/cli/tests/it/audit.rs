@@ -1,0 +1,106 @@
+//! The audit file of the real binary, and `gatewright audit verify`.
+
+use std::{fs, path::Path, process::Command};
+
+use gatewright::rmcp::{
+    ServiceExt as _, model::CallToolRequestParams, transport::StreamableHttpClientTransport,
+};
+use serde_json::{Value, json};
+
+use crate::{served::Served, support::gatewright};
+
+async fn run(server: &Served, script: &str) {
+    let url = format!("http://{}/mcp", server.address);
+    let client = ().serve(StreamableHttpClientTransport::from_uri(url)).await.unwrap();
+    let input = json!({"script": script}).as_object().unwrap().clone();
+    let params = CallToolRequestParams::new("codecall:execute").with_arguments(input);
+    client.peer().call_tool(params).await.unwrap();
+}
+
+fn verify(file: &Path) -> (i32, Value) {
+    let output = Command::new(gatewright()).args(["audit", "verify", "--json"]).arg(file).output().unwrap();
+    let body = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    (output.status.code().unwrap(), body)
+}
+
+fn config(file: &Path, more: &str) -> String {
+    format!("apps:\n  crm: {{ builtin: crm }}\naudit: {{ file: \"{}\"{more} }}\n", file.display())
+}
+
+#[tokio::test]
+async fn each_execution_is_a_line_without_script_text_that_outlives_a_kill_and_shows_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let mut server = Served::start(&config(&file, ""), &[]);
+    run(
+        &server,
+        "const marker = 'the text of a script'; await callTool('crm:users_list', {limit: 1}); return 1;",
+    )
+    .await;
+    run(&server, "throw new Error('no');").await;
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("the text of a script"), "{text}");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        (lines[0]["tool"].as_str(), lines[0]["status"].as_str()),
+        (Some("codecall:execute"), Some("ok"))
+    );
+    assert_eq!(lines[0]["calls"][0]["tool"], "crm:users_list");
+    assert_eq!(lines[0]["script"]["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(lines[1]["status"], "runtime_error");
+    assert_eq!((lines[0]["actor"].as_str(), lines[0]["ip"].as_str()), (Some("anonymous"), Some("127.0.0.1")));
+    let (code, body) = verify(&file);
+    assert_eq!((code, &body["lines"]), (0, &json!(2)));
+
+    let server = Served::start(&config(&file, ", includeScripts: true"), &[]);
+    run(&server, "return 'kept';").await;
+    drop(server);
+    let (code, body) = verify(&file);
+    assert_eq!((code, &body["lines"]), (0, &json!(3)));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.lines().last().unwrap().contains("return 'kept';"));
+
+    fs::write(&file, text.replacen("runtime_error", "ok", 1)).unwrap();
+    let (code, body) = verify(&file);
+    assert_eq!((code, body["ok"].as_bool()), (1, Some(false)));
+    assert!(body["problem"].as_str().unwrap().contains("line 2"), "{body}");
+}
+
+#[tokio::test]
+async fn events_of_the_authorization_server_are_in_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let auth = "auth:\n  mode: orchestrated\n  scopes: { \"crm:read\": Read }\n  clients:\n    - { clientId: svc, clientSecret: a-secret-of-the-service-1234, grantTypes: [client_credentials] }\n";
+    let server = Served::start(&format!("{}{auth}", config(&file, "")), &[]);
+    let form = "grant_type=client_credentials&scope=crm:read";
+    let answer = reqwest::Client::new()
+        .post(format!("http://{}/oauth/token", server.address))
+        .header("content-type", "application/x-www-form-urlencoded")
+        .header("authorization", "Basic c3ZjOmEtc2VjcmV0LW9mLXRoZS1zZXJ2aWNlLTEyMzQ=")
+        .body(form)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status().as_u16(), 200);
+    let text = fs::read_to_string(&file).unwrap();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!((line["event"].as_str(), line["client"].as_str()), (Some("token.issued"), Some("svc")));
+    assert_eq!(verify(&file).0, 0);
+}
+
+#[test]
+fn an_audit_file_that_cannot_be_used_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.txt");
+    fs::write(&file, "dear diary\n").unwrap();
+    let written = folder.path().join("gatewright.yaml");
+    fs::write(&written, config(&file, "")).unwrap();
+    let output =
+        Command::new(gatewright()).args(["serve", "--port", "0", "--config"]).arg(&written).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("audit.file") && said.contains("name a new file"), "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "dear diary\n");
+}
