@@ -114,7 +114,7 @@ impl Fetcher {
         let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
         self.check(&url)?;
         let request = self.client.get(url).header("accept", "application/json");
-        Self::read(request, most).await
+        Self::read(request, most, &[200]).await
     }
 
     /// Posts a form, with Basic credentials when there are some.
@@ -138,12 +138,34 @@ impl Fetcher {
                 |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
             request = request.basic_auth(encode(id), Some(encode(secret)));
         }
-        Self::read(request.body(body), most).await
+        Self::read(request.body(body), most, &[200]).await
     }
 
-    async fn read(request: reqwest::RequestBuilder, most: usize) -> Result<Fetched, FetchError> {
+    /// Posts JSON.
+    pub(crate) async fn post_json(
+        &self,
+        url: &str,
+        body: &serde_json::Value,
+        most: usize,
+    ) -> Result<Fetched, FetchError> {
+        let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
+        self.check(&url)?;
+        let request = self
+            .client
+            .post(url)
+            .header("content-type", "application/json")
+            .header("accept", "application/json")
+            .body(body.to_string());
+        Self::read(request, most, &[200, 201]).await
+    }
+
+    async fn read(
+        request: reqwest::RequestBuilder,
+        most: usize,
+        accepted: &[u16],
+    ) -> Result<Fetched, FetchError> {
         let mut response = request.send().await.map_err(|_| FetchError::Failed)?;
-        if response.status() != 200 {
+        if !accepted.contains(&response.status().as_u16()) {
             return Err(FetchError::Status(response.status().as_u16()));
         }
         let control = response

@@ -93,6 +93,18 @@ impl Step<'_> {
     }
 }
 
+/// A user let the gateway act for them at another server.
+pub(crate) fn connected(server: &str, app: &str) -> Page {
+    Page::new(
+        &format!("Connected to {app}"),
+        html! {
+            h1 { "Connected" }
+            p { strong { (server) } " can now act for you at " strong { (app) } "." }
+            p { "You can close this window and go on." }
+        },
+    )
+}
+
 pub(crate) fn login(server: &str, client: &str, step: &Step<'_>, wrong: bool, demo: bool) -> Page {
     let mut page = Page::new(
         &format!("Sign in to {server}"),

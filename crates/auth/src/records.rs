@@ -41,6 +41,9 @@ pub(crate) struct Pending {
     pub(crate) ask_again: bool,
     /// What a login at the provider must come back with.
     pub(crate) upstream: Option<Upstream>,
+    /// Where on this server the browser goes once a user is established, for a login that no client asked for.
+    #[serde(default)]
+    pub(crate) back: Option<String>,
 }
 
 /// A login at the external provider that is under way.

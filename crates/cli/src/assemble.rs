@@ -7,10 +7,12 @@ use gatewright::{App, AppHealth, Builder, LocalApp, Observer, Running, UpstreamA
 use gatewright_codecall::Strategy;
 use gatewright_demo::{App as DemoApp, Dataset, Everything};
 use gatewright_limits::Limits;
+use gatewright_upstream::{PerUserApp, UpstreamAuth};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, AppConfig, AppKind, Builtin, Config};
 use crate::embedding;
+use crate::user_tokens::UserTokens;
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
 pub async fn start(config: &Config) -> anyhow::Result<Running> {
@@ -71,12 +73,14 @@ pub async fn start_with(config: &Config, apps: &AppStarter, attached: Attached) 
 pub struct AppStarter {
     dataset: Arc<Dataset>,
     environment: HashMap<String, String>,
+    /// Users' tokens at upstreams with `auth.type: oauth`.
+    pub tokens: UserTokens,
 }
 
 impl AppStarter {
     /// A starter that knows the environment of this process.
     pub fn new() -> Self {
-        Self { dataset: Dataset::seeded(), environment: config::environment() }
+        Self { dataset: Dataset::seeded(), environment: config::environment(), tokens: UserTokens::default() }
     }
 
     /// Starts one app. An upstream connects in the background.
@@ -91,6 +95,10 @@ impl AppStarter {
             AppKind::Builtin(Builtin::Billing) => Arc::new(LocalApp::start(DemoApp::billing(data())).await?),
             AppKind::Builtin(Builtin::Support) => Arc::new(LocalApp::start(DemoApp::support(data())).await?),
             AppKind::Builtin(Builtin::Everything) => Arc::new(LocalApp::start(Everything::new()).await?),
+            AppKind::Upstream(upstream) if let Some(UpstreamAuth::Oauth(oauth)) = &upstream.auth => {
+                self.tokens.serve(id, upstream, oauth).map_err(anyhow::Error::msg)?;
+                PerUserApp::start(id, (**upstream).clone(), Arc::new(self.tokens.clone()))
+            }
             AppKind::Upstream(upstream) => {
                 UpstreamApp::start(id, (**upstream).clone(), self.environment.clone())
             }

@@ -13,7 +13,7 @@ use gatewright::{
 };
 use gatewright_auth::{
     AuditSink, AuthConfig, AuthorizationServer, Metrics, OpenError, ResourceServer, SystemClock, Transparent,
-    config::Mode,
+    UpstreamVault, config::Mode,
 };
 
 use crate::{audit::Audit, config::Config, exit::BadConfig};
@@ -26,6 +26,8 @@ pub struct Guard {
     pub routes: Router,
     /// What was counted at the door.
     pub metrics: Arc<Metrics>,
+    /// Keeps users' tokens at upstream servers; only where users sign in.
+    pub vault: Option<UpstreamVault>,
 }
 
 struct Callers(ResourceServer);
@@ -56,15 +58,16 @@ pub async fn open(
         Mode::Orchestrated => {
             let server = server(config, address, audit).await?;
             let authenticator = Arc::new(Callers(server.resource_server()));
-            let (routes, metrics) = (server.router(), server.metrics().clone());
-            Ok(Some(Guard { authenticator, routes, metrics }))
+            let vault = UpstreamVault::new(&server);
+            let (routes, metrics) = (server.router().merge(vault.router()), server.metrics().clone());
+            Ok(Some(Guard { authenticator, routes, metrics, vault: Some(vault) }))
         }
         Mode::Transparent => {
             let validator = Transparent::new(config.auth.clone(), &deployment, Arc::new(SystemClock))
                 .map_err(BadConfig)?;
             let (routes, metrics) = (validator.router(), validator.metrics().clone());
             let authenticator = Arc::new(Callers(ResourceServer::transparent(validator)));
-            Ok(Some(Guard { authenticator, routes, metrics }))
+            Ok(Some(Guard { authenticator, routes, metrics, vault: None }))
         }
     }
 }

@@ -16,6 +16,7 @@ mod redact;
 mod reference;
 mod reload;
 mod rpc;
+mod user_tokens;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,7 @@
 
 mod app;
 mod catalog;
+mod credentials;
 mod cursor;
 mod error;
 mod gateway;
@@ -26,6 +27,7 @@ mod trace;
 
 pub use app::{App, AppEvent, AppFuture, AppHealth};
 pub use catalog::Catalog;
+pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, codes};
 pub use gateway::{Gateway, GatewayConfig, SessionLogLevel};
 pub use invoker::{Invoker, RateLimiter, RetryAfter};

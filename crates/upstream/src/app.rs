@@ -21,7 +21,11 @@ use rmcp::{
 };
 use tokio::sync::broadcast;
 
-use crate::{UpstreamConfig, failure, shared::Shared, supervisor};
+use crate::{
+    UpstreamConfig, failure,
+    shared::{Shared, User},
+    supervisor,
+};
 
 /// An MCP server in another process or on another host, as an [`App`].
 ///
@@ -41,8 +45,18 @@ impl UpstreamApp {
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn start(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Arc<Self> {
+        Self::start_for(id, config, environment, None)
+    }
+
+    /// The same for one user, whose token goes with every request.
+    pub(crate) fn start_for(
+        id: &str,
+        config: UpstreamConfig,
+        environment: HashMap<String, String>,
+        user: Option<User>,
+    ) -> Arc<Self> {
         let bad = config.check().err();
-        let shared = Arc::new(Shared::new(id, config, environment));
+        let shared = Arc::new(Shared::new(id, config, environment, user));
         match bad {
             Some(bad) => shared.link.down(bad.to_string()),
             None => {

@@ -1,6 +1,8 @@
-//! The HTTP client of Streamable HTTP, with one addition: an answer over the limit fails its own call.
+//! The HTTP client of Streamable HTTP, with two additions: an answer over the limit fails its own call, and the token of a user goes with
+//! every request.
 //!
-//! Without it the transport ends as a whole, and every other call of the server with it.
+//! Without the first, the transport ends as a whole, and every other call of the server with it. A token that the server refuses is
+//! exchanged once for another one before the request fails.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,13 +16,36 @@ use rmcp::{
 };
 use sse_stream::{Error as SseError, Sse};
 
-use crate::{http::chain, stdio::too_long};
+use crate::{http::chain, shared::User, stdio::too_long};
 
 /// A `reqwest` client for the app of this id.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundedClient {
     pub(crate) id: Arc<str>,
     pub(crate) inner: reqwest::Client,
+    /// Whose token goes with the requests.
+    pub(crate) user: Option<User>,
+}
+
+impl BoundedClient {
+    /// Sends with the user's token, and again with another one when the server refuses it.
+    async fn with_token<T, F: Future<Output = Result<T, Failed>>>(
+        &self,
+        auth: Option<String>,
+        send: impl Fn(Option<String>) -> F,
+    ) -> Result<T, Failed> {
+        let Some(User { principal, credentials }) = &self.user else { return send(auth).await };
+        let lost = |why: String| StreamableHttpError::UnexpectedServerResponse(why.into());
+        let missing = || lost("its user has not authorized the gateway".to_owned());
+        let token = credentials.bearer(&self.id, principal).await.map_err(lost)?.ok_or_else(missing)?;
+        match send(Some(token.expose().to_owned())).await {
+            Err(StreamableHttpError::AuthRequired(_)) => {
+                let other = credentials.refused(&self.id, principal, &token).await.map_err(lost)?;
+                send(Some(other.ok_or_else(missing)?.expose().to_owned())).await
+            }
+            sent => sent,
+        }
+    }
 }
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -38,7 +63,11 @@ impl StreamableHttpClient for BoundedClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        self.inner.post_message(uri, message, session, auth, headers).await
+        self.with_token(auth, |auth| {
+            let (message, session) = (message.clone(), session.clone());
+            self.inner.post_message(uri.clone(), message, session, auth, headers.clone())
+        })
+        .await
     }
 
     async fn post_message_with_max_sse_event_size(
@@ -54,8 +83,17 @@ impl StreamableHttpClient for BoundedClient {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        let posting =
-            self.inner.post_message_with_max_sse_event_size(uri, message, session, auth, headers, longest);
+        let posting = self.with_token(auth, |auth| {
+            let (uri, session) = (uri.clone(), session.clone());
+            self.inner.post_message_with_max_sse_event_size(
+                uri,
+                message.clone(),
+                session,
+                auth,
+                headers.clone(),
+                longest,
+            )
+        });
         let Some(request) = request else { return posting.await };
         let instead = {
             let id = self.id.clone();
@@ -88,7 +126,10 @@ impl StreamableHttpClient for BoundedClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<(), Failed> {
-        self.inner.delete_session(uri, session, auth, headers).await
+        self.with_token(auth, |auth| {
+            self.inner.delete_session(uri.clone(), session.clone(), auth, headers.clone())
+        })
+        .await
     }
 
     async fn get_stream(
@@ -99,7 +140,10 @@ impl StreamableHttpClient for BoundedClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<Events, Failed> {
-        self.inner.get_stream(uri, session, last, auth, headers).await
+        self.with_token(auth, |auth| {
+            self.inner.get_stream(uri.clone(), session.clone(), last.clone(), auth, headers.clone())
+        })
+        .await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -111,6 +155,10 @@ impl StreamableHttpClient for BoundedClient {
         headers: Headers,
         longest: usize,
     ) -> Result<Events, Failed> {
-        self.inner.get_stream_with_max_sse_event_size(uri, session, last, auth, headers, longest).await
+        self.with_token(auth, |auth| {
+            let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
+            self.inner.get_stream_with_max_sse_event_size(uri, session, last, auth, headers.clone(), longest)
+        })
+        .await
     }
 }

@@ -37,6 +37,25 @@ pub enum UpstreamAuth {
         /// Its value.
         value: Secret,
     },
+    /// A token of each user, obtained from the server's authorization server with the user's consent (MCP, authorization). The first
+    /// use answers with an address to open. Needs `auth.mode: orchestrated`, and Streamable HTTP.
+    Oauth(OauthClient),
+}
+
+/// The gateway as an OAuth client of an upstream.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OauthClient {
+    /// Our client identifier at the authorization server. Default: a client ID metadata document, or dynamic registration.
+    pub client_id: Option<String>,
+    /// Our secret there, for a confidential client.
+    pub client_secret: Option<Secret>,
+    /// Scopes to ask for. Default: those the server's metadata names, else none.
+    pub scopes: Vec<String>,
+    /// The authorization server. Default: the first that the server's metadata names (RFC 9728).
+    pub issuer: Option<String>,
+    /// Whether the authorization server may be on a private or loopback address, and use plain HTTP there. Default false.
+    pub allow_private: bool,
 }
 
 /// How long to wait before the next try after an upstream failed.
@@ -201,6 +220,9 @@ impl UpstreamConfig {
                     _ => return bad("`url` must be an address like `https://host/mcp`".into()),
                 }
                 self.request_headers()?;
+                if let Some(UpstreamAuth::Oauth(oauth)) = &self.auth {
+                    self.check_oauth(oauth)?;
+                }
             }
         }
         if self.timeout.is_zero() || self.connect_timeout.is_zero() {
@@ -221,6 +243,24 @@ impl UpstreamConfig {
         Ok(())
     }
 
+    fn check_oauth(&self, oauth: &OauthClient) -> Result<(), BadUpstream> {
+        let bad = |problem: &str| Err(BadUpstream(problem.to_owned()));
+        if self.transport() != TransportType::Http {
+            return bad("`auth.type: oauth` needs Streamable HTTP; take `type: sse` out");
+        }
+        if self.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
+            return bad("`headers.authorization` and `auth.type: oauth` both say who calls; keep one");
+        }
+        if oauth.client_secret.is_some() && oauth.client_id.is_none() {
+            return bad("`auth.clientSecret` needs `auth.clientId`");
+        }
+        match oauth.issuer.as_deref().map(url::Url::parse) {
+            None => Ok(()),
+            Some(Ok(issuer)) if matches!(issuer.scheme(), "http" | "https") => Ok(()),
+            Some(_) => bad("`auth.issuer` must be an address like `https://login.example.com`"),
+        }
+    }
+
     /// Every header of `headers` and `auth`, marked as sensitive.
     pub(crate) fn request_headers(
         &self,
@@ -232,7 +272,7 @@ impl UpstreamConfig {
                 all.push(("authorization".into(), format!("Bearer {}", token.expose())));
             }
             Some(UpstreamAuth::Header { name, value }) => all.push((name.clone(), value.expose().to_owned())),
-            None => {}
+            Some(UpstreamAuth::Oauth(_)) | None => {}
         }
         let mut headers = HashMap::new();
         for (name, value) in all {
@@ -270,6 +310,7 @@ impl UpstreamConfig {
             Some(UpstreamAuth::Bearer { token: value } | UpstreamAuth::Header { value, .. }) => {
                 secrets.push(value.clone());
             }
+            Some(UpstreamAuth::Oauth(oauth)) => secrets.extend(oauth.client_secret.clone()),
             None => {}
         }
         if let Some(url) = self.url.as_deref().and_then(|url| url::Url::parse(url).ok()) {
@@ -307,6 +348,9 @@ mod tests {
             (r#"{"command": "a", "type": "sse"}"#, "`type`"),
             (r#"{"command": "a", "maxConcurrency": 0}"#, "`maxConcurrency`"),
             (r#"{"url": "http://x", "headers": {"Accept": "b"}}"#, "`Accept`"),
+            (r#"{"url": "http://x", "type": "sse", "auth": {"type": "oauth"}}"#, "`type: sse`"),
+            (r#"{"url": "http://x", "auth": {"type": "oauth", "clientSecret": "s"}}"#, "`auth.clientId`"),
+            (r#"{"url": "http://x", "auth": {"type": "oauth", "issuer": "x"}}"#, "`auth.issuer`"),
             (r#"{"command": "a", "restart": {"jitter": 2}}"#, "`restart.jitter`"),
         ] {
             let problem = read(json).unwrap().check().unwrap_err().to_string();

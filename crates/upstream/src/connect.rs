@@ -101,7 +101,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, era: Era) -> Result<Live, NotC
         TransportType::Http => {
             let headers = config.request_headers().map_err(|bad| failed(bad.to_string()))?;
             let client = http::client(config).map_err(failed)?;
-            let client = BoundedClient { id: shared.id.clone(), inner: client };
+            let client = BoundedClient { id: shared.id.clone(), inner: client, user: shared.user.clone() };
             starting.shake_hands(http::streamable(client, config, headers), None).await
         }
         TransportType::Sse => {

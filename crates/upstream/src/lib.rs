@@ -32,12 +32,16 @@ mod handler;
 mod http;
 mod mcp_servers;
 mod open_calls;
+mod per_user;
 mod secret;
 mod shared;
 mod stdio;
 mod supervisor;
 
 pub use app::UpstreamApp;
-pub use config::{BadUpstream, INHERITED, RestartConfig, TransportType, UpstreamAuth, UpstreamConfig};
+pub use config::{
+    BadUpstream, INHERITED, OauthClient, RestartConfig, TransportType, UpstreamAuth, UpstreamConfig,
+};
 pub use mcp_servers::{McpServersError, parse_mcp_servers};
+pub use per_user::PerUserApp;
 pub use secret::Secret;

@@ -5,12 +5,25 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use gatewright_core::{AppHealth, CatalogLink};
+use gatewright_core::{AppHealth, CatalogLink, Principal, UserCredentials};
 use rmcp::{ErrorData, model::LoggingLevel};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{UpstreamConfig, connect::Connection, failure, secret::Redactor};
+
+/// A user, and who keeps their tokens.
+#[derive(Clone)]
+pub(crate) struct User {
+    pub(crate) principal: Principal,
+    pub(crate) credentials: Arc<dyn UserCredentials>,
+}
+
+impl std::fmt::Debug for User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("User").field("principal", &self.principal).finish_non_exhaustive()
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -18,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) config: UpstreamConfig,
     pub(crate) environment: HashMap<String, String>,
     pub(crate) redactor: Redactor,
+    /// For whom the server is called, when it is one user.
+    pub(crate) user: Option<User>,
     pub(crate) link: Arc<CatalogLink>,
     /// Places for calls.
     pub(crate) permits: Semaphore,
@@ -35,8 +50,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Self {
+    pub(crate) fn new(
+        id: &str,
+        config: UpstreamConfig,
+        environment: HashMap<String, String>,
+        user: Option<User>,
+    ) -> Self {
         Self {
+            user,
             id: id.into(),
             redactor: config.redactor(),
             permits: Semaphore::new(config.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),

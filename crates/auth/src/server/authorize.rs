@@ -103,6 +103,7 @@ impl Core {
             logged_in: false,
             ask_again: has("consent"),
             upstream: None,
+            back: None,
         };
         let max_age = params.get("max_age").and_then(|text| text.parse::<u64>().ok());
         if self.config.session_mode == SessionMode::Stateful && !has("login") {

@@ -25,7 +25,7 @@ pub(crate) fn page(status: StatusCode, text: &str) -> Response {
 }
 
 /// An [`OAuthError`] for people.
-pub(super) fn error_page(error: OAuthError) -> Response {
+pub(crate) fn error_page(error: OAuthError) -> Response {
     let text = match error.status {
         StatusCode::TOO_MANY_REQUESTS => "There were too many tries. Wait a little.",
         StatusCode::SERVICE_UNAVAILABLE => "The service is not available at the moment.",
@@ -250,6 +250,10 @@ impl Core {
                 None => Ok(self.login_page(id, &pending, browser, false)),
             };
         }
+        if let Some(back) = &pending.back {
+            self.store.remove(&Key::secret("pending", id)).await?;
+            return Ok(redirect(status, &self.url(back)));
+        }
         let client = match self.client(&pending.grant.client, None).await {
             Ok(client) => client,
             Err(_) => return Ok(page(StatusCode::BAD_REQUEST, "The application is not known any more.")),
@@ -278,6 +282,9 @@ impl Core {
 
     /// A refusal that goes to the client.
     pub(crate) fn refuse(&self, pending: &Pending, code: &str, text: &str, status: StatusCode) -> Response {
+        if pending.back.is_some() {
+            return page(StatusCode::BAD_REQUEST, "The sign-in was not completed.");
+        }
         let pairs = [
             ("error", code),
             ("error_description", text),

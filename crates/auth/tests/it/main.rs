@@ -5,6 +5,8 @@ mod authorize;
 #[cfg(test)]
 mod configuration;
 #[cfg(test)]
+mod connect;
+#[cfg(test)]
 mod discovery;
 #[cfg(test)]
 mod documentation;

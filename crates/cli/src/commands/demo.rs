@@ -14,6 +14,7 @@ use crate::{
     assemble,
     commands::serve,
     config::{AppConfig, Builtin, Config},
+    user_tokens::UserTokens,
 };
 
 /// The configuration of the demo, on `port` of the loopback interface.
@@ -54,7 +55,8 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     }
     let stop = assemble::stop_signal()?;
     let running = assemble::start(&config).await?;
-    let (bound, _) = serve::listen(running.http(config.http.clone()), &config, None).await?;
+    let http = running.http(config.http.clone());
+    let (bound, _) = serve::listen(http, &config, &UserTokens::default(), None).await?;
     let tools = running.gateway().registry().snapshot().tools.len();
     let tour = tour(&format!("http://{}", bound.local_addr()), &config.http.path, tools);
     // Whoever reads the tour may stop reading: the server goes on.

@@ -19,6 +19,7 @@ use crate::{
     limits, logging,
     operate::Watching,
     reload::{self, Loaded, Reloader},
+    user_tokens::UserTokens,
 };
 
 /// Serves until it is told to stop, and follows its configuration meanwhile.
@@ -36,6 +37,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     observers.extend(audit.clone().map(|audit| audit as Arc<dyn Observer>));
     let attached = Attached { observers, limits: Some(limits.clone()) };
     let running = assemble::start_with(&config, &starter, attached).await?;
+    let tokens = starter.tokens.clone();
     let mut reloader = loaded.follow(&running, starter);
     logging::apply(&config.logging);
     reloader.live(vec!["logging"], |config| {
@@ -57,7 +59,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         reloading.await?;
         served
     } else {
-        serve_http(&running, &config, Extras { watching, audit, reloader }, stop).await
+        serve_http(&running, &config, Extras { watching, tokens, audit, reloader }, stop).await
     };
     running.stop().await;
     served?;
@@ -68,6 +70,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 pub async fn listen(
     server: ServerBuilder,
     config: &Config,
+    tokens: &UserTokens,
     audit: Option<Arc<Audit>>,
 ) -> anyhow::Result<(Bound, Option<Arc<AuthMetrics>>)> {
     let address = SocketAddr::new(config.http.host, config.http.port);
@@ -77,6 +80,9 @@ pub async fn listen(
     let guard = auth::open(config, listener.local_addr()?, audit).await?;
     let (mut server, mut metrics) = (server.listener(listener), None);
     if let Some(guard) = guard {
+        if let Some(vault) = &guard.vault {
+            tokens.open(vault).map_err(anyhow::Error::msg)?;
+        }
         server = server.authenticator(guard.authenticator).merge(guard.routes);
         metrics = Some(guard.metrics);
     }
@@ -86,6 +92,7 @@ pub async fn listen(
 /// What runs beside the server.
 struct Extras {
     watching: Option<Watching>,
+    tokens: UserTokens,
     audit: Option<Arc<Audit>>,
     reloader: Reloader,
 }
@@ -96,10 +103,10 @@ async fn serve_http(
     extras: Extras,
     stop: tokio_util::sync::CancellationToken,
 ) -> anyhow::Result<()> {
-    let Extras { watching, audit, reloader } = extras;
+    let Extras { watching, tokens, audit, reloader } = extras;
     let server = running.http(config.http.clone());
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
-    let (bound, auth) = listen(server, config, audit).await?;
+    let (bound, auth) = listen(server, config, &tokens, audit).await?;
     let address = bound.local_addr();
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
     let following = stop.child_token();

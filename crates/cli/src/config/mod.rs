@@ -18,6 +18,7 @@ pub use gatewright_findings::{Finding, Format};
 use gatewright_findings::{Lines, Schema, escape, with_lines};
 use gatewright_limits::RateLimitRule;
 use gatewright_server::HttpConfig;
+use gatewright_upstream::UpstreamAuth;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -224,6 +225,16 @@ impl Config {
         if self.auth.mode != Mode::Public && self.http.public_url.is_none() && !self.http.host.is_loopback() {
             let problem = "is needed with `auth`: tokens and metadata name the address that clients use";
             found.push(Finding::new("/http/publicUrl", problem));
+        }
+        let of_users = |app: &AppConfig| match &app.kind {
+            AppKind::Upstream(upstream) => matches!(upstream.auth, Some(UpstreamAuth::Oauth(_))),
+            AppKind::Builtin(_) => false,
+        };
+        for (id, _) in
+            self.apps.iter().filter(|(_, app)| of_users(app) && self.auth.mode != Mode::Orchestrated)
+        {
+            let problem = "`oauth` obtains a token for each user who signed in to this server; it needs `auth.mode: orchestrated`";
+            found.push(Finding::new(&format!("/apps/{id}/auth/type"), problem));
         }
         found
     }

@@ -76,6 +76,16 @@ impl Web {
         self.shared.lock().unwrap().replies.remove(path);
     }
 
+    /// The body a path is answered with.
+    pub(crate) fn held(&self, path: &str) -> String {
+        self.shared.lock().unwrap().replies[path].body.clone()
+    }
+
+    /// Path and body of every request.
+    pub(crate) fn seen(&self) -> Vec<(String, String)> {
+        self.shared.lock().unwrap().seen.clone()
+    }
+
     pub(crate) fn count(&self, path: &str) -> usize {
         self.shared.lock().unwrap().seen.iter().filter(|(held, _)| held == path).count()
     }

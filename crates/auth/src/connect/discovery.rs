@@ -1,0 +1,179 @@
+//! From a server's address to its authorization server: RFC 9728, then RFC 8414 or OpenID Connect Discovery.
+
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::Provider;
+use crate::{
+    fetch::{FetchError, Fetcher},
+    server::Core,
+};
+
+const MOST: usize = 256 * 1024;
+/// How long metadata is used without being read again, in milliseconds.
+const FRESH_MS: u64 = 600_000;
+
+/// What is needed of a protected resource's metadata (RFC 9728 §2).
+#[derive(Debug, Clone, Deserialize)]
+struct Resource {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+/// What is needed of an authorization server's metadata (RFC 8414 §2).
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Server {
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: String,
+    pub(super) token_endpoint: String,
+    pub(super) registration_endpoint: Option<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+    #[serde(default)]
+    pub(super) client_id_metadata_document_supported: bool,
+    /// Scopes the resource names.
+    #[serde(skip)]
+    pub(super) scopes: Vec<String>,
+}
+
+/// Metadata as it was read last.
+#[derive(Default)]
+pub(super) struct Discovery(Mutex<Option<(Server, u64)>>);
+
+impl Provider {
+    /// The authorization server of this provider.
+    pub(super) async fn server(&self, core: &Core) -> Result<Server, String> {
+        let mut held = self.discovery.0.lock().await;
+        let now = core.clock.now_ms();
+        if let Some((server, read_ms)) = &*held
+            && now < read_ms + FRESH_MS
+        {
+            return Ok(server.clone());
+        }
+        let server = self.discover().await?;
+        *held = Some((server.clone(), now));
+        Ok(server)
+    }
+
+    async fn discover(&self) -> Result<Server, String> {
+        let settings = &self.settings;
+        let resource = resource(&self.fetcher, &settings.resource).await?;
+        let issuer = match (&settings.issuer, &resource) {
+            (Some(issuer), _) => issuer.clone(),
+            (None, Some(resource)) => resource
+                .authorization_servers
+                .first()
+                .cloned()
+                .ok_or("its metadata names no authorization server; set `auth.issuer`")?,
+            // Servers of MCP 2025-03-26 are their own authorization server.
+            (None, None) => origin(&settings.resource)?,
+        };
+        let mut server = server(&self.fetcher, &issuer).await?;
+        if !server.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+            return Err("its authorization server does not support PKCE with S256".to_owned());
+        }
+        server.scopes = match settings.scopes.as_slice() {
+            [] => resource.map(|resource| resource.scopes_supported).unwrap_or_default(),
+            scopes => scopes.to_vec(),
+        };
+        Ok(server)
+    }
+}
+
+fn origin(address: &str) -> Result<String, String> {
+    let url = Url::parse(address).map_err(|_| "its address is not one".to_owned())?;
+    Ok(url.origin().ascii_serialization())
+}
+
+/// `/.well-known/{name}` inserted before the path of `address`.
+fn inserted(address: &str, name: &str) -> Result<String, String> {
+    let url = Url::parse(address).map_err(|_| "an address in its metadata is not one".to_owned())?;
+    let path = url.path().trim_end_matches('/');
+    Ok(format!("{}/.well-known/{name}{path}", url.origin().ascii_serialization()))
+}
+
+/// The resource's metadata, if it has any. It must be about this resource, or about one that holds it (RFC 9728 §3.3).
+async fn resource(fetcher: &Fetcher, address: &str) -> Result<Option<Resource>, String> {
+    let at_root = format!("{}/.well-known/oauth-protected-resource", origin(address)?);
+    for place in [inserted(address, "oauth-protected-resource")?, at_root] {
+        match fetcher.get(&place, MOST).await {
+            Ok(fetched) => {
+                let found: Resource = serde_json::from_slice(&fetched.body)
+                    .map_err(|_| "its resource metadata cannot be read".to_owned())?;
+                if !covers(&found.resource, address) {
+                    return Err("its resource metadata is about another resource".to_owned());
+                }
+                return Ok(Some(found));
+            }
+            Err(FetchError::Status(400..500)) => {}
+            Err(error) => return Err(format!("its resource metadata cannot be read: {error}")),
+        }
+    }
+    Ok(None)
+}
+
+fn covers(resource: &str, address: &str) -> bool {
+    let (Ok(resource), Ok(address)) = (Url::parse(resource), Url::parse(address)) else { return false };
+    let (above, path) = (resource.path().trim_end_matches('/'), address.path().trim_end_matches('/'));
+    let below = path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    resource.origin() == address.origin() && below
+}
+
+async fn server(fetcher: &Fetcher, issuer: &str) -> Result<Server, String> {
+    let places = [
+        inserted(issuer, "oauth-authorization-server")?,
+        inserted(issuer, "openid-configuration")?,
+        format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/')),
+    ];
+    let mut last = "not there".to_owned();
+    for place in places {
+        match fetcher.get(&place, MOST).await {
+            Ok(fetched) => {
+                let found: Server = serde_json::from_slice(&fetched.body)
+                    .map_err(|_| "the metadata of its authorization server cannot be read".to_owned())?;
+                if found.issuer != issuer {
+                    return Err("the metadata of its authorization server names another issuer".to_owned());
+                }
+                return Ok(found);
+            }
+            Err(error) => last = error.to_string(),
+        }
+    }
+    Err(format!("the metadata of its authorization server cannot be read: {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_of_another_resource_is_not_taken() {
+        assert!(covers("https://a.example/mcp", "https://a.example/mcp"));
+        assert!(
+            covers("https://a.example", "https://a.example/mcp")
+                && covers("https://a.example/mcp/", "https://a.example/mcp")
+        );
+        for other in [
+            "https://b.example/mcp",
+            "http://a.example/mcp",
+            "https://a.example/mc",
+            "https://a.example/mcp/x",
+            "x",
+        ] {
+            assert!(!covers(other, "https://a.example/mcp"), "{other}");
+        }
+    }
+
+    #[test]
+    fn well_known_addresses_come_before_the_path() {
+        assert_eq!(inserted("https://a.example/t/1/", "x").unwrap(), "https://a.example/.well-known/x/t/1");
+        assert_eq!(inserted("https://a.example", "x").unwrap(), "https://a.example/.well-known/x");
+    }
+}

@@ -1,0 +1,294 @@
+//! Users' tokens for servers behind the gateway: obtained with their consent, kept encrypted, refreshed once, sent nowhere else.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body};
+use gatewright_auth::{
+    ManualClock, UpstreamProvider, UpstreamVault,
+    store::{MemoryStore, Store},
+};
+use gatewright_core::{BearerToken, Principal, Scopes, UserCredentials as _};
+use http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::support::{
+    site::{Answer, Browser, ISSUER, PASSWORD, Site},
+    web::{Reply, Web},
+};
+
+const APP: &str = "notes";
+
+/// The other side: a server that is its own authorization server, as `Web` plays it.
+async fn other() -> Web {
+    let web = Web::start().await;
+    let base = web.url("");
+    web.on(
+        "/.well-known/oauth-protected-resource/mcp",
+        Reply::json(json!({
+            "resource": web.url("/mcp"), "authorization_servers": [base], "scopes_supported": ["notes:read"],
+        })),
+    );
+    web.on("/.well-known/oauth-authorization-server", Reply::json(json!({
+        "issuer": base, "authorization_endpoint": web.url("/authorize"), "token_endpoint": web.url("/token"),
+        "registration_endpoint": web.url("/register"), "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
+    })));
+    let registered = Reply::json(json!({"client_id": "made-for-us", "token_endpoint_auth_method": "none"}));
+    web.on("/register", Reply { status: 201, ..registered });
+    web.on("/token", tokens("access-1", "refresh-1"));
+    web
+}
+
+fn tokens(access: &str, refresh: &str) -> Reply {
+    Reply::json(
+        json!({"access_token": access, "token_type": "Bearer", "expires_in": 600, "refresh_token": refresh}),
+    )
+}
+
+fn vault(site: &Site, web: &Web) -> UpstreamVault {
+    let vault = UpstreamVault::new(&site.server);
+    let provider = UpstreamProvider {
+        app: APP.into(),
+        resource: web.url("/mcp"),
+        client_id: None,
+        client_secret: None,
+        scopes: Vec::new(),
+        issuer: None,
+        allow_private: true,
+    };
+    vault.serve(provider).unwrap();
+    vault
+}
+
+fn principal(subject: &str) -> Principal {
+    Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }
+}
+
+/// A site whose router has the vault's pages too.
+async fn site(web: &Web, clock: &Arc<ManualClock>, store: &Arc<dyn Store>) -> (Site, UpstreamVault) {
+    let over = json!({"encryptionKey": "0123456789abcdef0123456789abcdef"});
+    let mut site = Site::on(over, clock.clone(), store.clone()).await;
+    let vault = vault(&site, web);
+    let pages: Router = vault.router();
+    site.router = site.router.clone().merge(pages);
+    (site, vault)
+}
+
+fn shared() -> (Arc<ManualClock>, Arc<dyn Store>) {
+    let clock = Arc::new(ManualClock::from_system());
+    (clock.clone(), Arc::new(MemoryStore::new(clock)))
+}
+
+fn path(url: &str) -> String {
+    url.strip_prefix(ISSUER).unwrap_or_else(|| panic!("an address of this server: {url}")).to_owned()
+}
+
+/// Opens the address a user was given and signs in; returns where the browser is sent.
+async fn open(browser: &Browser<'_>, url: &str, user: &str) -> Answer {
+    let page = browser.get(&path(url)).await;
+    if page.status != 200 {
+        return page;
+    }
+    let mut next = browser.log_in(&page, user, PASSWORD).await;
+    while next.header("location").starts_with(ISSUER) {
+        next = browser.follow(&next).await;
+    }
+    next
+}
+
+async fn answer(browser: &Browser<'_>, pairs: &[(&str, &str)]) -> Answer {
+    browser.get(&format!("/oauth/connect/callback?{}", crate::support::site::form(pairs))).await
+}
+
+async fn connect(site: &Site, vault: &UpstreamVault, web: &Web, user: &str) {
+    let who = principal(&format!("user:{user}"));
+    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let browser = site.browser();
+    let asked = open(&browser, &url, user).await.location();
+    let done = answer(&browser, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
+    assert_eq!(done.status, 200, "{}", done.text);
+}
+
+async fn token(vault: &UpstreamVault, user: &str) -> Option<String> {
+    let held = vault.bearer(APP, &principal(&format!("user:{user}"))).await.unwrap();
+    held.map(|token| token.expose().to_owned())
+}
+
+fn sent(web: &Web, to: &str) -> Vec<BTreeMap<String, String>> {
+    let bodies = web.seen().into_iter().filter(|(path, _)| path == to);
+    bodies.map(|(_, body)| url::form_urlencoded::parse(body.as_bytes()).into_owned().collect()).collect()
+}
+
+#[tokio::test]
+async fn a_user_is_connected_with_pkce_state_and_resource_and_only_they_are() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    assert_eq!(token(&vault, "alice").await, None);
+    let authorize = vault.authorize(APP, &principal("user:alice")).await.unwrap();
+    let browser = site.browser();
+    let asked = open(&browser, &authorize.url, "alice").await;
+    assert!(asked.header("location").starts_with(&web.url("/authorize?")), "{}", asked.header("location"));
+    let query = asked.location();
+    assert_eq!(
+        (query["client_id"].as_str(), query["code_challenge_method"].as_str()),
+        ("made-for-us", "S256")
+    );
+    assert_eq!((query["resource"].clone(), query["scope"].as_str()), (web.url("/mcp"), "notes:read"));
+    assert_eq!(query["redirect_uri"], format!("{ISSUER}/oauth/connect/callback"));
+    let done = answer(&browser, &[("state", &query["state"]), ("code", "c-1"), ("iss", &web.url(""))]).await;
+    assert_eq!(done.status, 200, "{}", done.text);
+    assert_eq!(token(&vault, "alice").await.as_deref(), Some("access-1"));
+    assert_eq!(token(&vault, "bob").await, None, "nobody else is connected");
+    let exchanged = &sent(&web, "/token")[0];
+    assert_eq!((exchanged["code"].as_str(), exchanged["resource"].clone()), ("c-1", web.url("/mcp")));
+    use base64::Engine as _;
+    let challenge = base64::engine::general_purpose::URL_SAFE_NO_PAD
+        .encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, exchanged["code_verifier"].as_bytes()));
+    assert_eq!(challenge, query["code_challenge"]);
+    assert_eq!(site.events("upstream.connected"), 1);
+    assert_eq!(browser.get(&path(&authorize.url)).await.status, 400, "the address is used up");
+    let again = answer(&browser, &[("state", &query["state"]), ("code", "c-1"), ("iss", &web.url(""))]).await;
+    assert_eq!(again.status, 400, "and so is the state");
+}
+
+#[tokio::test]
+async fn the_address_of_one_user_connects_nobody_else() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    let url = vault.authorize(APP, &principal("user:alice")).await.unwrap().url;
+    let bob = site.browser();
+    let refused = open(&bob, &url, "bob").await;
+    assert_eq!(refused.status, StatusCode::FORBIDDEN, "{}", refused.text);
+    // The answer of the other server counts in the browser of that user only.
+    let alice = site.browser();
+    let asked = open(&alice, &url, "alice").await.location();
+    let stolen = answer(&bob, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
+    assert_eq!(stolen.status, StatusCode::FORBIDDEN);
+    assert_eq!((token(&vault, "alice").await, token(&vault, "bob").await), (None, None));
+    assert!(sent(&web, "/token").is_empty());
+    for nobody in ["anonymous", "service"] {
+        assert!(vault.authorize(APP, &principal(nobody)).await.is_err(), "{nobody} is no user");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_another_server_or_to_nothing_asked_is_refused() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    let who = principal("user:alice");
+    let here = web.url("");
+    let cases: [&[(&str, &str)]; 4] = [
+        &[("iss", "https://evil.example")],
+        &[],
+        &[("iss", &here), ("error", "access_denied")],
+        &[("iss", &here), ("code", "")],
+    ];
+    let browser = site.browser();
+    for case in cases {
+        let url = vault.authorize(APP, &who).await.unwrap().url;
+        let asked = open(&browser, &url, "alice").await.location();
+        let mut pairs = vec![("state", asked["state"].as_str())];
+        if !case.iter().any(|(name, _)| *name == "error" || *name == "code") {
+            pairs.push(("code", "c"));
+        }
+        pairs.extend(case);
+        let answer = answer(&browser, &pairs).await;
+        assert!(answer.status.is_client_error(), "{case:?}: {}", answer.status);
+    }
+    assert_eq!(answer(&browser, &[("state", "made-up"), ("code", "c"), ("iss", &here)]).await.status, 400);
+    assert!(sent(&web, "/token").is_empty() && token(&vault, "alice").await.is_none());
+}
+
+#[tokio::test]
+async fn metadata_that_names_another_issuer_or_resource_or_lacks_pkce_connects_nobody() {
+    let well_known = "/.well-known/oauth-authorization-server";
+    for (place, member, value) in [
+        (well_known, "issuer", json!("https://evil.example")),
+        (well_known, "code_challenge_methods_supported", json!(["plain"])),
+        ("/.well-known/oauth-protected-resource/mcp", "resource", json!("https://evil.example/mcp")),
+    ] {
+        let (web, (clock, store)) = (other().await, shared());
+        let mut changed: Value = serde_json::from_str(&web.held(place)).unwrap();
+        changed[member] = value;
+        web.on(place, Reply::json(changed));
+        let (site, vault) = site(&web, &clock, &store).await;
+        let url = vault.authorize(APP, &principal("user:alice")).await.unwrap().url;
+        let answer = site.browser().get(&path(&url)).await;
+        assert_eq!(answer.status, StatusCode::BAD_GATEWAY, "{member}");
+        assert!(sent(&web, "/register").is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_token_about_to_expire_is_refreshed_by_one_instance_for_all() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (first, vault) = site(&web, &clock, &store).await;
+    let (_second, other_vault) = site(&web, &clock, &store).await;
+    connect(&first, &vault, &web, "alice").await;
+    assert_eq!(token(&other_vault, "alice").await.as_deref(), Some("access-1"), "instances share the vault");
+    web.on("/token", tokens("access-2", "refresh-2"));
+    clock.advance(Duration::from_secs(545));
+    let all = futures::future::join_all((0..8).map(|n| {
+        let vault = if n % 2 == 0 { vault.clone() } else { other_vault.clone() };
+        async move { token(&vault, "alice").await }
+    }));
+    for held in all.await {
+        assert_eq!(held.as_deref(), Some("access-2"));
+    }
+    let refreshes: Vec<_> =
+        sent(&web, "/token").into_iter().filter(|pairs| pairs["grant_type"] == "refresh_token").collect();
+    assert_eq!(refreshes.len(), 1, "once for both instances");
+    assert_eq!(
+        (refreshes[0]["refresh_token"].as_str(), refreshes[0]["resource"].clone()),
+        ("refresh-1", web.url("/mcp"))
+    );
+    assert_eq!(first.events("upstream.refreshed") + _second.events("upstream.refreshed"), 1);
+}
+
+#[tokio::test]
+async fn a_refused_token_is_exchanged_and_forgotten_when_that_is_refused_too() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    connect(&site, &vault, &web, "alice").await;
+    let who = principal("user:alice");
+    web.on("/token", tokens("access-2", "refresh-2"));
+    let refused = BearerToken::new("access-1");
+    let other = vault.refused(APP, &who, &refused).await.unwrap().unwrap();
+    assert_eq!(other.expose(), "access-2");
+    assert_eq!(
+        vault.refused(APP, &who, &refused).await.unwrap().unwrap().expose(),
+        "access-2",
+        "no second refresh for an old one"
+    );
+    web.on("/token", Reply { status: 503, ..Reply::json("{}") });
+    assert!(vault.refused(APP, &who, &other).await.is_err(), "a server that is down ends nothing");
+    assert_eq!(token(&vault, "alice").await.as_deref(), Some("access-2"));
+    web.on("/token", Reply { status: 400, ..Reply::json(json!({"error": "invalid_grant"})) });
+    assert!(vault.refused(APP, &who, &other).await.unwrap().is_none());
+    assert_eq!(token(&vault, "alice").await, None, "the user must authorize again");
+    assert_eq!(site.events("upstream.lost"), 1);
+}
+
+#[tokio::test]
+async fn our_client_document_names_itself_and_a_changed_address_has_no_token() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    let request = Request::get("/oauth/connect/client.json").body(Body::empty()).unwrap();
+    let response = vault.router().oneshot(request).await.unwrap();
+    let body = axum::body::to_bytes(response.into_body(), 1 << 16).await.unwrap();
+    let document: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(document["client_id"], format!("{ISSUER}/oauth/connect/client.json"));
+    connect(&site, &vault, &web, "alice").await;
+    let moved = UpstreamProvider {
+        app: APP.into(),
+        resource: web.url("/elsewhere"),
+        client_id: None,
+        client_secret: None,
+        scopes: Vec::new(),
+        issuer: None,
+        allow_private: true,
+    };
+    vault.serve(moved).unwrap();
+    assert_eq!(token(&vault, "alice").await, None, "a token is for the server it was issued for");
+}

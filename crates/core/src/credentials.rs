@@ -1,0 +1,65 @@
+//! Credentials of a user at a server behind the gateway: what an upstream app asks for before it calls for somebody.
+//!
+//! How they are obtained, kept and refreshed is the implementation's matter. The caller's own token is never one of them.
+
+use std::{fmt, sync::Arc};
+
+use crate::{AppFuture, Principal};
+
+/// A bearer token for one server. Its `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BearerToken(Arc<str>);
+
+impl BearerToken {
+    /// Hides `token`.
+    pub fn new(token: impl Into<Arc<str>>) -> Self {
+        Self(token.into())
+    }
+
+    /// The token, for the one place that sends it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BearerToken(..)")
+    }
+}
+
+/// Where a user goes to let the gateway act for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authorize {
+    /// The address to open in a browser.
+    pub url: String,
+    /// Names this request; it appears in nothing secret.
+    pub id: String,
+}
+
+/// Keeps what users allowed the gateway to do for them at other servers.
+///
+/// Errors are texts that are safe to show to the caller.
+pub trait UserCredentials: Send + Sync + 'static {
+    /// The token of `principal` for the app called `app`, refreshed when it is about to expire. `None`: the user has to authorize first.
+    fn bearer<'a>(
+        &'a self,
+        app: &'a str,
+        principal: &'a Principal,
+    ) -> AppFuture<'a, Result<Option<BearerToken>, String>>;
+
+    /// Begins an authorization.
+    fn authorize<'a>(
+        &'a self,
+        app: &'a str,
+        principal: &'a Principal,
+    ) -> AppFuture<'a, Result<Authorize, String>>;
+
+    /// The server refused `token`: another one when there is one, by refreshing; else the token is forgotten.
+    fn refused<'a>(
+        &'a self,
+        app: &'a str,
+        principal: &'a Principal,
+        token: &'a BearerToken,
+    ) -> AppFuture<'a, Result<Option<BearerToken>, String>>;
+}
