@@ -1,0 +1,4 @@
+//! The audit file from outside.
+
+#[cfg(test)]
+mod chain;
