@@ -17,7 +17,7 @@ use crate::{
     auth,
     config::Config,
     limits, logging,
-    operate::Watching,
+    operate::{self, Watching},
     reload::{self, Loaded, Reloader},
     user_tokens::UserTokens,
 };
@@ -35,6 +35,10 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let audit = audit::open(&config)?;
     let mut observers: Vec<Arc<dyn Observer>> = watching.iter().flat_map(Watching::observers).collect();
     observers.extend(audit.clone().map(|audit| audit as Arc<dyn Observer>));
+    let sending = operate::traces(&config)?.map(|(traces, sending)| {
+        observers.push(Arc::new(traces));
+        sending
+    });
     let attached = Attached { observers, limits: Some(limits.clone()) };
     let running = assemble::start_with(&config, &starter, attached).await?;
     let tokens = starter.tokens.clone();
@@ -62,6 +66,9 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         serve_http(&running, &config, Extras { watching, tokens, audit, reloader }, stop).await
     };
     running.stop().await;
+    if let Some(sending) = sending {
+        operate::finish(sending).await;
+    }
     served?;
     Ok(ExitCode::SUCCESS)
 }

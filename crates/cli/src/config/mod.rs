@@ -18,13 +18,16 @@ pub use gatewright_findings::{Finding, Format};
 use gatewright_findings::{Lines, Schema, escape, with_lines};
 use gatewright_limits::RateLimitRule;
 use gatewright_server::HttpConfig;
+use gatewright_telemetry::OtlpConfig;
 use gatewright_upstream::UpstreamAuth;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;
 
-use crate::{args::ConfigArgs, audit::AuditConfig, exit::BadConfig, logging::LoggingConfig};
+use crate::{
+    args::ConfigArgs, audit::AuditConfig, exit::BadConfig, logging::LoggingConfig, operate::TelemetryConfig,
+};
 
 /// Configuration of Gatewright.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,6 +46,9 @@ pub struct Config {
     /// The listener for operators: metrics and the console.
     #[serde(skip_serializing)]
     pub admin: Option<AdminConfig>,
+    /// Where traces go.
+    #[serde(skip_serializing)]
+    pub telemetry: TelemetryConfig,
     /// What is logged.
     pub logging: LoggingConfig,
     /// The audit file.
@@ -196,6 +202,9 @@ impl Config {
         }
         for (field, problem) in self.admin.iter().flat_map(AdminConfig::problems) {
             findings.push(Finding::new(&format!("/admin/{field}"), problem));
+        }
+        for (field, problem) in self.telemetry.otlp.iter().flat_map(OtlpConfig::problems) {
+            findings.push(Finding::new(&format!("/telemetry/otlp/{field}"), problem));
         }
         if let Some(size) = self.page_size
             && !(1..=10_000).contains(&size)

@@ -23,6 +23,8 @@ mod execute;
 #[cfg(test)]
 mod gate;
 #[cfg(test)]
+mod hostile_scripts;
+#[cfg(test)]
 mod invoke;
 #[cfg(test)]
 mod keys;
