@@ -59,12 +59,13 @@ impl Schema {
             }
             // Of the kinds told apart by `type`, the one that is meant says what is wrong.
             ValidationErrorKind::OneOfNotValid { context }
-                if context.iter().any(|kind| of_type(kind).is_some()) =>
+                if context.iter().any(|kind| of_type(kind, &place).is_some()) =>
             {
-                match context.iter().find(|kind| of_type(kind).is_none()) {
+                match context.iter().find(|kind| of_type(kind, &place).is_none()) {
                     Some(meant) => meant.iter().for_each(|error| self.tell(error, findings)),
                     None => {
-                        let known: Vec<String> = context.iter().filter_map(|kind| of_type(kind)).collect();
+                        let known: Vec<String> =
+                            context.iter().filter_map(|kind| of_type(kind, &place)).collect();
                         let problem = format!("must be one of {}", known.join(", "));
                         findings.push(Finding::new(&format!("{place}/type"), problem));
                     }
@@ -101,6 +102,12 @@ impl Schema {
                         findings.push(Finding::new(&place, problem));
                     }
                 }
+            }
+            ValidationErrorKind::Enum { options } if error.instance().is_string() => {
+                let known = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+                let text = error.instance().as_str().unwrap_or_default();
+                let problem = format!("`{text}`: {}", unknown("value", text, known));
+                findings.push(Finding::new(&place, problem));
             }
             // The value may be a secret, such as a number that should have been in quotes.
             ValidationErrorKind::Type { .. }
@@ -152,11 +159,11 @@ fn words(context: &[Vec<ValidationError<'_>>]) -> Vec<String> {
     all.filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
-/// The `type` that was expected, among the errors of a value that has another or none.
-fn of_type(errors: &[ValidationError<'_>]) -> Option<String> {
+/// The `type` that was expected, among the errors of a value at `place` that has another or none.
+fn of_type(errors: &[ValidationError<'_>], place: &str) -> Option<String> {
     errors.iter().find_map(|error| match error.kind() {
         ValidationErrorKind::Constant { expected_value }
-            if error.instance_path().as_str().ends_with("/type") =>
+            if error.instance_path().as_str().strip_prefix(place) == Some("/type") =>
         {
             expected_value.as_str().map(str::to_owned)
         }
@@ -241,6 +248,16 @@ mod tests {
         assert_eq!(
             findings(schema, json!({"transport": "http"})),
             ["transport: `http`: unknown value; known here: sse, stdio"]
+        );
+        let schema = json!({"properties": {"preset": {"enum": ["locked_down", "secure", "balanced", "experimental"]}}});
+        assert_eq!(
+            findings(schema.clone(), json!({"preset": "save"})),
+            ["preset: `save`: unknown value; known here: locked_down, secure, balanced, experimental"]
+        );
+        let schema = json!({"properties": {"storage": {"properties": {"type": {"oneOf": [{"const": "redis"}, {"const": "memory"}]}}}}});
+        assert_eq!(
+            findings(schema, json!({"storage": {"type": "reddis"}})),
+            ["storage.type: `reddis`: unknown value; did you mean `redis`?"]
         );
     }
 
