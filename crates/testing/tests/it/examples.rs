@@ -23,7 +23,7 @@ fn a_rust_server_whole_and_broken() {
     let (passed, text) = run("");
     assert!(passed && text.contains("3 passed"), "{text}");
     for (broken, test, why) in [
-        ("sum", "adds_up_an_order", "total_cents: expected 599, found 600"),
+        ("sum", "adds_up_an_order", "total_cents: expected 599, is 600"),
         ("empty", "refuses_an_empty_order", "expected: an error"),
     ] {
         let (passed, text) = run(broken);
