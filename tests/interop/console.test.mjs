@@ -288,6 +288,7 @@ test("a page of another origin calls nothing, by its own name or by ours", async
   await page.goto(`http://127.0.0.1:${hostile.address().port}/`);
   const [answer] = await Promise.all([
     page.waitForResponse((response) => response.url().endsWith("/console/script")),
+    page.waitForURL(`${server.console}/script`),
     page.evaluate(() => document.forms[0].submit()),
   ]);
   assert.equal(answer.status(), 403);
