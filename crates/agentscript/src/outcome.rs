@@ -192,9 +192,17 @@ pub struct CallRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// From the start of the run to the start of the call, in milliseconds.
+    #[serde(serialize_with = "to_the_microsecond")]
     pub started_ms: f64,
     /// From the call to its answer (or to the end of the run), in milliseconds.
+    #[serde(serialize_with = "to_the_microsecond")]
     pub duration_ms: f64,
+}
+
+/// Three decimals: what the clock can tell, and short for whoever reads it.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn to_the_microsecond<S: serde::Serializer>(milliseconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((milliseconds * 1_000.0).round() / 1_000.0)
 }
 
 /// How a run ended, and what it did until then: also after a failure.
