@@ -211,24 +211,77 @@ test("openid-client goes through discovery, code, refresh, userinfo and revocati
   const execute = { execute: [openid.allowInsecureRequests] };
   const { clientId, clientSecret } = CLIENTS.confidential;
   const config = await openid.discovery(new URL(server.issuer), clientId, clientSecret, openid.ClientSecretBasic(clientSecret), execute);
+  // The signature of each ID token is checked with the published keys, not only its claims.
+  openid.enableNonRepudiationChecks(config);
   const verifier = openid.randomPKCECodeVerifier();
-  const state = openid.randomState();
+  const [state, nonce] = [openid.randomState(), openid.randomNonce()];
   const request = openid.buildAuthorizationUrl(config, {
     redirect_uri: CALLBACK,
     scope: "openid profile crm:read",
     resource: server.url.href,
     state,
+    nonce,
+    max_age: "3600",
     code_challenge: await openid.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
   });
   const answer = await new Browser().authorize(request);
-  const tokens = await openid.authorizationCodeGrant(config, answer, { pkceCodeVerifier: verifier, expectedState: state });
-  const { sub } = await openid.fetchUserInfo(config, tokens.access_token, openid.skipSubjectCheck);
-  assert.ok(sub);
+  const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, maxAge: 3600, idTokenExpected: true };
+  const tokens = await openid.authorizationCodeGrant(config, answer, checks);
+  const { sub, aud, auth_time } = tokens.claims();
+  assert.deepEqual([sub, aud], ["user:ada", clientId]);
+  const { preferred_username } = await openid.fetchUserInfo(config, tokens.access_token, sub);
+  assert.equal(preferred_username, "ada");
   const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token);
-  assert.ok(refreshed.access_token);
+  assert.deepEqual([refreshed.claims().sub, refreshed.claims().auth_time], [sub, auth_time]);
   await openid.tokenRevocation(config, refreshed.refresh_token);
   await assert.rejects(openid.refreshTokenGrant(config, refreshed.refresh_token), (error) => error.error === "invalid_grant");
+});
+
+test("oauth4webapi checks the ID token and its signature, and refuses one with another nonce", async () => {
+  const issuer = new URL(server.issuer);
+  const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm: "oidc", ...insecure }));
+  const client = { client_id: CLIENTS.public.clientId, default_max_age: 3600 };
+  const login = async (asked, expected) => {
+    const verifier = oauth.generateRandomCodeVerifier();
+    const request = new URL(as.authorization_endpoint);
+    request.search = new URLSearchParams({
+      client_id: client.client_id,
+      redirect_uri: CALLBACK,
+      response_type: "code",
+      scope: "openid",
+      state: "s",
+      nonce: asked,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+    });
+    const callback = oauth.validateAuthResponse(as, client, await new Browser().authorize(request), "s");
+    const answer = await oauth.authorizationCodeGrantRequest(as, client, oauth.None(), callback, CALLBACK, verifier, insecure);
+    const tokens = await oauth.processAuthorizationCodeResponse(as, client, answer, { expectedNonce: expected, requireIdToken: true });
+    await oauth.validateApplicationLevelSignature(as, answer, insecure);
+    return oauth.getValidatedIdTokenClaims(tokens);
+  };
+  assert.equal((await login("one", "one")).sub, "user:ada");
+  await assert.rejects(login("one", "another"), /nonce/);
+});
+
+test("openid-client builds a logout that leads back to it", async () => {
+  const execute = { execute: [openid.allowInsecureRequests] };
+  const { clientId, clientSecret } = CLIENTS.confidential;
+  const config = await openid.discovery(new URL(server.issuer), clientId, clientSecret, openid.ClientSecretBasic(clientSecret), execute);
+  const verifier = openid.randomPKCECodeVerifier();
+  const request = openid.buildAuthorizationUrl(config, {
+    redirect_uri: CALLBACK,
+    scope: "openid",
+    state: "s",
+    code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+  });
+  const browser = new Browser();
+  const tokens = await openid.authorizationCodeGrant(config, await browser.authorize(request), { pkceCodeVerifier: verifier, expectedState: "s" });
+  const [bye] = CLIENTS.confidential.postLogoutRedirectUris;
+  const logout = openid.buildEndSessionUrl(config, { post_logout_redirect_uri: bye, id_token_hint: tokens.id_token, state: "bye" });
+  assert.equal((await browser.authorize(logout)).href, `${bye}?state=bye`);
 });
 
 test("openid-client gets a token for itself with client_credentials", async () => {

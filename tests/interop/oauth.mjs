@@ -24,6 +24,7 @@ export const CLIENTS = {
     clientId: "interop-confidential",
     clientSecret: "kept-between-us-0123456789-abcdefghij",
     redirectUris: ["http://127.0.0.1/callback"],
+    postLogoutRedirectUris: ["http://127.0.0.1/bye"],
     grantTypes: ["authorization_code", "refresh_token", "client_credentials"],
   },
 };

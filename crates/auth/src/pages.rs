@@ -105,7 +105,14 @@ pub(crate) fn connected(server: &str, app: &str) -> Page {
     )
 }
 
-pub(crate) fn login(server: &str, client: &str, step: &Step<'_>, wrong: bool, demo: bool) -> Page {
+pub(crate) fn login(
+    server: &str,
+    client: &str,
+    step: &Step<'_>,
+    hint: Option<&str>,
+    wrong: bool,
+    demo: bool,
+) -> Page {
     let mut page = Page::new(
         &format!("Sign in to {server}"),
         html! {
@@ -115,7 +122,7 @@ pub(crate) fn login(server: &str, client: &str, step: &Step<'_>, wrong: bool, de
             form method="post" action=(step.action) {
                 (step.fields())
                 label for="username" { "User name" }
-                input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus aria-describedby=[wrong.then_some("wrong")];
+                input id="username" name="username" value=[hint] autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus aria-describedby=[wrong.then_some("wrong")];
                 @if demo {
                     p { "This is a demonstration: any name passes." }
                 } @else {
@@ -220,6 +227,7 @@ mod tests {
             "s",
             "\"><script>alert(1)</script>",
             &Step { action: "/", pending: "p", csrf: "c" },
+            Some("\"><script>alert(2)</script>"),
             false,
             false,
         );

@@ -24,6 +24,38 @@ pub(crate) struct Grant {
     /// What the user's credentials were, so that a change of them ends the grant.
     pub(crate) credential: Option<String>,
     pub(crate) refreshes: bool,
+    /// What the client's request and its first ID token are bound by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) nonce: Option<String>,
+    /// Who the user is in words, where only the external provider knows.
+    #[serde(default, skip_serializing_if = "Person::is_unknown")]
+    pub(crate) person: Person,
+}
+
+/// A user as the external provider describes them, for `userinfo`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Person {
+    pub(crate) name: Option<String>,
+    pub(crate) email: Option<String>,
+}
+
+impl Person {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What the client asked of the login (OpenID Connect Core §3.1.2.1).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wish {
+    /// `prompt=login`: whoever is signed in signs in again.
+    pub(crate) again: bool,
+    /// `max_age`: seconds since the login.
+    pub(crate) max_age: Option<u64>,
+    /// `login_hint`: what the user would type.
+    pub(crate) hint: Option<String>,
+    /// The only user that will do: the one an `id_token_hint` names.
+    pub(crate) subject: Option<String>,
 }
 
 /// An authorization request between its start and its code.
@@ -44,6 +76,8 @@ pub(crate) struct Pending {
     /// Where on this server the browser goes once a user is established, for a login that no client asked for.
     #[serde(default)]
     pub(crate) back: Option<String>,
+    #[serde(default)]
+    pub(crate) wish: Wish,
 }
 
 /// A login at the external provider that is under way.
@@ -63,6 +97,8 @@ pub(crate) struct Session {
     pub(crate) started_ms: u64,
     pub(crate) seen_ms: u64,
     pub(crate) credential: Option<String>,
+    #[serde(default, skip_serializing_if = "Person::is_unknown")]
+    pub(crate) person: Person,
 }
 
 /// A consent that is remembered.

@@ -15,11 +15,11 @@ use crate::{
     config::{AuthConfig, Kind, Mode},
     crypto::{b64, mint, same, sha256, sha256_hex},
     fetch::Fetcher,
-    keys::{Claims, Expected, Token},
-    records::{Pending, Session, Upstream},
+    keys::{Claims, Expected, SKEW_S, Token},
+    records::{Pending, Person, Session, Upstream},
     server::{
         Core,
-        steps::{cookie, page, redirect, store_page, with_query},
+        steps::{PENDING_LIFE, cookie, page, redirect, store_page, with_query},
     },
     store::{Key, StoreError},
     transparent::{Discovered, RemoteKeys, discover},
@@ -119,6 +119,11 @@ impl Provider {
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ];
+        let max_age = pending.wish.max_age.map(|seconds| seconds.to_string());
+        let mut pairs = pairs.to_vec();
+        pairs.extend(pending.wish.again.then_some(("prompt", "login")));
+        pairs.extend(max_age.as_deref().map(|seconds| ("max_age", seconds)));
+        pairs.extend(pending.wish.hint.as_deref().map(|hint| ("login_hint", hint)));
         let target = with_query(&metadata.authorization_endpoint, &pairs);
         let life = Duration::from_millis(pending.expires_ms.saturating_sub(core.clock.now_ms()).max(1));
         core.store.put(&Key::secret("upstream", &upstream.state), id.as_bytes(), life).await?;
@@ -244,16 +249,23 @@ impl Core {
             bad("The sign-in service did not confirm who you are.")
         })?;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
+        let known = |name: &str| Some(crate::pages::plain(text(name), 254)).filter(|text| !text.is_empty());
         let now = self.clock.now_ms();
+        let Some(auth_s) = login_time(&claims, &pending, now / 1000) else {
+            self.store.remove(&Key::secret("pending", &id)).await.map_err(store_page)?;
+            let text = "the sign-in service did not ask the user to sign in again";
+            return Ok(self.refuse(&pending, "login_required", text, StatusCode::FOUND));
+        };
         // The issuer and its subject make the identity; a mail address never does.
         let sub = format!("idp:{}#{}", provider.issuer, text("sub"));
         let session = Session {
             name: crate::pages::plain(text("name"), 80),
             sub,
-            auth_s: now / 1000,
+            auth_s,
             started_ms: now,
             seen_ms: now,
             credential: None,
+            person: Person { name: known("name"), email: known("email") },
         };
         self.tell("login.ok", Some(&session.sub), Some(&pending.grant.client), Some(ip), None);
         let response =
@@ -271,6 +283,23 @@ impl Core {
         let sealed = self.sealer.seal(&*self.entropy, &format!("vault:{}", sha256_hex(session)), &plain);
         let life = Duration::from_secs(self.config.session.absolute_ttl);
         self.store.put(&key, &sealed, life).await
+    }
+}
+
+/// When the user signed in at the provider; `None` when that is not as recent as the client wants, or the provider does not tell although
+/// the client wants to know.
+fn login_time(claims: &Claims, pending: &Pending, now_s: u64) -> Option<u64> {
+    let told = claims.get("auth_time").and_then(Value::as_u64).map(|at| at.min(now_s));
+    let (wish, began_s) = (&pending.wish, pending.expires_ms / 1000 - PENDING_LIFE.as_secs());
+    let oldest = match wish.max_age {
+        _ if wish.again => Some(began_s),
+        Some(seconds) => Some(now_s.saturating_sub(seconds).min(began_s)),
+        None => None,
+    };
+    match told {
+        Some(at) => oldest.is_none_or(|oldest| at + SKEW_S >= oldest).then_some(at),
+        // `auth_time` is owed when `max_age` is asked for (OpenID Connect Core §2).
+        None => wish.max_age.is_none().then_some(now_s),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     config::SessionMode,
     crypto::{b64, mint, same, sha256, sha256_hex},
     pages,
-    records::{Grant, Pending},
+    records::{Grant, Pending, Wish},
     server::{
         Core,
         steps::{PENDING_LIFE, cookie, error_page, page, redirect, store_page, with_query},
@@ -214,6 +214,7 @@ impl Core {
             ask_again: false,
             upstream: None,
             back: Some(with_query("/oauth/connect", &[("id", id)])),
+            wish: Wish::default(),
         };
         let step = mint::<32>(&*self.entropy);
         self.keep_pending(&step, None, &pending).await.map_err(store_page)?;

@@ -21,13 +21,19 @@ use crate::{
     clients::OAuthClient,
     config::SessionMode,
     crypto::{mint, sha256_hex, unb64},
-    net,
-    records::{Grant, Pending},
+    net, pages,
+    records::{Grant, Pending, Wish},
     store::Key,
 };
 
 const MOST_QUERY: usize = 16 * 1024;
 const MOST_STATE: usize = 4096;
+const MOST_NONCE: usize = 1024;
+const MOST_HINT: usize = 256;
+/// Prompts there are (OpenID Connect Core §3.1.2.1). An account is chosen by signing in with it.
+pub(super) const PROMPTS: [&str; 4] = ["none", "login", "consent", "select_account"];
+/// Scopes that are about a user, and so nothing for a client that acts for itself.
+const STANDARD: [&str; 4] = ["openid", "profile", "email", "offline_access"];
 const PUSHED_LIFE: Duration = Duration::from_secs(90);
 const PUSHED_URN: &str = "urn:ietf:params:oauth:request_uri:";
 
@@ -93,7 +99,9 @@ impl Core {
         let fresh = browser.is_none();
         let browser = browser.unwrap_or_else(|| mint::<32>(&*self.entropy));
         let prompt = params.get("prompt").unwrap_or_default();
-        let has = |word: &str| prompt.split(' ').any(|held| held == word);
+        let has = |word: &str| prompt.split_ascii_whitespace().any(|held| held == word);
+        let wish = self.wish(&params, &client.id).await;
+        let wish = wish.map_err(|error| self.send_back(&target, state, &error, status))?;
         let mut pending = Pending {
             grant,
             client_name: client.name.clone(),
@@ -104,13 +112,15 @@ impl Core {
             ask_again: has("consent"),
             upstream: None,
             back: None,
+            wish,
         };
-        let max_age = params.get("max_age").and_then(|text| text.parse::<u64>().ok());
-        if self.config.session_mode == SessionMode::Stateful && !has("login") {
+        if self.config.session_mode == SessionMode::Stateful && !pending.wish.again {
             let now = self.clock.now_s();
             let held = self.session(headers).await.map_err(store_page)?;
             let recent = held.filter(|(_, session)| {
-                max_age.is_none_or(|most| most > 0 && now.saturating_sub(session.auth_s) <= most)
+                let wish = &pending.wish;
+                wish.max_age.is_none_or(|most| most > 0 && now.saturating_sub(session.auth_s) <= most)
+                    && wish.subject.as_ref().is_none_or(|sub| *sub == session.sub)
             });
             if let Some((id, session)) = recent {
                 pending.log_in(&session, Some(sha256_hex(id)));
@@ -217,9 +227,24 @@ impl Core {
         if !ask.client.may("authorization_code") {
             return Err(OAuthError::new("unauthorized_client", "the client may not use this grant"));
         }
-        let prompt = params.get("prompt").unwrap_or_default();
-        if prompt.contains("none") && prompt != "none" {
+        if params.get("registration").is_some() {
+            return Err(OAuthError::new(
+                "registration_not_supported",
+                "clients register at their own endpoint",
+            ));
+        }
+        let prompts: Vec<&str> = params.get("prompt").unwrap_or_default().split_ascii_whitespace().collect();
+        if prompts.iter().any(|word| !PROMPTS.contains(word)) {
+            return Err(invalid("prompt may hold none, login, consent and select_account"));
+        }
+        if prompts.contains(&"none") && prompts.len() > 1 {
             return Err(invalid("prompt=none stands alone"));
+        }
+        if params.get("max_age").is_some_and(|text| text.parse::<u64>().is_err()) {
+            return Err(invalid("max_age is a number of seconds"));
+        }
+        if params.get("nonce").is_some_and(|nonce| nonce.len() > MOST_NONCE) {
+            return Err(invalid("the nonce is too long"));
         }
         let jkt = params.get("dpop_jkt").map(str::to_owned);
         if jkt.as_ref().is_some_and(|jkt| jkt.len() != 43) {
@@ -233,8 +258,45 @@ impl Core {
             challenge: challenge.to_owned(),
             jkt,
             refreshes: self.config.refresh.enabled && ask.client.may("refresh_token"),
+            nonce: params.get("nonce").map(str::to_owned),
             ..Grant::default()
         })
+    }
+
+    /// What the client asks of the login.
+    async fn wish(&self, params: &Params, client: &str) -> Result<Wish, OAuthError> {
+        let has =
+            |word: &str| params.get("prompt").is_some_and(|held| held.split(' ').any(|held| held == word));
+        let subject = match params.get("id_token_hint") {
+            None => None,
+            Some(text) => match self.hinted(text).await {
+                Ok(hinted) if hinted.client == client => Some(hinted.sub),
+                _ => {
+                    let text = "id_token_hint is not an ID token that this server gave this client";
+                    return Err(OAuthError::invalid_request(text));
+                }
+            },
+        };
+        Ok(Wish {
+            again: has("login") || has("select_account"),
+            max_age: params.get("max_age").and_then(|text| text.parse().ok()),
+            hint: params.get("login_hint").map(|hint| pages::plain(hint, MOST_HINT)),
+            subject,
+        })
+    }
+
+    /// The scopes that exist, that the client may have and that are not about a user.
+    pub(super) fn scopes_without_user(
+        &self,
+        asked: Option<&str>,
+        client: &OAuthClient,
+    ) -> Result<Vec<String>, OAuthError> {
+        let mut scopes = self.scopes(asked, client)?;
+        scopes.retain(|scope| !STANDARD.contains(&scope.as_str()));
+        if scopes.is_empty() {
+            return Err(OAuthError::new("invalid_scope", "none of the scopes can be granted without a user"));
+        }
+        Ok(scopes)
     }
 
     /// The scopes asked for that exist and the client may have; the default set when none is named.
@@ -243,7 +305,6 @@ impl Core {
         asked: Option<&str>,
         client: &OAuthClient,
     ) -> Result<Vec<String>, OAuthError> {
-        const STANDARD: [&str; 4] = ["openid", "profile", "email", "offline_access"];
         let known = |scope: &str| self.config.scopes.contains_key(scope) || STANDARD.contains(&scope);
         let allowed = |scope: &str| client.scopes.as_ref().is_none_or(|held| held.iter().any(|s| s == scope));
         let asked: Vec<String> = match asked {

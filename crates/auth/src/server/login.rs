@@ -17,7 +17,7 @@ use super::{
 use crate::{
     config::{Login, SessionMode},
     crypto::{same, sha256_hex},
-    records::{Pending, Session},
+    records::{Pending, Person, Session},
     store::{Key, StoreError},
 };
 
@@ -31,6 +31,7 @@ impl Pending {
         self.grant.auth_s = session.auth_s;
         self.grant.credential.clone_from(&session.credential);
         self.grant.session = id;
+        self.grant.person.clone_from(&session.person);
     }
 }
 
@@ -147,6 +148,7 @@ impl Core {
             started_ms: now,
             seen_ms: now,
             credential,
+            person: Person::default(),
         };
         if self.config.local.login == Login::Demo {
             let fits = !name.is_empty() && name.len() <= 64;

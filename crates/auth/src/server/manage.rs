@@ -148,14 +148,22 @@ pub(super) async fn userinfo(State(core): State<Arc<Core>>, request: Request<Bod
         return response;
     }
     let mut body = json!({"sub": grant.sub});
-    if let Some(user) = grant.sub.strip_prefix("user:").and_then(|name| core.users.get(name)) {
+    if let Some(name) = grant.sub.strip_prefix("user:") {
+        let user = core.users.get(name).map(|user| &user.config);
         if has("profile") {
-            body["preferred_username"] = json!(user.config.username);
-            body["name"] = json!(user.config.name.as_deref().unwrap_or(&user.config.username));
+            body["preferred_username"] = json!(name);
+            body["name"] = json!(user.and_then(|user| user.name.as_deref()).unwrap_or(name));
         }
-        if let (true, Some(email)) = (has("email"), &user.config.email) {
+        if let (true, Some(email)) = (has("email"), user.and_then(|user| user.email.as_ref())) {
             body["email"] = json!(email);
         }
+    }
+    let person = &grant.person;
+    if let (true, Some(name)) = (has("profile"), &person.name) {
+        body["name"] = json!(name);
+    }
+    if let (true, Some(email)) = (has("email"), &person.email) {
+        body["email"] = json!(email);
     }
     no_store(StatusCode::OK, &body)
 }

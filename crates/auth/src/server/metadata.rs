@@ -12,11 +12,29 @@ use http::header;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::Core;
+use super::{Core, authorize::PROMPTS};
 use crate::clients::AuthMethod;
 
 /// How long metadata and keys may be kept; shorter than a new key is published before it signs.
 const KEEP: &str = "public, max-age=300";
+
+/// Algorithms of assertions that clients prove themselves with (`private_key_jwt`).
+const ASSERTIONS: [&str; 4] = ["RS256", "PS256", "ES256", "EdDSA"];
+
+/// Claims of ID tokens and of `userinfo`.
+const CLAIMS: [&str; 11] = [
+    "iss",
+    "sub",
+    "aud",
+    "exp",
+    "iat",
+    "auth_time",
+    "nonce",
+    "at_hash",
+    "name",
+    "preferred_username",
+    "email",
+];
 
 fn kept(body: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, KEEP)], body).into_response()
@@ -27,7 +45,7 @@ pub(super) async fn jwks(State(core): State<Arc<Core>>) -> Response {
 }
 
 async fn server(State(core): State<Arc<Core>>) -> Response {
-    kept(core.server_metadata().to_string())
+    kept(core.server_metadata().await.to_string())
 }
 
 async fn resource(State(core): State<Arc<Core>>) -> Response {
@@ -62,7 +80,16 @@ pub(super) fn routes(core: &Core) -> Router<Arc<Core>> {
 }
 
 impl Core {
-    pub(crate) fn server_metadata(&self) -> Value {
+    /// The algorithms that the published keys sign with, those that sign next included.
+    async fn algorithms(&self) -> Vec<String> {
+        let ring = self.ring.snapshot().await;
+        let mut held: Vec<String> = ring.keys().iter().map(|key| key.alg.clone()).collect();
+        held.sort();
+        held.dedup();
+        held
+    }
+
+    pub(crate) async fn server_metadata(&self) -> Value {
         let config = &self.config;
         let mut grants = vec!["authorization_code", "client_credentials"];
         if config.refresh.enabled {
@@ -91,18 +118,26 @@ impl Core {
             "response_modes_supported": ["query"],
             "grant_types_supported": grants,
             "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": ["RS256", "ES256"],
+            "id_token_signing_alg_values_supported": self.algorithms().await,
+            "claim_types_supported": ["normal"],
+            "claims_supported": CLAIMS,
+            "claims_parameter_supported": false,
+            "display_values_supported": ["page"],
+            "ui_locales_supported": ["en"],
             "code_challenge_methods_supported": ["S256"],
             "scopes_supported": scopes,
-            "prompt_values_supported": ["none", "login", "consent"],
+            "prompt_values_supported": PROMPTS,
             "token_endpoint_auth_methods_supported": AuthMethod::ALL,
-            "token_endpoint_auth_signing_alg_values_supported": ["RS256", "PS256", "ES256", "EdDSA"],
+            "token_endpoint_auth_signing_alg_values_supported": ASSERTIONS,
             "revocation_endpoint_auth_methods_supported": AuthMethod::ALL,
+            "revocation_endpoint_auth_signing_alg_values_supported": ASSERTIONS,
             "introspection_endpoint_auth_methods_supported": &AuthMethod::ALL[1..],
+            "introspection_endpoint_auth_signing_alg_values_supported": ASSERTIONS,
             "dpop_signing_alg_values_supported": ["ES256", "EdDSA", "RS256", "PS256"],
             "authorization_response_iss_parameter_supported": true,
             "request_parameter_supported": false,
             "request_uri_parameter_supported": false,
+            "require_request_uri_registration": false,
         });
         if config.cimd.enabled {
             body["client_id_metadata_document_supported"] = json!(true);

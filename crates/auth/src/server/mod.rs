@@ -3,6 +3,7 @@
 mod authorize;
 mod client_auth;
 mod form;
+mod id_token;
 mod login;
 mod logout;
 mod manage;

@@ -250,6 +250,11 @@ impl Core {
                 None => Ok(self.login_page(id, &pending, browser, false)),
             };
         }
+        if pending.wish.subject.as_ref().is_some_and(|sub| *sub != pending.grant.sub) {
+            self.store.remove(&Key::secret("pending", id)).await?;
+            let text = "another user signed in than the one id_token_hint names";
+            return Ok(self.refuse(&pending, "login_required", text, status));
+        }
         if let Some(back) = &pending.back {
             self.store.remove(&Key::secret("pending", id)).await?;
             return Ok(redirect(status, &self.url(back)));
@@ -341,7 +346,8 @@ impl Core {
         let csrf = self.csrf(browser, "login", id);
         let step = Step { action: &self.url("/oauth/login"), pending: id, csrf: &csrf };
         let demo = self.config.local.login == crate::config::Login::Demo;
-        let page = pages::login(&self.deployment.name, &pending.client_name, &step, wrong, demo);
+        let hint = pending.wish.hint.as_deref();
+        let page = pages::login(&self.deployment.name, &pending.client_name, &step, hint, wrong, demo);
         Page { form_target: form_target(&pending.grant.redirect), ..page }.into_response()
     }
 
@@ -399,7 +405,7 @@ impl Core {
 }
 
 /// The source that a form's answer may lead to, for `form-action`.
-fn form_target(redirect: &str) -> Option<String> {
+pub(crate) fn form_target(redirect: &str) -> Option<String> {
     let url = Url::parse(redirect).ok()?;
     match url.origin() {
         url::Origin::Tuple(..) => Some(url.origin().ascii_serialization()),

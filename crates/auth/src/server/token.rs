@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::{
     Core, WINDOW,
     form::{OAuthError, Params, no_store, read_form},
+    id_token::sign_identity,
 };
 use crate::{
     clients::OAuthClient,
@@ -42,6 +43,8 @@ struct Issue<'a> {
     scopes: &'a [String],
     jkt: Option<&'a str>,
     refresh: Option<String>,
+    /// For the ID token, if there is one.
+    nonce: Option<&'a str>,
 }
 
 /// A code as it is presented.
@@ -168,7 +171,8 @@ impl Core {
         }
         let scopes = grant.scopes.clone();
         let refresh = grant.refreshes.then_some(refresh);
-        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt: proof.as_deref(), refresh };
+        let (jkt, nonce) = (proof.as_deref(), grant.nonce.as_deref());
+        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh, nonce };
         self.issue("token.issued", issue, ip).await
     }
 
@@ -213,7 +217,7 @@ impl Core {
         let family = FamilyId::of_token(old).ok_or_else(OAuthError::invalid_grant)?;
         let digest = Digest::of(old);
         let found = self.store.find(&digest, &family).await?.ok_or_else(OAuthError::invalid_grant)?;
-        let mut grant: Grant =
+        let grant: Grant =
             serde_json::from_slice(&found.grant).map_err(|_| crate::store::StoreError::Corrupt)?;
         if grant.client != client.id || !grant.refreshes || !self.config.refresh.enabled {
             return Err(OAuthError::invalid_grant());
@@ -246,8 +250,8 @@ impl Core {
         } else {
             return Err(OAuthError::invalid_grant());
         };
-        grant.auth_s = grant.auth_s.max(grant.issued_ms / 1000);
-        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt: proof.as_deref(), refresh };
+        let jkt = proof.as_deref();
+        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh, nonce: None };
         self.issue("token.refreshed", issue, ip).await
     }
 
@@ -300,7 +304,7 @@ impl Core {
         let grant = Grant {
             sub: client.id.clone(),
             client: client.id.clone(),
-            scopes: self.scopes(params.get("scope"), client)?,
+            scopes: self.scopes_without_user(params.get("scope"), client)?,
             resources: self.resources(&params.resources)?,
             ..Grant::default()
         };
@@ -333,14 +337,14 @@ impl Core {
         let scopes = grant.scopes.clone();
         self.issue(
             "token.issued",
-            Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh: None },
+            Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh: None, nonce: None },
             ip,
         )
         .await
     }
 
     async fn issue(&self, event: &'static str, issue: Issue<'_>, ip: IpAddr) -> Result<Response, OAuthError> {
-        let Issue { grant, family, scopes, jkt, refresh } = issue;
+        let Issue { grant, family, scopes, jkt, refresh, nonce } = issue;
         let (now, life) = (self.clock.now_s(), self.config.refresh.access_token_ttl);
         let jti = mint::<16>(&*self.entropy);
         let aud = match grant.resources.as_slice() {
@@ -366,12 +370,19 @@ impl Core {
             set("cnf", json!({"jkt": jkt}));
         }
         let key = self.ring.snapshot().await.signing().clone();
-        let token = if key.is_slow() {
-            tokio::task::spawn_blocking(move || sign(&key, "at+jwt", &claims))
+        let identity = self.identity(grant, scopes, nonce);
+        let is_slow = key.is_slow();
+        let make = move || {
+            let token = sign(&key, "at+jwt", &claims);
+            let id_token = identity.map(|claims| sign_identity(&key, claims, &token));
+            (token, id_token)
+        };
+        let (token, id_token) = if is_slow {
+            tokio::task::spawn_blocking(make)
                 .await
                 .map_err(|gone| OAuthError::from(crate::store::StoreError::Unavailable(gone.into())))?
         } else {
-            sign(&key, "at+jwt", &claims)
+            make()
         };
         self.tell(event, Some(&grant.sub), Some(&grant.client), Some(ip), Some(&jti));
         let mut body = json!({
@@ -382,6 +393,9 @@ impl Core {
         });
         if let Some(refresh) = refresh {
             body["refresh_token"] = json!(refresh);
+        }
+        if let Some(id_token) = id_token {
+            body["id_token"] = json!(id_token);
         }
         Ok(no_store(StatusCode::OK, &body))
     }

@@ -17,6 +17,8 @@ mod login;
 #[cfg(test)]
 mod openapi;
 #[cfg(test)]
+mod openid;
+#[cfg(test)]
 mod operations;
 #[cfg(test)]
 mod provider;

@@ -372,3 +372,52 @@ async fn g08_resource_metadata_of_transparent_mode_names_the_provider() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_a_client_asks_of_a_login_reaches_the_provider_and_is_checked() {
+    let idp = Idp::start().await;
+    let site = remote(&idp).await;
+    // What the client asks, what the provider tells of the login, and what comes of it.
+    let now = idp.clock.now_s();
+    let cases = [
+        (vec![("max_age", "600")], json!({"auth_time": now - 500}), None),
+        (vec![("max_age", "600")], json!({"auth_time": now - 800}), Some("login_required")),
+        (vec![("max_age", "600")], json!({}), Some("login_required")),
+        (vec![("prompt", "login")], json!({"auth_time": now - 500}), Some("login_required")),
+        (vec![("prompt", "login")], json!({"auth_time": now}), None),
+        (vec![("prompt", "login")], json!({}), None),
+        (vec![], json!({"auth_time": now - 800}), None),
+    ];
+    for (wish, told, error) in cases {
+        let browser = site.browser();
+        let changes =
+            [wish.as_slice(), &[("login_hint", "una@example.com"), ("scope", "openid profile email")]];
+        let asked = browser.get(&ask(&changes.concat())).await.location();
+        for (name, value) in &wish {
+            assert_eq!(asked[*name], *value);
+        }
+        assert_eq!(asked["login_hint"], "una@example.com");
+        let id_token = identity(&idp, &idp.key, &asked, told.clone());
+        idp.web.on("/token", Reply::json(json!({"access_token": "idp-access", "id_token": id_token})));
+        let next = browser.get(&back(&idp, &asked["state"])).await;
+        if let Some(error) = error {
+            assert_eq!(next.location()["error"], error, "{wish:?} {told}");
+            continue;
+        }
+        let page = browser.follow(&next).await;
+        // The first time; later the consent is remembered.
+        let answer = if page.status == 200 {
+            browser.decide(&page, &["openid", "profile", "email"], "allow").await
+        } else {
+            page
+        };
+        let body = site.redeem(&answer.location()["code"]).await.json();
+        let about = crate::support::site::claims(body["id_token"].as_str().unwrap());
+        assert_eq!(about["auth_time"], told.get("auth_time").unwrap_or(&json!(now)).clone());
+        let request = Request::get("/oauth/userinfo")
+            .header("authorization", format!("Bearer {}", body["access_token"].as_str().unwrap()));
+        let person = site.send(request.body(axum::body::Body::empty()).unwrap()).await.json();
+        assert_eq!((&person["name"], &person["email"]), (&json!("Una"), &json!("una@example.com")));
+        assert_eq!(person["sub"], about["sub"]);
+    }
+}
