@@ -17,6 +17,8 @@ use url::{Host, Url};
 use crate::net;
 
 const DEADLINE: Duration = Duration::from_secs(5);
+/// Longer answers that refuse are not looked into.
+const MOST_ERROR: usize = 16 * 1024;
 
 /// Turns a host name into addresses.
 pub(crate) type Lookup =
@@ -29,6 +31,9 @@ pub(crate) enum FetchError {
     Refused,
     #[error("the answer has status {0}")]
     Status(u16),
+    /// The answer is an OAuth error (RFC 6749 §5.2) with this code.
+    #[error("the answer has status {0} and says `{1}`")]
+    Said(u16, String),
     #[error("the answer is too large")]
     TooLarge,
     #[error("no answer came in time, or the connection failed")]
@@ -165,8 +170,12 @@ impl Fetcher {
         accepted: &[u16],
     ) -> Result<Fetched, FetchError> {
         let mut response = request.send().await.map_err(|_| FetchError::Failed)?;
-        if !accepted.contains(&response.status().as_u16()) {
-            return Err(FetchError::Status(response.status().as_u16()));
+        let status = response.status().as_u16();
+        if !accepted.contains(&status) {
+            return Err(match error_code(response).await {
+                Some(code) => FetchError::Said(status, code),
+                None => FetchError::Status(status),
+            });
         }
         let control = response
             .headers()
@@ -194,6 +203,21 @@ impl Fetcher {
         }
         Ok(Fetched { body, max_age_s })
     }
+}
+
+/// The `error` member of an answer that refuses, when it is one word of the kind RFC 6749 §5.2 allows.
+async fn error_code(mut response: reqwest::Response) -> Option<String> {
+    let mut body = Vec::new();
+    while let Ok(Some(chunk)) = response.chunk().await {
+        if body.len() + chunk.len() > MOST_ERROR {
+            return None;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let body: serde_json::Value = serde_json::from_slice(&body).ok()?;
+    let code = body.get("error")?.as_str()?;
+    let plain = |c: u8| c.is_ascii_lowercase() || c == b'_';
+    (code.len() <= 64 && !code.is_empty() && code.bytes().all(plain)).then(|| code.to_owned())
 }
 
 #[cfg(test)]

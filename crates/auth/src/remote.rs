@@ -1,6 +1,9 @@
 //! Login at an external OpenID provider (`type: remote`): code flow with PKCE, state, nonce and issuer checks.
 //!
-//! The provider's tokens go to the vault of the session, encrypted; ours are issued as for any other login.
+//! The provider's tokens go to the vault of the session, encrypted; ours are issued as for any other login, and refreshed only while the
+//! provider confirms the user (`recheck`).
+
+mod recheck;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,16 +17,18 @@ use tokio::sync::OnceCell;
 use crate::{
     config::{AuthConfig, Kind, Mode},
     crypto::{b64, mint, same, sha256, sha256_hex},
-    fetch::Fetcher,
+    fetch::{FetchError, Fetched, Fetcher},
     keys::{Claims, Expected, SKEW_S, Token},
     records::{Pending, Person, Session, Upstream},
     server::{
-        Core,
+        Core, Elsewhere,
         steps::{PENDING_LIFE, cookie, page, redirect, store_page, with_query},
     },
     store::{Key, StoreError},
     transparent::{Discovered, RemoteKeys, discover},
 };
+
+pub(crate) use self::recheck::Standing;
 
 const MOST_ANSWER: usize = 256 * 1024;
 
@@ -44,9 +49,20 @@ struct Vaulted {
     access_token: String,
     refresh_token: Option<String>,
     expires_s: u64,
+    /// When the provider confirmed the user last, in seconds.
+    #[serde(default)]
+    checked_s: u64,
 }
 
-#[derive(Deserialize)]
+/// Why a login came to nothing.
+enum NotConfirmed {
+    /// The provider does not answer.
+    Down(String),
+    Refused(String),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Answer {
     access_token: Option<String>,
     refresh_token: Option<String>,
@@ -95,10 +111,7 @@ impl Provider {
             Ok(metadata) => metadata,
             Err(error) => {
                 tracing::error!(error, "the identity provider cannot be used");
-                return Ok(page(
-                    StatusCode::BAD_GATEWAY,
-                    "The sign-in service is not available at the moment.",
-                ));
+                return Ok(down_page());
             }
         };
         let held = core.store.get(&Key::secret("pending", id)).await?;
@@ -137,59 +150,76 @@ impl Provider {
         core: &Core,
         code: &str,
         upstream: &Upstream,
-    ) -> Result<(Claims, Vaulted), String> {
-        let metadata = self.metadata().await?;
+    ) -> Result<(Claims, Vaulted), NotConfirmed> {
+        let metadata = self.metadata().await.map_err(NotConfirmed::Down)?;
         let callback = core.url("/oauth/callback");
-        let mut pairs = vec![
+        let pairs = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
             ("redirect_uri", callback.as_str()),
             ("code_verifier", &upstream.verifier),
         ];
+        let answer =
+            self.ask(&metadata.token_endpoint, pairs).await.map_err(|error| match error.passes() {
+                true => NotConfirmed::Down(error.to_string()),
+                false => NotConfirmed::Refused(error.to_string()),
+            })?;
+        let vaulted = answer.vaulted(core).map_err(NotConfirmed::Refused)?;
+        let missing = || NotConfirmed::Refused("the token answer has no id_token".to_owned());
+        let id_token = answer.id_token.as_deref().ok_or_else(missing)?;
+        let claims = self.identity(core, id_token, Some(&upstream.nonce)).await?;
+        if vaulted.refresh_token.is_none() {
+            tracing::info!(
+                "the identity provider gave no refresh token, so whether it still knows the user cannot be asked: refreshing ends \
+                 with `session.absoluteTtl`; `provider.scopes` may need `offline_access`"
+            );
+        }
+        Ok((claims, vaulted))
+    }
+
+    /// A token request as the client that we are there.
+    async fn ask<'a>(
+        &'a self,
+        token_endpoint: &str,
+        mut pairs: Vec<(&'a str, &'a str)>,
+    ) -> Result<Answer, FetchError> {
         let basic = self.secret.as_ref().map(|secret| (self.client_id.as_str(), secret.expose_secret()));
         if basic.is_none() {
             pairs.push(("client_id", &self.client_id));
         }
-        let answer = self
-            .fetcher
-            .post_form(&metadata.token_endpoint, &pairs, basic, MOST_ANSWER)
-            .await
-            .map_err(|error| error.to_string())?;
-        let answer: Answer =
-            serde_json::from_slice(&answer.body).map_err(|_| "the token answer is not JSON".to_owned())?;
-        let access_token = answer
-            .access_token
-            .filter(|token| !token.is_empty())
-            .ok_or("the token answer has no access_token")?;
-        let id_token = answer.id_token.ok_or("the token answer has no id_token")?;
-        let claims = self.identity(core, &id_token, &upstream.nonce).await?;
-        let expires_s = core.clock.now_s() + answer.expires_in.unwrap_or(300);
-        Ok((claims, Vaulted { access_token, refresh_token: answer.refresh_token, expires_s }))
+        let Fetched { body, .. } = self.fetcher.post_form(token_endpoint, &pairs, basic, MOST_ANSWER).await?;
+        Ok(serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    /// What a user of the provider is called here.
+    fn subject(&self, sub: &str) -> String {
+        format!("idp:{}#{sub}", self.issuer)
     }
 
     /// Checks an ID token (OpenID Connect Core §3.1.3.7).
-    async fn identity(&self, core: &Core, text: &str, nonce: &str) -> Result<Claims, String> {
-        let token = Token::parse(text).map_err(|why| why.to_string())?;
+    /// `nonce` is that of the request, for an answer to one.
+    async fn identity(&self, core: &Core, text: &str, nonce: Option<&str>) -> Result<Claims, NotConfirmed> {
+        let refused = |why: &str| NotConfirmed::Refused(why.to_owned());
+        let token = Token::parse(text).map_err(|why| refused(&why.to_string()))?;
         let now_s = core.clock.now_s();
-        let claims = self
-            .keys
-            .verify(&token, now_s)
-            .await
-            .map_err(|why| why.map_or("the keys cannot be had".into(), |why| why.to_string()))?;
+        let claims = self.keys.verify(&token, now_s).await.map_err(|why| match why {
+            None => NotConfirmed::Down("the keys cannot be had".to_owned()),
+            Some(why) => refused(&why.to_string()),
+        })?;
         let audiences = [self.client_id.as_str()];
         Expected { types: &["jwt", ""], issuer: &self.issuer, audiences: &audiences, now_s }
             .check(&token.header, &claims)
-            .map_err(|why| why.to_string())?;
+            .map_err(|why| refused(&why.to_string()))?;
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let several = claims.get("aud").and_then(Value::as_array).is_some_and(|list| list.len() > 1);
         if (several || claims.contains_key("azp")) && text("azp") != Some(&self.client_id) {
-            return Err("the ID token is for another party".into());
+            return Err(refused("the ID token is for another party"));
         }
-        if !same(text("nonce").unwrap_or_default(), nonce) {
-            return Err("the ID token has another nonce".into());
+        if nonce.is_some_and(|nonce| !same(text("nonce").unwrap_or_default(), nonce)) {
+            return Err(refused("the ID token has another nonce"));
         }
         if text("sub").is_none_or(str::is_empty) {
-            return Err("the ID token names nobody".into());
+            return Err(refused("the ID token names nobody"));
         }
         Ok(claims)
     }
@@ -225,9 +255,7 @@ impl Core {
             .take()
             .filter(|upstream| same(&upstream.state, state))
             .ok_or_else(|| bad("The answer of the sign-in service cannot be matched."))?;
-        let metadata = provider.metadata().await.map_err(|_| {
-            page(StatusCode::BAD_GATEWAY, "The sign-in service is not available at the moment.")
-        })?;
+        let metadata = provider.metadata().await.map_err(|_| down_page())?;
         let other = get("iss").is_some_and(|iss| iss != provider.issuer);
         if other || (metadata.authorization_response_iss_parameter_supported && get("iss").is_none()) {
             return Err(bad("The answer is from another sign-in service."));
@@ -244,9 +272,17 @@ impl Core {
         let code = get("code").ok_or_else(|| bad("The answer of the sign-in service has no code."))?;
         let ip = self.caller(parts);
         let (claims, tokens) = provider.exchange(self, code, &upstream).await.map_err(|error| {
-            tracing::warn!(error, "a login at the identity provider failed");
             self.tell("login.failed", None, Some(&pending.grant.client), Some(ip), None);
-            bad("The sign-in service did not confirm who you are.")
+            match error {
+                NotConfirmed::Down(why) => {
+                    tracing::error!(why, "the identity provider cannot be used");
+                    down_page()
+                }
+                NotConfirmed::Refused(why) => {
+                    tracing::warn!(why, "a login at the identity provider failed");
+                    bad("The sign-in service did not confirm who you are.")
+                }
+            }
         })?;
         let text = |name: &str| claims.get(name).and_then(Value::as_str).unwrap_or_default();
         let known = |name: &str| Some(crate::pages::plain(text(name), 254)).filter(|text| !text.is_empty());
@@ -257,7 +293,7 @@ impl Core {
             return Ok(self.refuse(&pending, "login_required", text, StatusCode::FOUND));
         };
         // The issuer and its subject make the identity; a mail address never does.
-        let sub = format!("idp:{}#{}", provider.issuer, text("sub"));
+        let sub = provider.subject(text("sub"));
         let session = Session {
             name: crate::pages::plain(text("name"), 80),
             sub,
@@ -271,19 +307,50 @@ impl Core {
         let response =
             self.logged_in(&parts.headers, &id, &mut pending, &held, &session).await.map_err(store_page)?;
         if let Some(session_id) = session_cookie(&response, &self.cookie_name("session")) {
-            self.keep_tokens(&session_id, &tokens).await.map_err(store_page)?;
+            self.keep_tokens(&sha256_hex(&session_id), &tokens).await.map_err(store_page)?;
         }
         Ok(response)
     }
 
-    /// Puts the provider's tokens into the vault of a session.
+    /// Puts the provider's tokens into the vault of the session with this digest. They are needed as long as what came of the session.
     async fn keep_tokens(&self, session: &str, tokens: &Vaulted) -> Result<(), StoreError> {
-        let key = Key::secret("vault", session);
+        let key = Key::of_digest("vault", session);
         let plain = serde_json::to_vec(tokens).unwrap_or_default();
-        let sealed = self.sealer.seal(&*self.entropy, &format!("vault:{}", sha256_hex(session)), &plain);
-        let life = Duration::from_secs(self.config.session.absolute_ttl);
+        let sealed = self.sealer.seal(&*self.entropy, key.as_str(), &plain);
+        let refresh = &self.config.refresh;
+        let granted_s = if refresh.enabled { refresh.absolute_ttl } else { 0 };
+        let life = Duration::from_secs(self.config.session.absolute_ttl.max(granted_s));
         self.store.put(&key, &sealed, life).await
     }
+
+    /// Those tokens. What cannot be opened was given up with its key.
+    async fn provider_tokens(&self, key: &Key) -> Result<Option<Vaulted>, StoreError> {
+        let held = self.store.get(key).await?;
+        let plain = held.and_then(|sealed| self.sealer.open(key.as_str(), &sealed));
+        Ok(plain.and_then(|plain| serde_json::from_slice(&plain).ok()))
+    }
+}
+
+impl Answer {
+    fn vaulted(&self, core: &Core) -> Result<Vaulted, String> {
+        let access_token = self.access_token.clone().filter(|token| !token.is_empty());
+        let now_s = core.clock.now_s();
+        Ok(Vaulted {
+            access_token: access_token.ok_or("the token answer has no access_token")?,
+            refresh_token: self.refresh_token.clone().filter(|token| !token.is_empty()),
+            expires_s: now_s + self.expires_in.unwrap_or(300),
+            checked_s: now_s,
+        })
+    }
+}
+
+/// The provider does not answer: nothing that the user did, and not the store either.
+fn down_page() -> Response {
+    let text = "The sign-in service is not available at the moment. Try again in a little while.";
+    let mut response = page(StatusCode::SERVICE_UNAVAILABLE, text);
+    response.headers_mut().insert(http::header::RETRY_AFTER, http::HeaderValue::from_static("5"));
+    response.extensions_mut().insert(Elsewhere);
+    response
 }
 
 /// When the user signed in at the provider; `None` when that is not as recent as the client wants, or the provider does not tell although

@@ -121,7 +121,16 @@ struct Code {
     scopes: Vec<String>,
     resource: Option<String>,
     user: MockTestUser,
+    login: Login,
     expires: i64,
+}
+
+/// What an ID token says of a login.
+#[derive(Debug, Clone, Default)]
+struct Login {
+    at: i64,
+    /// Of the request; a refreshed ID token has none (OpenID Connect Core §12.2).
+    nonce: Option<String>,
 }
 
 /// What a refresh token stands for.
@@ -131,6 +140,7 @@ struct Refresh {
     scopes: Vec<String>,
     resource: Option<String>,
     user: MockTestUser,
+    login: Login,
     expires: i64,
 }
 

@@ -112,7 +112,7 @@ async fn resource(fetcher: &Fetcher, address: &str) -> Result<Option<Resource>, 
                 }
                 return Ok(Some(found));
             }
-            Err(FetchError::Status(400..500)) => {}
+            Err(FetchError::Status(400..500) | FetchError::Said(400..500, _)) => {}
             Err(error) => return Err(format!("its resource metadata cannot be read: {error}")),
         }
     }

@@ -242,7 +242,7 @@ impl Provider {
         ];
         let body = match self.ask(&held.identity, &held.token_endpoint, pairs).await {
             Ok(body) => body,
-            Err(FetchError::Status(400 | 401 | 403)) => return Err(NotRefreshed::Over),
+            Err(error) if error.ends_grant() => return Err(NotRefreshed::Over),
             Err(error) => {
                 return Err(NotRefreshed::Failed(format!("its token could not be refreshed: {error}")));
             }

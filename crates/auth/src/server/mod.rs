@@ -364,12 +364,18 @@ impl AuthorizationServer {
     }
 }
 
+/// Marks an answer with status 503 that is not the store's fault.
+#[derive(Clone, Copy)]
+pub(crate) struct Elsewhere;
+
 /// Counts what became of a request.
 async fn count(State(core): State<Arc<Core>>, request: Request<axum::body::Body>, next: Next) -> Response {
     let (issues, began) = (request.uri().path().ends_with("/oauth/token"), Instant::now());
     let response = next.run(request).await;
     match response.status() {
-        StatusCode::SERVICE_UNAVAILABLE => core.metrics.store_failed(),
+        StatusCode::SERVICE_UNAVAILABLE if response.extensions().get::<Elsewhere>().is_none() => {
+            core.metrics.store_failed();
+        }
         StatusCode::OK if issues => core.metrics.took(began.elapsed()),
         status if issues && status.is_client_error() => core.metrics.auth_failed(),
         _ => {}

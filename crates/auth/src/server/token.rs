@@ -11,7 +11,7 @@ use http::{Request, StatusCode, request::Parts};
 use serde_json::{Value, json};
 
 use super::{
-    Core, WINDOW,
+    Core, Elsewhere, WINDOW,
     form::{OAuthError, Params, no_store, read_form},
     id_token::sign_identity,
 };
@@ -21,6 +21,7 @@ use crate::{
     dpop,
     keys::{Claims, sign},
     records::Grant,
+    remote::Standing,
     store::{Digest, Exchange, Exchanged, FamilyId, Key, Redeemed, Rotated, Rotation},
 };
 
@@ -65,6 +66,19 @@ impl<'a> Presented<'a> {
         let family = FamilyId::of_token(code).ok_or_else(OAuthError::invalid_grant)?;
         Ok(Self { code, verifier, family })
     }
+}
+
+/// The provider that the user logged in at does not answer. Nothing was used up.
+fn not_confirmed() -> Response {
+    let text = "the sign-in service does not answer; try again later";
+    let error = OAuthError {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        retry_after_s: Some(5),
+        ..OAuthError::new("temporarily_unavailable", text)
+    };
+    let mut response = error.into_response();
+    response.extensions_mut().insert(Elsewhere);
+    response
 }
 
 impl Core {
@@ -242,6 +256,14 @@ impl Core {
             }
         };
         self.narrow_resources(&grant, params)?;
+        match self.standing(&grant).await? {
+            Standing::Fine => {}
+            Standing::Over => {
+                self.end(&family).await?;
+                return Err(OAuthError::invalid_grant());
+            }
+            Standing::Unknown => return Ok(not_confirmed()),
+        }
         let rotates = self.config.refresh.rotate_refresh_token || client.is_public();
         let refresh = if rotates {
             Some(self.rotate(old, &digest, &family, &grant, ip).await?)

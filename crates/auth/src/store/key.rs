@@ -59,6 +59,11 @@ impl Key {
         Self(format!("{kind}:{}", sha256_hex(secret)))
     }
 
+    /// The same for a secret of which the digest is at hand.
+    pub(crate) fn of_digest(kind: &'static str, digest: &str) -> Self {
+        Self(format!("{kind}:{digest}"))
+    }
+
     /// A record named by public values.
     pub fn named(kind: &'static str, parts: &[&str]) -> Self {
         let mut all = Vec::new();

@@ -23,6 +23,8 @@ mod operations;
 #[cfg(test)]
 mod provider;
 #[cfg(test)]
+mod provider_recheck;
+#[cfg(test)]
 mod redis_sets;
 #[cfg(test)]
 mod redis_store;

@@ -15,16 +15,16 @@ use crate::support::{
     web::{Reply, Web},
 };
 
-struct Idp {
-    web: Web,
-    key: Jwk,
-    clock: Arc<ManualClock>,
+pub(crate) struct Idp {
+    pub(crate) web: Web,
+    pub(crate) key: Jwk,
+    pub(crate) clock: Arc<ManualClock>,
 }
 
 const AUDIENCE: &str = "https://mcp.example/mcp";
 
 impl Idp {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let web = Web::start().await;
         let idp = Self {
             key: Jwk::generate(Algorithm::ES256).unwrap(),
@@ -41,7 +41,7 @@ impl Idp {
         idp
     }
 
-    fn publish(&self, keys: &[&Jwk]) {
+    pub(crate) fn publish(&self, keys: &[&Jwk]) {
         let keys: Vec<Jwk> = keys.iter().map(|key| key.public()).collect();
         self.web.on("/jwks", Reply::json(json!({"keys": keys})));
     }
@@ -212,20 +212,20 @@ async fn an_inline_key_set_is_never_fetched() {
     assert_eq!(idp.web.count("/jwks") + idp.web.count("/.well-known/openid-configuration"), 0);
 }
 
-async fn remote(idp: &Idp) -> Site {
+pub(crate) async fn remote(idp: &Idp) -> Site {
     let provider = json!({"type": "remote", "provider": {"url": idp.web.url(""), "clientId": "gw", "clientSecret": "idp-secret", "allowPrivate": true}});
     let store = Arc::new(gatewright_auth::store::MemoryStore::new(idp.clock.clone()));
     Site::on(provider, idp.clock.clone(), store).await
 }
 
 /// Begins a login and returns what the provider was asked.
-async fn begin(browser: &Browser<'_>) -> std::collections::BTreeMap<String, String> {
+pub(crate) async fn begin(browser: &Browser<'_>) -> std::collections::BTreeMap<String, String> {
     let answer = browser.get(&ask(&[])).await;
     assert_eq!(answer.status, 302, "{}", answer.text);
     answer.location()
 }
 
-fn identity(
+pub(crate) fn identity(
     idp: &Idp,
     key: &Jwk,
     asked: &std::collections::BTreeMap<String, String>,
@@ -241,7 +241,7 @@ fn identity(
     sign(&SigningKey::from_jwk(key).unwrap(), "JWT", claims.as_object().unwrap())
 }
 
-fn back(idp: &Idp, state: &str) -> String {
+pub(crate) fn back(idp: &Idp, state: &str) -> String {
     format!(
         "/oauth/callback?{}",
         crate::support::site::form(&[("code", "idp-code"), ("state", state), ("iss", &idp.web.url(""))])

@@ -10,7 +10,7 @@ use axum::{
 };
 use url::Url;
 
-use super::{CODE_SECONDS, Code, MockTestUser, Shared, State, endpoints::refusal};
+use super::{CODE_SECONDS, Code, Login, MockTestUser, Shared, State, endpoints::refusal};
 use crate::{lock, random_text, token::now};
 
 type Parameters = HashMap<String, String>;
@@ -59,6 +59,7 @@ fn check(state: &State, parameters: &Parameters) -> Checked {
         scopes: get("scope").unwrap_or_default().split_ascii_whitespace().map(str::to_owned).collect(),
         resource: resource.map(str::to_owned),
         user: MockTestUser::new(""),
+        login: Login { at: now(), nonce: get("nonce").map(str::to_owned) },
         expires: now() + CODE_SECONDS,
     }))
 }

@@ -34,6 +34,8 @@ pub enum Fault {
     ExpiredTokens,
     /// Tokens have this `aud`, whatever was asked for.
     WrongAudience(String),
+    /// ID tokens have another `nonce` than the one that was sent.
+    WrongNonce,
 }
 
 impl FromStr for Endpoint {
@@ -60,9 +62,9 @@ impl FromStr for Endpoint {
 impl FromStr for Fault {
     type Err = String;
 
-    /// `slow:MILLISECONDS`, `status:CODE`, `garbage`, `wrong-issuer:URL`, `expired-tokens` or `wrong-audience:TEXT`.
+    /// `slow:MILLISECONDS`, `status:CODE`, `garbage`, `wrong-issuer:URL`, `expired-tokens`, `wrong-nonce` or `wrong-audience:TEXT`.
     fn from_str(text: &str) -> Result<Self, String> {
-        const KNOWN: &str = "there are slow:MILLISECONDS, status:CODE, garbage, wrong-issuer:URL, expired-tokens and \
+        const KNOWN: &str = "there are slow:MILLISECONDS, status:CODE, garbage, wrong-issuer:URL, expired-tokens, wrong-nonce and \
                              wrong-audience:TEXT";
         let (kind, value) = text.split_once(':').unwrap_or((text, ""));
         match (kind, value) {
@@ -77,6 +79,7 @@ impl FromStr for Fault {
             },
             ("garbage", "") => Ok(Self::Garbage),
             ("expired-tokens", "") => Ok(Self::ExpiredTokens),
+            ("wrong-nonce", "") => Ok(Self::WrongNonce),
             ("wrong-issuer", url) if !url.is_empty() => Ok(Self::WrongIssuer(url.to_owned())),
             ("wrong-audience", audience) if !audience.is_empty() => {
                 Ok(Self::WrongAudience(audience.to_owned()))
@@ -97,6 +100,7 @@ mod tests {
         assert_eq!(fault("status:503"), Ok(Fault::Status(503)));
         assert_eq!(fault("garbage"), Ok(Fault::Garbage));
         assert_eq!(fault("expired-tokens"), Ok(Fault::ExpiredTokens));
+        assert_eq!(fault("wrong-nonce"), Ok(Fault::WrongNonce));
         assert_eq!(
             fault("wrong-issuer:https://a.example"),
             Ok(Fault::WrongIssuer("https://a.example".into()))

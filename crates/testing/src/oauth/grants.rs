@@ -15,7 +15,7 @@ use base64::{
 use serde_json::{Value, json};
 
 use super::{
-    Fault, MockTestUser, Refresh, Shared, State,
+    Code, Fault, Login, MockTestUser, Refresh, Shared, State,
     endpoints::{answer, refusal},
 };
 use crate::{
@@ -24,6 +24,14 @@ use crate::{
 };
 
 type Parameters = HashMap<String, String>;
+/// What tokens are issued for.
+struct Granted<'a> {
+    client_id: &'a str,
+    user: &'a MockTestUser,
+    scopes: &'a [String],
+    resource: Option<&'a str>,
+}
+
 type Refusal = (StatusCode, &'static str, &'static str);
 
 const fn bad(error: &'static str, why: &'static str) -> Refusal {
@@ -58,7 +66,9 @@ impl State {
         let grant = get("grant_type").ok_or(bad("invalid_request", "`grant_type` is missing"))?;
         if grant == "anonymous" {
             let user = MockTestUser::new("anonymous");
-            return Ok(self.issue("anonymous", &user, &[], get("resource"), false));
+            let grant =
+                Granted { client_id: "anonymous", user: &user, scopes: &[], resource: get("resource") };
+            return Ok(self.issue(grant, None));
         }
         let client_id = self.client(headers, parameters)?;
         match grant {
@@ -89,7 +99,12 @@ impl State {
                 if code.resource.is_some() && resource != code.resource {
                     return Err(bad("invalid_target", "`resource` is not the one the code was asked with"));
                 }
-                Ok(self.issue(&client_id, &code.user, &code.scopes, resource.as_deref(), true))
+                let Code { user, scopes, login, .. } = code;
+                let resource = resource.as_deref();
+                Ok(self.issue(
+                    Granted { client_id: &client_id, user: &user, scopes: &scopes, resource },
+                    Some(login),
+                ))
             }
             "refresh_token" => {
                 let token =
@@ -110,7 +125,11 @@ impl State {
                 if scopes.iter().any(|scope| !known.scopes.contains(scope)) {
                     return Err(bad("invalid_scope", "more was asked for than was granted"));
                 }
-                Ok(self.issue(&client_id, &known.user, &scopes, known.resource.as_deref(), true))
+                let (user, resource) = (&known.user, known.resource.as_deref());
+                Ok(self.issue(
+                    Granted { client_id: &client_id, user, scopes: &scopes, resource },
+                    Some(known.login),
+                ))
             }
             _ => Err(bad("unsupported_grant_type", "this grant is not supported")),
         }
@@ -132,14 +151,9 @@ impl State {
         if known && proven { Ok(id) } else { Err(WRONG) }
     }
 
-    fn issue(
-        &mut self,
-        client_id: &str,
-        user: &MockTestUser,
-        scopes: &[String],
-        resource: Option<&str>,
-        refreshable: bool,
-    ) -> Value {
+    /// Tokens; with a login also a refresh token, and an ID token for the scope `openid`.
+    fn issue(&mut self, granted: Granted<'_>, login: Option<Login>) -> Value {
+        let Granted { client_id, user, scopes, resource } = granted;
         let lifetime = match self.has_fault(&Fault::ExpiredTokens) {
             true => -60,
             false => self.options.access_token_ttl_seconds,
@@ -157,17 +171,24 @@ impl State {
             "expires_in": self.options.access_token_ttl_seconds,
             "scope": scopes.join(" "),
         });
-        if scopes.iter().any(|scope| scope == "openid") {
-            let id = options.claim("aud", client_id);
-            body["id_token"] = self.factory.create_test_token(&id).into();
+        if let Some(login) = &login
+            && scopes.iter().any(|scope| scope == "openid")
+        {
+            let mut id = options.claim("aud", client_id).claim("auth_time", login.at);
+            if let Some(nonce) = &login.nonce {
+                let wrong = self.has_fault(&Fault::WrongNonce);
+                id = id.claim("nonce", if wrong { "another nonce" } else { nonce.as_str() });
+            }
+            body["id_token"] = self.factory.create_id_token(&id).into();
         }
-        if refreshable {
+        if let Some(login) = login {
             let secret = random_text();
             let refresh = Refresh {
                 client_id: client_id.to_owned(),
                 scopes: scopes.to_vec(),
                 resource: resource.map(str::to_owned),
                 user: user.clone(),
+                login: Login { nonce: None, ..login },
                 expires: now() + self.options.refresh_token_ttl_seconds,
             };
             self.refreshes.insert(secret.clone(), refresh);

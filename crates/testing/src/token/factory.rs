@@ -143,6 +143,17 @@ impl TokenFactory {
         self.signed(options, options.expires_in.unwrap_or(self.options.expires_in_seconds))
     }
 
+    /// The same as an ID token (OpenID Connect Core §2): of type `JWT`, and about the user alone.
+    pub(crate) fn create_id_token(&self, options: &CreateTokenOptions) -> String {
+        let mut claims = self.claims(options, options.expires_in.unwrap_or(self.options.expires_in_seconds));
+        if let Some(claims) = claims.as_object_mut() {
+            for of_access_tokens in ["client_id", "scope", "jti"] {
+                claims.remove(of_access_tokens);
+            }
+        }
+        self.key.sign("JWT", &self.key.id, &claims)
+    }
+
     /// A token of `test-admin` with the scope `*`.
     pub fn create_admin_token(&self) -> String {
         self.create_test_token(&CreateTokenOptions::new("test-admin").scopes(["*"]))
