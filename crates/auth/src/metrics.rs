@@ -19,6 +19,7 @@ pub struct Metrics {
     store_errors: AtomicU64,
     issue_us: AtomicU64,
     issue_slow: AtomicU64,
+    passwords: AtomicU64,
 }
 
 impl Metrics {
@@ -32,6 +33,10 @@ impl Metrics {
 
     pub(crate) fn store_failed(&self) {
         self.store_errors.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn password_hashed(&self) {
+        self.passwords.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn told(&self, event: &str) {
@@ -65,6 +70,7 @@ impl Metrics {
             ("jwks_errors", &self.jwks_errors),
             ("store_errors", &self.store_errors),
             ("issue_over_500ms", &self.issue_slow),
+            ("passwords_hashed", &self.passwords),
         ] {
             let name = format!("gatewright_auth_{name}_total");
             let _ = writeln!(out, "# TYPE {name} counter\n{name} {}", value.load(Relaxed));

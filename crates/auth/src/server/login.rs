@@ -182,6 +182,7 @@ impl Core {
         })
         .await
         .unwrap_or(false);
+        self.metrics.password_hashed();
         match user {
             Some(user) if fits && !user.config.disabled => {
                 self.store.remove(&account).await.map_err(store_page)?;
