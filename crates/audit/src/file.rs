@@ -2,21 +2,24 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io::{Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    TORN,
+    CONTINUES, LOST, TORN,
     chain::{carried, sealed, sha256_hex},
 };
 
 /// Bytes at the end of a file in which its last line is looked for.
 const TAIL: u64 = 16 * 1024 * 1024;
+/// How the note of a cut line begins.
+const NOTE: &[u8] = b"{\"event\":\"audit.torn\"";
 
 /// Why a file cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +31,7 @@ pub enum AuditError {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// Another process holds it.
     #[error("another process writes the audit file {0}; give each instance a file of its own")]
@@ -38,9 +41,13 @@ pub enum AuditError {
     Foreign(PathBuf),
 }
 
+/// Events lost between two warnings.
+const SAY_AGAIN: u64 = 10_000;
+
 /// An audit file that is open to append to.
 #[derive(Debug)]
 pub struct AuditFile {
+    path: PathBuf,
     held: Mutex<Held>,
     sync: bool,
 }
@@ -49,6 +56,12 @@ pub struct AuditFile {
 struct Held {
     file: File,
     chain: String,
+    /// Bytes of the file up to the end of its last whole line.
+    length: u64,
+    /// A write failed, and may have left a part of a line.
+    is_dirty: bool,
+    /// Events that could not be written since the last that could.
+    lost: u64,
 }
 
 impl AuditFile {
@@ -57,32 +70,7 @@ impl AuditFile {
     /// # Errors
     /// When it cannot be read or written, another process holds it, or it holds something else.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
-        let told = |source| AuditError::Io { path: path.to_owned(), source };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(told)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(AuditError::Held(path.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(told(source)),
-        }
-        let (mut last, mut torn) = tail(&mut file).map_err(told)?;
-        // Only the line break is missing: the line itself is whole.
-        let whole =
-            torn.as_deref().and_then(|torn| std::str::from_utf8(torn).ok()).filter(|t| carried(t).is_some());
-        if let Some(line) = whole.map(str::to_owned) {
-            file.write_all(b"\n").map_err(told)?;
-            (last, torn) = (Some(line), None);
-        }
-        let chain = match last {
-            Some(line) => carried(&line).ok_or_else(|| AuditError::Foreign(path.to_owned()))?,
-            None => String::new(),
-        };
-        let audit = Self { held: Mutex::new(Held { file, chain }), sync: false };
-        if let Some(torn) = torn {
-            tracing::warn!(path = %path.display(), bytes = torn.len(), "the last line of the audit file was cut in two; it stays, and is named in the next");
-            audit.write(b"\n").map_err(told)?;
-            audit.append(&json!({"event": TORN, "sha256": sha256_hex(&torn), "bytes": torn.len()}));
-        }
-        Ok(audit)
+        Ok(Self { path: path.to_owned(), held: Mutex::new(Held::open(path)?), sync: false })
     }
 
     /// Writes each line to the disk before going on.
@@ -92,38 +80,171 @@ impl AuditFile {
         self
     }
 
-    /// Appends a JSON object as one line. What cannot be written is told in the log; the caller goes on.
+    /// Goes on in the file that now has the path, when the one that is open was moved away (log rotation). Its first line from
+    /// here says which digest the old file ends with. Says whether there was one to go on in.
+    ///
+    /// # Errors
+    /// As [`AuditFile::open`]; then the old file goes on.
+    pub fn reopen(&self) -> Result<bool, AuditError> {
+        let mut held = self.held();
+        let told = |source| AuditError::Io { path: self.path.clone(), source };
+        let open = held.file.metadata().map_err(told)?;
+        let is_same = std::fs::metadata(&self.path)
+            .is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino()));
+        if is_same {
+            return Ok(false);
+        }
+        let mut new = Held::open(&self.path)?;
+        new.put(&json!({"event": CONTINUES, "previous": held.chain}).to_string(), self.sync).map_err(told)?;
+        new.lost = held.lost;
+        *held = new;
+        Ok(true)
+    }
+
+    /// Appends a JSON object as one line. What cannot be written is told in the log, counted, and noted in the file once there is
+    /// room again; the caller goes on.
     pub fn append(&self, object: &impl Serialize) {
         let text = match serde_json::to_string(object) {
             Ok(text) if text.len() > 2 && text.starts_with('{') => text,
             _ => return tracing::error!("an audit event is not a JSON object with members; it is not kept"),
         };
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let (line, chain) = sealed(&held.chain, &text);
-        let written = held.file.write_all(line.as_bytes());
-        let written = written.and_then(|()| if self.sync { held.file.sync_data() } else { Ok(()) });
-        match written {
-            Ok(()) => held.chain = chain,
-            Err(error) => tracing::error!(%error, "an audit event could not be written"),
+        let mut held = self.held();
+        let written = held.recover(self.sync).and_then(|()| held.put(&text, self.sync));
+        if let Err(error) = written {
+            if held.lost.is_multiple_of(SAY_AGAIN) {
+                let (path, lost) = (self.path.display(), held.lost + 1);
+                tracing::error!(%path, lost, %error, "audit events cannot be written and are lost");
+            }
+            held.lost += 1;
         }
     }
 
-    fn write(&self, bytes: &[u8]) -> std::io::Result<()> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).file.write_all(bytes)
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The last whole line with a digest or the note of a torn one, and what comes after the last line break.
-fn tail(file: &mut File) -> std::io::Result<(Option<String>, Option<Vec<u8>>)> {
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-    let mut end = Vec::new();
-    file.read_to_end(&mut end)?;
-    let (whole, torn) = match end.iter().rposition(|byte| *byte == b'\n') {
-        Some(at) => (&end[..at], &end[at + 1..]),
-        None => (&end[..0], &end[..]),
-    };
-    let last = whole.rsplit(|byte| *byte == b'\n').next().filter(|line| !line.is_empty());
-    let last = last.map(|line| String::from_utf8_lossy(line).into_owned());
-    Ok((last, (!torn.is_empty()).then(|| torn.to_owned())))
+impl Held {
+    fn open(path: &Path) -> Result<Self, AuditError> {
+        let told = |source| AuditError::Io { path: path.to_owned(), source };
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(told)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(AuditError::Held(path.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(told(source)),
+        }
+        let tail = Tail::of(&mut file).map_err(told)?.ok_or_else(|| AuditError::Foreign(path.to_owned()))?;
+        let mut held = Self { file, chain: tail.chain, length: tail.length, is_dirty: false, lost: 0 };
+        if tail.lacks_break {
+            held.write(b"\n").map_err(told)?;
+        }
+        if tail.is_torn {
+            tracing::warn!(path = %path.display(), "the last line of the audit file was cut in two; it stays, and is named in the next");
+            held.note_torn().map_err(told)?;
+        }
+        Ok(held)
+    }
+
+    /// Writes bytes that end a line.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.is_dirty = true;
+        self.file.write_all(bytes)?;
+        self.is_dirty = false;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn put(&mut self, object: &str, sync: bool) -> io::Result<()> {
+        let (line, chain) = sealed(&self.chain, object);
+        self.write(line.as_bytes())?;
+        self.chain = chain;
+        if sync { self.file.sync_data() } else { Ok(()) }
+    }
+
+    /// After a failure: takes the part of a line away, or notes it where that is not allowed (an append-only file), and says how
+    /// many events are missing.
+    fn recover(&mut self, sync: bool) -> io::Result<()> {
+        if self.is_dirty {
+            let there = self.file.metadata()?.len();
+            if there > self.length && self.file.set_len(self.length).is_err() {
+                self.note_torn()?;
+            }
+            self.is_dirty = false;
+        }
+        if self.lost > 0 {
+            self.put(&json!({"event": LOST, "count": self.lost}).to_string(), sync)?;
+            tracing::warn!(lost = self.lost, "audit events are written again; some are lost");
+            self.lost = 0;
+        }
+        Ok(())
+    }
+
+    /// Names what comes after the last whole line, and ends it.
+    fn note_torn(&mut self) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.length))?;
+        let mut torn = Vec::new();
+        self.file.read_to_end(&mut torn)?;
+        // Its members in this order: `NOTE`.
+        let note =
+            format!("{{\"event\":\"{TORN}\",\"sha256\":\"{}\",\"bytes\":{}}}", sha256_hex(&torn), torn.len());
+        let (line, chain) = sealed(&self.chain, &note);
+        // In one piece, so that a crash leaves no line without its note.
+        self.length += torn.len() as u64;
+        self.write(format!("\n{line}").as_bytes())?;
+        self.chain = chain;
+        Ok(())
+    }
+}
+
+/// The end of a file.
+#[derive(Default)]
+struct Tail {
+    /// Digest of the last whole line.
+    chain: String,
+    /// Where that line ends.
+    length: u64,
+    /// It has no line break.
+    lacks_break: bool,
+    /// Something comes after it.
+    is_torn: bool,
+}
+
+impl Tail {
+    /// None for a file that holds something else.
+    fn of(file: &mut File) -> io::Result<Option<Self>> {
+        let start = file.metadata()?.len().saturating_sub(TAIL);
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        if end.is_empty() {
+            return Ok(Some(Self::default()));
+        }
+        let digest = |line: &[u8]| std::str::from_utf8(line).ok().and_then(carried);
+        let last = end.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if let Some(chain) = digest(&end[last..]) {
+            let length = start + end.len() as u64;
+            return Ok(Some(Self { chain, length, lacks_break: true, is_torn: false }));
+        }
+        // A note of a cut line can itself be cut: then two lines follow the last whole one.
+        let is_note = [&end[last..], NOTE]
+            .iter()
+            .map(|text| text.len())
+            .min()
+            .is_some_and(|least| last > 0 && least > 0 && end[last..][..least] == NOTE[..least]);
+        let mut at = last;
+        for _ in 0..=usize::from(is_note) {
+            let before =
+                end[..at.saturating_sub(1)].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            match digest(&end[before..at.saturating_sub(1)]) {
+                Some(chain) => {
+                    let length = start + at as u64;
+                    let is_torn = at < end.len();
+                    return Ok(Some(Self { chain, length, lacks_break: false, is_torn }));
+                }
+                None => at = before,
+            }
+        }
+        let is_first = start == 0 && at == 0 && end[0] == b'{' && (last == 0 || is_note);
+        Ok(is_first.then_some(Self { is_torn: true, ..Self::default() }))
+    }
 }

@@ -15,5 +15,11 @@ mod verify;
 pub use file::{AuditError, AuditFile};
 pub use verify::{Broken, Verified, verify};
 
+/// What the first line says after a file was exchanged ([`AuditFile::reopen`]); `previous` is the last digest of the file before.
+pub const CONTINUES: &str = "audit.continues";
+
+/// What a line says when events before it could not be written; `count` of them.
+pub const LOST: &str = "audit.lost";
+
 /// What a line says when the one before it was cut in two by a crash.
 pub const TORN: &str = "audit.torn";

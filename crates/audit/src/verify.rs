@@ -5,7 +5,7 @@ use std::io::BufRead;
 use serde::Deserialize;
 
 use crate::{
-    TORN,
+    CONTINUES, LOST, TORN,
     chain::{body, carried, link, sha256_hex},
 };
 
@@ -16,6 +16,10 @@ pub struct Verified {
     pub lines: usize,
     /// Lines that a crash cut in two.
     pub torn: usize,
+    /// Events that could not be written, as lines say.
+    pub lost: u64,
+    /// The digest that the file before this one ends with, when the first line says that it continues one.
+    pub previous: Option<String>,
     /// Digest of the last line; whoever keeps it elsewhere notices when lines are cut off at the end.
     pub chain: String,
 }
@@ -40,10 +44,14 @@ pub enum Broken {
     Io(#[from] std::io::Error),
 }
 
-#[derive(Deserialize)]
+/// What a line says of the file itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Note {
     event: String,
     sha256: String,
+    previous: Option<String>,
+    count: u64,
 }
 
 /// Checks every line from the first on.
@@ -51,8 +59,9 @@ struct Note {
 /// # Errors
 /// The first line that does not fit.
 pub fn verify(mut file: impl BufRead) -> Result<Verified, Broken> {
-    let mut verified = Verified { lines: 0, torn: 0, chain: String::new() };
-    let mut torn: Option<Vec<u8>> = None;
+    let mut verified = Verified { lines: 0, torn: 0, lost: 0, previous: None, chain: String::new() };
+    // What cannot be read, and the number of its first line.
+    let mut torn: Option<(Vec<u8>, usize)> = None;
     loop {
         let mut line = Vec::new();
         if file.read_until(b'\n', &mut line)? == 0 {
@@ -66,26 +75,36 @@ pub fn verify(mut file: impl BufRead) -> Result<Verified, Broken> {
         let text = std::str::from_utf8(&line).ok();
         let read = text.and_then(|text| Some((text, body(text)?, carried(text)?)));
         let Some((text, body, chain)) = read else {
-            // It may be a line that was cut in two: then the next one says so.
-            if torn.replace(line).is_some() {
-                return Err(Broken::Foreign(at - 1));
+            // It may be a line that was cut in two: then the next one says so. That one may have been cut as well.
+            match &mut torn {
+                None => torn = Some((line, at)),
+                Some((cut, first)) if at == *first + 1 => {
+                    cut.push(b'\n');
+                    cut.extend(line);
+                }
+                Some((_, first)) => return Err(Broken::Foreign(*first)),
             }
             continue;
         };
         if chain != link(&verified.chain, body) {
             return Err(Broken::Chain(at));
         }
-        if let Some(cut) = torn.take() {
-            let note: Option<Note> = serde_json::from_str(text).ok();
-            if note.is_none_or(|note| note.event != TORN || note.sha256 != sha256_hex(&cut)) {
-                return Err(Broken::Foreign(at - 1));
+        let note: Note = serde_json::from_str(text).unwrap_or_default();
+        if let Some((cut, first)) = torn.take() {
+            if note.event != TORN || note.sha256 != sha256_hex(&cut) {
+                return Err(Broken::Foreign(first));
             }
             verified.torn += 1;
+        }
+        match note.event.as_str() {
+            CONTINUES if at == 1 => verified.previous = note.previous,
+            LOST => verified.lost += note.count,
+            _ => {}
         }
         verified.chain = chain;
     }
     match torn {
-        Some(_) => Err(Broken::Foreign(verified.lines)),
+        Some((_, first)) => Err(Broken::Foreign(first)),
         None => Ok(verified),
     }
 }

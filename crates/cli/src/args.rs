@@ -146,8 +146,9 @@ pub struct AuditArgs {
 pub enum AuditCommand {
     /// Check every line; name the first that was changed, taken out, put in or moved.
     Verify {
-        /// The file.
-        file: PathBuf,
+        /// The file; with log rotation the files, oldest first: then each must continue the one before.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
         /// Print JSON.
         #[arg(long)]
         json: bool,

@@ -61,6 +61,15 @@ fn call(call: &CallRecord) -> Value {
 }
 
 impl Audit {
+    /// Goes on in a new file when the one that is open was moved away.
+    pub fn follow(&self) {
+        match self.file.reopen() {
+            Ok(true) => tracing::info!("the audit goes on in a new file"),
+            Ok(false) => {}
+            Err(error) => tracing::error!("the audit goes on in the file that was moved away: {error}"),
+        }
+    }
+
     fn line(&self, execution: &Execution) -> Value {
         let principal = &execution.principal;
         let mut line = json!({
@@ -77,6 +86,9 @@ impl Audit {
         }
         if let Some(address) = execution.address {
             line["ip"] = json!(address);
+        }
+        if let Some(trace) = &execution.trace {
+            line["trace"] = json!(trace.trace_id());
         }
         if execution.more_calls > 0 {
             line["more_calls"] = json!(execution.more_calls);

@@ -22,6 +22,8 @@ use crate::{
 use apps::Apps;
 use watch::FileWatch;
 
+const HANGUP: &str = "SIGHUP";
+
 /// Where reloading stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
@@ -54,6 +56,7 @@ pub struct Reloader {
     started: Source,
     current: Source,
     takers: Vec<(Vec<&'static str>, Taker)>,
+    on_hangup: Vec<Box<dyn Fn() + Send>>,
     apps: Apps,
     hangup: Signal,
     files: Option<FileWatch>,
@@ -89,6 +92,7 @@ impl Loaded {
             started: self.source.clone(),
             current: self.source,
             takers: Vec::new(),
+            on_hangup: Vec::new(),
             apps,
             hangup: self.hangup,
             files: self.files,
@@ -120,6 +124,11 @@ impl Reloader {
         self.takers.push((paths, Box::new(take)));
     }
 
+    /// Has `run` called on each SIGHUP, whatever the file says.
+    pub fn on_hangup(&mut self, run: impl Fn() + Send + 'static) {
+        self.on_hangup.push(Box::new(run));
+    }
+
     /// Where reloading stands, now and later.
     pub fn status(&self) -> latest::Receiver<Status> {
         self.status.subscribe()
@@ -129,10 +138,13 @@ impl Reloader {
     pub async fn run(mut self, stop: CancellationToken) {
         loop {
             let why = tokio::select! {
-                _ = self.hangup.recv() => "SIGHUP",
+                _ = self.hangup.recv() => HANGUP,
                 () = changed(&mut self.files) => "a changed file",
                 () = stop.cancelled() => break,
             };
+            if why == HANGUP {
+                self.on_hangup.iter().for_each(|run| run());
+            }
             if let Some(files) = &mut self.files {
                 files.take_note().await;
             }

@@ -92,3 +92,64 @@ fn two_writers_and_other_files_are_refused() {
     fs::write(&other, "dear diary\n").unwrap();
     assert!(matches!(AuditFile::open(&other), Err(AuditError::Foreign(_))));
 }
+
+#[test]
+fn a_note_of_a_cut_line_may_be_cut_itself() {
+    for cut in [1, 30, 90, 150] {
+        let (_folder, path) = written(3);
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+        drop(AuditFile::open(&path).unwrap());
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
+        AuditFile::open(&path).unwrap().append(&json!({"event": "after"}));
+        let verified = check(&path).unwrap();
+        assert_eq!(verified.torn, 1, "cut {cut}");
+    }
+}
+
+#[test]
+fn a_file_whose_only_line_was_cut_goes_on_and_foreign_lines_at_the_end_do_not() {
+    let (_folder, path) = written(1);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 20]).unwrap();
+    AuditFile::open(&path).unwrap().append(&json!({"event": "after"}));
+    assert_eq!(check(&path).unwrap().torn, 1);
+    let (_folder, path) = written(2);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{text}dear diary\n")).unwrap();
+    assert!(matches!(AuditFile::open(&path), Err(AuditError::Foreign(_))));
+    fs::write(&path, "dear diary").unwrap();
+    assert!(matches!(AuditFile::open(&path), Err(AuditError::Foreign(_))));
+}
+
+#[test]
+fn a_file_that_is_moved_away_is_followed_by_a_new_one_that_names_its_end() {
+    let (folder, path) = written(0);
+    let moved = folder.path().join("audit.jsonl.1");
+    let file = AuditFile::open(&path).unwrap();
+    file.append(&json!({"event": "one"}));
+    assert!(!file.reopen().unwrap(), "nothing was moved");
+    fs::rename(&path, &moved).unwrap();
+    file.append(&json!({"event": "two"}));
+    assert!(file.reopen().unwrap());
+    file.append(&json!({"event": "three"}));
+    let (old, new) = (check(&moved).unwrap(), check(&path).unwrap());
+    assert_eq!((old.lines, old.previous), (2, None));
+    assert_eq!((new.lines, new.previous.as_deref()), (2, Some(&*old.chain)));
+    // The old one is free, the new one is held.
+    drop(AuditFile::open(&moved).unwrap());
+    assert!(matches!(AuditFile::open(&path), Err(AuditError::Held(_))));
+}
+
+#[test]
+fn when_a_new_file_cannot_be_had_the_old_one_goes_on() {
+    let (folder, path) = written(0);
+    let moved = folder.path().join("audit.jsonl.1");
+    let file = AuditFile::open(&path).unwrap();
+    fs::rename(&path, &moved).unwrap();
+    fs::write(&path, "dear diary\n").unwrap();
+    assert!(file.reopen().is_err());
+    file.append(&json!({"event": "one"}));
+    assert_eq!(check(&moved).unwrap().lines, 1);
+}

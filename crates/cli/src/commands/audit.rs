@@ -1,8 +1,8 @@
 //! `gatewright audit`.
 
-use std::{fs::File, io::BufReader, process::ExitCode};
+use std::{fs::File, io::BufReader, path::Path, process::ExitCode};
 
-use gatewright_audit::verify;
+use gatewright_audit::{Verified, verify};
 use serde_json::json;
 
 use crate::{
@@ -10,36 +10,60 @@ use crate::{
     exit::{self, BadConfig},
 };
 
-/// Checks an audit file.
+/// Checks audit files, oldest first.
 pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
-    let AuditCommand::Verify { file, json } = &args.command;
-    let shown = file.display();
-    let opened = File::open(file).map_err(|error| BadConfig(format!("{shown} cannot be read: {error}")))?;
-    match verify(BufReader::new(opened)) {
-        Ok(verified) if *json => {
-            println!(
-                "{}",
-                json!({"ok": true, "lines": verified.lines, "torn": verified.torn, "chain": verified.chain})
-            );
-            Ok(ExitCode::SUCCESS)
-        }
-        Ok(verified) => {
-            println!("{shown}: {} lines, none changed; last digest {}", verified.lines, verified.chain);
-            if verified.torn > 0 {
-                println!(
-                    "{} of them were cut in two by a crash, and the lines after them say so",
-                    verified.torn
-                );
+    let AuditCommand::Verify { files, json } = &args.command;
+    let mut before: Option<Verified> = None;
+    for file in files {
+        let opened = File::open(file)
+            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", file.display())))?;
+        let verified = verify(BufReader::new(opened)).map_err(|broken| broken.to_string());
+        let follows = verified.and_then(|verified| match &before {
+            Some(before) if verified.previous.as_ref() != Some(&before.chain) => {
+                Err("its first line does not continue the file before: files are missing, in another order, or were cut".to_owned())
             }
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(broken) => {
-            if *json {
-                println!("{}", json!({"ok": false, "problem": broken.to_string()}));
-            } else {
-                println!("{shown}: {broken}");
+            _ => Ok(verified),
+        });
+        let verified = match follows {
+            Ok(verified) => verified,
+            Err(problem) => {
+                let shown = file.display();
+                match json {
+                    true => println!("{}", json!({"ok": false, "file": file, "problem": problem})),
+                    false => println!("{shown}: {problem}"),
+                }
+                return Ok(ExitCode::from(exit::FAILED));
             }
-            Ok(ExitCode::from(exit::FAILED))
+        };
+        if !json {
+            tell(file, &verified);
         }
+        before = Some(match before {
+            Some(all) => Verified {
+                lines: all.lines + verified.lines,
+                torn: all.torn + verified.torn,
+                lost: all.lost + verified.lost,
+                ..verified
+            },
+            None => verified,
+        });
+    }
+    if let (true, Some(all)) = (*json, before) {
+        let Verified { lines, torn, lost, chain, .. } = all;
+        println!("{}", json!({"ok": true, "lines": lines, "torn": torn, "lost": lost, "chain": chain}));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(file: &Path, verified: &Verified) {
+    println!("{}: {} lines, none changed; last digest {}", file.display(), verified.lines, verified.chain);
+    if let Some(previous) = &verified.previous {
+        println!("it continues a file that ends with {previous}");
+    }
+    if verified.torn > 0 {
+        println!("{} times a crash cut a line in two, and the line after it says so", verified.torn);
+    }
+    if verified.lost > 0 {
+        println!("{} events could not be written, and lines say so", verified.lost);
     }
 }

@@ -52,6 +52,9 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         limits.replace(config.rate_limits.clone());
         Ok(())
     });
+    if let Some(audit) = audit.clone() {
+        reloader.on_hangup(move || audit.follow());
+    }
     let served = if args.stdio {
         let following = stop.child_token();
         if let Some(watching) = watching {

@@ -18,7 +18,11 @@ async fn run(server: &Served, script: &str) {
 }
 
 fn verify(file: &Path) -> (i32, Value) {
-    let output = Command::new(gatewright()).args(["audit", "verify", "--json"]).arg(file).output().unwrap();
+    verify_all(&[file])
+}
+
+fn verify_all(files: &[&Path]) -> (i32, Value) {
+    let output = Command::new(gatewright()).args(["audit", "verify", "--json"]).args(files).output().unwrap();
     let body = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     (output.status.code().unwrap(), body)
 }
@@ -103,4 +107,71 @@ fn an_audit_file_that_cannot_be_used_is_told() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("audit.file") && said.contains("name a new file"), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "dear diary\n");
+}
+
+#[tokio::test]
+async fn a_file_that_log_rotation_moves_away_is_followed_on_sighup() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, moved) = (folder.path().join("audit.jsonl"), folder.path().join("audit.jsonl.1"));
+    let server = Served::start(&config(&file, ""), &["--no-watch"]);
+    run(&server, "return 1;").await;
+    fs::rename(&file, &moved).unwrap();
+    run(&server, "return 2;").await;
+    server.hang_up();
+    server.says("the audit goes on in a new file");
+    run(&server, "return 3;").await;
+    let (code, body) = verify_all(&[&moved, &file]);
+    assert_eq!((code, &body["lines"]), (0, &json!(4)), "{body}");
+    let (code, body) = verify_all(&[&file, &moved]);
+    assert_eq!(code, 1);
+    assert!(body["problem"].as_str().unwrap().contains("does not continue"), "{body}");
+    // A file that lost its end no longer fits the next one.
+    let text = fs::read_to_string(&moved).unwrap();
+    fs::write(&moved, format!("{}\n", text.lines().next().unwrap())).unwrap();
+    assert_eq!(verify_all(&[&moved, &file]).0, 1);
+}
+
+#[tokio::test]
+async fn a_full_disk_stops_no_call_and_what_is_missing_is_counted_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    // Stands for a disk of 2 KiB: writes beyond end in an error, in the middle of a line.
+    let mut small = Command::new("bash");
+    small.args(["-c", "trap '' XFSZ; ulimit -S -f 2; exec \"$0\" \"$@\""]).arg(gatewright());
+    let server = Served::by(small, &config(&file, ""), &["--no-watch"]);
+    for _ in 0..12 {
+        run(&server, "return 1;").await;
+    }
+    server.says("audit events cannot be written and are lost");
+    let kept = fs::read_to_string(&file).unwrap();
+    let (code, body) = verify(&file);
+    assert!(
+        kept.len() <= 2048 && (code == 0 || body["problem"].as_str().unwrap().contains("cut off")),
+        "{body}"
+    );
+    let id = server.child.id().to_string();
+    let larger = Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status().unwrap();
+    assert!(larger.success());
+    run(&server, "return 2;").await;
+    let (code, body) = verify(&file);
+    let (lines, lost) = (body["lines"].as_u64().unwrap(), body["lost"].as_u64().unwrap());
+    assert_eq!(code, 0, "{body}");
+    let text = fs::read_to_string(&file).unwrap();
+    let notes = text.lines().filter(|line| line.contains("audit.lost")).count() as u64;
+    assert_eq!(lines - notes + lost, 13, "{body}");
+    assert!(lost > 0, "{body}");
+}
+
+#[tokio::test]
+async fn a_second_process_on_one_file_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let _first = Served::start(&config(&file, ""), &[]);
+    let written = folder.path().join("gatewright.yaml");
+    fs::write(&written, config(&file, "")).unwrap();
+    let second =
+        Command::new(gatewright()).args(["serve", "--port", "0", "--config"]).arg(&written).output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains("give each instance a file of its own"), "{said}");
 }

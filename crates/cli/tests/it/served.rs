@@ -33,9 +33,14 @@ impl Drop for Served {
 
 impl Served {
     pub fn start(config: &str, arguments: &[&str]) -> Self {
+        Self::by(Command::new(gatewright()), config, arguments)
+    }
+
+    /// The same, by a command that ends in the binary.
+    pub fn by(mut command: Command, config: &str, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("gatewright.yaml"), config).unwrap();
-        let mut child = Command::new(gatewright())
+        let mut child = command
             .args(["serve", "--port", "0", "--config"])
             .arg(folder.path().join("gatewright.yaml"))
             .args(arguments)
@@ -69,8 +74,21 @@ impl Served {
     }
 
     pub fn hang_up(&self) {
-        let done = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
+        self.signal("-HUP");
+    }
+
+    fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
         assert!(done.success());
+    }
+
+    /// Asks it to end, and gives the rest of its log.
+    pub fn terminate(&mut self) -> Vec<String> {
+        self.signal("-TERM");
+        // The log ends with the process.
+        let rest = self.log.iter().collect();
+        assert!(self.child.wait().unwrap().success());
+        rest
     }
 
     /// Writes a new file beside the old one and moves it there, as editors do.
