@@ -2,61 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+pub(crate) use gatewright_core::Network;
 use url::{Host, Url};
-
-/// A network such as `10.0.0.0/8`, or one address.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Network {
-    base: u128,
-    bits: u32,
-    v4: bool,
-}
-
-fn number(ip: IpAddr) -> (u128, bool) {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => (u128::from(u32::from(ip)), true),
-        IpAddr::V6(ip) => (u128::from(ip), false),
-    }
-}
-
-impl Network {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (ip, bits) = match text.split_once('/') {
-            Some((ip, bits)) => (ip.parse::<IpAddr>().ok()?, Some(bits.parse::<u32>().ok()?)),
-            None => (text.parse().ok()?, None),
-        };
-        let (base, v4) = number(ip);
-        let most = if v4 { 32 } else { 128 };
-        let bits = bits.unwrap_or(most);
-        (bits <= most).then_some(Self { base, bits, v4 })
-    }
-
-    pub(crate) fn contains(&self, ip: IpAddr) -> bool {
-        let (ip, v4) = number(ip);
-        let width = if self.v4 { 32 } else { 128 };
-        let shift = width - self.bits;
-        v4 == self.v4 && (shift == 128 || ip >> shift == self.base >> shift)
-    }
-}
-
-/// The caller's address: the peer, or what trusted proxies say of it (the right-most hop that is not one of them).
-pub(crate) fn caller(peer: IpAddr, forwarded: &http::HeaderMap, trusted: &[Network]) -> IpAddr {
-    let is_trusted = |ip: IpAddr| trusted.iter().any(|network| network.contains(ip));
-    if !is_trusted(peer) {
-        return peer;
-    }
-    let hops = forwarded.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
-    let hops: Vec<&str> = hops.flat_map(|line| line.split(',')).map(str::trim).collect();
-    let mut last = peer;
-    for hop in hops.iter().rev() {
-        let Ok(ip) = hop.parse::<IpAddr>() else { break };
-        last = ip.to_canonical();
-        if !is_trusted(last) {
-            break;
-        }
-    }
-    last
-}
 
 /// Whether `ip` is a public address: not private, loopback, link-local, shared, reserved, or a tunnel to one of those.
 pub(crate) fn is_public(ip: IpAddr) -> bool {
@@ -178,16 +125,5 @@ mod tests {
         }
         assert!(redirect_matches("http://[::1]/cb", "http://[::1]:9/cb"));
         assert!(!redirect_matches("https://c.example/cb", "https://c.example:8443/cb"));
-    }
-
-    #[test]
-    fn l03_only_trusted_hops_are_believed() {
-        let mut headers = http::HeaderMap::new();
-        headers.append("x-forwarded-for", "198.51.100.9, 203.0.113.7, 10.0.0.2".parse().unwrap());
-        let trusted = [Network::parse("10.0.0.0/8").unwrap()];
-        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-        assert_eq!(caller(ip("192.0.2.1"), &headers, &trusted), ip("192.0.2.1"), "a stranger is itself");
-        assert_eq!(caller(ip("10.0.0.1"), &headers, &trusted), ip("203.0.113.7"), "the first untrusted hop");
-        assert_eq!(caller(ip("10.0.0.1"), &headers, &[]), ip("10.0.0.1"));
     }
 }

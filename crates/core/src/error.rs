@@ -65,7 +65,7 @@ pub enum InvokeError {
         problems: String,
     },
     /// Too many calls.
-    #[error("rate limit of `{name}` reached; try again in {} s", .retry_after.as_secs().max(1))]
+    #[error("rate limit of `{name}` reached; try again in {} s", whole_seconds(*.retry_after))]
     RateLimited {
         /// The tool.
         name: String,
@@ -132,7 +132,7 @@ impl InvokeError {
     pub fn as_tool_error(&self) -> CallToolResult {
         let mut body = json!({"code": self.code(), "message": self.to_string()});
         if let Self::RateLimited { retry_after, .. } = self {
-            body["retryAfterSeconds"] = json!(retry_after.as_secs().max(1));
+            body["retryAfterSeconds"] = json!(whole_seconds(*retry_after));
         }
         if let Self::MissingScopes { missing, .. } = self {
             body["requiredScopes"] = json!(missing);
@@ -141,4 +141,9 @@ impl InvokeError {
         result.structured_content = Some(body);
         result
     }
+}
+
+/// Seconds after which there is surely room again.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }

@@ -4,7 +4,12 @@
 //! that any of them knows where a session is without asking, and no client can make the gateway call an address of its
 //! choice. What is passed on is passed on once and never repeated: a call that may have run is not run again.
 
-use std::{fmt, net::SocketAddr, time::Duration};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    str::FromStr,
+    time::Duration,
+};
 
 use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
@@ -13,6 +18,7 @@ use aws_lc_rs::{
 use axum::body::Body;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
+use gatewright_core::CallerAddress;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Request, Response, header, request::Parts, uri::PathAndQuery,
 };
@@ -30,8 +36,10 @@ use crate::refusal;
 const SHORTEST_KEY: usize = 32;
 /// Longest wait for a connection to another instance.
 const CONNECT: Duration = Duration::from_secs(2);
-/// Marks what was passed on already.
+/// Marks what was passed on already, and says for whom: the caller's address, sealed.
 const FORWARDED: HeaderName = HeaderName::from_static("gatewright-forwarded");
+/// What an address is sealed as. No session's id is that.
+const CALLER: &str = "caller";
 /// Headers of one connection (RFC 9110 §7.6.1); they are not passed on.
 const OF_THE_CONNECTION: [HeaderName; 7] = [
     header::CONNECTION,
@@ -114,11 +122,31 @@ impl Cluster {
 
     /// The public form of a session's id: the id, and where it lives, sealed.
     pub(crate) fn seal(&self, id: &str) -> String {
-        let mut sealed = self.own.to_string().into_bytes();
-        let nonce =
-            self.key.seal_in_place_append_tag(Aad::from(id), &mut sealed).expect("few bytes can be sealed");
+        format!("{id}.{}", self.sealed(id, &self.own.to_string()))
+    }
+
+    fn sealed(&self, about: &str, text: &str) -> String {
+        let mut sealed = text.as_bytes().to_vec();
+        let nonce = self
+            .key
+            .seal_in_place_append_tag(Aad::from(about), &mut sealed)
+            .expect("few bytes can be sealed");
         sealed.extend_from_slice(nonce.as_ref());
-        format!("{id}.{}", URL_SAFE_NO_PAD.encode(sealed))
+        URL_SAFE_NO_PAD.encode(sealed)
+    }
+
+    fn opened<T: FromStr>(&self, about: &str, sealed: &str) -> Option<T> {
+        let mut sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+        let nonce: [u8; NONCE_LEN] =
+            sealed.split_off(sealed.len().checked_sub(NONCE_LEN)?).try_into().ok()?;
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let opened = self.key.open_in_place(nonce, Aad::from(about), &mut sealed).ok()?;
+        std::str::from_utf8(opened).ok()?.parse().ok()
+    }
+
+    /// The caller's address, when another instance passed the request on.
+    pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        self.opened(CALLER, headers.get(FORWARDED)?.to_str().ok()?)
     }
 
     /// Where the session lives, when that is another instance.
@@ -127,12 +155,7 @@ impl Cluster {
             return None;
         }
         let (id, sealed) = session.split_once('.')?;
-        let mut sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let nonce: [u8; NONCE_LEN] =
-            sealed.split_off(sealed.len().checked_sub(NONCE_LEN)?).try_into().ok()?;
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        let opened = self.key.open_in_place(nonce, Aad::from(id), &mut sealed).ok()?;
-        let home: SocketAddr = std::str::from_utf8(opened).ok()?.parse().ok()?;
+        let home: SocketAddr = self.opened(id, sealed)?;
         (home != self.own).then_some(home)
     }
 
@@ -143,7 +166,9 @@ impl Cluster {
         let mut request = Request::builder().method(&parts.method).uri(format!("http://{to}{path}"));
         if let Some(headers) = request.headers_mut() {
             headers.extend(end_to_end(&parts.headers));
-            headers.insert(FORWARDED, HeaderValue::from_static("1"));
+            let caller = parts.extensions.get::<CallerAddress>().map(|caller| caller.0.to_string());
+            let sealed = self.sealed(CALLER, caller.as_deref().unwrap_or_default());
+            headers.insert(FORWARDED, HeaderValue::try_from(sealed).unwrap_or(HeaderValue::from_static("1")));
         }
         let Ok(request) = request.body(Full::new(message.clone())) else {
             return refusal::broke_off(&message);
@@ -186,6 +211,17 @@ mod tests {
     }
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn a_callers_address_is_believed_when_an_instance_says_it() {
+        let (a, b) = (cluster(KEY, "10.0.0.1:3000"), cluster(KEY, "10.0.0.2:3000"));
+        let said = |text: &str| HeaderMap::from_iter([(FORWARDED, HeaderValue::from_str(text).unwrap())]);
+        let caller = |text: &str| b.caller(&said(text));
+        assert_eq!(caller(&a.sealed(CALLER, "203.0.113.7")), Some([203, 0, 113, 7].into()));
+        for forged in ["1", "203.0.113.7", &a.seal("x")[2..], &a.sealed("other", "203.0.113.7")] {
+            assert_eq!(caller(forged), None, "{forged}");
+        }
+    }
 
     #[test]
     fn a_sessions_home_is_known_to_all_who_have_the_key() {

@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use gatewright_core::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -31,6 +32,9 @@ pub struct HttpConfig {
     /// port, `scheme://host:port`, `scheme://host:*` for any port, or `null`. `*` allows every origin. Pages of these origins
     /// may also read answers (CORS); pages on loopback only when listed. Default: none.
     pub allowed_origins: Vec<String>,
+    /// Addresses or networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For` is believed: rate limits, the audit and traces
+    /// then see the caller's address and not the proxy's. Those of `auth.trustedProxies` count too. Default: none.
+    pub trusted_proxies: Vec<String>,
     /// Longest request body, in bytes, 1 to 64 MiB. Default 4 MiB. Longer ones get 413.
     pub max_body_bytes: usize,
     /// Requests worked on at the same time; more get 503 with `Retry-After`. Default 1,024. A request counts until its
@@ -84,6 +88,7 @@ impl Default for HttpConfig {
             public_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             max_body_bytes: 4 * 1024 * 1024,
             max_concurrency: 1024,
             max_streams: 10_000,
@@ -168,6 +173,10 @@ impl HttpConfig {
             if value < Duration::from_millis(least) || value > most {
                 return wrong(field, format!("{value:?} is not between {least} ms and {most:?}"));
             }
+        }
+        if let Some(bad) = self.trusted_proxies.iter().find(|text| Network::parse(text).is_none()) {
+            let problem = format!("`{bad}` is not an address or a network such as 10.0.0.0/8");
+            return wrong("trustedProxies", problem);
         }
         let nowhere = |cluster: &ClusterConfig| match cluster.advertise {
             Some(address) => address.ip().is_unspecified() || address.port() == 0,

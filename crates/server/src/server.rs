@@ -8,8 +8,8 @@ use axum::{
     extract::ConnectInfo,
     routing::{get, post},
 };
-use gatewright_core::{CallerAddress, Gateway};
-use http::{Request, Response};
+use gatewright_core::{CallerAddress, Gateway, Network, caller_address};
+use http::{HeaderMap, Request, Response};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -137,6 +137,8 @@ impl ServerBuilder {
             .cluster
             .as_ref()
             .map(|cluster| Arc::new(Cluster::new(&cluster.key, cluster.advertise.unwrap_or(address))));
+        let proxies = self.config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect();
+        let whence = Arc::new(Whence { cluster: cluster.clone(), proxies });
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
         let guard = Arc::new(Guard::new(&self.config)?);
@@ -170,7 +172,7 @@ impl ServerBuilder {
             )
             .fallback(async move || refusal::nothing_here(&endpoint_path));
         let path = self.config.path.as_str().into();
-        let front = Front { edge, path, endpoint, routes };
+        let front = Front { edge, path, endpoint, routes, whence };
         Ok(Bound {
             listener,
             address,
@@ -193,6 +195,22 @@ struct Front {
     path: Arc<str>,
     endpoint: Arc<Endpoint>,
     routes: Router,
+    whence: Arc<Whence>,
+}
+
+/// Who is believed about where requests come from.
+struct Whence {
+    cluster: Option<Arc<Cluster>>,
+    proxies: Vec<Network>,
+}
+
+impl Whence {
+    fn caller(&self, peer: SocketAddr, headers: &HeaderMap) -> CallerAddress {
+        let told = self.cluster.as_ref().and_then(|cluster| cluster.caller(headers));
+        CallerAddress(
+            told.unwrap_or_else(|| caller_address(peer.ip().to_canonical(), headers, &self.proxies)),
+        )
+    }
 }
 
 impl Front {
@@ -203,8 +221,9 @@ impl Front {
     ) -> Result<Response<Body>, Infallible> {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        request.extensions_mut().insert(CallerAddress(peer.ip().to_canonical()));
-        let Self { edge, path, endpoint, routes } = self;
+        let Self { edge, path, endpoint, routes, whence } = self;
+        let caller = whence.caller(peer, request.headers());
+        request.extensions_mut().insert(caller);
         if request.uri().path() == &*path {
             return Ok(edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await);
         }

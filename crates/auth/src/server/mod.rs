@@ -45,7 +45,7 @@ use crate::{
     fetch::Fetcher,
     keys::{KeyRing, RingError, RingOptions},
     metrics::Metrics,
-    net::{self, Network},
+    net::Network,
     password::Phc,
     records::Grant,
     store::{FamilyId, Key, MemoryStore, RedisStore, SqliteStore, Store, StoreError},
@@ -409,7 +409,9 @@ impl Core {
     pub(crate) fn caller(&self, parts: &Parts) -> IpAddr {
         let peer = parts.extensions.get::<ConnectInfo<std::net::SocketAddr>>().map(|info| info.0.ip());
         let peer = peer.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)).to_canonical();
-        net::caller(peer, &parts.headers, &self.trusted)
+        // What the server knows already: a request may come by way of another instance.
+        let known = parts.extensions.get::<gatewright_core::CallerAddress>().map_or(peer, |caller| caller.0);
+        gatewright_core::caller_address(known, &parts.headers, &self.trusted)
     }
 
     fn counter(what: &'static str, who: &[&str]) -> Key {

@@ -165,6 +165,7 @@ impl Config {
             Ok(mut config) => {
                 config.auth.fill_from(|name| environment.get(name).cloned());
                 findings.extend(config.problems());
+                config.share_proxies();
                 Some(config)
             }
             Err(error) if findings.is_empty() => {
@@ -187,6 +188,10 @@ impl Config {
             if let Err((field, problem)) = app.check() {
                 findings.push(Finding::new(&format!("{pointer}{field}"), problem));
             }
+        }
+        if let Err(wrong) = self.http.validate() {
+            let pointer = format!("/http/{}", wrong.field.replace('.', "/"));
+            findings.push(Finding::new(&pointer, wrong.problem));
         }
         for problem in self.codecall.problems() {
             findings.push(Finding::new(
@@ -212,6 +217,17 @@ impl Config {
             findings.push(Finding::new("/pageSize", "must be 1 to 10000"));
         }
         findings
+    }
+
+    /// Both lists of trusted proxies hold for the whole server.
+    fn share_proxies(&mut self) {
+        let own = std::mem::take(&mut self.http.trusted_proxies);
+        for proxy in own {
+            if !self.auth.trusted_proxies.contains(&proxy) {
+                self.auth.trusted_proxies.push(proxy);
+            }
+        }
+        self.http.trusted_proxies.clone_from(&self.auth.trusted_proxies);
     }
 
     /// How the server is reached when it listens at `address`: `http.publicUrl`, else that address.

@@ -31,7 +31,7 @@ impl Config {
         {
             let problem = "HTTPS ends at a proxy that is not trusted, so all callers share the limits of one address; fix: list the \
                            proxy's address or network";
-            findings.push(Finding::new("/auth/trustedProxies", problem));
+            findings.push(Finding::new("/http/trustedProxies", problem));
         }
         Ok(with_lines(findings, &lines))
     }

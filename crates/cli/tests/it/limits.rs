@@ -8,8 +8,10 @@ use std::{
 
 use futures::future::join_all;
 use gatewright::rmcp::{
-    RoleClient, ServiceExt as _, model::CallToolRequestParams, service::RunningService,
-    transport::StreamableHttpClientTransport,
+    RoleClient, ServiceExt as _,
+    model::CallToolRequestParams,
+    service::RunningService,
+    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
 };
 use serde_json::{Value, json};
 
@@ -117,4 +119,55 @@ async fn two_processes_on_one_redis_let_exactly_the_limit_pass() {
     let passed = answers.iter().filter(|body| body["tools"].is_array()).count();
     let refused = answers.iter().filter(|body| body["code"] == "RATE_LIMIT").count();
     assert_eq!((passed, refused), (40, 60));
+}
+
+#[tokio::test]
+async fn a_redis_that_ends_makes_an_instance_count_for_itself() {
+    let redis = Redis::start();
+    let config = format!(
+        "{}auth:\n  mode: orchestrated\n  allowDefaultPublic: true\n  anonymousScopes: [\"*\"]\n  tokenStorage:\n    type: redis\n    config: {{ host: 127.0.0.1, port: {} }}\n",
+        rules("  - { tool: \"codecall:search\", limit: 2, window: 1h }\n"),
+        redis.port
+    );
+    let server = Served::start(&config, &[]);
+    let client = client(&server).await;
+    let search = async || call(&client, "codecall:search", json!({"query": "users"})).await;
+    assert!(search().await["tools"].is_array());
+    drop(redis);
+    let answers = [search().await, search().await, search().await];
+    server.says("rate limits are counted by this instance alone");
+    assert!(answers[..2].iter().all(|body| body["tools"].is_array()), "{answers:?}");
+    assert_eq!(answers[2]["code"], "RATE_LIMIT");
+}
+
+/// Calls `codecall:search` as a client behind proxies would; whether it passed.
+async fn search_from(server: &Served, forwarded: &[&str]) -> bool {
+    let headers = forwarded.iter().map(|value| ("x-forwarded-for".parse().unwrap(), value.parse().unwrap()));
+    let http = reqwest::Client::builder().default_headers(headers.collect()).build().unwrap();
+    let config = StreamableHttpClientTransportConfig::with_uri(format!("http://{}/mcp", server.address));
+    let client = ().serve(StreamableHttpClientTransport::with_client(http, config)).await.unwrap();
+    call(&client, "codecall:search", json!({"query": "users"})).await["tools"].is_array()
+}
+
+#[tokio::test]
+async fn callers_behind_a_trusted_proxy_are_told_apart_and_cannot_choose_their_address() {
+    let limits = rules("  - { tool: \"codecall:search\", limit: 1, window: 1h }\n");
+    let server =
+        Served::start(&format!("http: {{ trustedProxies: [127.0.0.1, 10.0.0.0/8] }}\n{limits}"), &[]);
+    assert!(search_from(&server, &["198.51.100.1"]).await);
+    assert!(!search_from(&server, &["198.51.100.1"]).await);
+    assert!(search_from(&server, &["198.51.100.2, 10.0.0.7"]).await, "another caller, by two proxies");
+    assert!(
+        !search_from(&server, &["203.0.113.99, 198.51.100.2"]).await,
+        "what it wrote itself is not looked at"
+    );
+    assert!(!search_from(&server, &["203.0.113.99, 198.51.100.1, 10.0.0.7"]).await);
+}
+
+#[tokio::test]
+async fn without_trusted_proxies_the_header_says_nothing() {
+    let limits = rules("  - { tool: \"codecall:search\", limit: 1, window: 1h }\n");
+    let server = Served::start(&limits, &[]);
+    assert!(search_from(&server, &["198.51.100.1"]).await);
+    assert!(!search_from(&server, &["198.51.100.2"]).await);
 }
