@@ -5,9 +5,20 @@ import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 
 const KEY = "the same thirty-two characters everywhere";
+
+/// A port that was free a moment ago: the public address has to be known before the server starts.
+export async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
 
 /// Starts `gatewright serve` on a free port; gives the process, its port, its log and its configuration file.
 export async function instance(config, { log = () => {} } = {}) {

@@ -1,19 +1,9 @@
-// A server that wants a login, and a person with a browser: follows redirects, keeps cookies, fills forms.
+// A server that wants a login.
 
-import { createServer } from "node:http";
-import { once } from "node:events";
-
+export { Browser } from "./browser.mjs";
+export { freePort } from "./instances.mjs";
+import { freePort } from "./instances.mjs";
 import { serve } from "./support.mjs";
-
-/// A port that was free a moment ago: the public address has to be known before the server starts.
-export async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /// The demo's tools name the first two; nothing needs the third.
 export const SCOPES = { "crm:read": "Read the CRM", "billing:read": "Read invoices", "extra": "Nothing in particular" };
@@ -49,68 +39,4 @@ export async function guarded(auth = {}) {
     },
   });
   return { ...server, issuer };
-}
-
-/// A person with a browser.
-export class Browser {
-  #cookies = new Map();
-  pages = [];
-
-  async #fetch(url, init = {}) {
-    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const headers = { ...init.headers, ...(cookie && { cookie }) };
-    const response = await fetch(url, { ...init, headers, redirect: "manual" });
-    for (const line of response.headers.getSetCookie()) {
-      const [pair] = line.split(";");
-      const at = pair.indexOf("=");
-      const [name, value] = [pair.slice(0, at), pair.slice(at + 1)];
-      if (value) this.#cookies.set(name, value);
-      else this.#cookies.delete(name);
-    }
-    return response;
-  }
-
-  /// Goes to an authorization request, logs in, allows everything; gives the address that the client is called back at.
-  async authorize(request, { user = "ada", decision = "allow", stopAt } = {}) {
-    const { origin } = new URL(request);
-    let response = await this.#fetch(request);
-    for (let step = 0; step < 12; step += 1) {
-      const location = response.headers.get("location");
-      if (location) {
-        const next = new URL(location, origin);
-        if (stopAt ? next.href.startsWith(stopAt) : next.origin !== origin) return next;
-        response = await this.#fetch(next);
-        continue;
-      }
-      const text = await response.text();
-      this.pages.push(text);
-      if (!response.ok) throw new Error(`the server answers ${response.status}: ${text.replace(/<style>.*?<\/style>/s, "")}`);
-      const { action, fields } = form(text);
-      const body = new URLSearchParams();
-      for (const field of fields) {
-        if (field.name === "username") body.append("username", user);
-        else if (field.name === "decision") continue;
-        else if (field.name) body.append(field.name, field.value ?? "");
-      }
-      if (text.includes('name="decision"')) body.append("decision", decision);
-      const target = new URL(action, origin);
-      response = await this.#fetch(target, { method: "POST", body, headers: { origin } });
-    }
-    throw new Error("the browser was sent around twelve times");
-  }
-}
-
-const unescape = (text) =>
-  text.replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&#39;", "'").replaceAll("&amp;", "&");
-
-function attributes(tag) {
-  const found = {};
-  for (const [, name, value] of tag.matchAll(/([a-z_-]+)="([^"]*)"/g)) found[name] = unescape(value);
-  return found;
-}
-
-function form(page) {
-  const tag = page.match(/<form[^>]*>/)?.[0];
-  if (!tag) throw new Error(`a page without a form: ${page}`);
-  return { action: attributes(tag).action, fields: [...page.matchAll(/<input[^>]*>/g)].map(([input]) => attributes(input)) };
 }

@@ -8,10 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createServer } from "node:net";
 import { once } from "node:events";
 
-import { instance } from "../cluster/instances.mjs";
+import { freePort, instance } from "../cluster/instances.mjs";
 import { children, faults, machine, redis, usage } from "./faults.mjs";
 import { closeConnections, kinds, token } from "./load.mjs";
 
@@ -21,15 +20,6 @@ const SECONDS = Number(values.seconds);
 const RECOVERY = 5_000;
 /// Requests under way at most; more would measure this program.
 const MOST_OPEN = 400;
-
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address();
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 async function start() {
   const folder = mkdtempSync(join(tmpdir(), "soak-"));
