@@ -78,6 +78,14 @@ def the_chart_passes_helms_own_linter():
     assert not bad and not findings["errors"], findings
 
 
+def the_charts_icon_is_a_file_of_this_repository():
+    icon = yaml.safe_load((CHART / "Chart.yaml").read_text())["icon"]
+    path = re.fullmatch(r"https://raw\.githubusercontent\.com/[^/]+/[^/]+/main/(.+)", icon)
+    assert path, f"{icon} does not name a file of the main branch"
+    file = ROOT / path[1]
+    assert file.read_text().startswith("<svg"), file
+
+
 def every_manifest_fits_the_schemas_of_kubernetes():
     for values, kinds in [
         ({}, {"ConfigMap", "Deployment", "Service", "ServiceAccount", "NetworkPolicy"}),
