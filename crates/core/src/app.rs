@@ -13,7 +13,7 @@ use rmcp::{
 };
 use tokio::sync::broadcast;
 
-use crate::Catalog;
+use crate::{Catalog, NetworkTransport};
 
 /// A boxed answer of an [`App`].
 pub type AppFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -49,6 +49,11 @@ pub trait App: Send + Sync + 'static {
 
     /// Whether it can be used now.
     fn health(&self) -> AppHealth;
+
+    /// How it is reached; none when it is in this process.
+    fn transport(&self) -> Option<NetworkTransport> {
+        None
+    }
 
     /// Hears of changes from now on.
     fn events(&self) -> broadcast::Receiver<AppEvent>;

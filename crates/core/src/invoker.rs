@@ -100,10 +100,8 @@ impl Invoker {
         let Some(trail) = context.extensions.get::<Trail>() else {
             return self.pass(tool, params, principal, context).await;
         };
-        let note = trail.begin(tool.name.clone(), tool.app_id.clone());
-        if let Some(header) = note.traceparent() {
-            context.meta.0.insert("traceparent".to_owned(), header.into());
-        }
+        let note = trail.begin(tool.name.clone(), tool.app_id.clone(), tool.app.transport());
+        note.tell(&mut context.meta.0);
         let answer = self.pass(tool, params, principal, context).await;
         note.end(&answer);
         answer

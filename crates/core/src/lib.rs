@@ -17,6 +17,7 @@ mod link;
 mod local_app;
 mod memory;
 mod names;
+mod network;
 mod observe;
 mod plugin;
 mod principal;
@@ -35,12 +36,16 @@ pub use link::{CatalogLink, LinkHandler};
 pub use local_app::LocalApp;
 pub use memory::{MemoryTransport, memory_transport};
 pub use names::{ToolNames, check_app_id};
-pub use observe::{CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, Observer, ScriptFacts, Trail};
+pub use network::{Network, caller_address};
+pub use observe::{
+    Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer,
+    ScriptFacts, Trail,
+};
 pub use plugin::{DirectAccess, Plugin};
 pub use principal::{Principal, Scopes};
 pub use registry::{AppEntry, AppOptions, Change, Owned, Registry, Snapshot};
 pub use schema::{InputSchema, SchemaMode};
 pub use tool::{ToolEntry, ToolMeta, ToolOverride, UsageExample};
-pub use trace::TraceContext;
+pub use trace::{Incoming, TraceContext};
 
 pub use rmcp;

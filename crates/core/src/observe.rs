@@ -20,7 +20,7 @@ use rmcp::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::{Principal, TraceContext};
+use crate::{Principal, TraceContext, trace::Incoming};
 
 /// Calls kept of one execution; more are only counted.
 pub const MOST_CALLS: usize = 1_000;
@@ -39,6 +39,12 @@ pub trait Observer: Send + Sync + 'static {
     fn wants_traces(&self) -> bool {
         false
     }
+
+    /// Whether a trace that begins here is recorded. Asked of those who want traces; what is not recorded tells the servers it
+    /// calls so (`traceparent` with flags `00`).
+    fn records(&self, _trace_id: &[u8; 16]) -> bool {
+        true
+    }
 }
 
 /// The address a request came from. The HTTP server puts it on each request.
@@ -54,27 +60,64 @@ impl CallerAddress {
 
 /// How something ended: `ok`, a status of the contract such as `tool_error`, or a code such as `RATE_LIMIT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ending(Cow<'static, str>);
+pub struct Ending {
+    status: Cow<'static, str>,
+    shape: Shape,
+}
+
+/// How an answer says that something failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// No answer, or one that is no failure.
+    Own,
+    /// A result with `isError`.
+    Result,
+    /// A JSON-RPC error with this code.
+    Rpc(i32),
+}
 
 impl Ending {
     /// It did what was asked.
-    pub const OK: Self = Self(Cow::Borrowed("ok"));
+    pub const OK: Self = Self { status: Cow::Borrowed("ok"), shape: Shape::Own };
     /// Its client gave up.
-    pub const CANCELLED: Self = Self(Cow::Borrowed(crate::codes::CANCELLED));
+    pub const CANCELLED: Self = Self { status: Cow::Borrowed(crate::codes::CANCELLED), shape: Shape::Own };
 
     /// Ended with this status or code.
     pub fn new(status: impl Into<Cow<'static, str>>) -> Self {
-        Self(status.into())
+        Self { status: status.into(), shape: Shape::Own }
+    }
+
+    fn shaped(status: Cow<'static, str>, shape: Shape) -> Self {
+        Self { status, shape }
+    }
+
+    /// `error.type` of the OpenTelemetry conventions for MCP: the code of a JSON-RPC error, `tool_error` for a result with
+    /// `isError`, else the contract's code. None for what went well.
+    pub fn error_type(&self) -> Option<Cow<'_, str>> {
+        match self.shape {
+            _ if self.is_ok() => None,
+            Shape::Own => Some(Cow::Borrowed(&self.status)),
+            Shape::Result => Some(Cow::Borrowed("tool_error")),
+            Shape::Rpc(code) => Some(Cow::Owned(code.to_string())),
+        }
+    }
+
+    /// The code of a JSON-RPC error, when it ended with one.
+    pub fn rpc_code(&self) -> Option<i32> {
+        match self.shape {
+            Shape::Rpc(code) => Some(code),
+            Shape::Own | Shape::Result => None,
+        }
     }
 
     /// Whether it did what was asked; a question to the user and a task that was started count as such.
     pub fn is_ok(&self) -> bool {
-        matches!(&*self.0, "ok" | "input_required" | "task")
+        matches!(&*self.status, "ok" | "input_required" | "task")
     }
 
     /// The status or code.
     pub fn status(&self) -> &str {
-        &self.0
+        &self.status
     }
 
     fn of_result(result: &CallToolResult) -> Self {
@@ -83,7 +126,9 @@ impl Ending {
         }
         let text = |pointer: &str| result.structured_content.as_ref()?.pointer(pointer)?.as_str();
         let status = text("/status").or_else(|| text("/code")).or_else(|| text("/error/code"));
-        Self::new(status.map_or(Cow::Borrowed(crate::codes::TOOL_EXECUTION_ERROR), |s| s.to_owned().into()))
+        let status =
+            status.map_or(Cow::Borrowed(crate::codes::TOOL_EXECUTION_ERROR), |s| s.to_owned().into());
+        Self::shaped(status, Shape::Result)
     }
 
     pub(crate) fn of(answer: &Result<CallToolResponse, ErrorData>) -> Self {
@@ -94,7 +139,8 @@ impl Ending {
             Ok(_) => Self::OK,
             Err(error) => {
                 let code = error.data.as_ref().and_then(|data| data["code"].as_str().map(str::to_owned));
-                Self::new(code.map_or(Cow::Borrowed("PROTOCOL_ERROR"), Cow::Owned))
+                let status = code.map_or(Cow::Borrowed("PROTOCOL_ERROR"), Cow::Owned);
+                Self::shaped(status, Shape::Rpc(error.code.0))
             }
         }
     }
@@ -124,6 +170,50 @@ pub struct CallRecord {
     pub bytes: Option<u64>,
     /// Its span, when traces are wanted.
     pub span_id: Option<[u8; 8]>,
+    /// How the app is reached, when it is in another process.
+    pub transport: Option<NetworkTransport>,
+}
+
+/// How a peer is reached (`network.transport` of OpenTelemetry).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkTransport {
+    /// HTTP.
+    Tcp,
+    /// Standard input and output of a process.
+    Pipe,
+}
+
+/// How a request came: what its span says of it. Gathered when traces are wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its JSON-RPC id.
+    pub request_id: Option<Box<str>>,
+    /// The session it belongs to, in the older protocol era.
+    pub session_id: Option<Box<str>>,
+    /// The revision of MCP it is written in.
+    pub protocol_version: Option<Box<str>>,
+    /// The transport; none for what was asked from inside the process.
+    pub transport: Option<NetworkTransport>,
+    /// Version of HTTP, such as `1.1`.
+    pub http_version: Option<&'static str>,
+}
+
+impl Arrival {
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let session = parts.and_then(|parts| parts.headers.get("mcp-session-id")?.to_str().ok());
+        Self {
+            request_id: Some(context.id.to_string().into()),
+            session_id: session.map(Box::from),
+            protocol_version: context.protocol_version().map(|version| version.as_str().into()),
+            transport: Some(if parts.is_some() { NetworkTransport::Tcp } else { NetworkTransport::Pipe }),
+            http_version: parts.map(|parts| match parts.version {
+                http::Version::HTTP_10 => "1.0",
+                http::Version::HTTP_2 => "2",
+                _ => "1.1",
+            }),
+        }
+    }
 }
 
 /// What a script was, without its text.
@@ -168,6 +258,8 @@ pub struct Execution {
     pub more_calls: usize,
     /// Its place in a trace, when traces are wanted.
     pub trace: Option<TraceContext>,
+    /// How it came, when traces are wanted.
+    pub arrival: Arrival,
 }
 
 /// What is noted while an execution runs. The gateway puts it on the request's extensions.
@@ -187,9 +279,15 @@ impl Trail {
     }
 
     /// Begins to note a call.
-    pub(crate) fn begin(&self, tool: Arc<str>, app: Arc<str>) -> CallNote {
+    pub(crate) fn begin(
+        &self,
+        tool: Arc<str>,
+        app: Arc<str>,
+        transport: Option<NetworkTransport>,
+    ) -> CallNote {
         let span = self.0.trace.as_ref().map(TraceContext::child);
-        CallNote { trail: self.clone(), tool, app, start: self.0.began.elapsed(), span, ended: None }
+        let start = self.0.began.elapsed();
+        CallNote { trail: self.clone(), tool, app, transport, start, span, ended: None }
     }
 }
 
@@ -198,15 +296,21 @@ pub(crate) struct CallNote {
     trail: Trail,
     tool: Arc<str>,
     app: Arc<str>,
+    transport: Option<NetworkTransport>,
     start: Duration,
     span: Option<TraceContext>,
     ended: Option<(Ending, Option<u64>)>,
 }
 
 impl CallNote {
-    /// What the called server is told of the trace.
-    pub(crate) fn traceparent(&self) -> Option<String> {
-        self.span.as_ref().map(TraceContext::to_header)
+    /// Tells the called server of the trace. What the client wrote there is for this server.
+    pub(crate) fn tell(&self, meta: &mut JsonObject) {
+        let Some(span) = &self.span else { return };
+        meta.insert("traceparent".to_owned(), span.to_header().into());
+        match &span.state {
+            Some(state) => meta.insert("tracestate".to_owned(), (&**state).into()),
+            None => meta.remove("tracestate"),
+        };
     }
 
     pub(crate) fn end(mut self, answer: &Result<CallToolResponse, crate::InvokeError>) {
@@ -223,6 +327,10 @@ fn ended(answer: &Result<CallToolResponse, crate::InvokeError>) -> (Ending, Opti
         Ok(CallToolResponse::InputRequired(_)) => (Ending::new("input_required"), None),
         Ok(CallToolResponse::Task(_)) => (Ending::new("task"), None),
         Ok(_) => (Ending::OK, None),
+        Err(crate::InvokeError::App { error, .. }) => {
+            let status = Cow::Borrowed(crate::codes::TOOL_EXECUTION_ERROR);
+            (Ending::shaped(status, Shape::Rpc(error.code.0)), None)
+        }
         Err(error) => (Ending::new(error.code()), None),
     }
 }
@@ -243,6 +351,7 @@ impl Drop for CallNote {
             ending,
             bytes,
             span_id: self.span.as_ref().map(|span| span.span_id),
+            transport: self.transport,
         });
     }
 }
@@ -263,7 +372,9 @@ pub(crate) struct Begun<'a> {
     pub(crate) address: Option<IpAddr>,
     pub(crate) arguments: Option<&'a JsonObject>,
     /// The client's own place in a trace.
-    pub(crate) traceparent: Option<&'a str>,
+    pub(crate) trace: Incoming<'a>,
+    /// The request, when a client sent it.
+    pub(crate) request: Option<&'a RequestContext<RoleServer>>,
 }
 
 impl Watch {
@@ -274,7 +385,10 @@ impl Watch {
         }
         let script = begun.arguments.filter(|_| begun.is_meta).and_then(|all| all.get("script")?.as_str());
         let traced = observers.iter().any(|one| one.wants_traces());
-        let trace = traced.then(|| TraceContext::below(begun.traceparent));
+        let mut trace = traced.then(|| TraceContext::of(begun.trace));
+        if let Some(trace) = trace.as_mut().filter(|trace| trace.parent_id.is_none()) {
+            trace.sampled = observers.iter().any(|one| one.wants_traces() && one.records(&trace.trace_id));
+        }
         let kept = observers.iter().any(|one| one.wants_arguments());
         let execution = Execution {
             id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
@@ -292,6 +406,7 @@ impl Watch {
             calls: Vec::new(),
             more_calls: 0,
             trace: trace.clone(),
+            arrival: begun.request.filter(|_| traced).map(Arrival::of).unwrap_or_default(),
         };
         Some(Self { observers: observers.clone(), trail: Trail::new(trace), execution: Some(execution) })
     }

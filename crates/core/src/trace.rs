@@ -1,5 +1,10 @@
 //! A place in a distributed trace (W3C Trace Context, level 1).
 
+use std::sync::Arc;
+
+/// Longest `tracestate` that is passed on (§3.3.1.5 asks for 512 characters at least).
+const MOST_STATE: usize = 512;
+
 /// Ids of a span and of the one above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
@@ -9,8 +14,21 @@ pub struct TraceContext {
     pub span_id: [u8; 8],
     /// The span above, when there is one.
     pub parent_id: Option<[u8; 8]>,
-    /// Whether the caller records the trace.
+    /// Whether the trace is recorded: what the caller says, or what was decided where the trace begins.
     pub sampled: bool,
+    /// `tracestate` of the caller, which goes on unchanged.
+    pub state: Option<Arc<str>>,
+    /// The span of the HTTP request, when the message itself names another one as its parent.
+    pub link: Option<([u8; 16], [u8; 8])>,
+}
+
+/// What a request says of the trace it belongs to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Incoming<'a> {
+    /// `traceparent` and `tracestate` of the message's `_meta` (SEP-414).
+    pub message: (Option<&'a str>, Option<&'a str>),
+    /// Those of the HTTP request.
+    pub http: (Option<&'a str>, Option<&'a str>),
 }
 
 impl TraceContext {
@@ -19,9 +37,29 @@ impl TraceContext {
         let above = traceparent.and_then(Self::parse);
         let span_id = random();
         match above {
-            Some((trace_id, parent, sampled)) => Self { trace_id, span_id, parent_id: Some(parent), sampled },
-            None => Self { trace_id: random(), span_id, parent_id: None, sampled: true },
+            Some((trace_id, parent, sampled)) => {
+                Self { trace_id, span_id, parent_id: Some(parent), sampled, state: None, link: None }
+            }
+            None => {
+                Self { trace_id: random(), span_id, parent_id: None, sampled: true, state: None, link: None }
+            }
         }
+    }
+
+    /// A span below the one that a request names: its message first, then its HTTP headers. When both name one, the latter is
+    /// linked (OpenTelemetry conventions for MCP, context propagation).
+    pub fn of(incoming: Incoming<'_>) -> Self {
+        let (message, http) =
+            (incoming.message.0.and_then(Self::parse), incoming.http.0.and_then(Self::parse));
+        let (parent, state) = match (message, http) {
+            (Some(_), _) => incoming.message,
+            (None, Some(_)) => incoming.http,
+            (None, None) => (None, None),
+        };
+        let mut span = Self::below(parent);
+        span.state = state.filter(|text| !text.is_empty() && text.len() <= MOST_STATE).map(Arc::from);
+        span.link = message.and(http).map(|(trace, span, _)| (trace, span));
+        span
     }
 
     /// A span below this one.
@@ -32,7 +70,14 @@ impl TraceContext {
             span_id: random(),
             parent_id: Some(self.span_id),
             sampled: self.sampled,
+            state: self.state.clone(),
+            link: None,
         }
+    }
+
+    /// The trace's id as it is written: 32 hexadecimal digits.
+    pub fn trace_id(&self) -> String {
+        hex(&self.trace_id)
     }
 
     /// `traceparent` for whoever is called from here.
@@ -92,6 +137,21 @@ mod tests {
         let child = span.child();
         assert_eq!((child.trace_id, child.parent_id), (span.trace_id, Some(span.span_id)));
         assert_eq!(child.to_header(), format!("00-{}-{}-01", hex(&span.trace_id), hex(&child.span_id)));
+    }
+
+    #[test]
+    fn the_message_comes_before_the_http_request_which_is_linked() {
+        let other = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00";
+        let (message, http) = ((Some(ABOVE), Some("a=1")), (Some(other), Some("b=2")));
+        let both = TraceContext::of(Incoming { message, http });
+        assert_eq!(hex(&both.trace_id), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!((both.state.as_deref(), both.link), (Some("a=1"), Some(([0xaa; 16], [0xbb; 8]))));
+        let one = TraceContext::of(Incoming { http, ..Incoming::default() });
+        assert_eq!((one.trace_id, one.sampled, one.link), ([0xaa; 16], false, None));
+        assert_eq!(one.child().state.as_deref(), Some("b=2"));
+        // A state without a parent that can be read says nothing (§3.3.1.1).
+        let bad = TraceContext::of(Incoming { message: (Some("x"), Some("a=1")), ..Incoming::default() });
+        assert_eq!((bad.parent_id, bad.state), (None, None));
     }
 
     #[test]

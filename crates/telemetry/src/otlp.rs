@@ -2,11 +2,14 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
-use gatewright_core::{Execution, Observer, TraceContext};
+use gatewright_core::{Execution, Observer};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
     resource::v1::Resource,
@@ -28,8 +31,14 @@ use crate::spans;
 
 /// Executions that wait to be sent; more are dropped.
 const WAITING: usize = 2_048;
+/// Spans that wait to be sent; executions beyond are dropped. An execution has up to 1,001.
+const WAITING_SPANS: usize = 32_768;
 /// Executions sent at once.
 const BATCH: usize = 256;
+/// Spans sent at once: some 2 MiB, half of what collectors take.
+const BATCH_SPANS: usize = 4_096;
+/// Seconds between two warnings of the same kind.
+const SAY_AGAIN: u64 = 30;
 /// How long the first of a batch waits for more.
 const GATHER: Duration = Duration::from_secs(1);
 /// How long a collector may take to answer.
@@ -98,10 +107,15 @@ impl OtlpConfig {
 /// Sends executions as traces. Put it on the gateway as an observer.
 #[derive(Debug)]
 pub struct Traces {
-    /// Traces begun here are sent when the first 8 bytes of their id are at most this.
+    /// Traces begun here are sent when the last 8 bytes of their id are at most this.
     most: u64,
     queue: mpsc::Sender<Vec<Span>>,
+    /// Spans in the queue.
+    waiting: Arc<AtomicUsize>,
     dropped: AtomicU64,
+    began: Instant,
+    /// Seconds after `began` when a warning may be said again.
+    quiet_until: AtomicU64,
 }
 
 /// The task that sends, until this is dropped; call [`Sending::finish`] when the gateway has stopped.
@@ -140,14 +154,15 @@ impl Traces {
             ],
             ..Resource::default()
         };
-        let sender = Sender { client, url: config.traces(), resource };
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let sender = Sender { client, url: config.traces(), resource, waiting: waiting.clone() };
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a share of the largest number is one of its kind; casts of floats saturate"
         )]
         let most = (config.sample_ratio * u64::MAX as f64) as u64;
-        let traces = Self { most, queue, dropped: AtomicU64::new(0) };
+        let traces = Self::to(most, queue, waiting);
         let (stop, stopped) = oneshot::channel();
         Ok((traces, Sending { task: tokio::spawn(sender.run(spans, stopped)), stop }))
     }
@@ -157,30 +172,43 @@ impl Traces {
         self.dropped.load(Relaxed)
     }
 
-    fn is_sent(&self, trace: &TraceContext) -> bool {
-        if trace.parent_id.is_some() {
-            return trace.sampled;
+    fn to(most: u64, queue: mpsc::Sender<Vec<Span>>, waiting: Arc<AtomicUsize>) -> Self {
+        let (dropped, quiet_until) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { most, queue, waiting, dropped, began: Instant::now(), quiet_until }
+    }
+
+    fn drop_one(&self) {
+        let dropped = self.dropped.fetch_add(1, Relaxed) + 1;
+        let (now, quiet) = (self.began.elapsed().as_secs(), self.quiet_until.load(Relaxed));
+        // A collector that is down must not fill the log.
+        if now >= quiet && self.quiet_until.compare_exchange(quiet, now + SAY_AGAIN, Relaxed, Relaxed).is_ok()
+        {
+            tracing::warn!(dropped, "traces are dropped: the collector is too slow or down");
         }
-        let mut first = [0; 8];
-        first.copy_from_slice(&trace.trace_id[..8]);
-        self.most > 0 && u64::from_be_bytes(first) <= self.most
     }
 }
 
 impl Observer for Traces {
     fn finished(&self, execution: &Execution) {
-        let Some(trace) = execution.trace.as_ref().filter(|trace| self.is_sent(trace)) else { return };
-        if self.queue.try_send(spans::of(execution, trace)).is_err() {
-            let before = self.dropped.fetch_add(1, Relaxed);
-            // The first, then every thousandth: a collector that is down must not fill the log.
-            if before.is_multiple_of(1_000) {
-                tracing::warn!(dropped = before + 1, "traces are dropped: the collector is too slow or down");
-            }
+        let Some(trace) = execution.trace.as_ref().filter(|trace| trace.sampled) else { return };
+        let count = 1 + execution.calls.len();
+        if self.waiting.fetch_add(count, Relaxed) + count > WAITING_SPANS
+            || self.queue.try_send(spans::of(execution, trace)).is_err()
+        {
+            self.waiting.fetch_sub(count, Relaxed);
+            self.drop_one();
         }
     }
 
     fn wants_traces(&self) -> bool {
         true
+    }
+
+    fn records(&self, trace_id: &[u8; 16]) -> bool {
+        // The last 8 bytes are the ones that are surely random (Trace Context level 2, random trace id).
+        let mut last = [0; 8];
+        last.copy_from_slice(&trace_id[8..]);
+        self.most > 0 && u64::from_be_bytes(last) <= self.most
     }
 }
 
@@ -188,11 +216,13 @@ struct Sender {
     client: reqwest::Client,
     url: Url,
     resource: Resource,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Sender {
     async fn run(self, mut queue: mpsc::Receiver<Vec<Span>>, mut stopped: oneshot::Receiver<()>) {
-        let (mut batch, mut stopping, mut fails) = (Vec::new(), false, false);
+        let (mut batch, mut stopping) = (Vec::new(), false);
+        let (mut fails, mut quiet_until) = (false, Instant::now());
         loop {
             // The first is waited for without end, the others until the batch is due.
             let mut due = None;
@@ -215,19 +245,34 @@ impl Sender {
             if batch.is_empty() {
                 return;
             }
-            let problem = self.send(batch.drain(..).flatten().collect()).await.err();
+            let problem = self.send_all(&mut batch).await.err();
             match &problem {
-                Some(error) if !fails => {
-                    tracing::warn!(
-                        error,
-                        "traces were not taken by the collector; said again once it took some"
-                    );
+                Some(error) if Instant::now() >= quiet_until => {
+                    (fails, quiet_until) = (true, Instant::now() + Duration::from_secs(SAY_AGAIN));
+                    tracing::warn!(error, "traces were not taken by the collector and are lost");
                 }
-                None if fails => tracing::info!("the collector takes traces again"),
+                None if fails => {
+                    fails = false;
+                    tracing::info!("the collector takes traces again");
+                }
                 _ => {}
             }
-            fails = problem.is_some();
         }
+    }
+
+    /// Sends the batch, in parts where it is large; the first that is not taken ends it.
+    async fn send_all(&self, batch: &mut Vec<Vec<Span>>) -> Result<(), String> {
+        let (mut part, mut sent) = (Vec::new(), Ok(()));
+        let mut rest = batch.drain(..).peekable();
+        while let Some(spans) = rest.next() {
+            self.waiting.fetch_sub(spans.len(), Relaxed);
+            part.extend(spans);
+            let next = rest.peek().map_or(usize::MAX, Vec::len);
+            if sent.is_ok() && part.len().saturating_add(next) > BATCH_SPANS {
+                sent = self.send(std::mem::take(&mut part)).await;
+            }
+        }
+        sent
     }
 
     async fn send(&self, spans: Vec<Span>) -> Result<(), String> {
@@ -247,11 +292,13 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use gatewright_core::TraceContext;
+
     use super::*;
 
     fn traces(sample_ratio: f64) -> Traces {
         let most = (sample_ratio * u64::MAX as f64) as u64;
-        Traces { most, queue: mpsc::channel(1).0, dropped: AtomicU64::new(0) }
+        Traces::to(most, mpsc::channel(1).0, Arc::default())
     }
 
     fn config(text: &str) -> OtlpConfig {
@@ -276,15 +323,12 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_traces_begun_here_is_sent_and_the_client_decides_for_its_own() {
-        let sent = |ratio: f64| {
+    fn a_share_of_the_traces_begun_here_is_recorded() {
+        let recorded = |ratio: f64| {
             let traces = traces(ratio);
-            (0..1_000).filter(|_| traces.is_sent(&TraceContext::below(None))).count()
+            (0..1_000).filter(|_| traces.records(&TraceContext::below(None).trace_id)).count()
         };
-        assert_eq!((sent(0.0), sent(1.0)), (0, 1_000));
-        assert!((150..350).contains(&sent(0.25)));
-        let above = |flags: &str| format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-{flags}");
-        assert!(traces(0.0).is_sent(&TraceContext::below(Some(&above("01")))));
-        assert!(!traces(1.0).is_sent(&TraceContext::below(Some(&above("00")))));
+        assert_eq!((recorded(0.0), recorded(1.0)), (0, 1_000));
+        assert!((150..350).contains(&recorded(0.25)));
     }
 }

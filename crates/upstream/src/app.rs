@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{App, AppEvent, AppFuture, AppHealth, Catalog};
+use gatewright_core::{App, AppEvent, AppFuture, AppHealth, Catalog, NetworkTransport};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -137,6 +137,11 @@ impl App for UpstreamApp {
 
     fn health(&self) -> AppHealth {
         self.shared.link.health()
+    }
+
+    fn transport(&self) -> Option<NetworkTransport> {
+        let by_url = self.shared.config.url.is_some();
+        Some(if by_url { NetworkTransport::Tcp } else { NetworkTransport::Pipe })
     }
 
     fn events(&self) -> broadcast::Receiver<AppEvent> {

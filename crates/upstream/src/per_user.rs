@@ -12,7 +12,8 @@ use std::{
 };
 
 use gatewright_core::{
-    App, AppEvent, AppFuture, AppHealth, Authorize, Catalog, CatalogLink, Principal, UserCredentials,
+    App, AppEvent, AppFuture, AppHealth, Authorize, Catalog, CatalogLink, NetworkTransport, Principal,
+    UserCredentials,
 };
 use rmcp::{
     ErrorData, RoleServer,
@@ -280,6 +281,10 @@ impl App for PerUserApp {
 
     fn health(&self) -> AppHealth {
         self.0.link.health()
+    }
+
+    fn transport(&self) -> Option<NetworkTransport> {
+        Some(NetworkTransport::Tcp)
     }
 
     fn events(&self) -> broadcast::Receiver<AppEvent> {

@@ -57,6 +57,8 @@ mod supply_chain;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod traces;
+#[cfg(test)]
 mod transparent;
 #[cfg(test)]
 mod visibility;

@@ -12,7 +12,11 @@ use super::{Gateway, SessionLogLevel, stamp};
 use crate::{
     AppEntry, CallerAddress, DirectAccess, InvokeError, Principal,
     observe::{Begun, Watch},
+    trace::Incoming,
 };
+
+const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
 
 impl Gateway {
     #[tracing::instrument(name = "tool.call", skip_all, fields(tool.name = %params.name))]
@@ -22,7 +26,7 @@ impl Gateway {
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let principal = self.principal(&context);
-        let watch = self.watch(&params, &principal, &context);
+        let watch = self.watch(&params, &principal, &context, true);
         if let Some(watch) = &watch {
             context.extensions.insert(watch.trail());
         }
@@ -44,7 +48,7 @@ impl Gateway {
         operator: &Principal,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
-        let watch = self.watch(&params, operator, &context);
+        let watch = self.watch(&params, operator, &context, false);
         if let Some(watch) = &watch {
             context.extensions.insert(watch.trail());
         }
@@ -63,6 +67,7 @@ impl Gateway {
         params: &CallToolRequestParams,
         principal: &Principal,
         context: &RequestContext<RoleServer>,
+        by_client: bool,
     ) -> Option<Watch> {
         let observers = &self.shared.observers;
         if observers.is_empty() {
@@ -74,6 +79,9 @@ impl Gateway {
             None => self.shared.registry.snapshot().tool(&params.name).map(|entry| entry.name.clone()),
         };
         let parts = context.extensions.get::<http::request::Parts>();
+        let of_message = |name: &str| context.meta.0.get(name).and_then(|value| value.as_str());
+        let header = |name: &str| parts.and_then(|parts| parts.headers.get(name)?.to_str().ok());
+        let http = (header(TRACEPARENT), header(TRACESTATE));
         let begun = Begun {
             is_known: known.is_some(),
             tool: known.unwrap_or_else(|| params.name.as_ref().into()),
@@ -81,12 +89,8 @@ impl Gateway {
             principal,
             address: CallerAddress::of(context).map(|at| at.0),
             arguments: params.arguments.as_ref(),
-            traceparent: context
-                .meta
-                .0
-                .get("traceparent")
-                .and_then(|value| value.as_str())
-                .or_else(|| parts.and_then(|parts| parts.headers.get("traceparent")?.to_str().ok())),
+            trace: Incoming { message: (of_message(TRACEPARENT), of_message(TRACESTATE)), http },
+            request: by_client.then_some(context),
         };
         Watch::begin(observers, begun)
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{Router, body::Bytes, http::HeaderMap, http::StatusCode, routing::post};
-use gatewright_core::{CallRecord, Ending, Execution, Observer as _, Principal, TraceContext};
+use gatewright_core::{Arrival, CallRecord, Ending, Execution, Observer as _, Principal, TraceContext};
 use gatewright_telemetry::{OtlpConfig, Traces};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
@@ -52,6 +52,7 @@ fn execution(above: Option<&str>) -> Execution {
         ending,
         bytes: Some(7),
         span_id: Some(trace.child().span_id),
+        transport: None,
     };
     Execution {
         id: 1,
@@ -72,6 +73,7 @@ fn execution(above: Option<&str>) -> Execution {
         ],
         more_calls: 0,
         trace: Some(trace),
+        arrival: Arrival::default(),
     }
 }
 
@@ -155,6 +157,20 @@ async fn a_collector_that_refuses_loses_that_batch_and_gets_the_next() {
     traces.finished(&execution(None));
     sending.finish().await;
     assert_eq!(spans(&collector.got.recv().await.unwrap().1).len(), 3);
+}
+
+#[tokio::test]
+async fn what_waits_is_bounded_in_spans_too() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let (traces, sending) = Traces::start(&OtlpConfig::new(url.parse().unwrap()), "1").unwrap();
+    let mut large = execution(None);
+    large.calls = vec![large.calls[0].clone(); 1_000];
+    for _ in 0..100 {
+        traces.finished(&large);
+    }
+    assert_eq!(traces.dropped(), 100 - 32_768 / 1_001);
+    drop(sending);
 }
 
 #[tokio::test]
