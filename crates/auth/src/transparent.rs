@@ -21,7 +21,8 @@ use crate::{
 };
 
 const MOST_KEYS_BYTES: usize = 1024 * 1024;
-/// A key set is asked for at most this often, whatever keys tokens name.
+/// A key set is asked for again at most this often, whatever keys tokens name. The fetch that fills an empty or old cache does
+/// not count: a key that comes into use right after it is believed at once.
 const COOL_DOWN_S: u64 = 30;
 /// Introspection answers are kept this long at most.
 const ANSWER_S: u64 = 30;
@@ -33,6 +34,7 @@ const TYPES: [&str; 3] = ["at+jwt", "jwt", ""];
 struct Held {
     keys: Vec<(Option<String>, VerifyingKey)>,
     fetched_s: u64,
+    /// When it was asked for beyond the cache's own needs, or in vain; 0 when not since the cache was filled.
     tried_s: u64,
     failures: u32,
 }
@@ -109,7 +111,8 @@ impl RemoteKeys {
         held.tried_s = now_s;
         match self.fetch().await {
             Ok(set) => {
-                *held = Held { keys: usable(&set), fetched_s: now_s, tried_s: now_s, failures: 0 };
+                let tried_s = if fresh { now_s } else { 0 };
+                *held = Held { keys: usable(&set), fetched_s: now_s, tried_s, failures: 0 };
             }
             Err(error) => {
                 held.failures += 1;

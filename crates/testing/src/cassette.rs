@@ -77,12 +77,14 @@ pub(crate) struct McpEntry {
 
 const VERSION: u32 = 1;
 
-/// An open cassette. When it records, it is written on drop.
+/// An open cassette. When it records, [`Cassette::save`] and drop write it.
 #[derive(Debug)]
 pub(crate) struct Cassette {
     file: PathBuf,
     kind: Kind,
     recording: bool,
+    /// Whether the file lacks something. One that records is written even when it stays empty.
+    unsaved: bool,
     entries: Vec<Option<Entry>>,
 }
 
@@ -93,7 +95,7 @@ impl Cassette {
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self { file, kind, recording: true, entries: Vec::new() });
+                return Ok(Self { file, kind, recording: true, unsaved: true, entries: Vec::new() });
             }
             Err(error) => return Err(wrong(error.to_string())),
         };
@@ -105,7 +107,7 @@ impl Cassette {
             return Err(wrong(format!("it holds {:?} messages, not {kind:?}", found.kind)));
         }
         let entries = found.entries.into_iter().map(Some).collect();
-        Ok(Self { file, kind, recording: false, entries })
+        Ok(Self { file, kind, recording: false, unsaved: false, entries })
     }
 
     pub(crate) fn is_recording(&self) -> bool {
@@ -137,14 +139,14 @@ impl Cassette {
             Ok(text) => Body::Text(redacted_body(text)),
             Err(_) => Body::Base64(STANDARD.encode(&response.body)),
         };
-        self.entries.push(Some(Entry::Http(HttpEntry {
+        self.keep(Entry::Http(HttpEntry {
             method: call.method.clone(),
             url: redacted_url(&call.url),
             body: call.body.as_deref().map(redacted_body),
             status: response.status,
             headers: redacted_headers(&response.headers),
             answer,
-        })));
+        }));
     }
 
     /// The messages recorded for a request like this one; each is given once.
@@ -160,20 +162,21 @@ impl Cassette {
     }
 
     pub(crate) fn keep_mcp(&mut self, entry: &McpEntry) {
-        self.entries.push(Some(Entry::Mcp(McpEntry {
+        self.keep(Entry::Mcp(McpEntry {
             method: entry.method.clone(),
             params: redacted(&entry.params),
             messages: entry.messages.iter().map(redacted).collect(),
-        })));
+        }));
     }
 }
 
-impl Drop for Cassette {
-    fn drop(&mut self) {
-        if !self.recording {
+impl Cassette {
+    /// Writes what was recorded since it was written last. Tasks that still hold it cannot delay that.
+    pub(crate) fn save(&mut self) {
+        if !std::mem::take(&mut self.unsaved) {
             return;
         }
-        let entries = self.entries.drain(..).flatten().collect();
+        let entries = self.entries.iter().flatten().cloned().collect();
         let file = File { version: VERSION, kind: self.kind, entries };
         let written = serde_json::to_string_pretty(&file)
             .map_err(std::io::Error::other)
@@ -181,5 +184,16 @@ impl Drop for Cassette {
         if let Err(error) = written {
             eprintln!("the cassette {} cannot be written: {error}", self.file.display());
         }
+    }
+
+    fn keep(&mut self, entry: Entry) {
+        self.entries.push(Some(entry));
+        self.unsaved = true;
+    }
+}
+
+impl Drop for Cassette {
+    fn drop(&mut self) {
+        self.save();
     }
 }

@@ -9,6 +9,7 @@ mod link;
 mod listen;
 mod logs;
 mod notifications;
+mod open_call;
 mod prompts;
 mod raw;
 mod resources;
@@ -20,6 +21,7 @@ pub use handlers::Elicited;
 pub use listen::Subscription;
 pub use logs::{LogEntry, LogLevel, Logs};
 pub use notifications::{Notification, Notifications};
+pub use open_call::OpenCall;
 pub use prompts::Prompts;
 pub use raw::Raw;
 pub use resources::Resources;
@@ -32,7 +34,12 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
-use crate::{ClientError, intercept::Interceptors, lock, mock::Mocks};
+use crate::{
+    ClientError,
+    intercept::Interceptors,
+    lock,
+    mock::{Mocks, RpcRequest},
+};
 use engine::Core;
 
 /// A client of one MCP server. Clones share the connection.
@@ -93,6 +100,12 @@ impl Mcp {
     /// Notifications the server sent.
     pub fn notifications(&self) -> &Notifications {
         &self.core.notifications
+    }
+
+    /// Requests the server made of the client, oldest first: `elicitation/create`, `sampling/createMessage`, `roots/list`,
+    /// `ping`. What a server of 2026-07-28 asks in its answers is not among them.
+    pub fn questions(&self) -> Vec<RpcRequest> {
+        lock(&self.core.questions).clone()
     }
 
     /// Answers given in place of the server's.

@@ -3,6 +3,7 @@
 //! Each test has a context of its own. A fixture is built when it is asked for, and everything ends with the test, whether it
 //! passes, fails or panics.
 
+mod ending;
 mod options;
 mod run;
 

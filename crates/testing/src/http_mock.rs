@@ -182,6 +182,13 @@ impl HttpMock {
         Ok(())
     }
 
+    /// Writes what a cassette recorded so far.
+    pub(crate) fn save_cassette(&self) {
+        if let Some(cassette) = &mut lock(&self.inner.state).cassette {
+            cassette.save();
+        }
+    }
+
     /// A client for code in this process: through the proxy, trusting its authority.
     ///
     /// # Errors

@@ -40,7 +40,7 @@ mod wire;
 pub use cassette::CassetteError;
 pub use cimd::{MockCimdClientOptions, MockCimdServer, MockCimdServerInfo, MockCimdServerOptions};
 pub use client::{
-    Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, Prompts, Raw,
+    Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, OpenCall, Prompts, Raw,
     RequestTrace, Resources, ServerIdentity, Subscription, ToolCall, Tools, Trace,
 };
 pub use error::ClientError;

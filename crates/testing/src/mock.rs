@@ -171,7 +171,8 @@ impl Mocks {
         self.add(MockOptions::new("tools/call", response).params(json!({"name": name})))
     }
 
-    /// Answers reads of one resource: with a text, or with an object that holds `contents` or is one content.
+    /// Answers reads of one resource: with a text, a [`ResourceContent`](crate::ResourceContent) that was read
+    /// before, or an object that holds `contents` or is one content.
     pub fn resource(&self, uri: &str, content: impl Into<Value>) -> MockHandle {
         let result = match content.into() {
             Value::String(text) => {

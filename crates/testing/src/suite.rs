@@ -180,12 +180,20 @@ impl Suite {
     /// As [`Suite::from_file`].
     pub fn parse(name: &str, text: &str) -> Result<Self, SuiteError> {
         let lines = Lines::of(text, Format::Yaml);
-        let wrong = |findings| SuiteError { file: name.to_owned(), findings: with_lines(findings, &lines) };
+        let wrong = |findings| {
+            let mut findings = with_lines(findings, &lines);
+            // What has no place of its own is of the whole file.
+            findings.iter_mut().for_each(|one| one.line = one.line.or(Some(1)));
+            SuiteError { file: name.to_owned(), findings }
+        };
         let value: Value = serde_saphyr::from_str(text).map_err(|error| {
             let mut finding = Finding::new("", error.without_snippet().to_string());
             finding.line = error.location().and_then(|place| place.line().try_into().ok());
             wrong(vec![finding])
         })?;
+        if !value.is_object() {
+            return Err(wrong(vec![Finding::new("", "a suite is a mapping with `server` and `tests`")]));
+        }
         let mut findings = check::by_schema(&value);
         let file = match serde_json::from_value::<SuiteFile>(value) {
             Ok(file) => {

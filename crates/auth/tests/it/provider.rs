@@ -103,10 +103,25 @@ async fn f15_unknown_key_names_cause_one_fetch_in_thirty_seconds() {
         key.kid = Some(format!("k{}", idp.web.count("/jwks")) + &stranger().kid.unwrap());
         assert_eq!(check(&guard, &idp.token(&key, json!({}))).await, Err(401));
     }
-    assert_eq!(idp.web.count("/jwks"), 1);
+    assert_eq!(idp.web.count("/jwks"), 2, "the first fetch, and one for all of them");
     idp.clock.advance(Duration::from_secs(31));
     assert_eq!(check(&guard, &idp.token(&stranger(), json!({}))).await, Err(401));
-    assert_eq!(idp.web.count("/jwks"), 2);
+    assert_eq!(idp.web.count("/jwks"), 3);
+}
+
+#[tokio::test]
+async fn a_key_that_comes_into_use_right_after_the_first_fetch_is_believed_and_the_next_one_after_a_pause() {
+    let idp = Idp::start().await;
+    let guard = idp.guard(json!({}));
+    check(&guard, &idp.token(&idp.key, json!({}))).await.unwrap();
+    let [second, third] = [(), ()].map(|()| Jwk::generate(Algorithm::EdDSA).unwrap());
+    idp.publish(&[&second]);
+    assert!(check(&guard, &idp.token(&second, json!({}))).await.is_ok());
+    idp.publish(&[&third]);
+    idp.clock.advance(Duration::from_secs(29));
+    assert_eq!(check(&guard, &idp.token(&third, json!({}))).await, Err(401), "too early");
+    idp.clock.advance(Duration::from_secs(1));
+    assert!(check(&guard, &idp.token(&third, json!({}))).await.is_ok());
 }
 
 #[tokio::test]

@@ -53,6 +53,8 @@ mod suite;
 #[cfg(test)]
 mod suite_examples;
 #[cfg(test)]
+mod suite_steps;
+#[cfg(test)]
 mod supply_chain;
 #[cfg(test)]
 mod support;

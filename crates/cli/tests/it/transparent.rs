@@ -92,6 +92,36 @@ async fn both_keys_of_a_rotation_are_believed_and_one_that_nobody_published_is_n
 }
 
 #[gatewright_testing::test]
+async fn keys_that_rotate_after_the_first_fetch_are_fetched_again_but_not_for_every_token(
+    mcp: Mcp,
+    auth: Auth,
+    oauth: Arc<MockOAuthServer>,
+) -> Result<(), BoxError> {
+    let user = &auth.users.user;
+    let token = || oauth.get_token_factory().create_test_token(user);
+    let fetches = || oauth.requests().iter().filter(|line| line.ends_with("/jwks.json")).count();
+    mcp.authenticate(token()).await?;
+    assert_eq!(fetches(), 1);
+    // The old key is gone from the set; who asks with the new one is let in at once.
+    oauth.rotate_keys(false);
+    mcp.authenticate(token()).await?;
+    assert_eq!(fetches(), 2);
+    assert_eq!(
+        mcp.authenticate(auth.create_token(user)).await.unwrap_err().status(),
+        Some(401),
+        "the old key"
+    );
+    // A second rotation within half a minute waits: whoever makes up keys must not make the gateway ask each time.
+    oauth.rotate_keys(false);
+    for _ in 0..20 {
+        oauth.sign_with_unpublished_key();
+        assert_eq!(mcp.authenticate(token()).await.unwrap_err().status(), Some(401));
+    }
+    assert_eq!(fetches(), 2);
+    Ok(())
+}
+
+#[gatewright_testing::test]
 async fn an_issuer_that_is_down_lets_nobody_in_and_is_not_the_callers_fault(
     server: Server,
     auth: Auth,

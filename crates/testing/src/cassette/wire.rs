@@ -40,9 +40,10 @@ pub(crate) fn cassette_connector(file: PathBuf, inner: Connector) -> Connector {
             }
             let (listener, heard) = mpsc::unbounded_channel();
             let open = Arc::new(Mutex::new(Vec::new()));
+            let kept = tape.clone();
             tokio::spawn(listen(heard, inbox, open.clone(), tape));
             let wire = inner(listener, token).await?;
-            Ok(Arc::new(Record { wire, open }) as Arc<dyn Wire>)
+            Ok(Arc::new(Record { wire, open, tape: kept }) as Arc<dyn Wire>)
         })
     })
 }
@@ -85,6 +86,7 @@ fn parts(text: &str) -> Option<(Value, McpEntry)> {
 struct Record {
     wire: Arc<dyn Wire>,
     open: Open,
+    tape: Tape,
 }
 
 #[async_trait]
@@ -114,6 +116,7 @@ impl Wire for Record {
 
     async fn close(&self) {
         self.wire.close().await;
+        lock(&self.tape).save();
     }
 }
 

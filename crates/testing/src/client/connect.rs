@@ -151,7 +151,7 @@ impl McpBuilder {
     }
 
     /// Replays the cassette `file` when it is there. When it is not, records what the server answers and writes it to `file`
-    /// once the client is gone; secrets are written as `[redacted]`. Each answer is replayed once, to a request with the same
+    /// when the client disconnects or is gone; secrets are written as `[redacted]`. Each answer is replayed once, to a request with the same
     /// method and `params`.
     pub fn record(mut self, file: impl Into<std::path::PathBuf>) -> Self {
         self.cassette = Some(file.into());

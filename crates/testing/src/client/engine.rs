@@ -10,7 +10,10 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::AbortHandle,
+};
 
 use super::{
     Connector, LogLevel, Logs, Notifications, RequestTrace, Trace,
@@ -58,6 +61,8 @@ pub(super) struct Core {
     /// Input schemas seen, for `Mcp-Param-*`.
     schemas: Mutex<HashMap<String, Value>>,
     next_id: AtomicU64,
+    /// What the server asked.
+    pub(super) questions: Mutex<Vec<RpcRequest>>,
     /// What came and was no JSON.
     pub(super) garbage: Mutex<Vec<String>>,
 }
@@ -80,11 +85,12 @@ impl Core {
             interceptors: Interceptors::default(),
             schemas: Mutex::default(),
             next_id: AtomicU64::new(1),
+            questions: Mutex::default(),
             garbage: Mutex::default(),
         })
     }
 
-    fn stateless(&self) -> bool {
+    pub(super) fn stateless(&self) -> bool {
         self.settings.version.as_str() >= STATELESS
     }
 
@@ -294,14 +300,40 @@ impl Core {
         &self,
         request: &RpcRequest,
     ) -> Result<(Arc<Link>, oneshot::Receiver<Answer>), ClientError> {
+        let (link, outgoing) = self.prepared(request).await?;
+        let told = link.waiting.register(&request.id);
+        link.wire.send(outgoing).await?;
+        Ok((link, told))
+    }
+
+    /// The same in a task: over HTTP a message is sent when the answer begins, which it may never do.
+    pub(super) async fn begin_apart(
+        &self,
+        request: &RpcRequest,
+    ) -> Result<(Arc<Link>, oneshot::Receiver<Answer>, AbortHandle), ClientError> {
+        let (link, outgoing) = self.prepared(request).await?;
+        let told = link.waiting.register(&request.id);
+        let (sender, id) = (link.clone(), request.id.clone());
+        let sending = tokio::spawn(async move {
+            if let Err(error) = sender.wire.send(outgoing).await {
+                sender.waiting.settle(&id, Err(error));
+            }
+        });
+        Ok((link, told, sending.abort_handle()))
+    }
+
+    async fn prepared(&self, request: &RpcRequest) -> Result<(Arc<Link>, Outgoing), ClientError> {
         let link = self.link()?;
         let mut message = request.message();
+        let mut headers = Vec::new();
         if self.stateless() {
             self.dress(&mut message);
+            if link.wire.is_http() {
+                headers = self.mirrored(&link, request).await;
+            }
         }
-        let told = link.waiting.register(&request.id);
-        link.wire.send(Outgoing::message(&message)).await?;
-        Ok((link, told))
+        let outgoing = Outgoing { headers, ..Outgoing::message(&message) };
+        Ok((link, outgoing))
     }
 
     /// Sends text as it is. The answer is the one to the id in it, or the one without an id.

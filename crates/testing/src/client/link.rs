@@ -15,6 +15,7 @@ use tokio::{
 use super::{LogLevel, Notification, engine::Core};
 use crate::{
     ClientError, lock,
+    mock::RpcRequest,
     records::RpcResponse,
     shorten,
     wire::{Incoming, Outgoing, Wire},
@@ -62,7 +63,7 @@ impl Waiting {
         told
     }
 
-    fn settle(&self, id: &Value, answer: Answer) -> bool {
+    pub(super) fn settle(&self, id: &Value, answer: Answer) -> bool {
         let waiter = lock(&self.by_id).remove(&id.to_string());
         waiter.is_some_and(|waiter| waiter.send(answer).is_ok())
     }
@@ -105,6 +106,8 @@ pub(super) async fn pump(
             (Some(method), Some(id)) => {
                 let (wire, handlers) = (wire.clone(), lock(&core.handlers).clone());
                 let params = message["params"].clone();
+                let question = RpcRequest::new(method.as_str(), params.clone()).id(id.clone());
+                lock(&core.questions).push(question);
                 tokio::spawn(async move {
                     let answer = match handlers.answer(&method, params).await {
                         Ok(result) => RpcResponse::success(result),

@@ -1,11 +1,15 @@
 //! `tools/list` and `tools/call`.
 
-use std::{future::IntoFuture, sync::Arc, time::Instant};
+use std::{
+    future::IntoFuture,
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::engine::Core;
+use super::{OpenCall, engine::Core};
 use crate::{
     ClientError,
     records::{Tool, ToolResult},
@@ -64,6 +68,18 @@ impl ToolCall<'_> {
         self.params["_meta"][key] = value.into();
         self
     }
+
+    /// Sends the call and does not wait for its answer, past mocks and interceptors. What a server of 2026-07-28 asks back
+    /// (`input_required`) is the answer then.
+    ///
+    /// # Errors
+    /// There is no connection.
+    pub async fn begin(self) -> Result<OpenCall, ClientError> {
+        let (started, timestamp) = (Instant::now(), SystemTime::now());
+        let (request, seen) = (self.core.numbered("tools/call", self.params), self.core.notifications.len());
+        let (link, told, sending) = self.core.begin_apart(&request).await?;
+        Ok(OpenCall { core: self.core.clone(), link, request, told, sending, started, timestamp, seen })
+    }
 }
 
 impl<'a> IntoFuture for ToolCall<'a> {
@@ -79,13 +95,8 @@ impl<'a> IntoFuture for ToolCall<'a> {
                 Err(ClientError::Rpc { error, .. }) => Err(error),
                 Err(error) => return Err(error),
             };
-            let mut result = ToolResult::of(outcome);
-            result.duration_ms = started.elapsed().as_secs_f64() * 1e3;
-            result.notifications = self.core.notifications.since(seen);
-            result
-                .notifications
-                .retain(|one| one.method != "notifications/progress" || one.params["progressToken"] == token);
-            Ok(result)
+            let duration_ms = started.elapsed().as_secs_f64() * 1e3;
+            Ok(ToolResult::of(outcome).between(duration_ms, self.core.notifications.since(seen), &token))
         })
     }
 }

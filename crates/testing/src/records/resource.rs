@@ -19,6 +19,13 @@ pub struct ResourceContent {
 
 serialize_as_raw!(ResourceContent);
 
+/// The result as it came: what a mock of a resource answers.
+impl From<ResourceContent> for Value {
+    fn from(content: ResourceContent) -> Self {
+        content.raw
+    }
+}
+
 impl ResourceContent {
     pub(crate) fn read(asked: &str, raw: Value) -> Result<Self, String> {
         let first = raw["contents"].as_array().and_then(|all| all.first()).ok_or("it has no `contents`")?;

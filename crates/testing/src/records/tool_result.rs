@@ -47,6 +47,15 @@ impl ToolResult {
         Self { is_success: !is_error, is_error, content, error, raw, duration_ms: 0.0, notifications: vec![] }
     }
 
+    /// With how long it took and what came meanwhile; of the progress only what has the call's own token.
+    pub(crate) fn between(mut self, ms: f64, notifications: Vec<Notification>, token: &Value) -> Self {
+        self.duration_ms = ms;
+        self.notifications = notifications;
+        self.notifications
+            .retain(|one| one.method != "notifications/progress" || &one.params["progressToken"] == token);
+        self
+    }
+
     /// All text blocks, one after the other, with line breaks between; the error's message when the call failed.
     pub fn text(&self) -> String {
         if let Some(error) = &self.error {

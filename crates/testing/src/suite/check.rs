@@ -43,8 +43,10 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
             (None, None) => found.add(&place, "it needs `url` or `urlRegex`"),
             (None, Some(regex)) => {
                 if let Err(error) = regex::Regex::new(regex) {
-                    found
-                        .add(&format!("{place}/urlRegex"), format!("this is no regular expression: {error}"));
+                    found.add(
+                        &format!("{place}/urlRegex"),
+                        format!("this is no regular expression: {}", last_line(&error.to_string())),
+                    );
                 }
             }
             (Some(_), None) => {}
@@ -58,6 +60,9 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
         if mock.json.is_some() && mock.text.is_some() {
             found.add(&place, "`json` and `text` exclude each other; leave one out");
         }
+    }
+    if file.record_http.is_some() && file.server.per_test {
+        found.add("/recordHttp", "with `perTest` there is no one server whose calls a cassette could hold");
     }
     for (key, steps) in [
         ("setup", &file.setup),
@@ -78,6 +83,12 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
         if let Some(user) = &test.user {
             found.user(&format!("{place}/as"), user);
         }
+        if test.record.is_some() && file.tests[..index].iter().any(|earlier| earlier.record == test.record) {
+            found.add(
+                &format!("{place}/record"),
+                "another test has this cassette; each needs a file of its own",
+            );
+        }
         for (at, mock) in test.mocks.iter().enumerate() {
             let place = format!("{place}/mocks/{at}");
             let kinds = [&mock.tool, &mock.resource, &mock.method].into_iter().flatten().count();
@@ -96,6 +107,12 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
         found.steps(&format!("{place}/steps"), &test.steps);
     }
     found.all
+}
+
+/// What an error of many lines, with a picture of the place, says in the end.
+fn last_line(text: &str) -> &str {
+    let line = text.lines().last().unwrap_or_default();
+    line.trim_start_matches("error: ")
 }
 
 struct Findings<'a> {
@@ -130,6 +147,12 @@ impl Findings<'_> {
             self.add(
                 "/httpMocks",
                 "calls of a server that runs already cannot be mocked; start it with `command`",
+            );
+        }
+        if server.command.is_none() && self.file.record_http.is_some() {
+            self.add(
+                "/recordHttp",
+                "calls of a server that runs already cannot be recorded; start it with `command`",
             );
         }
         if let AuthSection::Issuer(issuer) = &self.file.auth
@@ -181,10 +204,10 @@ impl Findings<'_> {
         if let Some(user) = &step.authenticate {
             self.user(&format!("{place}/authenticate"), user);
         }
-        if kind == "httpCalls" && self.file.http_mocks.is_empty() {
+        if kind == "httpCalls" && self.file.http_mocks.is_empty() && self.file.record_http.is_none() {
             self.add(
                 &format!("{place}/httpCalls"),
-                "nothing sees the server's HTTP calls without `httpMocks`",
+                "nothing sees the server's HTTP calls without `httpMocks` or `recordHttp`",
             );
         }
         for (name, pointer) in &step.save {

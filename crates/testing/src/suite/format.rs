@@ -33,6 +33,8 @@ pub(super) struct SuiteFile {
     /// Answers to the server's HTTP calls. With at least one, every other call fails.
     #[serde(default)]
     pub(super) http_mocks: Vec<HttpMockEntry>,
+    /// A cassette of the server's HTTP calls that no mock answers: recorded when the file is not there, else replayed.
+    pub(super) record_http: Option<String>,
     /// Tests run one after the other, in the order of the file. Default false: at the same time.
     #[serde(default)]
     pub(super) serial: bool,
@@ -82,12 +84,33 @@ pub(super) struct ServerSection {
     /// How long it may take until it answers. Default 30000.
     pub(super) startup_timeout_ms: Option<u64>,
     /// `debug`, `info`, `warn` or `error`, in `LOG_LEVEL` and `RUST_LOG`. Default `warn`.
-    pub(super) log_level: Option<String>,
+    pub(super) log_level: Option<ServerLogLevel>,
     /// The revision clients ask for. Default `2025-11-25`.
     pub(super) protocol_version: Option<String>,
     /// Every test gets a server of its own. Default false: all share one.
     #[serde(default)]
     pub(super) per_test: bool,
+}
+
+/// How much the server says.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ServerLogLevel {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+impl ServerLogLevel {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
 }
 
 /// Whether there is an issuer, and what its tokens say.
@@ -216,6 +239,8 @@ pub(super) struct TestEntry {
     pub(super) variables: Map<String, Value>,
     /// How long the test may take. Default 60000.
     pub(super) timeout_ms: Option<u64>,
+    /// A cassette of what the server answers: recorded when the file is not there, else replayed.
+    pub(super) record: Option<String>,
     /// Answers given to the client in place of the server's.
     #[serde(default)]
     pub(super) mocks: Vec<MockEntry>,

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::{
     RunOptions, Suite, SuiteReport, TestOutcome, TestReport,
     format::{ElicitationAction, Step, TestEntry, User},
-    stage::Stage,
+    stage::{Stage, beside},
     step::Actor,
     variables::Variables,
 };
@@ -112,6 +112,9 @@ async fn run(
         let started = Instant::now();
         let torn_down = with_client(suite, stage, variables, "/teardown", &suite.file.teardown).await;
         stage.server.stop().await;
+        if let Some(http) = &stage.http {
+            http.save_cassette();
+        }
         for (name, problem) in [("teardown", torn_down.err()), ("HTTP mocks", stage.http_problems(whole))] {
             if let Some(problem) = problem {
                 let outcome = TestOutcome::Failed(problem);
@@ -150,7 +153,7 @@ async fn with_client(
     if steps.is_empty() {
         return Ok(variables.clone());
     }
-    let mut actor = actor(suite, stage, suite.file.user.as_ref(), variables.clone()).await?;
+    let mut actor = actor(suite, stage, suite.file.user.as_ref(), variables.clone(), None).await?;
     let outcome = walk(&mut actor, place, steps).await;
     actor.mcp.disconnect().await;
     outcome.map(|()| actor.variables)
@@ -161,9 +164,15 @@ async fn actor<'a>(
     stage: &'a Stage,
     user: Option<&User>,
     variables: Variables,
+    cassette: Option<&str>,
 ) -> Result<Actor<'a>, String> {
     let token = user.map(|user| stage.token(suite, user, &variables)).transpose()?;
-    let mcp = stage.client(token).await.map_err(|error| format!("the client does not connect: {error}"))?;
+    let cassette = cassette.map(|file| variables.text(file)).transpose()?;
+    let cassette = cassette.map(|file| beside(suite.dir.as_deref(), &file));
+    let mcp = stage
+        .client(token, cassette)
+        .await
+        .map_err(|error| format!("the client does not connect: {error}"))?;
     Ok(Actor { suite, stage, mcp, variables, subscriptions: Vec::new() })
 }
 
@@ -207,7 +216,7 @@ async fn play(suite: &Suite, stage: &Stage, index: usize, mut variables: Variabl
     }
     variables.0.insert("random".into(), crate::random_text().into());
     let user = test.user.as_ref().or(suite.file.user.as_ref());
-    let mut actor = actor(suite, stage, user, variables).await?;
+    let mut actor = actor(suite, stage, user, variables, test.record.as_deref()).await?;
     actor.mock(&test.mocks)?;
     answer_questions(&actor.mcp, test, &actor.variables)?;
     let mut outcome = walk(&mut actor, "/beforeEach", &suite.file.before_each).await;

@@ -55,13 +55,17 @@ impl Stage {
             builder = builder.env(name, variables.text(value)?);
         }
         let (mut http, mut required) = (None, Vec::new());
-        if !file.http_mocks.is_empty() {
+        if !file.http_mocks.is_empty() || file.record_http.is_some() {
             let mock = http_mock::interceptor().map_err(|error| format!("the HTTP mock: {error}"))?;
             for entry in &file.http_mocks {
                 let handle = mock.mock(entry.options(variables)?);
                 if entry.required {
                     required.push((handle, entry.times.unwrap_or(1) as usize));
                 }
+            }
+            if let Some(cassette) = &file.record_http {
+                let cassette = beside(suite.dir.as_deref(), &variables.text(cassette)?);
+                mock.record(cassette).map_err(|error| error.to_string())?;
             }
             builder = builder.http_mock(&mock);
             http = Some(mock);
@@ -111,8 +115,15 @@ impl Stage {
     }
 
     /// A client, connected unless the server refuses it.
-    pub(super) async fn client(&self, token: Option<String>) -> Result<Mcp, ClientError> {
+    pub(super) async fn client(
+        &self,
+        token: Option<String>,
+        cassette: Option<PathBuf>,
+    ) -> Result<Mcp, ClientError> {
         let mut client = self.server.client();
+        if let Some(cassette) = cassette {
+            client = client.record(cassette);
+        }
         if let Some(version) = &self.protocol_version {
             client = client.protocol_version(version);
         }
@@ -184,7 +195,7 @@ impl Stage {
 }
 
 /// `name` in the suite's directory, unless it is absolute.
-fn beside(dir: Option<&Path>, name: &str) -> PathBuf {
+pub(super) fn beside(dir: Option<&Path>, name: &str) -> PathBuf {
     dir.map_or_else(|| PathBuf::from(name), |dir| dir.join(name))
 }
 
@@ -218,8 +229,8 @@ fn builder(
     if let Some(path) = &section.ready_path {
         builder = builder.ready_path(path);
     }
-    if let Some(level) = &section.log_level {
-        builder = builder.log_level(level);
+    if let Some(level) = section.log_level {
+        builder = builder.log_level(level.name());
     }
     if let Some(url) = &section.base_url {
         builder = builder.base_url(variables.text(url)?);

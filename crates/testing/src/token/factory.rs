@@ -36,7 +36,7 @@ impl Default for TokenFactoryOptions {
 pub struct CreateTokenOptions {
     /// Who it speaks for.
     pub sub: String,
-    /// What they may do; `scope` holds them with spaces between.
+    /// What they may do; `scope` holds them with spaces between. With none there is no `scope`.
     pub scopes: Vec<String>,
     /// Their address.
     pub email: Option<String>,
@@ -237,8 +237,11 @@ impl TokenFactory {
             "iat": issued,
             "exp": now + expires_in,
             "jti": crate::random_text(),
-            "scope": options.scopes.join(" "),
         });
+        // RFC 6749 §3.3: a scope has at least one part. Without any there is no claim.
+        if !options.scopes.is_empty() {
+            claims["scope"] = options.scopes.join(" ").into();
+        }
         for (name, value) in [("email", &options.email), ("name", &options.name)] {
             if let Some(value) = value {
                 claims[name] = value.as_str().into();

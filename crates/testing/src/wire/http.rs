@@ -36,7 +36,7 @@ pub(crate) struct HttpWire {
     said: Mutex<Said>,
     inbox: Inbox,
     streams: Mutex<JoinSet<()>>,
-    /// Streams of `subscriptions/listen`, by request id.
+    /// Streams that a request has for itself (2026-07-28), by its id.
     open: Mutex<HashMap<String, AbortHandle>>,
 }
 
@@ -181,14 +181,16 @@ impl Wire for HttpWire {
             return Err(ClientError::Refused { status: status.as_u16(), challenge, body });
         }
         if status.is_success() && is_events(&response) {
-            let stay = message.method.as_deref() == Some("subscriptions/listen");
-            let id = message.id.as_ref().filter(|_| stay).map(ToString::to_string);
+            let stateless = said.version.as_deref().is_some_and(|version| version >= STATELESS);
+            let id = message.id.as_ref().filter(|_| stateless).map(ToString::to_string);
             let stream = self.endpoint.clone().follow(said, response, message.id, self.inbox.clone());
             let mut streams = lock(&self.streams);
             while streams.try_join_next().is_some() {}
             let handle = streams.spawn(stream);
+            let mut open = lock(&self.open);
+            open.retain(|_, stream| !stream.is_finished());
             if let Some(id) = id {
-                lock(&self.open).insert(id, handle);
+                open.insert(id, handle);
             }
             return Ok(());
         }

@@ -95,3 +95,44 @@ async fn a_tool_that_never_ends_times_out_and_the_client_goes_on() {
     mcp.set_timeout(Duration::from_secs(10));
     assert!(mcp.tools().list().await.is_ok());
 }
+
+#[tokio::test]
+async fn a_call_that_is_open_is_answered_later_or_cancelled() {
+    let server = everything().start().await.unwrap();
+    let stdio = everything().arg("--stdio").transport(Transport::Stdio).start().await.unwrap();
+    for mcp in [
+        crate::support::memory().await,
+        server.client().connect().await.unwrap(),
+        stdio.client().connect().await.unwrap(),
+    ] {
+        let go_on = std::sync::Arc::new(tokio::sync::Notify::new());
+        let waiting = go_on.clone();
+        mcp.on_elicitation(move |_| {
+            let waiting = waiting.clone();
+            async move {
+                waiting.notified().await;
+                Elicited::Accept(json!({"name": "Ada"}))
+            }
+        });
+        let open = mcp.tools().call("ask", json!({})).begin().await.unwrap();
+        while mcp.questions().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(mcp.questions()[0].method, "elicitation/create");
+        go_on.notify_one();
+        expect(&open.result().await.unwrap()).to_have_text_content("Ada");
+        assert_eq!(mcp.trace().last().unwrap().method, "tools/call");
+
+        let open = mcp.tools().call("ask", json!({})).begin().await.unwrap();
+        while mcp.questions().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        open.cancel().await;
+        assert!(mcp.tools().list().await.is_ok());
+    }
+    // Without sessions the end of the stream says it.
+    let mcp = server.client().protocol_version("2026-07-28").connect().await.unwrap();
+    mcp.tools().call("work", json!({})).begin().await.unwrap().cancel().await;
+    let open = mcp.tools().call("echo", json!({"text": "hi"})).begin().await.unwrap();
+    assert_eq!(open.result().await.unwrap().text(), "hi");
+}

@@ -201,31 +201,101 @@ mod hooks {
         before_all: || async { eprintln!("hook: before all"); Ok(()) },
         before_each: || async { eprintln!("hook: before each"); Ok(()) },
         after_each: || async { eprintln!("hook: after each"); Ok(()) },
+        after_all: || async { eprintln!("hook: after all"); Ok(()) },
     }
 
     #[gatewright_testing::test(
-        skip = "run by `before_all_runs_once_in_a_process_and_the_others_around_each_test`"
+        skip = "run by `hooks_of_all_run_once_in_a_process_and_the_others_around_each_test`"
     )]
     async fn one(_auth: Auth) {}
 
     #[gatewright_testing::test(
-        skip = "run by `before_all_runs_once_in_a_process_and_the_others_around_each_test`"
+        skip = "run by `hooks_of_all_run_once_in_a_process_and_the_others_around_each_test`"
     )]
     async fn two(_auth: Auth) {}
 }
 
 #[tokio::test]
-async fn before_all_runs_once_in_a_process_and_the_others_around_each_test() {
+async fn hooks_of_all_run_once_in_a_process_and_the_others_around_each_test() {
     let hooks = async |tests: &str| {
         let mut run = tokio::process::Command::new(std::env::current_exe().unwrap());
         let output = run.args(["--ignored", tests, "--nocapture"]).output().await.unwrap();
         assert!(output.status.success(), "{output:?}");
         let said = String::from_utf8(output.stderr).unwrap();
-        ["before all", "before each", "after each"].map(|hook| said.matches(&format!("hook: {hook}")).count())
+        assert!(said.trim_end().ends_with("hook: after all"), "{said}");
+        ["before all", "before each", "after each", "after all"]
+            .map(|hook| said.matches(&format!("hook: {hook}")).count())
     };
     // `cargo test`: one process for all.
-    assert_eq!(hooks("fixtures::hooks::").await, [1, 2, 2]);
+    assert_eq!(hooks("fixtures::hooks::").await, [1, 2, 2, 1]);
     // `cargo nextest`: one for each.
-    assert_eq!(hooks("fixtures::hooks::one").await, [1, 1, 1]);
-    assert_eq!(hooks("fixtures::hooks::two").await, [1, 1, 1]);
+    assert_eq!(hooks("fixtures::hooks::one").await, [1, 1, 1, 1]);
+    assert_eq!(hooks("fixtures::hooks::two").await, [1, 1, 1, 1]);
+}
+
+mod ending {
+    use gatewright_testing::Auth;
+
+    const RUN_BY: &str = "run by a test below";
+
+    mod panics {
+        use super::*;
+
+        gatewright_testing::test_use! {
+            after_all: || async {
+                // A runtime like a test's: with a clock and sockets.
+                tokio::time::timeout(std::time::Duration::from_secs(5), tokio::net::TcpListener::bind("127.0.0.1:0")).await??;
+                println!("printed after all");
+                Ok(())
+            },
+        }
+
+        #[gatewright_testing::test(skip = "run by `after_all_runs_also_when_a_test_panics`")]
+        async fn one(_auth: Auth) {
+            panic!("{RUN_BY}");
+        }
+
+        #[gatewright_testing::test(skip = "run by `after_all_runs_also_when_a_test_panics`")]
+        async fn two(_auth: Auth) {}
+    }
+
+    #[gatewright_testing::test(
+        skip = "run by `an_after_all_that_fails_makes_the_run_fail`",
+        after_all = || async { Err("the database is still full".into()) }
+    )]
+    async fn errs() {}
+
+    #[gatewright_testing::test(
+        skip = "run by `an_after_all_that_fails_makes_the_run_fail`",
+        after_all = || async { panic!("on the way out") }
+    )]
+    async fn panics_late() {}
+}
+
+async fn run_ignored(tests: &str) -> (std::process::ExitStatus, String) {
+    let mut run = tokio::process::Command::new(std::env::current_exe().unwrap());
+    let output = run.args(["--ignored", tests]).output().await.unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status, said.concat())
+}
+
+#[tokio::test]
+async fn after_all_runs_also_when_a_test_panics() {
+    let (status, said) = run_ignored("fixtures::ending::panics::").await;
+    assert_eq!(status.code(), Some(101), "{said}");
+    // Nobody captures what is printed then, and it comes after the summary.
+    let (summary, after) = said.split_once("test result: FAILED. 1 passed; 1 failed").expect(&said);
+    assert!(after.contains("printed after all") && !summary.contains("printed after all"), "{said}");
+}
+
+#[tokio::test]
+async fn an_after_all_that_fails_makes_the_run_fail() {
+    for (test, why) in [
+        ("fixtures::ending::errs", "`after_all` failed: the database is still full"),
+        ("fixtures::ending::panics_late", "`after_all` panicked"),
+    ] {
+        let (status, said) = run_ignored(test).await;
+        assert!(!status.success() && said.contains("1 passed; 0 failed"), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
 }

@@ -164,9 +164,54 @@ fn a_bad_suite_says_where_and_what_was_meant() {
             "server: { command: x, transport: stdo }\ntests: []",
             "server.transport: `stdo`: unknown value; did you mean `stdio`?",
         ),
+        ("", "bad.yaml:1: "),
+        ("- a\n- b", "bad.yaml:1: "),
+        ("server: { command: x }\ntests: {}", "bad.yaml:2: tests: "),
+        ("server: { command: x }\ntests: []\ntests: []", "bad.yaml:3: "),
+        ("server:\n\tcommand: x", "bad.yaml:2: "),
+        (
+            "server: { command: x, logLevel: loud }\ntests: []",
+            "bad.yaml:1: server.logLevel: `loud`: unknown value",
+        ),
+        ("server: { command: x, port: 70000 }\ntests: []", "bad.yaml:1: server.port"),
+        (
+            "server: { command: x }\ntests:\n  - { name: t, steps: [] }\n  - { name: t, steps: [] }",
+            "bad.yaml:4: tests.1.name: there is a test `t` already",
+        ),
+        (
+            "server: { command: x }\ntests:\n  - { name: a, record: f, steps: [] }\n  - { name: b, record: f, steps: [] }",
+            "bad.yaml:4: tests.1.record: another test has this cassette",
+        ),
+        (
+            "server: { command: x, perTest: true }\nrecordHttp: f\ntests: []",
+            "bad.yaml:2: recordHttp: with `perTest`",
+        ),
+        ("server: { url: 'http://a/mcp' }\nrecordHttp: f\ntests: []", "start it with `command`"),
+        (
+            "server: { command: x }\nhttpMocks:\n  - { url: a, json: 1, text: b }\ntests: []",
+            "bad.yaml:3: httpMocks.0: `json` and `text` exclude each other",
+        ),
+        ("server: { command: x }\nhttpMocks: [{ json: 1 }]\ntests: []", "it needs `url` or `urlRegex`"),
+        (
+            "server: { command: x }\ntests:\n  - name: t\n    steps: []\n    mocks:\n      - { tool: a, resource: b, response: c }",
+            "bad.yaml:6: tests.0.mocks.0: it needs exactly one of `tool`, `resource` and `method`",
+        ),
+        (
+            "server: { command: x }\ntests:\n  - name: t\n    steps: []\n    mocks:\n      - { tool: a }",
+            "bad.yaml:6: tests.0.mocks.0: it needs exactly one of `response` and `error`",
+        ),
+        (
+            "server: { command: x }\ntests: [{ name: t, steps: [], elicitation: { action: yes } }]",
+            "bad.yaml:2: tests.0.elicitation.action",
+        ),
     ];
     for (text, part) in rows {
-        assert!(wrong(text).contains(part), "{part}\n{}", wrong(text));
+        let told = wrong(text);
+        assert!(told.contains(part), "{part}\n{told}");
+        for line in told.lines() {
+            let place = line.strip_prefix("bad.yaml:").and_then(|rest| rest.split_once(": "));
+            assert!(place.is_some_and(|(line, _)| line.parse::<usize>().is_ok()), "no line: {told}");
+        }
     }
     assert!(
         Suite::from_file("/no/such.yaml")
@@ -206,11 +251,11 @@ fn a_bad_step_says_where_and_what_was_meant() {
             "{ call: a, save: { x: structuredContent.id } }",
             "is no JSON pointer; did you mean `/structuredContent/id`?",
         ),
-        ("{ httpCalls: x }", "without `httpMocks`"),
+        ("{ httpCalls: x }", "without `httpMocks` or `recordHttp`"),
         ("{ authenticate: nobody }", "`nobody`: unknown user"),
     ];
     for (step, part) in rows {
-        assert!(of(step).contains(part), "{part}\n{}", of(step));
+        assert!(of(step).contains(part) && of(step).starts_with("bad.yaml:5: "), "{part}\n{}", of(step));
     }
 }
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use gatewright_core::{App as _, AppHealth};
+use gatewright_testing::expect;
 use gatewright_upstream::{Secret, UpstreamApp};
 use serde_json::json;
 
-use crate::support::{Bench, LONG, environment, is_down, server, text_of, until};
+use crate::support::{Bench, LONG, environment, error, hanging, is_down, server, text, until};
 
 #[tokio::test]
 async fn junk_on_standard_output_is_skipped() {
@@ -14,7 +15,7 @@ async fn junk_on_standard_output_is_skipped() {
     let app = bench.add("a", server(&["--junk"])).await;
     let client = bench.client().await;
     for _ in 0..5 {
-        assert!(client.text("a:echo").await.contains("echo"));
+        assert!(text(&client, "a:echo").await.contains("echo"));
     }
     assert_eq!(app.health(), AppHealth::Up);
 }
@@ -52,22 +53,22 @@ async fn a_server_that_dies_during_a_call_fails_every_open_call_and_comes_back()
     let bench = Bench::new();
     let app = bench.add("files", server(&[])).await;
     let client = bench.client().await;
-    let open = client.begin("files:hang", json!({})).await;
-    client.heard.count(1).await;
-    let error = client.call("files:die", json!({})).await.unwrap_err();
+    let open = hanging(&client, "files:hang").await;
+    let error = error(&client, "files:die", json!({})).await;
     assert!(
         error.message.contains("`files`") && error.message.contains("exit status: 1"),
         "{}",
         error.message
     );
     assert!(error.message.contains("out of luck"), "{}", error.message);
-    assert!(open.await_response().await.unwrap_err().to_string().contains("exit status: 1"));
+    let open = open.result().await.unwrap().error.unwrap();
+    assert!(open.message.contains("exit status: 1"), "{open}");
     until(&app, |health| *health == AppHealth::Up).await;
     crate::support::eventually("its tools are back", || {
         bench.registry.snapshot().tool("files:echo").is_some()
     })
     .await;
-    assert!(client.text("files:echo").await.contains("echo"));
+    assert!(text(&client, "files:echo").await.contains("echo"));
 }
 
 #[tokio::test]
@@ -77,9 +78,9 @@ async fn a_call_that_hangs_times_out_and_is_cancelled_at_the_server() {
     config.timeout = Duration::from_millis(200);
     bench.add("a", config).await;
     let client = bench.client().await;
-    let result = client.call("a:hang", json!({})).await.unwrap();
-    assert_eq!(result.structured_content.unwrap()["code"], "TIMEOUT");
-    assert_eq!(client.text("a:cancelled").await, "1");
+    let result = client.tools().call("a:hang", json!({})).await.unwrap();
+    expect(&result).to_match_json(&json!({"code": "TIMEOUT"}));
+    assert_eq!(text(&client, "a:cancelled").await, "1");
 }
 
 #[tokio::test]
@@ -89,13 +90,13 @@ async fn ten_megabytes_pass_and_more_than_the_limit_is_an_error_of_that_call_onl
     config.max_message_bytes = 11 * 1024 * 1024;
     let app = bench.add("a", config).await;
     let client = bench.client().await;
-    let big = client.call("a:big", json!({"bytes": 10 * 1024 * 1024})).await.unwrap();
-    assert_eq!(text_of(&big).len(), 10 * 1024 * 1024);
-    let error = client.call("a:big", json!({"bytes": 12 * 1024 * 1024})).await.unwrap_err();
+    let big = client.tools().call("a:big", json!({"bytes": 10 * 1024 * 1024})).await.unwrap();
+    assert_eq!(big.text().len(), 10 * 1024 * 1024);
+    let error = error(&client, "a:big", json!({"bytes": 12 * 1024 * 1024})).await;
     assert!(error.message.contains("maxMessageBytes"), "{}", error.message);
     assert_eq!(error.data.unwrap()["code"], "UPSTREAM_TOO_LARGE");
     assert_eq!(app.health(), AppHealth::Up);
-    assert!(client.text("a:echo").await.contains("echo"));
+    assert!(text(&client, "a:echo").await.contains("echo"));
 }
 
 #[tokio::test]
@@ -103,7 +104,7 @@ async fn an_answer_that_is_not_mcp_is_an_error_and_not_a_hang() {
     let bench = Bench::new();
     bench.add("a", server(&[])).await;
     let client = bench.client().await;
-    let error = client.call("a:wrong", json!({})).await.unwrap_err();
+    let error = error(&client, "a:wrong", json!({})).await;
     assert_eq!(error.data.unwrap()["code"], "UPSTREAM_BAD_ANSWER");
 }
 
@@ -112,9 +113,9 @@ async fn a_tool_with_an_invalid_schema_is_kept_and_hides_no_other() {
     let bench = Bench::new();
     bench.add("a", server(&["--bad-schema"])).await;
     let client = bench.client().await;
-    let names: Vec<_> =
-        client.peer().list_all_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
-    assert!(names.contains(&"a:broken".into()) && names.contains(&"a:echo".into()), "{names:?}");
+    let tools = client.tools().list().await.unwrap();
+    expect(&tools).to_contain_tool("a:broken");
+    expect(&tools).to_contain_tool("a:echo");
 }
 
 #[tokio::test]
@@ -122,8 +123,8 @@ async fn thousands_of_tools_are_paged_in_and_out() {
     let bench = Bench::new();
     bench.add("a", server(&["--tools", "3000"])).await;
     let client = bench.client().await;
-    assert_eq!(client.peer().list_all_tools().await.unwrap().len(), 3014);
-    assert_eq!(client.text("a:more-02999").await, "more-02999 was called");
+    assert_eq!(client.tools().list().await.unwrap().len(), 3014);
+    assert_eq!(text(&client, "a:more-02999").await, "more-02999 was called");
 }
 
 #[tokio::test]
@@ -133,7 +134,7 @@ async fn a_changed_list_is_followed_live() {
     let client = bench.client().await;
     let mut changes = bench.registry.changes();
     assert!(bench.registry.snapshot().tool("a:new").is_none());
-    client.text("a:change").await;
+    text(&client, "a:change").await;
     let listed = async {
         while bench.registry.snapshot().tool("a:new").is_none() {
             let _ = changes.recv().await;
@@ -152,7 +153,7 @@ async fn one_broken_upstream_neither_hides_nor_delays_the_others() {
     bench.add("good", server(&[])).await;
     until(&broken, is_down).await;
     assert_eq!(silent.health(), AppHealth::Starting);
-    assert!(bench.client().await.text("good:echo").await.contains("echo"));
+    assert!(text(&bench.client().await, "good:echo").await.contains("echo"));
     bench.registry.shutdown().await;
 }
 

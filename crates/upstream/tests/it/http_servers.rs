@@ -19,7 +19,7 @@ use rmcp::{
 use serde_json::json;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
-use crate::support::{Bench, LONG, environment, is_down, quick, until};
+use crate::support::{Bench, LONG, environment, error, is_down, quick, text, until};
 
 #[derive(Clone)]
 struct Fixture {
@@ -141,10 +141,10 @@ async fn a_server_over_http_gets_its_headers_and_gives_progress_and_questions_to
     config.auth = Some(UpstreamAuth::Header { name: "X-Key".to_owned(), value: Secret::new("sesame-open") });
     bench.add("a", config).await;
     let client = bench.client().await;
-    assert_eq!(client.text("a:version").await, "2025-11-25 sesame-open");
-    client.text("a:steps").await;
-    assert_eq!(client.heard.count(3).await.len(), 3);
-    assert!(client.text("a:elicit").await.contains("Ada"));
+    assert_eq!(text(&client, "a:version").await, "2025-11-25 sesame-open");
+    let steps = client.tools().call("a:steps", json!({})).progress(7).await.unwrap();
+    assert_eq!(steps.progress(), [1.0, 2.0, 3.0]);
+    assert!(text(&client, "a:elicit").await.contains("Ada"));
     bench.registry.shutdown().await;
 }
 
@@ -154,11 +154,11 @@ async fn a_question_over_http_reaches_its_own_caller_while_others_have_calls_ope
     let bench = Bench::new();
     bench.add("a", server.config()).await;
     let (one, two) = (bench.client().await, bench.client().await);
-    let open = one.begin("a:hang", json!({})).await;
-    assert!(two.text("a:elicit").await.contains("Ada"));
-    assert_eq!(two.heard.all(), ["elicitation"]);
-    assert!(one.heard.all().is_empty());
-    open.cancel(None).await.unwrap();
+    let open = one.tools().call("a:hang", json!({})).begin().await.unwrap();
+    assert!(text(&two, "a:elicit").await.contains("Ada"));
+    assert_eq!(two.questions().iter().map(|one| &*one.method).collect::<Vec<_>>(), ["elicitation/create"]);
+    assert!(one.questions().is_empty());
+    open.cancel().await;
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_server_over_http_that_knows_only_the_newer_era_is_reached() {
     let server = Server::start("127.0.0.1:0", Fixture { modern_only: true }).await;
     let bench = Bench::new();
     bench.add("a", server.config()).await;
-    assert!(bench.client().await.text("a:version").await.starts_with("2026-07-28"));
+    assert!(text(&bench.client().await, "a:version").await.starts_with("2026-07-28"));
 }
 
 #[tokio::test]
@@ -178,9 +178,9 @@ async fn an_answer_over_http_that_is_too_long_is_an_error_of_its_call() {
     config.timeout = Duration::from_secs(5);
     bench.add("a", config).await;
     let client = bench.client().await;
-    let error = client.call("a:big", json!({"bytes": 1_000_000})).await.unwrap_err();
+    let error = error(&client, "a:big", json!({"bytes": 1_000_000})).await;
     assert!(error.message.contains("maxMessageBytes"), "{}", error.message);
-    assert!(client.text("a:version").await.starts_with("2025"));
+    assert!(text(&client, "a:version").await.starts_with("2025"));
 }
 
 #[tokio::test]
@@ -194,9 +194,9 @@ async fn a_server_over_http_that_goes_away_is_down_and_up_again_when_it_is_back(
     // Connections that are open already may live a little longer than the listener.
     let failing = async {
         while !is_down(&app.health()) {
-            let _ = client.call("a:hang-no-more", json!({})).await;
-            let _ =
-                tokio::time::timeout(Duration::from_millis(100), client.call("a:version", json!({}))).await;
+            let _ = client.tools().call("a:hang-no-more", json!({})).await;
+            let call = client.tools().call("a:version", json!({})).into_future();
+            let _ = tokio::time::timeout(Duration::from_millis(100), call).await;
         }
     };
     tokio::time::timeout(LONG, failing).await.expect("it is down");

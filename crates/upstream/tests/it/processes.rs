@@ -6,7 +6,7 @@ use gatewright_core::AppHealth;
 use gatewright_upstream::UpstreamApp;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::support::{Bench, LONG, environment, eventually, runs, server, until};
+use crate::support::{Bench, LONG, environment, eventually, runs, server, text, until};
 
 fn pids(text: &str) -> Vec<u32> {
     text.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
@@ -20,7 +20,7 @@ async fn shutdown_ends_a_server_that_ignores_its_cues_and_all_it_started() {
     let ignoring = "trap '' TERM; exec \"$0\" \"$@\"".to_owned();
     config.args = ["-c".to_owned(), ignoring, program].into_iter().chain(config.args).collect();
     bench.add("a", config).await;
-    let pids = pids(&bench.client().await.text("a:child").await);
+    let pids = pids(&text(&bench.client().await, "a:child").await);
     assert!(pids.iter().all(|pid| runs(*pid)), "{pids:?}");
     bench.registry.shutdown().await;
     eventually("both processes are gone", || !pids.iter().any(|pid| runs(*pid))).await;
@@ -30,7 +30,7 @@ async fn shutdown_ends_a_server_that_ignores_its_cues_and_all_it_started() {
 async fn shutdown_of_a_server_that_listens_is_quick_and_leaves_no_zombie() {
     let bench = Bench::new();
     bench.add("a", server(&[])).await;
-    let pids = pids(&bench.client().await.text("a:child").await);
+    let pids = pids(&text(&bench.client().await, "a:child").await);
     bench.registry.shutdown().await;
     assert!(!std::path::Path::new(&format!("/proc/{}", pids[0])).exists(), "the server was reaped");
     eventually("its child is gone", || !runs(pids[1])).await;
@@ -41,8 +41,8 @@ async fn what_a_dead_server_started_is_gone_before_it_is_started_again() {
     let bench = Bench::new();
     let app = bench.add("a", server(&[])).await;
     let client = bench.client().await;
-    let pids = pids(&client.text("a:child").await);
-    let _ = client.call("a:die", serde_json::json!({})).await;
+    let pids = pids(&text(&client, "a:child").await);
+    let _ = client.tools().call("a:die", serde_json::json!({})).await;
     until(&app, |health| *health == AppHealth::Up).await;
     eventually("its child is gone", || !runs(pids[1])).await;
 }

@@ -14,7 +14,7 @@ use gatewright_upstream::{TransportType, UpstreamApp, UpstreamConfig};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::mpsc};
 
-use crate::support::{Bench, LONG, environment, quick, until};
+use crate::support::{Bench, LONG, environment, error, quick, text, until};
 
 type Out = Arc<Mutex<Option<mpsc::UnboundedSender<Event>>>>;
 
@@ -67,13 +67,13 @@ async fn a_server_of_the_older_transport_is_called_and_reconnected_when_it_hangs
     let bench = Bench::new();
     let app = bench.add("a", config).await;
     let client = bench.client().await;
-    assert_eq!(client.text("a:hello").await, "hello");
-    let error = client.call("a:hang-up", json!({})).await.unwrap_err();
+    assert_eq!(text(&client, "a:hello").await, "hello");
+    let error = error(&client, "a:hang-up", json!({})).await;
     assert_eq!(error.data.unwrap()["code"], "UPSTREAM_ENDED");
     until(&app, |health| *health == AppHealth::Up).await;
     crate::support::eventually("its tools are back", || bench.registry.snapshot().tool("a:hello").is_some())
         .await;
-    assert_eq!(client.text("a:hello").await, "hello");
+    assert_eq!(text(&client, "a:hello").await, "hello");
 }
 
 #[tokio::test]

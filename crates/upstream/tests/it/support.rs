@@ -1,29 +1,10 @@
-//! A gateway in front of upstream apps, and clients that note what they hear.
+//! A gateway in front of upstream apps, and the test kit's clients beside it in memory.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use gatewright_core::{
-    App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, Registry, ToolNames, memory_transport,
-};
+use gatewright_core::{App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, Registry, ToolNames};
+use gatewright_testing::{Elicited, Mcp, McpBuilder, OpenCall, RpcError};
 use gatewright_upstream::{UpstreamApp, UpstreamConfig};
-use rmcp::{
-    ClientHandler, ErrorData, RoleClient, ServiceError, ServiceExt,
-    model::{
-        CallToolRequest, CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig,
-        ClientRequest, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult,
-        ElicitationAction, ElicitationCapability, Implementation, LoggingMessageNotificationParam,
-        ProgressNotificationParam, ProtocolVersion, RootsCapabilities, SamplingCapability, SamplingMessage,
-        ServerResult,
-    },
-    service::{
-        ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer, PeerRequestOptions, RequestContext,
-        RequestHandle, RunningService,
-    },
-};
 use serde_json::{Value, json};
 
 /// Longest wait for anything: far beyond what a loaded machine needs.
@@ -73,14 +54,15 @@ pub(crate) fn is_down(health: &AppHealth) -> bool {
 /// A gateway and its apps.
 pub(crate) struct Bench {
     pub(crate) registry: Arc<Registry>,
-    gateway: Gateway,
+    gateway: Arc<Gateway>,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
         let registry = Registry::new(ToolNames::Colon);
         let invoker = Arc::new(Invoker::new(registry.clone()));
-        Self { gateway: Gateway::new(GatewayConfig::new("bench", "1"), invoker, Vec::new()), registry }
+        let gateway = Gateway::new(GatewayConfig::new("bench", "1"), invoker, Vec::new());
+        Self { gateway: Arc::new(gateway), registry }
     }
 
     /// Starts an app without waiting for it.
@@ -106,145 +88,40 @@ impl Bench {
     }
 
     /// A client of the older era that answers everything.
-    pub(crate) async fn client(&self) -> Client {
-        self.connect(Ears::default(), ClientLifecycleMode::Initialize).await
+    pub(crate) async fn client(&self) -> Mcp {
+        self.connect(|client| client).await
     }
 
-    pub(crate) async fn connect(&self, ears: Ears, lifecycle: ClientLifecycleMode) -> Client {
-        let (client_end, server_end) = memory_transport();
-        let session = self.gateway.session();
-        tokio::spawn(async move {
-            if let Ok(running) = session.serve(server_end).await {
-                let _ = running.waiting().await;
-            }
+    /// A client set up otherwise. Whoever asks it gets Ada and a sample.
+    pub(crate) async fn connect(&self, set_up: impl FnOnce(McpBuilder) -> McpBuilder) -> Mcp {
+        let gateway = self.gateway.clone();
+        let client = Mcp::in_memory_with(move || gateway.session()).timeout(LONG);
+        let client = set_up(client).connect().await.expect("the gateway answers");
+        client.on_elicitation(|_| async { Elicited::Accept(json!({"name": "Ada"})) });
+        client.on_sampling(|_| async {
+            json!({"role": "assistant", "content": {"type": "text", "text": "a sample"}, "model": "model"})
         });
-        let heard = ears.heard.clone();
-        let running = ears.serve_with_lifecycle(client_end, lifecycle).await.expect("the gateway answers");
-        Client { running, heard }
+        client
     }
 }
 
-/// What a client heard, in order.
-#[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<String>>>, Arc<tokio::sync::Notify>);
-
-impl Heard {
-    fn push(&self, what: String) {
-        self.0.lock().unwrap().push(what);
-        self.1.notify_waiters();
-    }
-
-    pub(crate) fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-
-    /// Waits until that many things were heard.
-    pub(crate) async fn count(&self, count: usize) -> Vec<String> {
-        let waiting = async {
-            loop {
-                let next = self.1.notified();
-                if self.all().len() >= count {
-                    return self.all();
-                }
-                next.await;
-            }
-        };
-        tokio::time::timeout(LONG, waiting).await.unwrap_or_else(|_| panic!("heard only {:?}", self.all()))
-    }
+/// The text of a call's answer.
+pub(crate) async fn text(client: &Mcp, tool: &str) -> String {
+    let result = client.tools().call(tool, json!({})).await.unwrap();
+    assert_eq!(result.error, None);
+    result.text()
 }
 
-/// A client's side.
-pub(crate) struct Ears {
-    pub(crate) heard: Heard,
-    pub(crate) capabilities: bool,
-    pub(crate) name: &'static str,
+/// The JSON-RPC error of a call.
+pub(crate) async fn error(client: &Mcp, tool: &str, arguments: Value) -> RpcError {
+    client.tools().call(tool, arguments).await.unwrap().error.expect("the call fails")
 }
 
-impl Default for Ears {
-    fn default() -> Self {
-        Self { heard: Heard::default(), capabilities: true, name: "Ada" }
-    }
-}
-
-impl ClientHandler for Ears {
-    fn get_info(&self) -> ClientConfig {
-        let mut capabilities = ClientCapabilities::default();
-        if self.capabilities {
-            capabilities.elicitation = Some(ElicitationCapability::default());
-            capabilities.sampling = Some(SamplingCapability::default());
-            capabilities.roots = Some(RootsCapabilities::default());
-        }
-        let mut config = ClientConfig::new(capabilities, Implementation::new("ears", "1"));
-        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
-        config
-    }
-
-    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        self.heard.push(format!("progress {} of {}", params.progress, params.progress_token.0));
-    }
-
-    async fn on_logging_message(
-        &self,
-        params: LoggingMessageNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        self.heard.push(format!("log {}", params.data));
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        self.heard.push("elicitation".to_owned());
-        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"name": self.name})))
-    }
-
-    async fn create_message(
-        &self,
-        _: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
-        Ok(CreateMessageResult::new(SamplingMessage::assistant_text("a sample"), "model".to_owned()))
-    }
-}
-
-/// A connected client.
-pub(crate) struct Client {
-    running: RunningService<RoleClient, Ears>,
-    pub(crate) heard: Heard,
-}
-
-impl Client {
-    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
-        self.running.peer()
-    }
-
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<CallToolResult, ErrorData> {
-        let handle = self.begin(tool, arguments).await;
-        match tokio::time::timeout(LONG, handle.await_response()).await.expect("an answer comes") {
-            Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Err(ServiceError::McpError(error)) => Err(error),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Sends a call without waiting for its answer.
-    pub(crate) async fn begin(&self, tool: &str, arguments: Value) -> RequestHandle<RoleClient> {
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.peer().send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap()
-    }
-
-    /// The text of a call's answer.
-    pub(crate) async fn text(&self, tool: &str) -> String {
-        text_of(&self.call(tool, json!({})).await.unwrap())
-    }
-}
-
-pub(crate) fn text_of(result: &CallToolResult) -> String {
-    result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect()
+/// A call of a tool that reports once and never answers.
+pub(crate) async fn hanging(client: &Mcp, tool: &str) -> OpenCall {
+    let open = client.tools().call(tool, json!({})).progress("hanging").begin().await.unwrap();
+    client.notifications().wait_for("notifications/progress", 1, LONG).await.unwrap();
+    open
 }
 
 /// Whether a process runs. One that ended and was not reaped does not.
