@@ -237,14 +237,18 @@ async fn keys_that_the_provider_rotated_are_taken_up_by_logins_after_the_cool_do
     login(&idp, &site.browser(), "first").await;
     idp.key = Jwk::generate(Algorithm::ES256).unwrap();
     idp.publish(&[&idp.key]);
+    login(&idp, &site.browser(), "second").await;
+    // The first rotation is taken up at once; one that follows closely waits for the cool-down.
+    idp.key = Jwk::generate(Algorithm::ES256).unwrap();
+    idp.publish(&[&idp.key]);
     let browser = site.browser();
     let asked = begin(&browser).await;
-    grants(&idp, "second", Some(identity(&idp, &idp.key, &asked, json!({}))));
+    grants(&idp, "third", Some(identity(&idp, &idp.key, &asked, json!({}))));
     let early = browser.get(&back(&idp, &asked["state"])).await;
     assert_eq!(early.status, 400, "fetched a moment ago");
     assert!(early.text.contains("did not confirm who you are"));
     idp.clock.advance(Duration::from_secs(31));
     let before = idp.clock.now_s();
-    login(&idp, &site.browser(), "second").await;
+    login(&idp, &site.browser(), "third").await;
     assert_eq!(idp.clock.now_s(), before);
 }
