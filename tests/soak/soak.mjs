@@ -1,7 +1,7 @@
 // A mixed load at 80 % of what the machine can do, while things go wrong. Every answer is judged.
 //
-// node soak.mjs [--seconds 30] [--report FILE]: exit code 0 when everything held. 300 seconds or more also judge p99 after each fault,
-// and memory within 5 %.
+// node soak.mjs [--seconds 30] [--share 0.8] [--report FILE] [--series FILE]: exit code 0 when everything held. 300 seconds or more
+// also judge p99 after each fault, and memory within 5 %. The series has each second's requests, p99 and memory.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,8 +14,10 @@ import { freePort, instance } from "../cluster/instances.mjs";
 import { children, faults, machine, redis, usage } from "./faults.mjs";
 import { closeConnections, kinds, token } from "./load.mjs";
 
-const { values } = parseArgs({ options: { seconds: { type: "string", default: "30" }, report: { type: "string" } } });
+const { values } = parseArgs({ options: { seconds: { type: "string", default: "30" }, share: { type: "string", default: "0.8" }, report: { type: "string" }, series: { type: "string" } } });
 const SECONDS = Number(values.seconds);
+/// Of what the machine can do.
+const SHARE = Number(values.share);
 /// After a fault is over: answers it spoiled may still arrive, and p99 must be back by then.
 const RECOVERY = 5_000;
 /// Requests under way at most; more would measure this program.
@@ -81,6 +83,15 @@ const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floo
 const p99 = (times) => quantile([...times].sort((a, b) => a - b), 0.99);
 const median = (all) => quantile([...all].sort((a, b) => a - b), 0.5);
 
+/// First and last point of the line that fits `all` best (Theil and Sen: the median of all slopes).
+function trend(all) {
+  const slopes = [];
+  for (let a = 0; a < all.length; a++) for (let b = a + 1; b < all.length; b++) slopes.push((all[b] - all[a]) / (b - a));
+  const slope = slopes.length ? median(slopes) : 0;
+  const start = median(all.map((value, at) => value - slope * at));
+  return [start, start + slope * (all.length - 1)];
+}
+
 const soak = await start();
 const pid = soak.server.child.pid;
 // The token endpoint has limits of its own: it is asked once a second and not as part of the draw.
@@ -93,7 +104,7 @@ closeConnections();
 await sleep(1_500);
 const before = { ...usage(pid), children: children(pid).length };
 const most = await capacity(next, 16, SECONDS >= 300 ? 15_000 : 4_000);
-const rate = most * 0.8;
+const rate = most * SHARE;
 console.log(`capacity ${most.toFixed(0)} requests/s; load ${rate.toFixed(0)}/s for ${SECONDS} s; ${machine()}`);
 
 const begun = Date.now();
@@ -195,21 +206,33 @@ const lost = soak.acknowledged.filter((id) => !times.has(id)).length;
 must(twice === 0, `${twice} effects happened twice`);
 must(lost === 0, `${lost} acknowledged effects did not happen`);
 
-const seconds = Array.from(latencies, (times) => (times?.length ? p99(times) : Infinity));
-const quietSeconds = Math.floor((happened[0].began - begun) / 1_000);
-const base = median(seconds.slice(0, Math.max(quietSeconds, 1)));
-// On a machine that others use, a second is slow for no reason of ours: three times the usual counts as recovered.
-const bound = Math.max(3 * base, base + 100);
-const recoveries = happened.map((fault) => {
+// A second without an answer is as slow as can be.
+const seconds = Array.from({ length: SECONDS }, (_, at) => (latencies[at]?.length ? p99(latencies[at]) : Infinity));
+// The usual: seconds in which no fault was under way, or over for less than the time to recover.
+const troubled = (at) => {
+  const [from, to] = [begun + at * 1_000, begun + (at + 1) * 1_000];
+  return happened.some((fault) => to > fault.began && from < fault.ended + RECOVERY);
+};
+const calm = seconds.filter((_, at) => !troubled(at) && at > 1);
+const base = median(calm);
+// A second of some hundred requests has a p99 that jumps: nine of ten calm seconds say how far.
+const usual = quantile([...calm].sort((a, b) => a - b), 0.9);
+const bound = Math.max(usual, base * 1.5, base + 5);
+// Back for good: a second within the bound that no slower one follows before the next fault, but for one in five.
+const recoveries = happened.map((fault, number) => {
   const first = Math.floor((fault.ended - begun) / 1_000);
-  const at = seconds.slice(first, first + 7).findIndex((p99) => p99 <= bound);
-  return { name: fault.name, after: at === -1 ? Infinity : at };
+  const last = Math.min(SECONDS, Math.floor(((happened[number + 1]?.began ?? finished) - begun) / 1_000));
+  const rest = seconds.slice(first, Math.max(last, first + 1));
+  const settled = (from) => rest[from] <= bound && rest.slice(from).filter((p99) => p99 > bound).length <= Math.ceil((rest.length - from) / 5);
+  const after = rest.findIndex((_, at) => settled(at));
+  return { name: fault.name, after: after === -1 ? Infinity : after };
 });
-// In half a minute each fault comes once, and one slow second says nothing: it is reported, and judged in long runs.
+// In a short run each fault comes once, and one slow second says nothing: it is reported, and judged in long runs.
 if (SECONDS >= 300) for (const { name, after } of recoveries) must(after <= 5, `p99 was not back within 5 s of: ${name}`);
 
-const part = (from, to) => median(memory.slice(Math.floor(memory.length * from), Math.ceil(memory.length * to)));
-const [early, late] = [part(0.2, 0.4), part(0.8, 1)];
+// Resident memory: the line through all seconds after the warm-up, so that one peak at either end says nothing.
+const warm = memory.slice(Math.floor(memory.length * (SECONDS >= 300 ? 0.2 : 0.5)));
+const [early, late] = trend(warm);
 const growth = (late - early) / early;
 // Half a minute is warm-up for an allocator: it can only show a gross leak.
 must(growth <= (SECONDS >= 300 ? 0.05 : 0.3), `memory grew by ${(growth * 100).toFixed(1)} %`);
@@ -226,16 +249,21 @@ const report = `| | |
 | wrong answers | ${wrong.length} |
 | refused for overload | ${refused} |
 | effects acknowledged, doubled, lost | ${soak.acknowledged.length}, ${twice}, ${lost} |
-| p50, p99 of all; usual p99 of a second | ${quantile(flat, 0.5)} ms, ${quantile(flat, 0.99)} ms; ${base} ms |
+| p50, p99 of all; p99 of a calm second, bound | ${quantile(flat, 0.5)} ms, ${quantile(flat, 0.99)} ms; ${base} ms, ${bound.toFixed(0)} ms |
 | children before, after | ${before.children}, ${after.children} |
 | descriptors before, after | ${before.descriptors}, ${after.descriptors} |
-| resident memory, second fifth and last fifth | ${(early / 1024).toFixed(1)} and ${(late / 1024).toFixed(1)} MiB (${(growth * 100).toFixed(1)} %) |
+| resident memory, trend from its warm-up to the end | ${(early / 1024).toFixed(1)} and ${(late / 1024).toFixed(1)} MiB (${(growth * 100).toFixed(1)} %) |
 
 | fault | times | answers it spoiled | slowest return of p99 |
 |---|---|---|---|
 ${[...byName].map(([name, all]) => `| ${name} | ${all.length} | ${spoiled.get(name) ?? 0} | ${Math.max(...all)} s |`).join("\n")}
 `;
 console.log(report);
+if (values.series) {
+  const lines = seconds.map((p99, at) => `${at}\t${latencies[at]?.length ?? 0}\t${p99}\t${memory[at] ?? ""}`);
+  const faultLines = happened.map((fault) => `# ${((fault.began - begun) / 1_000).toFixed(1)}-${((fault.ended - begun) / 1_000).toFixed(1)} ${fault.name}`);
+  writeFileSync(values.series, [...faultLines, "second\tanswers\tp99_ms\tresident_kib", ...lines, ""].join("\n"));
+}
 if (values.report) writeFileSync(values.report, report);
 for (const failure of failures) console.log(`FAILED: ${failure}`);
 

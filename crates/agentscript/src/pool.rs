@@ -246,11 +246,12 @@ impl WorkerPool {
         let slot = self.shared.slots().pop_front();
         let mut lease = Lease { pool: self, worker: None, settled: false, _running: token };
         let fresh = match slot {
-            Some(Slot::Ready(worker)) => {
+            Some(Slot::Ready(mut worker)) => {
                 let other = self.config.isolate_principals
                     && worker.runs > 0
                     && worker.principal.as_deref() != principal;
-                if other {
+                // One that was killed while it waited must not take a run along that has not begun.
+                if other || worker.is_dead() {
                     self.replaced.fetch_add(1, Ordering::Relaxed);
                     self.keeper.retire(worker, false, None);
                     None

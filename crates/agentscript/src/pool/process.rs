@@ -32,6 +32,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Whether it died while it waited.
+    pub(super) fn is_dead(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|status| status.is_some()))
+    }
+
     /// The process's id, for a worker that is one.
     pub(super) fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
