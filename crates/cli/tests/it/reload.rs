@@ -233,3 +233,112 @@ async fn options_of_an_app_change_without_a_new_process() {
     assert!(has(&tools, "inner") && !tools.contains(&"inner:greet".to_owned()), "{tools:?}");
     assert_eq!(processes(&inner), before);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_half_written_is_refused_one_that_is_gone_is_told_and_the_whole_one_is_taken() {
+    let config = |app: &str| format!("{DIRECT}apps:\n  {app}: {{ builtin: {app} }}\n");
+    let served = Served::start(&config("crm"), &[]);
+    let client = served.client().await;
+    let whole = config("support");
+    fs::write(served.file(), &whole[..whole.len() - 8]).unwrap();
+    served.says("is refused, nothing changes");
+    assert!(served.readiness().await["config"]["refused"].as_bool().unwrap());
+    fs::remove_file(served.file()).unwrap();
+    served.says("is gone; the last configuration goes on until there is a new one");
+    // Asked to read what is not there, it says so and goes on as well.
+    served.hang_up();
+    served.says("is refused, nothing changes: ");
+    assert!(has(&client.tools().await, "crm"));
+    fs::write(served.file(), &whole).unwrap();
+    let line = served.says("the configuration was reloaded after a changed file");
+    assert!(line.contains("added [support]") && line.contains("removed [crm]"), "{line}");
+    let config = &served.readiness().await["config"];
+    assert_eq!(*config, json!({"generation": 2, "refused": false, "restartPending": false}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kubernetes_config_map_is_followed_when_its_data_link_is_swapped() {
+    let config = |app: &str| format!("{DIRECT}apps:\n  {app}: {{ builtin: {app} }}\n");
+    let served = Served::start(&config("crm"), &[]);
+    let folder = served.folder.path();
+    let link = |target: &str, name: &str| std::os::unix::fs::symlink(target, folder.join(name)).unwrap();
+    for (version, app) in [("..v1", "crm"), ("..v2", "support")] {
+        fs::create_dir(folder.join(version)).unwrap();
+        fs::write(folder.join(version).join("gatewright.yaml"), config(app)).unwrap();
+    }
+    link("..v1", "..data");
+    link("..data/gatewright.yaml", "linked");
+    fs::rename(folder.join("linked"), served.file()).unwrap();
+    served.says("nothing differs");
+    link("..v2", "..data_tmp");
+    fs::rename(folder.join("..data_tmp"), folder.join("..data")).unwrap();
+    fs::remove_dir_all(folder.join("..v1")).unwrap();
+    let line = served.says("the configuration was reloaded after a changed file");
+    assert!(line.contains("added [support]") && line.contains("removed [crm]"), "{line}");
+}
+
+/// A value for each section that differs from the default, and whether the section is taken over while serving.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_for_a_restart() {
+    let apps = "apps:\n  crm: { builtin: crm }\n";
+    let sections = [
+        ("info", "name: other", Some("info.name")),
+        ("http", "trustedProxies: [10.0.0.0/8]", Some("http.trustedProxies")),
+        ("codecall", "worker: { workers: 3 }", Some("codecall.worker.workers")),
+        ("codecall", "enabled: false", Some("codecall.enabled")),
+        ("codecall", "embedding: { strategy: embedding }", Some("codecall.embedding.strategy")),
+        ("codecall", "mode: codecall_opt_in", None),
+        ("codecall", "vm: { maxToolCalls: 7 }", None),
+        ("codecall", "sanitization: { removeFilePaths: false }", None),
+        ("codecall", "embedding: { similarityThreshold: 0.3 }", None),
+        ("rateLimits", "", None),
+        ("admin", "port: 0", Some("admin.port")),
+        ("telemetry", "otlp: { endpoint: 'http://127.0.0.1:1' }", Some("telemetry.otlp.endpoint")),
+        ("logging", "level: warn", None),
+        ("logging", "redact: [pin]", None),
+        ("audit", "file: /nonexistent/audit.jsonl", Some("audit.file")),
+        ("auth", "trustedProxies: [10.0.0.0/8]", Some("auth.trustedProxies")),
+        ("toolNames", "", Some("toolNames")),
+        ("pageSize", "", Some("pageSize")),
+    ];
+    // None is forgotten here.
+    let schema = Command::new(gatewright()).arg("schema").output().unwrap();
+    let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
+    for section in schema["properties"].as_object().unwrap().keys().filter(|name| *name != "apps") {
+        assert!(sections.iter().any(|(name, ..)| name == section), "{section}");
+    }
+    let served = Served::start(apps, &["--no-watch"]);
+    for (section, value, waits) in sections {
+        let text = match section {
+            "rateLimits" => "rateLimits: [{ tool: '*', limit: 5, window: 1s }]".to_owned(),
+            "toolNames" => "toolNames: underscore".to_owned(),
+            "pageSize" => "pageSize: 9".to_owned(),
+            _ => format!("{section}: {{ {value} }}"),
+        };
+        served.replace(&format!("{apps}{text}\n"));
+        served.hang_up();
+        // What is said is said at `warn` when the level is that.
+        let deadline = std::time::Instant::now() + LONG;
+        let config = loop {
+            let config = served.readiness().await["config"].clone();
+            let told = config["restartPending"] == waits.is_some();
+            if told && config["generation"].as_u64().unwrap().is_multiple_of(2) {
+                break config;
+            }
+            assert!(std::time::Instant::now() < deadline, "{text}: {config}");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
+        assert_eq!(config["refused"], false, "{text}");
+        if let Some(key) = waits {
+            let line = served.says("restart to apply");
+            assert!(line.ends_with(&format!("restart to apply: {key}")) || line.contains(key), "{line}");
+        }
+        let generation = config["generation"].clone();
+        served.replace(apps);
+        served.hang_up();
+        while served.readiness().await["config"]["generation"] == generation {
+            assert!(std::time::Instant::now() < deadline, "{text}");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+}
