@@ -4,7 +4,10 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::crypto::sha256;
+use crate::{
+    covered::{CoveredApp, CoveredTool, MOST},
+    crypto::sha256,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 const STYLE: &str = include_str!("pages.css");
@@ -155,6 +158,41 @@ pub(crate) struct Consent<'a> {
     pub(crate) loopback: bool,
     pub(crate) resource: &'a str,
     pub(crate) offered: &'a [Offered<'a>],
+    /// What the offered scopes reach, when that is known.
+    pub(crate) covered: Option<&'a [CoveredApp]>,
+    /// What a scope means.
+    pub(crate) words: &'a dyn Fn(&str) -> String,
+}
+
+/// The apps and tools that a grant reaches: how many, and their names for those who open the list.
+fn covered(apps: &[CoveredApp], words: &dyn Fn(&str) -> String) -> Markup {
+    let more = |left: usize, what: &str| html! { @if left > 0 { li { "and " (left) " more " (what) } } };
+    let (most_apps, most_tools) = MOST;
+    html! {
+        h2 { "Apps and tools covered" }
+        @if apps.is_empty() { p { "No tool is within reach of this." } }
+        @for app in apps.iter().take(most_apps) {
+            details {
+                summary { strong { (plain(&app.app, 80)) } ": " (app.tools.len()) " of " (app.all) @if app.all == 1 { " tool" } @else { " tools" } }
+                ul {
+                    @for tool in app.tools.iter().take(most_tools) { (covered_tool(tool, words)) }
+                    (more(app.tools.len().saturating_sub(most_tools), "tools"))
+                }
+            }
+        }
+        @if apps.len() > most_apps { ul { (more(apps.len() - most_apps, "apps")) } }
+    }
+}
+
+fn covered_tool(tool: &CoveredTool, words: &dyn Fn(&str) -> String) -> Markup {
+    let needs: Vec<String> = tool.scopes.iter().map(|scope| words(scope)).collect();
+    html! {
+        li {
+            code { (plain(&tool.name, 120)) }
+            @if !needs.is_empty() { " needs: " (needs.join(", ")) }
+            @if tool.destructive { " " strong.new { "may delete or overwrite" } }
+        }
+    }
 }
 
 pub(crate) fn consent(ask: &Consent<'_>, step: &Step<'_>) -> Page {
@@ -183,6 +221,7 @@ pub(crate) fn consent(ask: &Consent<'_>, step: &Step<'_>) -> Page {
                         }
                     }
                 }
+                @if let Some(apps) = ask.covered { (covered(apps, ask.words)) }
                 div.buttons {
                     button type="submit" name="decision" value="allow" { "Allow" }
                     button.quiet type="submit" name="decision" value="deny" { "Deny" }

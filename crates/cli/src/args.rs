@@ -174,6 +174,12 @@ pub struct CheckArgs {
 pub struct ToolsArgs {
     #[command(flatten)]
     pub target: TargetArgs,
+    /// Access token for --url. Better in the variable: other users of this machine can read command lines.
+    #[arg(long, global = true, value_name = "TOKEN", env = "GATEWRIGHT_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Header sent with every request to --url, as `Name: value`; may be given again.
+    #[arg(long = "header", global = true, value_name = "HEADER")]
+    pub headers: Vec<String>,
     /// Print JSON.
     #[arg(long, global = true)]
     pub json: bool,

@@ -5,15 +5,16 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::{Context as _, anyhow};
 use futures::future::BoxFuture;
 use gatewright::{
-    Authenticator, Principal,
+    Authenticator, Gateway, Principal,
+    rmcp::model::Tool,
     server::{
         HttpResponse,
         axum::{Router, http::request::Parts},
     },
 };
 use gatewright_auth::{
-    AuditSink, AuthConfig, AuthorizationServer, Metrics, OpenError, ResourceServer, SystemClock, Transparent,
-    UpstreamVault, config::Mode,
+    AuditSink, AuthConfig, AuthorizationServer, CoveredTool, Metrics, OpenError, ResourceServer, SystemClock,
+    Transparent, UpstreamVault, config::Mode,
 };
 
 use crate::{audit::Audit, config::Config, exit::BadConfig};
@@ -28,6 +29,28 @@ pub struct Guard {
     pub metrics: Arc<Metrics>,
     /// Keeps users' tokens at upstream servers; only where users sign in.
     pub vault: Option<UpstreamVault>,
+    /// The built-in authorization server, where there is one.
+    pub server: Option<AuthorizationServer>,
+}
+
+/// Lets the consent page name what a grant reaches: the tools of `gateway` at that moment.
+pub fn tell_tools(server: &AuthorizationServer, gateway: Arc<Gateway>) {
+    server.covers(move || {
+        let destructive = |tool: &Tool| {
+            let hints = tool.annotations.as_ref();
+            hints.is_some_and(|hints| {
+                hints.destructive_hint == Some(true) && hints.read_only_hint != Some(true)
+            })
+        };
+        let snapshot = gateway.registry().snapshot();
+        let covered = snapshot.tools.iter().map(|entry| CoveredTool {
+            app: entry.app_id.to_string(),
+            name: entry.name.to_string(),
+            scopes: entry.meta.scopes.clone(),
+            destructive: destructive(&entry.tool),
+        });
+        covered.collect()
+    });
 }
 
 struct Callers(ResourceServer);
@@ -60,14 +83,14 @@ pub async fn open(
             let authenticator = Arc::new(Callers(server.resource_server()));
             let vault = UpstreamVault::new(&server);
             let (routes, metrics) = (server.router().merge(vault.router()), server.metrics().clone());
-            Ok(Some(Guard { authenticator, routes, metrics, vault: Some(vault) }))
+            Ok(Some(Guard { authenticator, routes, metrics, vault: Some(vault), server: Some(server) }))
         }
         Mode::Transparent => {
             let validator = Transparent::new(config.auth.clone(), &deployment, Arc::new(SystemClock))
                 .map_err(BadConfig)?;
             let (routes, metrics) = (validator.router(), validator.metrics().clone());
             let authenticator = Arc::new(Callers(ResourceServer::transparent(validator)));
-            Ok(Some(Guard { authenticator, routes, metrics, vault: None }))
+            Ok(Some(Guard { authenticator, routes, metrics, vault: None, server: None }))
         }
     }
 }

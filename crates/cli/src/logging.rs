@@ -15,13 +15,20 @@ use crate::{
 };
 
 /// The `logging` section of the configuration (contract, supplemental server settings).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LoggingConfig {
     /// Least severe level shown. Default `info`. `--log-level` and RUST_LOG win.
     pub level: Option<Level>,
     /// Names of fields whose values are masked in every line, besides those that always are: tokens, secrets, passwords, cookies.
     pub redact: Vec<String>,
+}
+
+impl Default for LoggingConfig {
+    fn default() -> Self {
+        let redact = ["access_token", "refresh_token", "client_secret"].map(str::to_owned).to_vec();
+        Self { level: None, redact }
+    }
 }
 
 /// How severe a line is.

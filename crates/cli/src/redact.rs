@@ -34,6 +34,8 @@ struct Patterns {
     schemes: Regex,
     /// A signed JWT.
     jwt: Regex,
+    /// Addresses of this server whose last part works like a ticket.
+    tickets: Regex,
 }
 
 fn patterns(more: &[String]) -> Option<Patterns> {
@@ -51,6 +53,10 @@ fn patterns(more: &[String]) -> Option<Patterns> {
         fields: Regex::new(&fields).ok()?,
         schemes: Regex::new(r"(?i)\b(?P<name>bearer|dpop|basic) [a-z0-9._~+/=-]{8,}").ok()?,
         jwt: Regex::new(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+").ok()?,
+        tickets: Regex::new(
+            r"(?P<name>/oauth/connect\?id=|urn:ietf:params:oauth:request_uri:)[A-Za-z0-9_-]{8,}",
+        )
+        .ok()?,
     })
 }
 
@@ -74,7 +80,11 @@ fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
         Cow::Borrowed(_) => line,
         Cow::Owned(line) => Cow::Owned(line),
     };
-    match patterns.jwt.replace_all(&line, NoExpand(MASK)) {
+    let line = match patterns.jwt.replace_all(&line, NoExpand(MASK)) {
+        Cow::Borrowed(_) => line,
+        Cow::Owned(line) => Cow::Owned(line),
+    };
+    match patterns.tickets.replace_all(&line, format!("${{name}}{MASK}")) {
         Cow::Borrowed(_) => line,
         Cow::Owned(line) => Cow::Owned(line),
     }
@@ -127,6 +137,10 @@ mod tests {
             ("X-Key: abc, n: 1", "X-Key: [redacted], n: 1"),
             ("Authorization: Bearer abcdefgh12345", "Authorization: Bearer [redacted]"),
             ("got eyJhbGciOi.eyJzdWIiOi.c2lnbmF0dXJl here", "got [redacted] here"),
+            (
+                "open https://a.example/oauth/connect?id=abcdefgh12345 now",
+                "open https://a.example/oauth/connect?id=[redacted] now",
+            ),
         ] {
             assert_eq!(clean(line, &patterns), expected);
         }

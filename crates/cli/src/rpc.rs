@@ -1,13 +1,29 @@
 //! A client of a gateway: in this process, or at a URL.
 
+use std::collections::HashMap;
+
 use anyhow::Context as _;
 use gatewright_core::{Gateway, memory_transport};
+use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient, ServiceExt,
     model::{CallToolRequestParams, CallToolResult, JsonObject, Tool},
     service::RunningService,
-    transport::StreamableHttpClientTransport,
+    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
 };
+
+use crate::exit::BadConfig;
+
+/// A header of the command line. Its value may be a secret and is in no message.
+fn header(text: &str) -> anyhow::Result<(HeaderName, HeaderValue)> {
+    let parsed = text.split_once(':').and_then(|(name, value)| {
+        let mut value = HeaderValue::from_str(value.trim()).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::try_from(name.trim()).ok()?, value))
+    });
+    let problem = || BadConfig("--header takes `Name: value`, such as `X-Api-Key: 123`".to_owned());
+    Ok(parsed.ok_or_else(problem)?)
+}
 
 /// A connected client.
 pub struct Rpc {
@@ -27,11 +43,32 @@ impl Rpc {
         Ok(Self { client: ().serve(client_end).await? })
     }
 
-    /// Connects to an MCP endpoint.
-    pub async fn remote(url: &str) -> anyhow::Result<Self> {
-        let transport = StreamableHttpClientTransport::from_uri(url);
-        let client = ().serve(transport).await.with_context(|| format!("no MCP server answers at {url}"))?;
-        Ok(Self { client })
+    /// Connects to an MCP endpoint, with a bearer token and headers (`Name: value`) if there are some.
+    pub async fn remote(url: &str, token: Option<&str>, headers: &[String]) -> anyhow::Result<Self> {
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+        if let Some(token) = token.map(str::trim).filter(|token| !token.is_empty()) {
+            if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                let problem = "the token holds characters that no token has; pass the access token alone";
+                return Err(BadConfig(problem.to_owned()).into());
+            }
+            config = config.auth_header(token);
+        }
+        let headers = headers.iter().map(|text| header(text)).collect::<anyhow::Result<HashMap<_, _>>>()?;
+        let transport = StreamableHttpClientTransport::from_config(config.custom_headers(headers));
+        match ().serve(transport).await {
+            Ok(client) => Ok(Self { client }),
+            // The reason is in the text alone: the transport's own type is erased.
+            Err(error) if format!("{error:?}").contains("AuthRequired") => {
+                let problem = match token {
+                    None => "wants an access token: pass it with --token or GATEWRIGHT_TOKEN",
+                    Some(_) => {
+                        "does not accept the access token: it may have expired, or be for another server"
+                    }
+                };
+                Err(anyhow::anyhow!("{url} {problem}"))
+            }
+            Err(error) => Err(error).with_context(|| format!("no MCP server answers at {url}")),
+        }
     }
 
     /// All tools the server lists.

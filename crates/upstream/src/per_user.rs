@@ -313,7 +313,19 @@ impl App for PerUserApp {
                     text,
                 )])));
             }
-            app.call_tool(params, context).await
+            let failed = match app.call_tool(params, context.clone()).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            // The token was taken back during the call: then the user can help.
+            let principal = Principal::of(&context);
+            if !matches!(self.has_token(&principal).await, Ok(false)) {
+                return Err(failed);
+            }
+            match self.must_authorize(&principal).await {
+                Refusal::Authorize(authorize) => ask(&self.0.id, &authorize, &context),
+                Refusal::Failed(error) => Err(error),
+            }
         })
     }
 

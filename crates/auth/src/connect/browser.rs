@@ -10,7 +10,10 @@ use axum::{
 use http::{HeaderMap, Request, StatusCode, header, request::Parts};
 use serde::{Deserialize, Serialize};
 
-use super::{LINK_LIFE, Link, Provider, UpstreamVault, client::Identity};
+use super::{
+    LINK_LIFE, Link, Provider, UpstreamVault,
+    client::{Identity, NEEDS_CLIENT_ID},
+};
 use crate::{
     config::SessionMode,
     crypto::{b64, mint, same, sha256, sha256_hex},
@@ -84,10 +87,16 @@ impl UpstreamVault {
         let unavailable = |why: String| {
             tracing::warn!(
                 app.id = link.app,
-                error = why,
+                error = &*why,
                 "an upstream's authorization server cannot be used"
             );
-            page(StatusCode::BAD_GATEWAY, "The other service cannot be connected at the moment.")
+            let text = if why == NEEDS_CLIENT_ID {
+                "The other service knows only applications that were registered there before: whoever runs this server has to \
+                 register it there and set `auth.clientId` of the app."
+            } else {
+                "The other service cannot be connected at the moment."
+            };
+            page(StatusCode::BAD_GATEWAY, text)
         };
         let server = provider.server(core).await.map_err(unavailable)?;
         let Some((_, session)) = core.session(&parts.headers).await.map_err(store_page)? else {

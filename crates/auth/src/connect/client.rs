@@ -18,6 +18,10 @@ use crate::{server::Core, store::Key};
 /// How long a registration is used before a new one is made.
 const REGISTRATION_LIFE: Duration = Duration::from_secs(180 * 86_400);
 
+/// Why a server without registration and client documents connects nobody.
+pub(super) const NEEDS_CLIENT_ID: &str =
+    "its authorization server registers no clients by itself; set `auth.clientId`";
+
 /// Who we are at an authorization server.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Identity {
@@ -67,9 +71,7 @@ impl Provider {
             return Ok(Identity { id: document_url(core), secret: None, in_form: false });
         }
         let Some(endpoint) = &server.registration_endpoint else {
-            return Err(
-                "its authorization server registers no clients by itself; set `auth.clientId`".to_owned()
-            );
+            return Err(NEEDS_CLIENT_ID.to_owned());
         };
         self.registered(core, server, endpoint).await
     }

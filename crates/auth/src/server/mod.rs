@@ -2,6 +2,7 @@
 
 mod authorize;
 mod client_auth;
+mod errors;
 mod form;
 mod id_token;
 mod login;
@@ -18,7 +19,7 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -34,6 +35,7 @@ use axum::{
 use http::{HeaderValue, Method, Request, StatusCode, header, request::Parts};
 use tokio::sync::Semaphore;
 
+pub use self::errors::{ERRORS, ErrorCode};
 pub(crate) use self::form::OAuthError;
 pub use self::openapi::OPENAPI;
 use crate::{
@@ -41,6 +43,7 @@ use crate::{
     clients::OAuthClient,
     clock::{Clock, Entropy, SystemClock, SystemEntropy},
     config::{AuthConfig, Deployment, Problem, StorageKind, UserConfig},
+    covered::{CoveredApp, CoveredTools, covered_by},
     crypto::{Sealer, sha256_hex},
     fetch::Fetcher,
     keys::{KeyRing, RingError, RingOptions},
@@ -114,6 +117,8 @@ pub(crate) struct Core {
     pub(crate) provider: Option<crate::remote::Provider>,
     /// How often something granted was ended here: what was known before has to be looked up again.
     endings: AtomicU64,
+    /// Who knows the tools there are.
+    covered: OnceLock<Arc<dyn CoveredTools>>,
 }
 
 /// The built-in authorization server.
@@ -268,6 +273,7 @@ impl AuthorizationServer {
             decoy,
             fetcher,
             endings: AtomicU64::new(0),
+            covered: OnceLock::new(),
         };
         Ok(Self { core: Arc::new(core) })
     }
@@ -307,6 +313,11 @@ impl AuthorizationServer {
             .merge(metadata::routes(&self.core).layer(from_fn(cross_origin)))
             .layer(from_fn_with_state(core.clone(), count))
             .with_state(core)
+    }
+
+    /// Names the apps and tools that a grant reaches on the consent page from now on. The first one told stays.
+    pub fn covers(&self, tools: impl CoveredTools + 'static) {
+        let _ = self.core.covered.set(Arc::new(tools));
     }
 
     /// Counts for an operator.
@@ -405,6 +416,11 @@ async fn cross_origin(request: Request<axum::body::Body>, next: Next) -> Respons
 }
 
 impl Core {
+    /// The apps and tools that `scopes` reach; `None` when nobody knows the tools.
+    fn covered(&self, scopes: &[String]) -> Option<Vec<CoveredApp>> {
+        Some(covered_by(scopes, self.covered.get()?.tools()))
+    }
+
     /// The caller's address.
     pub(crate) fn caller(&self, parts: &Parts) -> IpAddr {
         let peer = parts.extensions.get::<ConnectInfo<std::net::SocketAddr>>().map(|info| info.0.ip());

@@ -377,6 +377,7 @@ impl Core {
         let loopback =
             redirect.as_ref().is_some_and(|url| url.scheme() == "http" && net::is_loopback_host(url));
         let user = pending.grant.sub.split_once(':').map_or(pending.grant.sub.as_str(), |(_, name)| name);
+        let covered = self.covered(&pending.grant.scopes);
         let ask = pages::Consent {
             server: &self.deployment.name,
             user: &pages::plain(user, 80),
@@ -386,6 +387,8 @@ impl Core {
             loopback,
             resource: &pending.grant.resources.join(" "),
             offered: &offered,
+            covered: covered.as_deref(),
+            words: &|scope| self.words(scope).to_owned(),
         };
         Page { form_target: form_target(&pending.grant.redirect), ..pages::consent(&ask, &step) }
             .into_response()

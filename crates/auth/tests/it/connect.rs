@@ -292,3 +292,67 @@ async fn our_client_document_names_itself_and_a_changed_address_has_no_token() {
     vault.serve(moved).unwrap();
     assert_eq!(token(&vault, "alice").await, None, "a token is for the server it was issued for");
 }
+
+#[tokio::test]
+async fn a_server_that_registers_nobody_says_what_whoever_runs_the_gateway_has_to_do() {
+    let (web, (clock, store)) = (other().await, shared());
+    let place = "/.well-known/oauth-authorization-server";
+    let mut metadata: Value = serde_json::from_str(&web.held(place)).unwrap();
+    metadata.as_object_mut().unwrap().remove("registration_endpoint");
+    web.on(place, Reply::json(metadata.clone()));
+    let (site, vault) = site(&web, &clock, &store).await;
+    let who = principal("user:alice");
+    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let browser = site.browser();
+    let refused = open(&browser, &url, "alice").await;
+    assert_eq!(refused.status, StatusCode::BAD_GATEWAY);
+    assert!(refused.text.contains("auth.clientId"), "{}", refused.text);
+    // It takes client documents: then nobody has to do anything.
+    metadata["client_id_metadata_document_supported"] = json!(true);
+    web.on(place, Reply::json(metadata));
+    clock.advance(Duration::from_secs(3600));
+    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let asked = open(&site.browser(), &url, "alice").await.location();
+    assert_eq!(asked["client_id"], format!("{ISSUER}/oauth/connect/client.json"));
+    assert!(sent(&web, "/register").is_empty());
+}
+
+#[tokio::test]
+async fn each_user_gets_their_own_token_and_the_newest_refresh_token_is_used() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    web.on("/token", tokens("of-alice-1", "refresh-alice-1"));
+    connect(&site, &vault, &web, "alice").await;
+    web.on("/token", tokens("of-bob-1", "refresh-bob-1"));
+    connect(&site, &vault, &web, "bob").await;
+    let both = || async { (token(&vault, "alice").await.unwrap(), token(&vault, "bob").await.unwrap()) };
+    assert_eq!(both().await, ("of-alice-1".into(), "of-bob-1".into()));
+    for round in 2..5 {
+        clock.advance(Duration::from_secs(545));
+        web.on("/token", tokens(&format!("of-alice-{round}"), &format!("refresh-alice-{round}")));
+        assert_eq!(token(&vault, "alice").await.unwrap(), format!("of-alice-{round}"));
+        let last = sent(&web, "/token").pop().unwrap();
+        assert_eq!(last["refresh_token"], format!("refresh-alice-{}", round - 1), "the server rotates");
+        web.on("/token", tokens(&format!("of-bob-{round}"), &format!("refresh-bob-{round}")));
+        assert_eq!(token(&vault, "bob").await.unwrap(), format!("of-bob-{round}"));
+    }
+    // One user's loss is nobody else's.
+    web.on("/token", Reply { status: 400, ..Reply::json(json!({"error": "invalid_grant"})) });
+    let held = BearerToken::new("of-alice-4");
+    assert!(vault.refused(APP, &principal("user:alice"), &held).await.unwrap().is_none());
+    assert_eq!(token(&vault, "alice").await, None);
+    assert_eq!(token(&vault, "bob").await.as_deref(), Some("of-bob-4"));
+}
+
+#[tokio::test]
+async fn a_server_that_quarrels_with_the_gateway_itself_loses_nobody_their_connection() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    connect(&site, &vault, &web, "alice").await;
+    clock.advance(Duration::from_secs(601));
+    web.on("/token", Reply { status: 401, ..Reply::json(json!({"error": "invalid_client"})) });
+    let failed = vault.bearer(APP, &principal("user:alice")).await.unwrap_err();
+    assert!(failed.contains("invalid_client"), "{failed}");
+    web.on("/token", tokens("access-2", "refresh-2"));
+    assert_eq!(token(&vault, "alice").await.as_deref(), Some("access-2"));
+}

@@ -7,9 +7,13 @@ mod configuration;
 #[cfg(test)]
 mod connect;
 #[cfg(test)]
+mod consent;
+#[cfg(test)]
 mod discovery;
 #[cfg(test)]
 mod documentation;
+#[cfg(test)]
+mod error_codes;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::{io::Write as _, process::ExitCode};
 
 use gatewright_auth::{
-    AuthConfig,
-    config::{LocalConfig, Login, Mode},
+    AuthConfig, Entropy as _, SystemEntropy,
+    config::{ClientConfig, LocalConfig, Login, Mode},
 };
 use gatewright_codecall::CodeCallConfig;
 use indexmap::IndexMap;
@@ -32,8 +32,11 @@ pub fn config(port: u16) -> Config {
     config
 }
 
-/// The demo's authentication: any name logs in, any client registers. Loopback only.
-fn guarded() -> AuthConfig {
+/// The client that the tour gets a token as.
+const TOURIST: &str = "tour";
+
+/// The demo's authentication: any name logs in, any client registers, and `secret` is that of the tour. Loopback only.
+fn guarded(secret: &str) -> AuthConfig {
     let scopes = ["crm", "billing", "support"].into_iter().flat_map(|app| {
         [("read", "Read"), ("write", "Create and change"), ("delete", "Delete")]
             .map(|(scope, verb)| (format!("{app}:{scope}"), format!("{verb} what is in {app}")))
@@ -42,6 +45,18 @@ fn guarded() -> AuthConfig {
         mode: Mode::Orchestrated,
         local: LocalConfig { login: Login::Demo, ..LocalConfig::default() },
         dcr_enabled: true,
+        clients: vec![ClientConfig {
+            client_id: TOURIST.to_owned(),
+            name: Some("The tour".to_owned()),
+            client_secret: Some(secret.into()),
+            jwks: None,
+            token_endpoint_auth_method: Some("client_secret_post".to_owned()),
+            redirect_uris: Vec::new(),
+            post_logout_redirect_uris: Vec::new(),
+            grant_types: Some(vec!["client_credentials".to_owned()]),
+            scopes: None,
+            introspects: None,
+        }],
         scopes: scopes.collect(),
         ..AuthConfig::default()
     }
@@ -50,15 +65,18 @@ fn guarded() -> AuthConfig {
 /// Serves the demo until it is told to stop.
 pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let mut config = config(args.port);
-    if args.auth {
-        config.auth = guarded();
+    // Made anew for each run, and good for this machine's loopback interface alone.
+    let secret = args.auth.then(random_secret);
+    if let Some(secret) = &secret {
+        config.auth = guarded(secret);
     }
     let stop = assemble::stop_signal()?;
     let running = assemble::start(&config).await?;
     let http = running.http(config.http.clone());
-    let (bound, _) = serve::listen(http, &config, &UserTokens::default(), None).await?;
+    let (bound, _) = serve::listen(&running, http, &config, &UserTokens::default(), None).await?;
     let tools = running.gateway().registry().snapshot().tools.len();
-    let tour = tour(&format!("http://{}", bound.local_addr()), &config.http.path, tools);
+    let base = format!("http://{}", bound.local_addr());
+    let tour = tour(&base, &config.http.path, tools, secret.as_deref());
     // Whoever reads the tour may stop reading: the server goes on.
     let _ = writeln!(std::io::stdout(), "{tour}");
     bound.serve(stop).await;
@@ -66,8 +84,28 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tour(base: &str, path: &str, tools: usize) -> String {
+fn random_secret() -> String {
+    let mut bytes = [0; 24];
+    SystemEntropy.fill(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Lines to paste; those of a server that wants a token get one first, as the client with `secret`.
+fn tour(base: &str, path: &str, tools: usize, secret: Option<&str>) -> String {
     let url = format!("{base}{path}");
+    let (token, bearer) = match secret {
+        None => (String::new(), ""),
+        Some(secret) => (
+            format!(
+                r#"
+  # Get a token; it is good for 15 minutes, then paste this again
+  export GATEWRIGHT_TOKEN=$(curl -s {base}/oauth/token -d grant_type=client_credentials -d client_id={TOURIST} \
+    -d client_secret={secret} | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
+"#
+            ),
+            " -H \"authorization: Bearer $GATEWRIGHT_TOKEN\"",
+        ),
+    };
     format!(
         r#"
 Gatewright is serving {tools} tools of three sample apps (crm, billing, support) in code mode.
@@ -76,7 +114,7 @@ Gatewright is serving {tools} tools of three sample apps (crm, billing, support)
   Web page       {base}/
 
 Paste these lines into another terminal:
-
+{token}
   # Find a tool in plain words
   gatewright tools search --url {url} "which customers have unpaid invoices"
 
@@ -92,7 +130,7 @@ Paste these lines into another terminal:
   return {{users, tickets}};' | gatewright tools run --url {url} -
 
   # The same with curl
-  curl -s {url} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \
+  curl -s {url}{bearer} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \
     -H 'mcp-protocol-version: 2026-07-28' -H 'mcp-method: tools/list' -d '{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}'
 
   # Connect Claude Code

@@ -78,6 +78,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 
 /// Listens, with whatever guards the door; gives the counts of who guards it.
 pub async fn listen(
+    running: &Running,
     server: ServerBuilder,
     config: &Config,
     tokens: &UserTokens,
@@ -90,6 +91,9 @@ pub async fn listen(
     let guard = auth::open(config, listener.local_addr()?, audit).await?;
     let (mut server, mut metrics) = (server.listener(listener), None);
     if let Some(guard) = guard {
+        if let Some(issuer) = &guard.server {
+            auth::tell_tools(issuer, running.gateway().clone());
+        }
         if let Some(vault) = &guard.vault {
             tokens.open(vault).map_err(anyhow::Error::msg)?;
         }
@@ -116,7 +120,7 @@ async fn serve_http(
     let Extras { watching, tokens, audit, reloader } = extras;
     let server = running.http(config.http.clone());
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
-    let (bound, auth) = listen(server, config, &tokens, audit).await?;
+    let (bound, auth) = listen(running, server, config, &tokens, audit).await?;
     let address = bound.local_addr();
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
     let following = stop.child_token();

@@ -24,7 +24,7 @@ pub async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
     let running = local(&args.target).await?;
     let rpc = match (&running, &args.target.url) {
         (Some(running), _) => Rpc::local(running.gateway()).await?,
-        (None, Some(url)) => Rpc::remote(url).await?,
+        (None, Some(url)) => Rpc::remote(url, args.token.as_deref(), &args.headers).await?,
         (None, None) => bail!("no target"),
     };
     let code = command(&args, running.as_ref(), &rpc).await;

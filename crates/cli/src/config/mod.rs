@@ -236,7 +236,8 @@ impl Config {
             Some(url) => url.to_string(),
             None => format!("http://{address}"),
         };
-        Deployment::new(&public, &self.http.path, &self.info.name)
+        let deployment = Deployment::new(&public, &self.http.path, &self.info.name);
+        Deployment { redact: self.logging.redact.clone(), ..deployment }
     }
 
     fn auth_problems(&self) -> Vec<Finding> {

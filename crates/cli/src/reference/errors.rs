@@ -5,6 +5,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use gatewright_agentscript::{IllegalKind, WorkerError};
+use gatewright_auth::{ERRORS, ErrorCode};
 use gatewright_core::{InvokeError, rmcp::ErrorData};
 
 use super::{cell, head};
@@ -22,6 +23,7 @@ pub fn errors() -> String {
     workers(&mut text);
     upstreams(&mut text);
     protocol(&mut text);
+    oauth(&mut text);
     text
 }
 
@@ -156,6 +158,20 @@ const UPSTREAM: [(&str, &str); 7] = [
     ("UPSTREAM_FAILED", "the call failed in another way; the message says how"),
     ("TIMEOUT", "no answer within `timeout` of the app"),
 ];
+
+fn oauth(text: &mut String) {
+    text.push_str(
+        "\n## Logins and tokens\n\n`error` of answers below `/oauth`, of the `WWW-Authenticate` header of the MCP endpoint, and of the address that a browser \
+         is sent back to; `error_description` says more.\n\n| code | meaning | what to do |\n|---|---|---|\n",
+    );
+    for ErrorCode { code, meaning, advice } in ERRORS {
+        let _ = writeln!(text, "| `{code}` | {meaning} | {advice} |");
+    }
+    text.push_str(
+        "\nA tool of an app with `auth.type: oauth` that the user did not connect yet answers with `AUTHORIZATION_REQUIRED` and `url`, where the client \
+         takes no URL elicitation (2025-11-25: error -32042): open the address in a browser, then call again.\n",
+    );
+}
 
 fn protocol(text: &mut String) {
     text.push_str(

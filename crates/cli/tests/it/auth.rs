@@ -3,11 +3,11 @@
 use std::{io::Write as _, process::Command};
 
 use gatewright_testing::Server;
-use reqwest::{Method, Url};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    gate::{CALLBACK, Person, Site, config, form, parameter, secret},
+    gate::{Person, Site, config, form, parameter, secret},
     support::gatewright,
 };
 
@@ -241,36 +241,6 @@ async fn transparent_mode_takes_the_tokens_of_the_provider_that_the_variables_na
     ] {
         assert_eq!(gate.mcp(Some(&token(bad)), "tools/list", json!({})).await.status, 401, "{bad:?}");
     }
-}
-
-#[tokio::test]
-async fn with_type_remote_people_log_in_at_the_provider_that_the_variables_name() {
-    let (_provider, info) = provider(&["--auto-approve", "--audience", "us"]).await;
-    let issuer = info["issuer"].as_str().unwrap().to_owned();
-    let text = config(json!({"type": "remote", "local": {}, "provider": {"allowPrivate": true}})).to_string();
-    let variables = [
-        ("IDP_PROVIDER_URL", issuer.clone()),
-        ("IDP_CLIENT_ID", "us".to_owned()),
-        ("IDP_CLIENT_SECRET", "s3cret-of-ours".to_owned()),
-    ];
-    let site = Site::launch("json", &text, &variables, &[]);
-    let gate = site.gate();
-    let mut person = Person::default();
-    let away = person.authorize(&gate, &gate.ask("app", CALLBACK, "crm:read")).await;
-    assert!(away.as_str().starts_with(&issuer), "{away}");
-    assert_eq!(parameter(&away, "client_id"), "us");
-    assert_eq!(parameter(&away, "redirect_uri"), format!("{}/oauth/callback", gate.public));
-    assert_eq!(parameter(&away, "code_challenge_method"), "S256");
-    assert!(!parameter(&away, "nonce").is_empty());
-    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    let answer = client.get(away).send().await.unwrap();
-    let back = Url::parse(answer.headers()["location"].to_str().unwrap()).unwrap();
-    assert!(back.as_str().starts_with(&gate.public), "{back}");
-    // The mock signs its ID tokens as access tokens and without the nonce: nobody is let in with one.
-    let refused = person.open(&gate, back.as_str()).await;
-    assert_eq!(refused.status, 400, "{}", refused.body);
-    assert!(site.log.wait_for("a login at the identity provider failed").is_some());
-    assert!(!site.log.text().contains("s3cret-of-ours"));
 }
 
 fn refused(text: &str, arguments: &[&str]) -> String {

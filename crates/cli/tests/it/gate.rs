@@ -138,11 +138,15 @@ impl Site {
             .args(arguments)
             .envs(variables.iter().map(|(name, value)| (*name, value)))
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let log = Arc::new(Log::default());
+        let (printed, kept) = (BufReader::new(child.stdout.take().unwrap()).lines(), log.clone());
+        std::thread::spawn(move || {
+            printed.map_while(Result::ok).for_each(|line| kept.0.lock().unwrap().0.push(line))
+        });
         let (lines, kept) = (BufReader::new(child.stderr.take().unwrap()).lines(), log.clone());
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -334,6 +338,12 @@ impl Gate {
 #[derive(Default)]
 pub struct Person {
     pub cookies: BTreeMap<String, String>,
+    /// What is typed as user name; `ada` when absent.
+    pub name: Option<&'static str>,
+    /// What is typed as password; [`PASSWORD`] when absent.
+    pub password: Option<&'static str>,
+    /// Pages that were shown.
+    pub pages: Vec<String>,
     /// Values of hidden fields that were seen.
     pub hidden: Vec<String>,
 }
@@ -352,6 +362,7 @@ impl Person {
             let (name, value) = cookie.to_str().unwrap().split(';').next().unwrap().split_once('=').unwrap();
             self.cookies.insert(name.to_owned(), value.to_owned());
         }
+        self.pages.push(answer.body.clone());
         answer
     }
 
@@ -395,8 +406,8 @@ impl Person {
             let input = input.split('>').next().unwrap();
             let name = attribute(input, "name").unwrap();
             let value = match name.as_str() {
-                "username" => "ada".to_owned(),
-                "password" => PASSWORD.to_owned(),
+                "username" => self.name.unwrap_or("ada").to_owned(),
+                "password" => self.password.unwrap_or(PASSWORD).to_owned(),
                 _ => attribute(input, "value").unwrap(),
             };
             if input.contains("hidden") {

@@ -11,6 +11,8 @@ mod auth;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod demo_tour;
+#[cfg(test)]
 mod describe;
 #[cfg(test)]
 mod documentation;
@@ -33,11 +35,17 @@ mod limits;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod notes;
+#[cfg(test)]
 mod operate;
 #[cfg(test)]
 mod production;
 #[cfg(test)]
+mod production_check;
+#[cfg(test)]
 mod reload;
+#[cfg(test)]
+mod remote;
 #[cfg(test)]
 mod search;
 #[cfg(test)]
@@ -62,5 +70,7 @@ mod support;
 mod traces;
 #[cfg(test)]
 mod transparent;
+#[cfg(test)]
+mod upstream_tokens;
 #[cfg(test)]
 mod visibility;

@@ -24,9 +24,9 @@ fn example() -> &'static str {
 }
 
 /// A Redis that speaks TLS only and wants a password; gone when dropped.
-struct Redis {
+pub struct Redis {
     child: Child,
-    port: u16,
+    pub port: u16,
     folder: tempfile::TempDir,
 }
 
@@ -38,7 +38,7 @@ impl Drop for Redis {
 }
 
 impl Redis {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let folder = tempfile::tempdir().unwrap();
         write_certificates(folder.path());
@@ -67,7 +67,7 @@ impl Redis {
         Self { child, port, folder }
     }
 
-    fn ca(&self) -> PathBuf {
+    pub fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 }

@@ -1,0 +1,106 @@
+//! The lines that `gatewright demo` prints work when they are pasted, with and without a login.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    os::unix::fs::symlink,
+    process::{Child, Command, Output, Stdio},
+};
+
+use crate::support::gatewright;
+
+struct Demo {
+    child: Child,
+    url: String,
+    /// What a person would paste, up to where another program is needed.
+    lines: String,
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Demo {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(gatewright())
+            .args(["demo", "--port", "0"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let line = printed.find(|line| line.contains("MCP endpoint")).unwrap();
+        let url = line.split_whitespace().last().unwrap().to_owned();
+        let tour = printed.skip_while(|line| !line.starts_with("Paste these lines")).skip(1);
+        let lines: Vec<String> = tour.take_while(|line| !line.contains("# Connect Claude Code")).collect();
+        Self { child, url, lines: lines.join("\n") }
+    }
+
+    /// Pastes `lines` into a shell that knows `gatewright`.
+    fn paste(&self, lines: &str) -> Output {
+        let folder = tempfile::tempdir().unwrap();
+        symlink(gatewright(), folder.path().join("gatewright")).unwrap();
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.path().display());
+        Command::new("sh")
+            .args(["-e", "-c", lines])
+            .env("PATH", path)
+            .env_remove("GATEWRIGHT_TOKEN")
+            .output()
+            .unwrap()
+    }
+}
+
+fn went_well(output: &Output) {
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{complained}");
+    // The search, the schema, the call, the plan, and what curl prints.
+    for part in ["billing:", "\"inputSchema\"", "\"items\"", "\"tickets\"", "\"tools\":["] {
+        assert!(said.contains(part), "no {part} in {said}\n{complained}");
+    }
+}
+
+#[test]
+fn the_tour_works_when_it_is_pasted() {
+    let demo = Demo::start(&[]);
+    went_well(&demo.paste(&demo.lines));
+}
+
+#[test]
+fn the_tour_of_a_server_that_wants_a_login_gets_a_token_first() {
+    let demo = Demo::start(&["--auth"]);
+    assert!(demo.lines.contains("export GATEWRIGHT_TOKEN="), "{}", demo.lines);
+    went_well(&demo.paste(&demo.lines));
+}
+
+#[test]
+fn a_server_that_wants_a_token_is_told_from_one_that_is_not_there() {
+    let demo = Demo::start(&["--auth"]);
+    let tools =
+        |arguments: &str| demo.paste(&format!("gatewright tools list --url {} {arguments}", demo.url));
+    let complains = |arguments: &str, what: &str| {
+        let output = tools(arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains(what), "{arguments}: {text}");
+        assert!(!text.contains("not-the-token"), "a secret in {text}");
+    };
+    complains("", "pass it with --token or GATEWRIGHT_TOKEN");
+    complains("--token not-the-token", "does not accept the access token");
+    complains("--token 'not-the-token x'", "characters that no token has");
+    complains("--header not-the-token", "`Name: value`");
+    let (token, _) = demo.lines.trim_start().split_once("\n\n").unwrap();
+    let with = |rest: &str| {
+        demo.paste(&format!(
+            "{token}\nTOKEN=$GATEWRIGHT_TOKEN; unset GATEWRIGHT_TOKEN\ngatewright tools list --url {} {rest}",
+            demo.url
+        ))
+    };
+    for rest in ["--token \"$TOKEN\"", "--header \"Authorization: Bearer $TOKEN\""] {
+        let output = with(rest);
+        assert!(output.status.success(), "{rest}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("codecall:search"));
+    }
+}
