@@ -7,12 +7,16 @@ pub(crate) use wire::cassette_connector;
 
 use std::path::PathBuf;
 
+#[cfg(feature = "http-mock")]
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+#[cfg(feature = "http-mock")]
 use crate::http_mock::{HttpCall, HttpResponse};
-use redact::{redacted, redacted_body, redacted_headers, redacted_url};
+use redact::redacted;
+#[cfg(feature = "http-mock")]
+use redact::{redacted_body, redacted_headers, redacted_url};
 
 /// A cassette cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -115,6 +119,7 @@ impl Cassette {
     }
 
     /// The answer recorded for a call like this one; each is given once.
+    #[cfg(feature = "http-mock")]
     pub(crate) fn replay_http(&mut self, call: &HttpCall) -> Option<HttpResponse> {
         if self.recording {
             return None;
@@ -134,6 +139,7 @@ impl Cassette {
         Some(response)
     }
 
+    #[cfg(feature = "http-mock")]
     pub(crate) fn keep_http(&mut self, call: &HttpCall, response: &HttpResponse) {
         let answer = match std::str::from_utf8(&response.body) {
             Ok(text) => Body::Text(redacted_body(text)),

@@ -7,20 +7,22 @@ mod ending;
 mod options;
 mod run;
 
-pub use options::{AuthOptions, TestOptions};
+#[cfg(feature = "oauth")]
+pub use options::AuthOptions;
+pub use options::TestOptions;
 pub use run::{Outcome, run};
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering},
-};
+#[cfg(feature = "http-mock")]
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::OnceCell;
 
-use crate::{
-    Auth, HttpMock, Mcp, MockOAuthServer, MockOAuthServerOptions, Server, TokenFactory, TokenFactoryOptions,
-    http_mock, lock,
-};
+use crate::{Auth, Mcp, Server, lock};
+#[cfg(feature = "http-mock")]
+use crate::{HttpMock, http_mock};
+#[cfg(feature = "oauth")]
+use crate::{MockOAuthServer, MockOAuthServerOptions, TokenFactory, TokenFactoryOptions};
 
 /// An error of any kind.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -43,9 +45,13 @@ pub trait Fixture: Sized {
 pub struct TestContext {
     name: &'static str,
     options: TestOptions,
-    wants_http_mock: AtomicBool,
     server: OnceCell<Server>,
-    auth: OnceCell<(Auth, Option<Arc<MockOAuthServer>>)>,
+    auth: OnceCell<Auth>,
+    #[cfg(feature = "oauth")]
+    issuer: OnceCell<Arc<MockOAuthServer>>,
+    #[cfg(feature = "http-mock")]
+    wants_http_mock: AtomicBool,
+    #[cfg(feature = "http-mock")]
     http_mock: OnceCell<HttpMock>,
     clients: Mutex<Vec<Mcp>>,
 }
@@ -61,9 +67,13 @@ impl TestContext {
         Self {
             name,
             options,
-            wants_http_mock: AtomicBool::new(false),
             server: OnceCell::new(),
             auth: OnceCell::new(),
+            #[cfg(feature = "oauth")]
+            issuer: OnceCell::new(),
+            #[cfg(feature = "http-mock")]
+            wants_http_mock: AtomicBool::new(false),
+            #[cfg(feature = "http-mock")]
             http_mock: OnceCell::new(),
             clients: Mutex::default(),
         }
@@ -79,48 +89,81 @@ impl TestContext {
         lock(&self.clients).push(client.clone());
     }
 
-    async fn auth(&self) -> Result<&(Auth, Option<Arc<MockOAuthServer>>), BoxError> {
-        self.auth
-            .get_or_try_init(|| async {
-                let Some(options) = &self.options.auth else { return Ok((Auth::default(), None)) };
-                let mut factory = TokenFactoryOptions::default();
-                if let Some(audience) = &options.audience {
-                    factory.audience.clone_from(audience);
-                }
-                let mock = MockOAuthServerOptions { auto_approve: true, ..MockOAuthServerOptions::default() };
-                let mut mock = MockOAuthServer::new(TokenFactory::new(factory), mock);
-                mock.start().await?;
-                Ok((Auth::new(mock.get_token_factory()), Some(Arc::new(mock))))
-            })
-            .await
+    async fn auth(&self) -> Result<&Auth, BoxError> {
+        let make = || async {
+            #[cfg(feature = "oauth")]
+            if let Some(issuer) = self.issuer().await? {
+                return Ok(Auth::new(issuer.get_token_factory()));
+            }
+            Ok(Auth::default())
+        };
+        self.auth.get_or_try_init(make).await
+    }
+
+    /// The mock authorization server, when the options want one.
+    #[cfg(feature = "oauth")]
+    async fn issuer(&self) -> Result<Option<&Arc<MockOAuthServer>>, BoxError> {
+        let Some(options) = &self.options.auth else { return Ok(None) };
+        let make = || async {
+            let mut factory = TokenFactoryOptions::default();
+            if let Some(audience) = &options.audience {
+                factory.audience.clone_from(audience);
+            }
+            let mock = MockOAuthServerOptions { auto_approve: true, ..MockOAuthServerOptions::default() };
+            let mut mock = MockOAuthServer::new(TokenFactory::new(factory), mock);
+            mock.start().await?;
+            Ok::<_, BoxError>(Arc::new(mock))
+        };
+        self.issuer.get_or_try_init(make).await.map(Some)
+    }
+
+    /// Whether the server takes only tokens of the mock authorization server.
+    fn guarded(&self) -> bool {
+        #[cfg(feature = "oauth")]
+        let guarded = self.options.auth.is_some();
+        #[cfg(not(feature = "oauth"))]
+        let guarded = false;
+        guarded
+    }
+
+    /// The token the `Mcp` fixture connects with.
+    async fn token(&self) -> Result<Option<String>, BoxError> {
+        #[cfg(feature = "oauth")]
+        if let Some(user) = self.options.auth.as_ref().and_then(|auth| auth.user.as_ref()) {
+            return Ok(Some(self.auth().await?.create_token(user)));
+        }
+        Ok(None)
     }
 
     async fn server(&self) -> Result<&Server, BoxError> {
         self.server
             .get_or_try_init(|| async {
                 if let Some(app) = &self.options.app {
-                    return Ok(match self.auth().await? {
-                        (auth, Some(_)) => app(Some(auth)),
-                        (_, None) => app(None),
-                    });
+                    let auth = if self.guarded() { Some(self.auth().await?) } else { None };
+                    return Ok(app(auth));
                 }
-                let mut builder = self.options.server.clone().ok_or(
+                let builder = self.options.server.clone().ok_or(
                     "the test asks for a server, and neither `test_use!` nor the attribute names one: \
                      set `server`, `base_url` or `app`",
                 )?;
-                if let (auth, Some(mock)) = self.auth().await? {
-                    builder = builder
-                        .env("IDP_PROVIDER_URL", &mock.info().base_url)
-                        .env("IDP_EXPECTED_AUDIENCE", auth.get_audience());
-                }
-                if self.wants_http_mock.load(Ordering::Relaxed) {
-                    builder = builder.http_mock(self.http_mock().await?);
-                }
+                #[cfg(feature = "oauth")]
+                let builder = match self.issuer().await? {
+                    Some(issuer) => builder
+                        .env("IDP_PROVIDER_URL", &issuer.info().base_url)
+                        .env("IDP_EXPECTED_AUDIENCE", self.auth().await?.get_audience()),
+                    None => builder,
+                };
+                #[cfg(feature = "http-mock")]
+                let builder = match self.wants_http_mock.load(Ordering::Relaxed) {
+                    true => builder.http_mock(self.http_mock().await?),
+                    false => builder,
+                };
                 Ok(builder.start().await?)
             })
             .await
     }
 
+    #[cfg(feature = "http-mock")]
     async fn http_mock(&self) -> Result<&HttpMock, BoxError> {
         self.http_mock.get_or_try_init(|| async { Ok(http_mock::interceptor()?) }).await
     }
@@ -140,8 +183,8 @@ impl Fixture for Mcp {
         if let Some(version) = &context.options.protocol_version {
             client = client.protocol_version(version);
         }
-        if let Some(user) = context.options.auth.as_ref().and_then(|auth| auth.user.as_ref()) {
-            client = client.token(context.auth().await?.0.create_token(user));
+        if let Some(token) = context.token().await? {
+            client = client.token(token);
         }
         let client = client.connect_or_refused().await?;
         context.watch(&client);
@@ -151,20 +194,21 @@ impl Fixture for Mcp {
 
 impl Fixture for Auth {
     async fn build(context: &Arc<TestContext>) -> Result<Self, BoxError> {
-        Ok(context.auth().await?.0.clone())
+        context.auth().await.cloned()
     }
 }
 
+#[cfg(feature = "oauth")]
 /// The authorization server the option `auth` starts.
 impl Fixture for Arc<MockOAuthServer> {
     async fn build(context: &Arc<TestContext>) -> Result<Self, BoxError> {
-        let mock = context.auth().await?.1.clone();
-        mock.ok_or_else(|| {
+        context.issuer().await?.cloned().ok_or_else(|| {
             "the test asks for the mock OAuth server; set `auth: AuthOptions::default()`".into()
         })
     }
 }
 
+#[cfg(feature = "http-mock")]
 impl Fixture for HttpMock {
     fn announce(context: &Arc<TestContext>) {
         context.wants_http_mock.store(true, Ordering::Relaxed);

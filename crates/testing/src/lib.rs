@@ -14,30 +14,41 @@
 //! The guide is `docs/TESTING.md`; [`contract`] maps every name of the contract to its name here. Order of what happens to a
 //! request: mocks on the request as the test made it ([`Mocks`]) → request interceptors → network → response interceptors
 //! ([`Interceptors`]) → trace.
+//!
+//! Features, all on by default: `oauth` (`MockOAuthServer`, `MockCimdServer`, the option `auth`), `http-mock` (`HttpMock`),
+//! `suites` (YAML; brings both). Without them: client, fixtures, servers, tokens, mocks of answers, matchers, cassettes of
+//! sessions.
 #![forbid(unsafe_code)]
 
 mod cassette;
+#[cfg(feature = "oauth")]
 mod cimd;
 mod client;
 mod error;
 mod example;
 mod expect;
 mod fixture;
+#[cfg(feature = "http-mock")]
 pub mod http_mock;
 mod intercept;
 mod mock;
 pub mod mock_response;
+#[cfg(feature = "oauth")]
 mod oauth;
 mod partial;
 mod records;
+#[cfg(feature = "oauth")]
 mod serve;
 mod server;
+#[cfg(feature = "suites")]
 pub mod suite;
+#[cfg(any(feature = "oauth", feature = "http-mock"))]
 mod tls;
 mod token;
 mod wire;
 
 pub use cassette::CassetteError;
+#[cfg(feature = "oauth")]
 pub use cimd::{MockCimdClientOptions, MockCimdServer, MockCimdServerInfo, MockCimdServerOptions};
 pub use client::{
     Elicited, LogEntry, LogLevel, Logs, Mcp, McpBuilder, Notification, Notifications, OpenCall, Prompts, Raw,
@@ -45,8 +56,11 @@ pub use client::{
 };
 pub use error::ClientError;
 pub use expect::{AsSubject, Expect, Mismatch, Subject, expect, json_diff, matchers};
-pub use fixture::{AuthOptions, BoxError, Fixture, TestContext, TestOptions};
+#[cfg(feature = "oauth")]
+pub use fixture::AuthOptions;
+pub use fixture::{BoxError, Fixture, TestContext, TestOptions};
 pub use gatewright_testing_macros::test;
+#[cfg(feature = "http-mock")]
 pub use http_mock::{
     HttpCall, HttpMock, HttpMockHandle, HttpMockOptions, HttpResponse, UrlMatcher, http_response,
 };
@@ -54,6 +68,7 @@ pub use intercept::{
     InterceptedRequest, InterceptedResponse, Interceptors, Remove, RequestAction, ResponseAction,
 };
 pub use mock::{MockHandle, MockOptions, Mocks, RpcRequest};
+#[cfg(feature = "oauth")]
 pub use oauth::{
     Endpoint, Fault, MockOAuthServer, MockOAuthServerInfo, MockOAuthServerOptions, MockTestUser,
 };
@@ -72,8 +87,10 @@ pub use token::{
 pub use gatewright_core::rmcp;
 pub use regex::Regex;
 
+#[cfg(feature = "oauth")]
 use serve::{serve, serve_tls};
 
+#[cfg(feature = "suites")]
 #[doc = include_str!("contract.md")]
 pub mod contract {}
 

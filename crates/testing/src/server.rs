@@ -20,10 +20,11 @@ use gatewright_core::rmcp::ServerHandler;
 use serde::Deserialize;
 use tokio::process::Command;
 
+#[cfg(feature = "http-mock")]
+use crate::http_mock::HttpMock;
 use crate::{
     ClientError, Mcp, McpBuilder,
     client::{Connector, memory_connector},
-    http_mock::HttpMock,
     lock,
     wire::{Wire, lines::LinesWire},
 };
@@ -32,7 +33,8 @@ use process::Process;
 use program::Program;
 
 /// How a client talks to the server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "suites", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
     /// One endpoint, `/mcp` unless said otherwise.
@@ -60,6 +62,7 @@ pub struct ServerBuilder {
     path: Option<String>,
     ready_path: String,
     current_dir: Option<PathBuf>,
+    #[cfg(feature = "http-mock")]
     http_mock: Option<HttpMock>,
 }
 
@@ -78,6 +81,7 @@ impl ServerBuilder {
             path: None,
             ready_path: "/health".into(),
             current_dir: None,
+            #[cfg(feature = "http-mock")]
             http_mock: None,
         }
     }
@@ -155,6 +159,7 @@ impl ServerBuilder {
         self
     }
 
+    #[cfg(feature = "http-mock")]
     /// Sends its HTTP calls to the outside world to `mock`, whatever language it is written in.
     pub fn http_mock(mut self, mock: &HttpMock) -> Self {
         self.http_mock = Some(mock.clone());
@@ -197,8 +202,16 @@ impl ServerBuilder {
         if self.transport != Transport::Stdio {
             command.env("PORT", port.to_string());
         }
-        for (name, value) in self.http_mock.iter().flat_map(HttpMock::child_env) {
-            // Lists of the test's own go on.
+        let lists = self.join_mock(&mut command);
+        command.envs(self.env.iter().filter(|(name, _)| !lists.contains(&name.as_str())));
+        command
+    }
+
+    /// Adds what an HTTP mock needs; the names that hold the server's own values already, joined with the mock's.
+    #[cfg(feature = "http-mock")]
+    fn join_mock(&self, command: &mut Command) -> &'static [&'static str] {
+        let Some(mock) = &self.http_mock else { return &[] };
+        for (name, value) in mock.child_env() {
             let joined = match (name.as_str(), self.env.get(&name)) {
                 ("NODE_OPTIONS", Some(own)) => format!("{value} {own}"),
                 ("PYTHONPATH", Some(own)) => format!("{value}:{own}"),
@@ -207,10 +220,12 @@ impl ServerBuilder {
             };
             command.env(name, joined);
         }
-        let lists = ["NODE_OPTIONS", "PYTHONPATH"];
-        let is_joined = |name: &str| self.http_mock.is_some() && lists.contains(&name);
-        command.envs(self.env.iter().filter(|(name, _)| !is_joined(name)));
-        command
+        &["NODE_OPTIONS", "PYTHONPATH"]
+    }
+
+    #[cfg(not(feature = "http-mock"))]
+    fn join_mock(&self, _: &mut Command) -> &'static [&'static str] {
+        &[]
     }
 
     fn command_line(&self, port: u16) -> String {

@@ -3,9 +3,11 @@
 mod factory;
 mod key;
 
+#[cfg(feature = "oauth")]
+pub(crate) use factory::now;
 pub use factory::{CreateTokenOptions, TokenFactory, TokenFactoryOptions};
 pub use key::KeyFileError;
-pub(crate) use {factory::now, key::TestKey};
+pub(crate) use key::TestKey;
 
 /// Options of the `auth` fixture's tokens: the same as the factory's.
 pub type TokenOptions = CreateTokenOptions;

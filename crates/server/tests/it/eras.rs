@@ -1,5 +1,6 @@
-//! Both protocol eras on one endpoint, by hand and by `rmcp`'s client.
+//! Both protocol eras on one endpoint, by the test kit's client, by `rmcp`'s and by hand.
 
+use gatewright_testing::{Mcp, RpcRequest, expect};
 use rmcp::{
     ServiceExt,
     model::{CallToolRequestParams, ProtocolVersion},
@@ -8,50 +9,50 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{answer, refused, start};
+use crate::support::{refused, start};
+
+async fn lists_and_calls(mcp: &Mcp) {
+    let tools = mcp.tools().list().await.unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["app:echo", "app:guarded", "app:wait", "app:whoami"]);
+    let called = mcp.tools().call("app:echo", json!({"a": 1})).await.unwrap();
+    expect(&called).to_have_text_content(r#"{"a":1}"#);
+}
 
 #[tokio::test]
 async fn a_session_is_opened_used_and_closed() {
     let rig = start(json!({})).await;
-    let id = rig.open("x").await;
+    let mcp = rig.client().connect().await.unwrap();
+    let id = mcp.session_id().unwrap();
     assert!(id.len() >= 32);
-    let listed = answer(rig.in_session(&id, "tools/list", json!({})).send().await.unwrap()).await;
-    let names: Vec<&str> = listed["result"]["tools"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["app:echo", "app:guarded", "app:wait", "app:whoami"]);
-    assert_eq!(listed["result"].get("resultType"), None);
-    let params = json!({"name": "app:echo", "arguments": {"a": 1}});
-    let called = answer(rig.in_session(&id, "tools/call", params).send().await.unwrap()).await;
-    assert_eq!(called["result"]["content"][0]["text"], r#"{"a":1}"#);
-
-    let delete = |id: &str| rig.http.delete(&rig.url).header("mcp-session-id", id);
-    assert!(delete(&id).send().await.unwrap().status().is_success());
-    assert_eq!(refused(delete(&id)).await.0, 404);
+    lists_and_calls(&mcp).await;
+    assert_eq!(mcp.trace().last().unwrap().response.unwrap().result().unwrap().get("resultType"), None);
+    mcp.disconnect().await;
+    assert_eq!(refused(rig.http.delete(&rig.url).header("mcp-session-id", &id)).await.0, 404);
     assert_eq!(refused(rig.in_session(&id, "tools/list", json!({}))).await.0, 404);
 }
 
 #[tokio::test]
 async fn a_request_of_the_new_era_needs_no_session_and_says_who_answered() {
     let rig = start(json!({})).await;
-    let params = json!({"name": "app:echo", "arguments": {"a": 1}});
     // A session id means nothing in this era.
-    let response =
-        rig.modern("tools/call", params).header("mcp-session-id", "whatever").send().await.unwrap();
-    assert_eq!(response.status(), 200);
-    assert_eq!(response.headers()["content-type"], "application/json");
-    let result = &answer(response).await["result"];
-    assert_eq!(result["content"][0]["text"], r#"{"a":1}"#);
-    assert_eq!(result["resultType"], "complete");
-    assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "test-gateway");
+    let mcp = rig.client().protocol_version("2026-07-28").header("mcp-session-id", "whatever");
+    let mcp = mcp.connect().await.unwrap();
+    assert_eq!(mcp.session_id(), None);
+    lists_and_calls(&mcp).await;
+    let answers: Vec<Value> = mcp.trace().all().into_iter().map(|one| one.response.unwrap().raw).collect();
+    assert_eq!(answers[0]["result"]["cacheScope"], "private");
+    assert_eq!(answers[1]["result"]["resultType"], "complete");
+    let who = &answers[1]["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"];
+    assert_eq!(who, "test-gateway");
+    let params = json!({"_meta": mcp.raw().meta()});
+    let discovered = mcp.raw().request(RpcRequest::new("server/discover", params)).await.unwrap();
+    assert!(
+        discovered.result().unwrap()["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28"))
+    );
 
-    let listed = answer(rig.modern("tools/list", json!({})).send().await.unwrap()).await;
-    assert_eq!(listed["result"]["cacheScope"], "private");
-    let discovered = answer(rig.modern("server/discover", json!({})).send().await.unwrap()).await;
-    assert!(discovered["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")));
+    let response = rig.modern("tools/list", json!({})).send().await.unwrap();
+    assert_eq!(response.headers()["content-type"], "application/json");
 }
 
 #[tokio::test]
@@ -66,12 +67,9 @@ async fn headers_that_contradict_the_body_are_refused() {
 #[tokio::test]
 async fn the_older_era_is_served_without_sessions_when_they_are_off() {
     let rig = start(json!({"sessions": false})).await;
-    let response = rig.initialize().send().await.unwrap();
-    assert!(!response.headers().contains_key("mcp-session-id"));
-    assert_eq!(answer(response).await["result"]["protocolVersion"], "2025-11-25");
-    let params = json!({"name": "app:echo", "arguments": {"a": 1}});
-    let called = answer(rig.in_session("", "tools/call", params).send().await.unwrap()).await;
-    assert_eq!(called["result"]["content"][0]["text"], r#"{"a":1}"#);
+    let mcp = rig.client().connect().await.unwrap();
+    assert_eq!((mcp.session_id(), mcp.protocol_version().as_str()), (None, "2025-11-25"));
+    lists_and_calls(&mcp).await;
     assert_eq!(rig.http.get(&rig.url).send().await.unwrap().status(), 405);
 }
 

@@ -1,5 +1,6 @@
 //! Sessions, streams and requests are capped.
 
+use gatewright_testing::expect;
 use serde_json::json;
 
 use crate::support::{PATIENCE, answer, refused, start};
@@ -22,7 +23,8 @@ async fn a_session_over_the_cap_is_refused_until_another_ends() {
 #[tokio::test]
 async fn a_request_over_the_cap_is_refused_until_another_is_answered() {
     let rig = start(json!({"maxConcurrency": 1})).await;
-    let waiting = tokio::spawn(rig.modern("tools/call", json!({"name": "app:wait", "arguments": {}})).send());
+    let mcp = rig.client().protocol_version("2026-07-28").connect().await.unwrap();
+    let waiting = mcp.tools().call("app:wait", json!({})).begin().await.unwrap();
     rig.tools.started.notified().await;
     let (status, _, text) = refused(rig.modern("tools/list", json!({}))).await;
     assert_eq!(status, 503);
@@ -30,9 +32,8 @@ async fn a_request_over_the_cap_is_refused_until_another_is_answered() {
     assert_eq!(rig.http.get(format!("{}/healthz", rig.base)).send().await.unwrap().status(), 200);
 
     rig.tools.go_on.notify_one();
-    let called = answer(waiting.await.unwrap().unwrap()).await;
-    assert_eq!(called["result"]["content"][0]["text"], "done");
-    assert_eq!(rig.modern("tools/list", json!({})).send().await.unwrap().status(), 200);
+    expect(&waiting.result().await.unwrap()).to_have_text_content("done");
+    assert_eq!(mcp.tools().list().await.unwrap().len(), 4);
 }
 
 #[tokio::test]

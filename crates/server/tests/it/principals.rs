@@ -1,8 +1,9 @@
 //! Who calls, and what is theirs.
 
+use gatewright_testing::{ClientError, expect};
 use serde_json::json;
 
-use crate::support::{Believing, Rig, answer, message, refused, start_with};
+use crate::support::{Believing, Rig, message, refused, start_with};
 
 async fn believing() -> Rig {
     start_with(json!({}), |builder| builder.authenticator(std::sync::Arc::new(Believing))).await
@@ -11,20 +12,26 @@ async fn believing() -> Rig {
 #[tokio::test]
 async fn a_request_without_a_caller_gets_the_challenge_of_the_authenticator() {
     let rig = believing().await;
-    let response = rig.initialize().send().await.unwrap();
-    assert_eq!(response.status(), 401);
-    assert_eq!(response.headers()["www-authenticate"], "Bearer");
+    let refused = rig.client().connect().await.unwrap_err();
+    assert!(
+        matches!(&refused, ClientError::Refused { status: 401, challenge, .. } if challenge.as_deref() == Some("Bearer")),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
 async fn tools_hear_who_calls_in_both_eras() {
     let rig = believing().await;
-    let params = json!({"name": "app:whoami", "arguments": {}});
-    let modern = rig.modern("tools/call", params.clone()).bearer_auth("ann").send().await.unwrap();
-    assert_eq!(answer(modern).await["result"]["content"][0]["text"], "ann");
-    let id = rig.open("bob").await;
-    let called = rig.in_session(&id, "tools/call", params).bearer_auth("bob").send().await.unwrap();
-    assert_eq!(answer(called).await["result"]["content"][0]["text"], "bob");
+    for (version, who) in [("2026-07-28", "ann"), ("2025-11-25", "bob")] {
+        let mcp = rig.client().protocol_version(version).token(who).connect().await.unwrap();
+        let called = mcp.tools().call("app:whoami", json!({})).await.unwrap();
+        expect(&called).to_have_text_content(who);
+        // Who comes with another token is another caller: with a session of its own where there are sessions.
+        let session = mcp.session_id();
+        mcp.authenticate("eve").await.unwrap();
+        expect(&mcp.tools().call("app:whoami", json!({})).await.unwrap()).to_have_text_content("eve");
+        assert!(session.is_none() || mcp.session_id() != session);
+    }
 }
 
 #[tokio::test]
@@ -49,9 +56,12 @@ async fn a_session_is_unknown_to_everybody_but_its_owner() {
 #[tokio::test]
 async fn a_call_without_its_scopes_is_forbidden_before_it_is_dispatched() {
     let rig = believing().await;
-    let call = rig.modern("tools/call", json!({"name": "app:guarded", "arguments": {}}));
-    let response = call.bearer_auth("ann").send().await.unwrap();
-    assert_eq!(response.status(), 403);
-    let challenge = response.headers()["www-authenticate"].to_str().unwrap();
-    assert_eq!(challenge, r#"Bearer error="insufficient_scope", scope="crm:write""#);
+    for version in ["2026-07-28", "2025-11-25"] {
+        let mcp = rig.client().protocol_version(version).token("ann").connect().await.unwrap();
+        let refused = mcp.tools().call("app:guarded", json!({})).await.unwrap_err();
+        let ClientError::Refused { status: 403, challenge: Some(challenge), .. } = &refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(challenge, r#"Bearer error="insufficient_scope", scope="crm:write""#);
+    }
 }

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use gatewright_testing::expect;
 use serde_json::json;
 
-use crate::support::{PATIENCE, answer, start};
+use crate::support::{PATIENCE, start};
 
 #[tokio::test]
 async fn open_streams_that_wait_do_not_delay_the_end() {
@@ -28,27 +29,24 @@ async fn open_streams_that_wait_do_not_delay_the_end() {
 #[tokio::test]
 async fn a_call_in_flight_is_answered_before_the_end_and_nobody_new_is_let_in() {
     let mut rig = start(json!({})).await;
-    let call = rig.modern("tools/call", json!({"name": "app:wait", "arguments": {}})).send();
-    let call = tokio::spawn(call);
+    let mcp = rig.client().protocol_version("2026-07-28").connect().await.unwrap();
+    let call = mcp.tools().call("app:wait", json!({})).begin().await.unwrap();
     rig.tools.started.notified().await;
     rig.shutdown.cancel();
     while rig.http.get(format!("{}/healthz", rig.base)).send().await.is_ok() {
         tokio::task::yield_now().await;
     }
     rig.tools.go_on.notify_one();
-    let response = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap().unwrap();
-    assert_eq!(answer(response).await["result"]["content"][0]["text"], "done");
-    tokio::time::timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
+    expect(&call.result().await.unwrap()).to_have_text_content("done");
+    rig.end().await;
 }
 
 #[tokio::test]
 async fn a_call_that_never_ends_is_cut_off_at_the_drain_timeout() {
     let mut rig = start(json!({"drainTimeout": "300ms"})).await;
-    let id = rig.open("x").await;
-    let streamed = rig.in_session(&id, "tools/call", json!({"name": "app:wait", "arguments": {}})).send();
-    let streamed = streamed.await.unwrap();
+    let mcp = rig.client().connect().await.unwrap();
+    let call = mcp.tools().call("app:wait", json!({})).begin().await.unwrap();
     rig.tools.started.notified().await;
-    rig.shutdown.cancel();
-    tokio::time::timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
-    drop(streamed);
+    rig.end().await;
+    assert!(call.result().await.is_err());
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
-use serde_json::{Value, json};
+use gatewright_testing::expect;
+use serde_json::json;
 
 use crate::support::{Believing, PATIENCE, Rig, message, refused, start, start_with};
 
@@ -28,10 +29,6 @@ impl Events {
             self.text.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());
         }
     }
-
-    async fn message(&mut self) -> Value {
-        serde_json::from_str(&self.next().await.unwrap()).unwrap()
-    }
 }
 
 async fn open(rig: &Rig, who: &str) -> (Events, String) {
@@ -49,17 +46,6 @@ fn say(rig: &Rig, url: &str, who: &str, body: String) -> reqwest::RequestBuilder
     rig.http.post(url).bearer_auth(who).header("content-type", "application/json").body(body)
 }
 
-async fn said(rig: &Rig, url: &str, who: &str, body: String) {
-    assert_eq!(say(rig, url, who, body).send().await.unwrap().status(), 202);
-}
-
-async fn introduce(rig: &Rig, events: &mut Events, url: &str, who: &str) {
-    let params = json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    said(rig, url, who, message(1, "initialize", &params)).await;
-    assert_eq!(events.message().await["result"]["protocolVersion"], "2024-11-05");
-    said(rig, url, who, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned()).await;
-}
-
 #[tokio::test]
 async fn it_is_off_unless_asked_for() {
     let rig = start(json!({})).await;
@@ -69,11 +55,10 @@ async fn it_is_off_unless_asked_for() {
 #[tokio::test]
 async fn what_is_posted_is_answered_on_the_stream() {
     let rig = start(json!({"legacySse": true})).await;
-    let (mut events, url) = open(&rig, "x").await;
-    introduce(&rig, &mut events, &url, "x").await;
-    let params = json!({"name": "app:echo", "arguments": {"a": 1}});
-    said(&rig, &url, "x", message(2, "tools/call", &params)).await;
-    assert_eq!(events.message().await["result"]["content"][0]["text"], r#"{"a":1}"#);
+    let mcp = rig.sse_client().protocol_version("2024-11-05").connect().await.unwrap();
+    assert_eq!(mcp.protocol_version(), "2024-11-05");
+    expect(&mcp.tools().call("app:echo", json!({"a": 1})).await.unwrap()).to_have_text_content(r#"{"a":1}"#);
+    let (_events, url) = open(&rig, "x").await;
     assert_eq!(refused(say(&rig, &url, "x", "{".to_owned())).await.1, -32700);
 }
 
@@ -97,25 +82,23 @@ async fn it_has_the_same_guards_and_caps() {
 async fn a_stream_belongs_to_who_opened_it() {
     let set_up = |builder: gatewright_server::ServerBuilder| builder.authenticator(Arc::new(Believing));
     let rig = start_with(json!({"legacySse": true}), set_up).await;
-    let (mut events, url) = open(&rig, "ann").await;
+    let (_events, url) = open(&rig, "ann").await;
     assert_eq!(refused(say(&rig, &url, "bob", message(1, "ping", &json!({})))).await.0, 404);
-    introduce(&rig, &mut events, &url, "ann").await;
-    said(&rig, &url, "ann", message(2, "tools/call", &json!({"name": "app:whoami", "arguments": {}}))).await;
-    assert_eq!(events.message().await["result"]["content"][0]["text"], "ann");
+    let mcp = rig.sse_client().token("ann").connect().await.unwrap();
+    expect(&mcp.tools().call("app:whoami", json!({})).await.unwrap()).to_have_text_content("ann");
 }
 
 #[tokio::test]
 async fn at_the_end_of_the_server_open_requests_are_answered_and_then_the_stream_ends() {
     let mut rig = start(json!({"legacySse": true})).await;
     let (mut idle, _) = open(&rig, "x").await;
-    let (mut events, url) = open(&rig, "x").await;
-    introduce(&rig, &mut events, &url, "x").await;
-    said(&rig, &url, "x", message(2, "tools/call", &json!({"name": "app:wait", "arguments": {}}))).await;
+    let mcp = rig.sse_client().connect().await.unwrap();
+    let call = mcp.tools().call("app:wait", json!({})).begin().await.unwrap();
     rig.tools.started.notified().await;
     rig.shutdown.cancel();
     assert_eq!(idle.next().await, None);
     rig.tools.go_on.notify_one();
-    assert_eq!(events.message().await["result"]["content"][0]["text"], "done");
-    assert_eq!(events.next().await, None);
-    tokio::time::timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
+    expect(&call.result().await.unwrap()).to_have_text_content("done");
+    rig.end().await;
+    assert!(!mcp.is_connected());
 }

@@ -1,5 +1,6 @@
 //! Lines of JSON, as on standard input and output.
 
+use gatewright_testing::{Mcp, expect};
 use rmcp::{ServiceExt, model::CallToolRequestParams};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -88,11 +89,15 @@ async fn what_was_asked_before_the_end_of_the_input_is_answered() {
 
 #[tokio::test]
 async fn a_stop_ends_it_while_the_input_is_open() {
-    let mut line = connect().await;
-    line.say(&initialize()).await;
-    line.hear().await;
-    line.stop.cancel();
-    tokio::time::timeout(PATIENCE, line.served).await.unwrap().unwrap();
+    let Line { input, output, served, stop } = connect().await;
+    let mcp = Mcp::lines(output, input).timeout(PATIENCE).connect().await.unwrap();
+    let bad = mcp.raw().send_raw("hello?").await.unwrap();
+    expect(&bad).to_have_error_code(-32700);
+    expect(&mcp.tools().call("app:echo", json!({"a": 1})).await.unwrap()).to_have_text_content(r#"{"a":1}"#);
+    stop.cancel();
+    tokio::time::timeout(PATIENCE, served).await.unwrap().unwrap();
+    let ended = mcp.tools().list().await.unwrap_err();
+    assert!(ended.to_string().starts_with("not connected: "), "{ended}");
 }
 
 #[tokio::test]

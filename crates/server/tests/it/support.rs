@@ -7,6 +7,7 @@ use gatewright_core::{
     AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, ToolNames,
 };
 use gatewright_server::{Authenticator, HttpConfig, HttpResponse, Server, ServerBuilder};
+use gatewright_testing::{Mcp, McpBuilder};
 use http::{StatusCode, request::Parts};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -149,6 +150,22 @@ pub(crate) async fn start_with(
 }
 
 impl Rig {
+    /// A client of the test kit. Tests whose matter is the HTTP itself use [`Rig::post`] and what is below it.
+    pub(crate) fn client(&self) -> McpBuilder {
+        Mcp::http(&self.url).timeout(PATIENCE)
+    }
+
+    /// The same over the older HTTP+SSE.
+    pub(crate) fn sse_client(&self) -> McpBuilder {
+        Mcp::sse(format!("{}/sse", self.base)).timeout(PATIENCE)
+    }
+
+    /// Ends the server and waits for its end.
+    pub(crate) async fn end(&mut self) {
+        self.shutdown.cancel();
+        tokio::time::timeout(PATIENCE, self.served.take().unwrap()).await.unwrap().unwrap();
+    }
+
     /// A POST to the endpoint with the headers every client sends.
     pub(crate) fn post(&self, body: impl Into<reqwest::Body>) -> reqwest::RequestBuilder {
         self.http

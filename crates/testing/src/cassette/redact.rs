@@ -56,6 +56,7 @@ fn redacted_text(text: &str) -> String {
         .into_owned()
 }
 
+#[cfg(feature = "http-mock")]
 /// A body: JSON and forms are looked into, other text is kept.
 pub(super) fn redacted_body(text: &str) -> String {
     if let Ok(json @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(text) {
@@ -65,6 +66,7 @@ pub(super) fn redacted_body(text: &str) -> String {
     if is_form && !text.is_empty() { redacted_pairs(text) } else { redacted_text(text) }
 }
 
+#[cfg(feature = "http-mock")]
 fn redacted_pairs(text: &str) -> String {
     let pairs = url::form_urlencoded::parse(text.as_bytes());
     let mut clean = url::form_urlencoded::Serializer::new(String::new());
@@ -74,6 +76,7 @@ fn redacted_pairs(text: &str) -> String {
     clean.finish()
 }
 
+#[cfg(feature = "http-mock")]
 pub(super) fn redacted_url(text: &str) -> String {
     let Ok(mut url) = url::Url::parse(text) else { return text.to_owned() };
     if let Some(query) = url.query() {
@@ -86,6 +89,7 @@ pub(super) fn redacted_url(text: &str) -> String {
     url.into()
 }
 
+#[cfg(feature = "http-mock")]
 pub(super) fn redacted_headers(headers: &[(String, String)]) -> Vec<(String, String)> {
     headers
         .iter()
@@ -93,7 +97,7 @@ pub(super) fn redacted_headers(headers: &[(String, String)]) -> Vec<(String, Str
         .collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "http-mock"))]
 mod tests {
     use serde_json::json;
 

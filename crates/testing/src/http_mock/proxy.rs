@@ -5,10 +5,12 @@
 
 use std::sync::{Arc, Weak};
 
-use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::{
-    Method, Request, Response, StatusCode, body::Incoming, ext::ReasonPhrase, server::conn::http1,
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    ext::ReasonPhrase,
+    server::conn::http1,
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;

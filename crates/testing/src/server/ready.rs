@@ -10,6 +10,9 @@ use crate::wire::http::direct_client;
 /// Tries when the port turns out to be taken.
 const MOST_TRIES: u32 = 3;
 
+/// What to try with a server that ends, content, when its input is empty.
+const STDIO: &str = "when it talks over standard input and output, set `transport` to stdio; otherwise run the command by hand";
+
 impl Server {
     pub(super) async fn start(&self) -> Result<(), StartError> {
         let options = &self.shared.options;
@@ -67,11 +70,12 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 let failure = options.failure(reserved, "it ended before it answered".into(), log);
                 let taken = failure.log_tail.iter().any(|line| is_port_taken(line));
-                let advice = match taken {
-                    true => {
+                let advice = match (taken, status.success()) {
+                    (true, _) => {
                         format!("port {reserved} is taken: leave `port` out, so that a free one is chosen")
                     }
-                    false => "run the command by hand and look at its last lines above".into(),
+                    (false, true) => STDIO.into(),
+                    (false, false) => "run the command by hand and look at its last lines above".into(),
                 };
                 return Err(StartError { exit: Some(status.to_string()), advice, ..failure });
             }
@@ -94,7 +98,7 @@ impl Server {
                 let failure = options.failure(reserved, problem, log);
                 process.stop().await;
                 let advice = match listens.as_slice() {
-                    [] => "let it listen on the port in the environment variable PORT (or `{port}` in `args`), or raise `startup_timeout`".into(),
+                    [] => "let it listen on the port in the environment variable PORT (or `{port}` in `args`), or raise `startup_timeout`; a server over standard input and output needs `transport` stdio".into(),
                     ports => format!("it listens on {ports:?} but gives no HTTP answer to GET {}", options.ready_path),
                 };
                 return Err(StartError {

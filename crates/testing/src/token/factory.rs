@@ -125,33 +125,9 @@ impl TokenFactory {
         Ok(Self { options: self.options, key: TestKey::in_file(path.as_ref())? })
     }
 
-    pub(crate) fn with_issuer(&self, issuer: &str) -> Self {
-        let options = TokenFactoryOptions { issuer: issuer.to_owned(), ..self.options.clone() };
-        Self { options, key: self.key.clone() }
-    }
-
-    pub(crate) fn with_key(&self, key: Arc<TestKey>) -> Self {
-        Self { options: self.options.clone(), key }
-    }
-
-    pub(crate) fn key(&self) -> &Arc<TestKey> {
-        &self.key
-    }
-
     /// A token.
     pub fn create_test_token(&self, options: &CreateTokenOptions) -> String {
         self.signed(options, options.expires_in.unwrap_or(self.options.expires_in_seconds))
-    }
-
-    /// The same as an ID token (OpenID Connect Core §2): of type `JWT`, and about the user alone.
-    pub(crate) fn create_id_token(&self, options: &CreateTokenOptions) -> String {
-        let mut claims = self.claims(options, options.expires_in.unwrap_or(self.options.expires_in_seconds));
-        if let Some(claims) = claims.as_object_mut() {
-            for of_access_tokens in ["client_id", "scope", "jti"] {
-                claims.remove(of_access_tokens);
-            }
-        }
-        self.key.sign("JWT", &self.key.id, &claims)
     }
 
     /// A token of `test-admin` with the scope `*`.
@@ -251,6 +227,34 @@ impl TokenFactory {
             claims[name] = value.clone();
         }
         claims
+    }
+}
+
+/// What the mock authorization server needs.
+#[cfg(feature = "oauth")]
+impl TokenFactory {
+    pub(crate) fn with_issuer(&self, issuer: &str) -> Self {
+        let options = TokenFactoryOptions { issuer: issuer.to_owned(), ..self.options.clone() };
+        Self { options, key: self.key.clone() }
+    }
+
+    pub(crate) fn with_key(&self, key: Arc<TestKey>) -> Self {
+        Self { options: self.options.clone(), key }
+    }
+
+    pub(crate) fn key(&self) -> &Arc<TestKey> {
+        &self.key
+    }
+
+    /// The same as an ID token (OpenID Connect Core §2): of type `JWT`, and about the user alone.
+    pub(crate) fn create_id_token(&self, options: &CreateTokenOptions) -> String {
+        let mut claims = self.claims(options, options.expires_in.unwrap_or(self.options.expires_in_seconds));
+        if let Some(claims) = claims.as_object_mut() {
+            for of_access_tokens in ["client_id", "scope", "jti"] {
+                claims.remove(of_access_tokens);
+            }
+        }
+        self.key.sign("JWT", &self.key.id, &claims)
     }
 }
 

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use gatewright_testing::{ClientOptions, Server, ServerBuilder, Transport};
+use gatewright_testing::{
+    ClientOptions, Server, ServerBuilder, Transport,
+    suite::{RunOptions, Suite, TestOutcome},
+};
 
 use crate::support::script;
 
@@ -22,6 +25,16 @@ impl Marked {
     fn server(&self, broken: &str) -> ServerBuilder {
         let server = Server::builder(script("tiny.mjs")).env("BREAK", broken).env("MARK", &self.mark);
         server.stop_timeout(Duration::from_millis(200))
+    }
+
+    /// The same as a section of a suite.
+    fn section(&self, broken: &str) -> String {
+        format!(
+            "server: {{ command: {}, port: {}, startupTimeoutMs: 1500, env: {{ MARK: {}, BREAK: \"{broken}\" }} }}",
+            script("tiny.mjs"),
+            self.port,
+            self.mark
+        )
     }
 
     fn stdio(&self, broken: &str) -> ServerBuilder {
@@ -72,6 +85,53 @@ async fn a_server_that_exits_at_once() {
         ],
     );
     row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_stdio_server_that_is_taken_for_one_over_http() {
+    let row = Marked::new();
+    let error = row.server("").arg("--stdio").port(row.port).start().await.unwrap_err();
+    says(error, &["ended before it answered", "ended: exit status: 0", "set `transport` to stdio"]);
+    row.leaves_nothing().await;
+}
+
+#[tokio::test]
+async fn a_suite_whose_cassettes_are_none() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bad.json"), "{oops").unwrap();
+    for (suite, test) in [("recordHttp: bad.json", ""), ("serial: true", ", record: bad.json")] {
+        let row = Marked::new();
+        let text = format!(
+            "{}\n{suite}\ntests: [{{ name: t, steps: [{{ list: tools }}]{test} }}]\n",
+            row.section("")
+        );
+        std::fs::write(dir.path().join("suite.yaml"), text).unwrap();
+        let suite = Suite::from_file(dir.path().join("suite.yaml")).unwrap();
+        let report = suite.run(&RunOptions::default()).await;
+        let TestOutcome::Failed(why) = &report.tests[0].outcome else { panic!("{report:?}") };
+        says(why, &["bad.json cannot be used", "delete it to record a new one"]);
+        row.leaves_nothing().await;
+    }
+}
+
+#[tokio::test]
+async fn a_suite_whose_server_exits_never_listens_or_stays() {
+    for (broken, part) in [
+        ("exit", "no database: giving up"),
+        ("silent", "did not answer on port"),
+        ("sigterm", "expected: a tool `nope`"),
+        ("children", "expected: a tool `nope`"),
+    ] {
+        let row = Marked::new();
+        let text = format!(
+            "{}\ntests: [{{ name: t, steps: [{{ list: tools, expect: [toContainTool: nope] }}] }}]\n",
+            row.section(broken)
+        );
+        let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
+        let TestOutcome::Failed(why) = &report.tests[0].outcome else { panic!("{report:?}") };
+        says(why, &[part]);
+        row.leaves_nothing().await;
+    }
 }
 
 #[tokio::test]
@@ -127,8 +187,7 @@ async fn a_server_that_binds_another_port() {
     let other = server.info().port;
     server.create_client(ClientOptions::default()).await.unwrap();
     drop(server);
-    row.leaves_nothing().await;
-    std::net::TcpListener::bind(("127.0.0.1", other)).unwrap();
+    Marked { port: other, ..row }.leaves_nothing().await;
 }
 
 #[tokio::test]
