@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { Browser } from "../interop/browser.mjs";
-import { redis } from "../soak/faults.mjs";
 import { freePort, instance } from "./instances.mjs";
 import { proxy } from "./proxy.mjs";
+import { redis } from "./redis.mjs";
 import { modern } from "./rpc.mjs";
 
 const CLIENT = "cluster";

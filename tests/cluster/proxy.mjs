@@ -4,8 +4,8 @@
 import { createServer, connect } from "node:net";
 import { once } from "node:events";
 
-/// Listens on a free port of loopback; gives the port, how many connections each backend got, and an end.
-export async function proxy(ports) {
+/// Listens on a port of loopback, a free one by default; gives the port, how many connections each backend got, and an end.
+export async function proxy(ports, port = 0) {
   const counts = ports.map(() => 0);
   const open = new Set();
   let turn = 0;
@@ -32,7 +32,7 @@ export async function proxy(ports) {
     };
     next(0);
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   const stop = async () => {
     for (const socket of open) socket.destroy();

@@ -7,20 +7,36 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { instance } from "./instances.mjs";
+import { freePort, instance } from "./instances.mjs";
 import { proxy } from "./proxy.mjs";
+import { redis } from "./redis.mjs";
 
 export const gatewright = process.env.GATEWRIGHT;
 
 /// GATEWRIGHT_INSTANCES: how many instances stand behind a plain proxy in place of one server. Default 1.
 const INSTANCES = Number(process.env.GATEWRIGHT_INSTANCES ?? 1);
 
+/// The instances take free ports; the proxy takes the configured one. What one server keeps in memory they keep in one Redis.
 async function behindProxy(config) {
-  const instances = await Promise.all(Array.from({ length: INSTANCES }, () => instance(config)));
-  const front = await proxy(instances.map((one) => one.port));
+  const { port = 0, ...http } = config.http ?? {};
+  const shared = { ...config, http };
+  let endStore = () => {};
+  if (config.auth && (config.auth.tokenStorage?.type ?? "memory") === "memory") {
+    const [folder, storePort] = [await mkdtemp(join(tmpdir(), "redis-")), await freePort()];
+    const store = await redis(storePort, folder);
+    shared.auth = { ...config.auth, tokenStorage: { type: "redis", config: { host: "127.0.0.1", port: storePort } } };
+    endStore = async () => {
+      store.kill("SIGKILL");
+      await once(store, "exit");
+      await rm(folder, { recursive: true, force: true });
+    };
+  }
+  const instances = await Promise.all(Array.from({ length: INSTANCES }, () => instance(shared)));
+  const front = await proxy(instances.map((one) => one.port), port);
   const end = async () => {
     await front.stop();
     await Promise.all(instances.map((one) => one.stop()));
+    await endStore();
   };
   return { url: new URL(`http://127.0.0.1:${front.port}/mcp`), stop: end };
 }

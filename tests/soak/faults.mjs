@@ -1,9 +1,11 @@
 // What goes wrong, one after the other: each fault begins, lasts, ends, and names the answers it may spoil.
 
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+
+import { redis } from "../cluster/redis.mjs";
 
 /// The living children of a process: `{pid, command}`.
 export function children(pid) {
@@ -28,23 +30,6 @@ const signal = (all, name) => {
   if (all.length === 0) throw new Error(`nobody to send ${name} to`);
   for (const { pid } of all) process.kill(pid, name);
 };
-
-/// Starts a Redis that keeps its data in `folder` over a restart.
-export async function redis(port, folder) {
-  const args = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes", "--dir", folder];
-  const child = spawn("redis-server", args.map(String), { stdio: "ignore" });
-  for (let tries = 0; ; tries += 1) {
-    const answers = await new Promise((resolve) => {
-      const socket = connect(port, "127.0.0.1", () => socket.write("PING\r\n"));
-      socket.once("data", (data) => resolve(String(data).startsWith("+PONG")));
-      socket.once("error", () => resolve(false));
-      socket.once("data", () => socket.destroy());
-    });
-    if (answers) return child;
-    if (tries === 200 || child.exitCode !== null) throw new Error("redis-server does not answer");
-    await sleep(50);
-  }
-}
 
 /// Sends a request so slowly that it never ends, until it is cut off.
 function slow({ port }, until) {

@@ -7,12 +7,22 @@ use sha2::{Digest as _, Sha256};
 const MARK: &str = ",\"chain\":\"";
 
 pub(crate) fn sha256_hex(text: &[u8]) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let both = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+    let mut text = String::with_capacity(2 * bytes.len());
+    text.extend(bytes.iter().flat_map(both).map(char::from));
+    text
 }
 
 /// The digest of a line: over the one before, and the line itself up to its own digest.
 pub(crate) fn link(before: &str, body: &str) -> String {
-    sha256_hex(format!("{before}\n{body}").as_bytes())
+    let parts = [before, "\n", body];
+    hex(&parts.iter().fold(Sha256::new(), |digest, part| digest.chain_update(part)).finalize())
 }
 
 /// A JSON object's text with its digest at the end; and the digest.

@@ -12,6 +12,7 @@ mod chain;
 mod file;
 mod verify;
 
+pub use chain::hex;
 pub use file::{AuditError, AuditFile};
 pub use verify::{Broken, Verified, verify};
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p gatewright-cli --bench operate` starts the real binary in each set-up, sends the same requests to all of them in
 //! turns, and prints two tables. CPU time is the servers' own, read from `/proc/PID/task/*/schedstat`, so the client's work
-//! and other load on the machine do not count. The second table needs `redis-server`.
+//! and other load on the machine do not count. The second table needs `redis-server`. `-- --quick` asks less, to see that it works.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
 use std::{
@@ -18,10 +18,15 @@ use std::{
 use gatewright::server::axum::{self, Router, body::Bytes, routing::post};
 use serde_json::{Value, json};
 
-/// Requests of one round to one server.
-const REQUESTS: usize = 3_000;
-/// Rounds that count; one before them warms up.
-const ROUNDS: usize = 7;
+/// How much is asked.
+#[derive(Clone, Copy)]
+struct Amount {
+    /// Requests of one round to one server.
+    requests: usize,
+    /// Rounds that count; one before them warms up.
+    rounds: usize,
+}
+
 /// Connections that ask at the same time.
 const CONNECTIONS: usize = 4;
 
@@ -30,8 +35,12 @@ fn main() {
     let folder = tempfile::tempdir().unwrap();
     let cores = std::thread::available_parallelism().unwrap();
     println!("{cores} cores, load average {}", fs::read_to_string("/proc/loadavg").unwrap().trim());
-    runtime.block_on(telemetry(folder.path()));
-    runtime.block_on(instances(folder.path()));
+    let amount = match std::env::args().any(|argument| argument == "--quick") {
+        true => Amount { requests: 300, rounds: 3 },
+        false => Amount { requests: 3_000, rounds: 7 },
+    };
+    runtime.block_on(telemetry(folder.path(), amount));
+    runtime.block_on(instances(folder.path(), amount));
 }
 
 struct Server {
@@ -147,7 +156,7 @@ async fn collector() -> String {
 }
 
 /// CPU per request with nothing, and with more and more of what tells operators.
-async fn telemetry(folder: &Path) {
+async fn telemetry(folder: &Path, amount: Amount) {
     let traces = json!({"otlp": {"endpoint": collector().await}});
     let audit = |name: &str| json!({"file": folder.join(name)});
     let admin = |console: bool| json!({"port": 0, "console": console});
@@ -174,12 +183,12 @@ async fn telemetry(folder: &Path) {
     println!("\n| CPU of the server, µs each | {} | |", Kind::ALL.map(|(name, _)| name).join(" | | "));
     println!("|---|---|---|---|---|");
     let mut spent = vec![[const { Vec::new() }; 2]; servers.len()];
-    for round in 0..=ROUNDS {
+    for round in 0..=amount.rounds {
         for (which, (_, kind)) in Kind::ALL.into_iter().enumerate() {
             // Each round begins with another server: none has the warmest moment for itself.
             for turn in 0..servers.len() {
                 let at = (turn + round) % servers.len();
-                let (server, requests) = (&servers[at], REQUESTS / if round == 0 { 5 } else { 1 });
+                let (server, requests) = (&servers[at], amount.requests / if round == 0 { 5 } else { 1 });
                 let before = server.cpu();
                 ask(&client, server.address, kind, requests).await;
                 if round > 0 {
@@ -212,7 +221,7 @@ impl Drop for Redis {
 }
 
 /// One instance alone, and two at once, each on a core of its own, sharing a Redis that counts every request.
-async fn instances(folder: &Path) {
+async fn instances(folder: &Path, Amount { requests, rounds }: Amount) {
     let port = StdListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
@@ -238,22 +247,22 @@ async fn instances(folder: &Path) {
     let client = reqwest::Client::builder().tcp_nodelay(true).build().unwrap();
     let (mut alone, mut both) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     let cpu = || servers.iter().map(Server::cpu).sum::<Duration>();
-    for round in 0..=ROUNDS {
+    for round in 0..=rounds {
         let (began, before) = (Instant::now(), cpu());
-        ask(&client, servers[round % 2].address, Kind::Call, 2 * REQUESTS).await;
+        ask(&client, servers[round % 2].address, Kind::Call, 2 * requests).await;
         let (time, spent) = (began.elapsed().as_secs_f64(), (cpu() - before).as_secs_f64());
         let (began, before) = (Instant::now(), cpu());
         tokio::join!(
-            ask(&client, servers[0].address, Kind::Call, REQUESTS),
-            ask(&client, servers[1].address, Kind::Call, REQUESTS)
+            ask(&client, servers[0].address, Kind::Call, requests),
+            ask(&client, servers[1].address, Kind::Call, requests)
         );
         let (time_both, spent_both) = (began.elapsed().as_secs_f64(), (cpu() - before).as_secs_f64());
         if round > 0 {
-            let requests = (2 * REQUESTS) as f64;
-            alone.0.push(requests / time);
-            alone.1.push(spent * 1e6 / requests);
-            both.0.push(requests / time_both);
-            both.1.push(spent_both * 1e6 / requests);
+            let all = (2 * requests) as f64;
+            alone.0.push(all / time);
+            alone.1.push(spent * 1e6 / all);
+            both.0.push(all / time_both);
+            both.1.push(spent_both * 1e6 / all);
         }
     }
     let (rate, each) = (median(&mut alone.0), median(&mut alone.1));

@@ -1,14 +1,20 @@
 //! The audit file: what was executed, and what the authorization server did.
 
-use std::{path::PathBuf, sync::Arc, time::SystemTime};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use gatewright::Observer;
-use gatewright_audit::AuditFile;
+use gatewright_audit::{AuditFile, hex};
 use gatewright_auth::{AuditEvent, AuditSink};
-use gatewright_core::{CallRecord, Execution};
+use gatewright_core::{CallRecord, Execution, TraceContext};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::{config::Config, exit::BadConfig};
 
@@ -51,13 +57,64 @@ fn at_ms(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn call(call: &CallRecord) -> Value {
-    json!({
-        "tool": call.tool,
-        "status": call.ending.status(),
-        "start_us": call.start.as_micros() as u64,
-        "duration_us": call.duration.as_micros() as u64,
-    })
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// One execution. Members without a value are left out.
+#[derive(Serialize)]
+struct Line<'a> {
+    at_ms: u64,
+    event: &'static str,
+    tool: &'a str,
+    actor: &'a str,
+    status: &'a str,
+    duration_us: u64,
+    calls: Vec<CallLine<'a>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_calls: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<ScriptLine<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<BTreeMap<&'a str, &'a Value>>,
+}
+
+#[derive(Serialize)]
+struct CallLine<'a> {
+    tool: &'a str,
+    status: &'a str,
+    start_us: u64,
+    duration_us: u64,
+}
+
+#[derive(Serialize)]
+struct ScriptLine<'a> {
+    sha256: String,
+    bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a Value>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl<'a> From<&'a CallRecord> for CallLine<'a> {
+    fn from(call: &'a CallRecord) -> Self {
+        Self {
+            tool: &call.tool,
+            status: call.ending.status(),
+            start_us: micros(call.start),
+            duration_us: micros(call.duration),
+        }
+    }
 }
 
 impl Audit {
@@ -70,48 +127,30 @@ impl Audit {
         }
     }
 
-    fn line(&self, execution: &Execution) -> Value {
-        let principal = &execution.principal;
-        let mut line = json!({
-            "at_ms": at_ms(execution.started),
-            "event": "execution",
-            "tool": execution.tool,
-            "actor": principal.subject,
-            "status": execution.ending.status(),
-            "duration_us": execution.duration.as_micros() as u64,
-            "calls": execution.calls.iter().map(call).collect::<Vec<_>>(),
-        });
-        if let Some(client) = &principal.client_id {
-            line["client"] = json!(client);
+    fn line<'a>(&self, execution: &'a Execution) -> Line<'a> {
+        let (principal, given) = (&execution.principal, execution.arguments.as_ref());
+        let text = given.filter(|_| self.scripts).and_then(|given| given.get("script"));
+        let kept = given.filter(|_| self.arguments);
+        let kept = kept.map(|given| given.iter().map(|(name, value)| (name.as_str(), value)));
+        Line {
+            at_ms: at_ms(execution.started),
+            event: "execution",
+            tool: &execution.tool,
+            actor: &principal.subject,
+            status: execution.ending.status(),
+            duration_us: micros(execution.duration),
+            calls: execution.calls.iter().map(CallLine::from).collect(),
+            more_calls: execution.more_calls,
+            client: principal.client_id.as_deref(),
+            ip: execution.address,
+            trace: execution.trace.as_ref().map(TraceContext::trace_id),
+            script: execution.script.map(|script| ScriptLine {
+                sha256: hex(&script.sha256),
+                bytes: script.bytes,
+                text,
+            }),
+            arguments: kept.map(|kept| kept.filter(|(name, _)| *name != "script").collect()),
         }
-        if let Some(address) = execution.address {
-            line["ip"] = json!(address);
-        }
-        if let Some(trace) = &execution.trace {
-            line["trace"] = json!(trace.trace_id());
-        }
-        if execution.more_calls > 0 {
-            line["more_calls"] = json!(execution.more_calls);
-        }
-        let given = execution.arguments.as_ref();
-        if let Some(script) = execution.script {
-            let sha256: String = script.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
-            line["script"] = json!({"sha256": sha256, "bytes": script.bytes});
-            if let Some(text) = given.filter(|_| self.scripts).and_then(|given| given.get("script")) {
-                line["script"]["text"] = text.clone();
-            }
-        }
-        if self.arguments
-            && let Some(given) = given
-        {
-            let kept: Map<String, Value> = given
-                .iter()
-                .filter(|(name, _)| *name != "script")
-                .map(|(n, v)| (n.clone(), v.clone()))
-                .collect();
-            line["arguments"] = Value::Object(kept);
-        }
-        line
     }
 }
 

@@ -118,12 +118,21 @@ impl Limits {
     }
 }
 
+/// What stands for one caller: an IPv4 address, or the network of 64 bits that one IPv6 subscriber has at least, and may take any
+/// address from (RFC 6177 §2).
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => IpAddr::from((u128::from(v6) >> 64 << 64).to_be_bytes()),
+    }
+}
+
 /// Whose counts: a principal's, or an address's where nobody logs in.
 fn caller(principal: &Principal, address: Option<IpAddr>) -> String {
     let mut key = String::with_capacity(64);
     match address {
         Some(address) if principal.client_id.is_none() && &*principal.subject == "anonymous" => {
-            let _ = write!(key, "@{address}");
+            let _ = write!(key, "@{}", network(address));
         }
         _ => {
             key.push_str(&principal.subject);
@@ -202,6 +211,18 @@ mod tests {
         let ada = who("ada", None);
         assert!(passes(&limits, "x:y", &ada, Some([10, 0, 0, 1])).await);
         assert!(!passes(&limits, "x:y", &ada, Some([10, 0, 0, 2])).await);
+    }
+
+    #[tokio::test]
+    async fn all_addresses_of_one_ipv6_subscriber_are_one_caller() {
+        let limits = limits(&[("*", 1)]);
+        let passes = async |address: &str| {
+            limits.check("x:y", &who("anonymous", None), Some(address.parse().unwrap())).await.is_ok()
+        };
+        assert!(passes("2001:db8:1:2::1").await);
+        assert!(!passes("2001:db8:1:2:ffff::9").await);
+        assert!(passes("2001:db8:1:3::1").await);
+        assert!(passes("10.0.0.1").await && !passes("::ffff:10.0.0.1").await);
     }
 
     #[tokio::test]

@@ -35,6 +35,7 @@ impl Local {
     pub(crate) fn check(&self, caller: &str) -> Result<(), Duration> {
         if self.checks.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
             self.buckets.retain_recent();
+            self.buckets.shrink_to_fit();
         }
         let caller: Box<str> = caller.into();
         self.buckets.check_key(&caller).map_err(|until| until.wait_time_from(self.clock.now()))

@@ -47,3 +47,24 @@ async fn streams_that_wait_have_a_cap_of_their_own() {
     assert_eq!(refused(listen()).await.0, 503);
     assert_eq!(rig.in_session(&id, "ping", json!({})).send().await.unwrap().status(), 200);
 }
+
+#[tokio::test]
+async fn a_session_that_nobody_uses_ends_and_gives_its_place_back() {
+    for cluster in [json!(null), json!({"key": "k".repeat(32)})] {
+        let rig = start(json!({"maxSessions": 1, "sessionIdle": "1s", "cluster": cluster})).await;
+        let first = rig.open("x").await;
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            let asked = rig.initialize().send().await.unwrap();
+            if asked.status() == 200 {
+                break;
+            }
+            assert_eq!(asked.status(), 503);
+            assert_eq!(asked.headers()["retry-after"], "1");
+            assert!(std::time::Instant::now() < deadline, "its place was not given back");
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+        let gone = rig.in_session(&first, "tools/list", json!({})).send().await.unwrap();
+        assert_eq!(gone.status(), 404);
+    }
+}
