@@ -86,6 +86,7 @@ pub use token::{
 
 pub use gatewright_core::rmcp;
 pub use regex::Regex;
+pub use serde_json::json;
 
 #[cfg(feature = "oauth")]
 use serve::{serve, serve_tls};

@@ -10,8 +10,8 @@ use crate::wire::http::direct_client;
 /// Tries when the port turns out to be taken.
 const MOST_TRIES: u32 = 3;
 
-/// What to try with a server that ends, content, when its input is empty.
-const STDIO: &str = "when it talks over standard input and output, set `transport` to stdio; otherwise run the command by hand";
+/// What to try with a server that ended. One over standard input and output does when its input is empty.
+const ENDED: &str = "run the command by hand and look at its last lines above; when it talks over standard input and output, set `transport` to stdio";
 
 impl Server {
     pub(super) async fn start(&self) -> Result<(), StartError> {
@@ -70,12 +70,11 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 let failure = options.failure(reserved, "it ended before it answered".into(), log);
                 let taken = failure.log_tail.iter().any(|line| is_port_taken(line));
-                let advice = match (taken, status.success()) {
-                    (true, _) => {
+                let advice = match taken {
+                    true => {
                         format!("port {reserved} is taken: leave `port` out, so that a free one is chosen")
                     }
-                    (false, true) => STDIO.into(),
-                    (false, false) => "run the command by hand and look at its last lines above".into(),
+                    false => ENDED.into(),
                 };
                 return Err(StartError { exit: Some(status.to_string()), advice, ..failure });
             }
