@@ -8,7 +8,7 @@ use std::{
 
 use gatewright_codecall::{EmbeddingConfig, ModelSource, StoreConfig};
 use gatewright_embedding::{
-    BertEmbedder, Embedder, EmbeddingError, FileStore, Fusion, Hub, PgVectorStore, Progress, QdrantStore,
+    BertEmbedder, Embedder, EmbeddingError, Fusion, Hub, LargeStore, PgVectorStore, Progress, QdrantStore,
     SemanticSearch, VectorStore,
 };
 
@@ -31,10 +31,11 @@ pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingE
     let (id, dimensions) = (embedder.id().to_owned(), embedder.dimensions());
     let table = |name: &Option<String>| name.clone().unwrap_or(EmbeddingConfig::DEFAULT_TABLE.to_owned());
     let store: Arc<dyn VectorStore> = match &config.store {
-        StoreConfig::File { path } => {
+        StoreConfig::File { path, exact_up_to } => {
             let folder = path.clone().unwrap_or_else(|| cache.join("vectors"));
             let file = folder.join(format!("{id}.vectors"));
-            let open = tokio::task::spawn_blocking(move || FileStore::open(file, dimensions));
+            let exact = exact_up_to.unwrap_or(LargeStore::EXACT_UP_TO);
+            let open = tokio::task::spawn_blocking(move || LargeStore::open(file, dimensions, exact));
             Arc::new(open.await.map_err(|error| EmbeddingError::Model(format!("no vectors: {error}")))??)
         }
         StoreConfig::Qdrant { url, collection, api_key } => {

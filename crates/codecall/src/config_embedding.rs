@@ -53,6 +53,9 @@ pub enum StoreConfig {
     File {
         /// Folder of the files. Default `vectors` in `cache`.
         path: Option<PathBuf>,
+        /// Vectors up to which a query is compared with every one. Above, an approximate index is made beside the
+        /// file, in the background. Default 50000.
+        exact_up_to: Option<usize>,
     },
     /// A Qdrant server, shared between instances.
     Qdrant {
@@ -77,7 +80,7 @@ pub enum StoreConfig {
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self::File { path: None }
+        Self::File { path: None, exact_up_to: None }
     }
 }
 

@@ -1,7 +1,8 @@
 //! `codecall:search`: finds tools by what they do.
 
 use gatewright_core::Principal;
-use gatewright_search::{Explanation, Query, Visible};
+use gatewright_embedding::Blended;
+use gatewright_search::{Explanation, MAX_TOP_K, Query, Visible};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -75,8 +76,21 @@ impl CodeCall {
         body
     }
 
-    /// Which terms and fields of each hit scored, for everything the index holds.
-    pub fn explain(&self, query: &str, top_k: usize) -> Vec<Explanation> {
-        self.index.current().index.explain(&Query::new(query).top_k(top_k))
+    /// Which terms and fields of each hit scored, when ranked by words.
+    pub fn explain(&self, query: &Query<'_>) -> Vec<Explanation> {
+        self.index.current().index.explain(query)
+    }
+
+    /// The hits of the strategy `embedding` and how each came to its place, with which terms and fields scored if any
+    /// did. `None` when answers are lexical.
+    pub async fn explain_semantic(&self, query: &Query<'_>) -> Option<Vec<(Blended, Option<Explanation>)>> {
+        let hits = self.semantic.search()?.explain(query).await?;
+        let wide = query.top_k(MAX_TOP_K).min_score(0.0);
+        let mut words = self.index.current().index.explain(&wide);
+        let explained = hits.into_iter().map(|hit| {
+            let at = words.iter().position(|one| one.hit.name == hit.name);
+            (hit, at.map(|at| words.swap_remove(at)))
+        });
+        Some(explained.collect())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 /// How the lexical and the semantic ranking are weighed. Both are z-scores over the documents either one found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fusion {
@@ -36,15 +38,43 @@ pub(crate) struct Places {
     pub(crate) exact: bool,
 }
 
+/// A document in the blended ranking, and how it came to its place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Blended {
+    /// Public name of the tool.
+    pub name: String,
+    /// 0-1; the mean of `words` and `cosine`, or that of a hit below, if it is higher.
+    pub score: f32,
+    /// The lexical score, 0-1.
+    pub words: f32,
+    /// Nearness to the query in meaning, -1 to 1, if it was compared.
+    pub cosine: Option<f32>,
+    /// What the place follows, in standard deviations from the mean of all that were found: the lexical ranking's part.
+    pub by_words: f32,
+    /// ... the semantic ranking's, weighed.
+    pub by_meaning: f32,
+    /// ... what the better of the two adds.
+    pub by_either: f32,
+    /// The query is this tool's name: it comes first.
+    pub exact_name: bool,
+}
+
+impl Blended {
+    fn order(&self) -> f32 {
+        self.by_words + self.by_meaning + self.by_either
+    }
+}
+
 impl Fusion {
-    /// Names with their scores (0-1), best first; `documents` may come in any order. A score is the mean of the
+    /// Documents with their scores (0-1), best first; `documents` may come in any order. A score is the mean of the
     /// lexical score and the cosine.
     pub(crate) fn blend(
         &self,
         documents: HashMap<String, Places>,
         min_score: f32,
         min_best: f32,
-    ) -> Vec<(String, f32)> {
+    ) -> Vec<Blended> {
         let others = || documents.values().filter(|one| !one.exact);
         // What one ranking did not find is thought to lie below all it found.
         let last = others().filter_map(|one| one.order).fold(f32::INFINITY, f32::min);
@@ -57,33 +87,44 @@ impl Fusion {
         let semantic = Spread::of(others().map(cosine));
         // A query that leaves nothing out for its score leaves nothing out for its cosine.
         let threshold = if min_score > 0.0 { self.similarity_threshold } else { -1.0 };
-        let mut all: Vec<(String, f32, f32, bool)> = documents
+        let mut all: Vec<Blended> = documents
             .into_iter()
             .filter(|(_, one)| {
                 one.exact || one.cosine.is_some_and(|cosine| cosine >= threshold) || one.score >= IN_COMMON
             })
             .map(|(name, one)| {
-                let (words, meaning) = (lexical.z(order(&one)), self.semantic * semantic.z(cosine(&one)));
-                let either = words.max(semantic.z(cosine(&one)));
+                let (by_words, meaning) = (lexical.z(order(&one)), semantic.z(cosine(&one)));
                 let score = match one.exact {
                     true => 1.0,
                     false => f32::midpoint(one.score, one.cosine.unwrap_or(0.0).max(0.0)).clamp(0.0, 1.0),
                 };
-                (name, words + meaning + self.either * either, score, one.exact)
+                Blended {
+                    name,
+                    score,
+                    words: one.score,
+                    cosine: one.cosine,
+                    by_words,
+                    by_meaning: self.semantic * meaning,
+                    by_either: self.either * by_words.max(meaning),
+                    exact_name: one.exact,
+                }
             })
-            .filter(|(_, _, score, _)| *score >= min_score)
+            .filter(|one| one.score >= min_score)
             .collect();
-        all.sort_by(|a, b| b.3.cmp(&a.3).then(b.1.total_cmp(&a.1)).then_with(|| a.0.cmp(&b.0)));
+        all.sort_by(|a, b| {
+            let by_order = b.order().total_cmp(&a.order());
+            b.exact_name.cmp(&a.exact_name).then(by_order).then_with(|| a.name.cmp(&b.name))
+        });
         // A hit scores no less than those below it.
         let mut least = 0.0_f32;
         for one in all.iter_mut().rev() {
-            least = least.max(one.2);
-            one.2 = least;
+            least = least.max(one.score);
+            one.score = least;
         }
         if least < min_best {
             return Vec::new();
         }
-        all.into_iter().map(|(name, _, score, _)| (name, score)).collect()
+        all
     }
 }
 
@@ -122,9 +163,13 @@ mod tests {
             ("other".to_owned(), places(1.0, 0.1, 0.26)),
         ]);
         let found = Fusion::default().blend(documents, 0.05, 0.13);
-        assert_eq!(found[0].0, "sense");
-        assert!((found[0].1 - 0.6).abs() < 1e-6, "the mean of both");
-        assert!(found.is_sorted_by(|a, b| a.1 >= b.1));
+        assert_eq!(found[0].name, "sense");
+        assert!((found[0].score - 0.6).abs() < 1e-6, "the mean of both");
+        assert!(found.is_sorted_by(|a, b| a.score >= b.score));
+        assert!(
+            found[0].by_meaning > found[0].by_words && found[1].by_words > found[0].by_words,
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -146,6 +191,7 @@ mod tests {
         let named = Places { order: Some(f32::MAX), score: 1.0, cosine: Some(0.1), exact: true };
         let documents =
             HashMap::from([("named".to_owned(), named), ("near".to_owned(), places(9.0, 0.9, 0.9))]);
-        assert_eq!(Fusion::default().blend(documents, 0.0, 0.0)[0], ("named".to_owned(), 1.0));
+        let found = Fusion::default().blend(documents, 0.0, 0.0);
+        assert_eq!((found[0].name.as_str(), found[0].score, found[0].exact_name), ("named", 1.0, true));
     }
 }

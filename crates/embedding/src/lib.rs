@@ -4,7 +4,8 @@
 //! [`SemanticSearch`] is the whole; [`Embedder`] and [`VectorStore`] are the two places to plug into. Until every
 //! tool has its vector, and whenever the model or the store fails, answers are lexical and say so ([`Status`]).
 //!
-//! Features, none on by default: `hub` (models by hub id), `qdrant`, `pgvector`.
+//! Features, none on by default: `hub` (models by hub id), `qdrant`, `pgvector`, `usearch`
+//! (an approximate index for more than some 50,000 vectors; needs a C++ compiler).
 #![forbid(unsafe_code)]
 
 mod bert;
@@ -13,6 +14,8 @@ mod error;
 mod fusion;
 #[cfg(feature = "hub")]
 mod hub;
+mod layers;
+mod linear;
 mod safetensors;
 mod search;
 mod state;
@@ -26,11 +29,13 @@ mod wordpiece;
 pub use bert::BertEmbedder;
 pub use embedder::Embedder;
 pub use error::EmbeddingError;
-pub use fusion::Fusion;
+pub use fusion::{Blended, Fusion};
 #[cfg(feature = "hub")]
 pub use hub::{Hub, Progress};
 pub use search::{SemanticResult, SemanticSearch};
 pub use state::Status;
+#[cfg(feature = "usearch")]
+pub use store::LargeStore;
 #[cfg(feature = "pgvector")]
 pub use store::pgvector::PgVectorStore;
 #[cfg(feature = "qdrant")]

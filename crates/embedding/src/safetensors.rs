@@ -4,7 +4,6 @@
 
 use std::{collections::HashMap, path::Path};
 
-use ndarray::{Array1, Array2};
 use serde::Deserialize;
 
 use crate::EmbeddingError;
@@ -87,22 +86,36 @@ impl Tensors {
     }
 
     /// A tensor of one dimension.
-    pub(crate) fn vector(&self, name: &str, length: usize) -> Result<Array1<f32>, EmbeddingError> {
-        let (shape, numbers) = self.numbers(name)?;
-        if shape != [length] {
-            return Err(EmbeddingError::Model(format!("{name} is of shape {shape:?}, not [{length}]")));
+    pub(crate) fn vector(&self, name: &str, length: usize) -> Result<Vec<f32>, EmbeddingError> {
+        match self.numbers(name)? {
+            ([stored], numbers) if *stored == length => Ok(numbers),
+            (shape, _) => Err(EmbeddingError::Model(format!("{name} is of shape {shape:?}, not [{length}]"))),
         }
-        Ok(Array1::from_vec(numbers))
     }
 
-    /// A tensor of two dimensions with so many columns.
-    pub(crate) fn matrix(&self, name: &str, columns: usize) -> Result<Array2<f32>, EmbeddingError> {
-        let (shape, numbers) = self.numbers(name)?;
-        match shape {
-            [rows, width] if *width == columns => Array2::from_shape_vec((*rows, *width), numbers)
-                .map_err(|error| EmbeddingError::Model(format!("{name}: {error}"))),
-            _ => Err(EmbeddingError::Model(format!("{name} is of shape {shape:?}, not [_, {columns}]"))),
+    /// A tensor of two dimensions with so many columns, row by row.
+    pub(crate) fn matrix(&self, name: &str, columns: usize) -> Result<Vec<f32>, EmbeddingError> {
+        match self.numbers(name)? {
+            ([_, width], numbers) if *width == columns => Ok(numbers),
+            (shape, _) => {
+                Err(EmbeddingError::Model(format!("{name} is of shape {shape:?}, not [_, {columns}]")))
+            }
         }
+    }
+
+    /// The same with so many rows.
+    pub(crate) fn matrix_of(
+        &self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Vec<f32>, EmbeddingError> {
+        let numbers = self.matrix(name, columns)?;
+        if numbers.len() != rows * columns {
+            let stored = numbers.len() / columns.max(1);
+            return Err(EmbeddingError::Model(format!("{name} has {stored} rows, not {rows}")));
+        }
+        Ok(numbers)
     }
 }
 
@@ -134,7 +147,7 @@ mod tests {
     fn a_tensor_is_read_with_its_shape_checked() {
         let header = r#"{"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},"__metadata__":{"x":"y"}}"#;
         let tensors = Tensors::parse(file(header, &[0, 0, 128, 63, 0, 0, 0, 64])).unwrap();
-        assert_eq!(tensors.matrix("a", 2).unwrap(), ndarray::array![[1.0, 2.0]]);
+        assert_eq!(tensors.matrix("a", 2).unwrap(), [1.0, 2.0]);
         assert!(tensors.matrix("a", 3).unwrap_err().to_string().contains("shape"));
         assert!(tensors.vector("b", 3).unwrap_err().to_string().contains("no tensor b"));
     }

@@ -14,7 +14,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     Embedder, EmbeddingError, Fusion, Key, Status, VectorStore,
-    fusion::Places,
+    fusion::{Blended, Places},
     state::{State, Tools},
 };
 
@@ -112,6 +112,7 @@ impl SemanticSearch {
         self.inner.stop.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
+        self.inner.store.close().await;
     }
 
     /// Makes a snapshot the one that is searched, and returns its number.
@@ -209,7 +210,22 @@ impl SemanticSearch {
             return SemanticResult { result: state.tools.index.search(query), status: state.status.clone() };
         }
         match self.blended(&state.tools, query).await {
-            Ok(result) => SemanticResult { result, status: Status::Ready },
+            Ok(best) => {
+                let hits = best
+                    .into_iter()
+                    .filter_map(|one| {
+                        let entry = state.tools.index.entry(&one.name)?;
+                        Some(Hit {
+                            name: entry.name.to_owned(),
+                            app_id: entry.app_id.to_owned(),
+                            description: entry.description.to_owned(),
+                            score: one.score,
+                        })
+                    })
+                    .collect();
+                let total_indexed = state.tools.index.count_visible(query.visible);
+                SemanticResult { result: SearchResult { hits, total_indexed }, status: Status::Ready }
+            }
             Err(error) => {
                 tracing::warn!(error.code = error.code(), error = %error, "semantic search failed; answering lexically");
                 let status = Status::Unavailable { code: error.code() };
@@ -218,10 +234,18 @@ impl SemanticSearch {
         }
     }
 
-    async fn blended(&self, tools: &Tools, query: &Query<'_>) -> Result<SearchResult, EmbeddingError> {
-        let total_indexed = tools.index.count_visible(query.visible);
+    /// How each hit of [`SemanticSearch::search`] came to its place. `None` while answers are lexical.
+    pub async fn explain(&self, query: &Query<'_>) -> Option<Vec<Blended>> {
+        let state = self.inner.state.load_full();
+        if state.status != Status::Ready {
+            return None;
+        }
+        self.blended(&state.tools, query).await.ok()
+    }
+
+    async fn blended(&self, tools: &Tools, query: &Query<'_>) -> Result<Vec<Blended>, EmbeddingError> {
         if query.text.trim().is_empty() {
-            return Ok(SearchResult { hits: Vec::new(), total_indexed });
+            return Ok(Vec::new());
         }
         let wide = Query { top_k: MAX_TOP_K, min_score: 0.0, min_best: 0.0, ..*query };
         let mut documents: HashMap<String, Places> = HashMap::new();
@@ -251,21 +275,9 @@ impl SemanticSearch {
         let fusion = Fusion { semantic: self.inner.fusion.semantic / parts as f32, ..self.inner.fusion };
         // Thresholds of their own are for the query to set; else near-misses are judged by the blended score.
         let min_best = if query.min_best > query.min_score { fusion.min_best } else { query.min_best };
-        let best = fusion.blend(documents, query.min_score, min_best);
-        let hits = best
-            .into_iter()
-            .take(query.top_k.clamp(1, MAX_TOP_K))
-            .filter_map(|(name, score)| {
-                let entry = tools.index.entry(&name)?;
-                Some(Hit {
-                    name: entry.name.to_owned(),
-                    app_id: entry.app_id.to_owned(),
-                    description: entry.description.to_owned(),
-                    score,
-                })
-            })
-            .collect();
-        Ok(SearchResult { hits, total_indexed })
+        let mut best = fusion.blend(documents, query.min_score, min_best);
+        best.truncate(query.top_k.clamp(1, MAX_TOP_K));
+        Ok(best)
     }
 
     /// The nearest of these tools, or of all. A store may hold vectors of other tools too: those of another process,

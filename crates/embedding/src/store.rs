@@ -1,11 +1,16 @@
 //! Where vectors are kept, under the hash of what they were made from.
 
 mod file;
+#[cfg(feature = "usearch")]
+mod graph;
+#[cfg(feature = "usearch")]
+mod large;
 mod memory;
 #[cfg(feature = "pgvector")]
 pub(crate) mod pgvector;
 #[cfg(feature = "qdrant")]
 pub(crate) mod qdrant;
+mod table;
 
 use std::fmt;
 
@@ -14,6 +19,8 @@ use async_trait::async_trait;
 pub use file::FileStore;
 #[cfg(feature = "hub")]
 pub(crate) use file::replace;
+#[cfg(feature = "usearch")]
+pub use large::LargeStore;
 pub use memory::MemoryStore;
 
 use crate::EmbeddingError;
@@ -79,6 +86,9 @@ pub trait VectorStore: Send + Sync + 'static {
 
     /// Removes keys this process no longer needs. A store that others share may keep them.
     async fn forget(&self, keys: &[Key]) -> Result<(), EmbeddingError>;
+
+    /// Ends background work and waits for it. Nothing by default.
+    async fn close(&self) {}
 }
 
 #[cfg(test)]

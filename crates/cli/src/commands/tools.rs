@@ -4,6 +4,8 @@ use std::{io::Read as _, path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, bail};
 use gatewright::Running;
+use gatewright_embedding::Blended;
+use gatewright_search::{Explanation, Query};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::{Value, json};
 
@@ -60,7 +62,8 @@ async fn command(args: &ToolsArgs, running: Option<&Running>, rpc: &Rpc) -> anyh
             if !args.json {
                 print_hits(&body);
                 if *verbose {
-                    explain(running, query, usize::from(*top_k))?;
+                    let apps = Some(app.as_slice()).filter(|app| !app.is_empty());
+                    explain(running, &Query::new(query).top_k(usize::from(*top_k)).app_ids(apps)).await?;
                 }
                 return Ok(ExitCode::SUCCESS);
             }
@@ -154,29 +157,54 @@ fn print_hits(body: &Value) {
     }
 }
 
-/// Which words of the query each hit was found by, in which fields, and what each was worth.
-fn explain(running: Option<&Running>, query: &str, top_k: usize) -> anyhow::Result<()> {
+/// Which words of the query each hit was found by, in which fields, and what each was worth; with the strategy
+/// `embedding` also how near it is in meaning, and what its place follows.
+async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result<()> {
     let Some(code_call) = running.and_then(Running::code_call) else {
         return Err(BadConfig("-v needs the index itself; use --config instead of --url".to_owned()).into());
     };
-    for explanation in code_call.explain(query, top_k) {
+    if let Some(hits) = code_call.explain_semantic(query).await {
+        for (hit, words) in hits {
+            println!("\n{} {:.3}", hit.name, hit.score);
+            if let Some(cosine) = hit.cosine {
+                println!("  {:.3}  in words, {cosine:.3} in meaning (cosine)", hit.words);
+            }
+            if !hit.exact_name {
+                let Blended { by_words, by_meaning, by_either, .. } = hit;
+                let order = by_words + by_meaning + by_either;
+                println!(
+                    "  placed by {order:+.2}: words {by_words:+.2}, meaning {by_meaning:+.2}, the better {by_either:+.2}"
+                );
+            }
+            match words {
+                Some(words) => explain_words(&words),
+                None => println!("  no word in common"),
+            }
+        }
+        return Ok(());
+    }
+    for explanation in code_call.explain(query) {
         println!("\n{} {:.3}", explanation.hit.name, explanation.hit.score);
-        if explanation.exact_name {
-            println!("  the query is its name");
-        }
-        for term in &explanation.terms {
-            let found = if term.found == term.query {
-                String::new()
-            } else {
-                format!(" as {} ({:?})", term.found, term.relation)
-            };
-            println!("  {:.3}  {}{found} in {}", term.share, term.query, term.fields.join(", "));
-        }
-        if !explanation.missing.is_empty() {
-            println!("  not found: {}", explanation.missing.join(", "));
-        }
+        explain_words(&explanation);
     }
     Ok(())
+}
+
+fn explain_words(explanation: &Explanation) {
+    if explanation.exact_name {
+        println!("  the query is its name");
+    }
+    for term in &explanation.terms {
+        let found = if term.found == term.query {
+            String::new()
+        } else {
+            format!(" as {} ({:?})", term.found, term.relation)
+        };
+        println!("  {:.3}  {}{found} in {}", term.share, term.query, term.fields.join(", "));
+    }
+    if !explanation.missing.is_empty() {
+        println!("  not found: {}", explanation.missing.join(", "));
+    }
 }
 
 /// Prints the body; fails when its status does.

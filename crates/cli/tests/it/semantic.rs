@@ -265,6 +265,66 @@ fn a_store_that_is_down_or_of_another_dimension_leaves_the_search_lexical() {
 }
 
 #[test]
+fn many_tools_are_found_by_an_approximate_index_that_is_mended_when_damaged() {
+    let cache = tempfile::tempdir().unwrap();
+    // Few tools here count as many.
+    let start = || {
+        serve(&json!({"strategy": "embedding", "model": model(), "cache": cache.path(),
+            "store": {"type": "file", "exactUpTo": 5}}))
+    };
+    let index = || {
+        let files = fs::read_dir(cache.path().join("vectors")).into_iter().flatten();
+        files
+            .map(|file| file.unwrap().path())
+            .find(|path| path.extension().is_some_and(|end| end == "usearch"))
+    };
+    let server = start();
+    assert_eq!(first(&server.search_ready("staff roster")), "crm:users_list");
+    let begun = Instant::now();
+    let file = loop {
+        if let Some(file) = index() {
+            break file;
+        }
+        assert!(begun.elapsed() < LONG, "there is no index");
+        thread::park_timeout(Duration::from_millis(20));
+    };
+    assert_eq!(first(&server.search("staff roster")), "crm:users_list");
+    drop(server);
+    let server = start();
+    assert_eq!(first(&server.search_ready("fire an employee")), "crm:users_delete");
+    drop(server);
+    let mut damaged = fs::read(&file).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    fs::write(&file, damaged).unwrap();
+    let server = start();
+    assert_eq!(first(&server.search_ready("staff roster")), "crm:users_list");
+}
+
+#[test]
+fn an_explanation_says_how_meaning_and_words_made_the_place() {
+    let cache = tempfile::tempdir().unwrap();
+    let file = config_file(&json!({"strategy": "embedding", "model": model(), "cache": cache.path()}));
+    let mut command = Command::new(gatewright());
+    command.args(["tools", "search", "-v", "--top-k", "2", "--config"]).arg(file.path()).arg("staff roster");
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{output:?}");
+    let (_, explained) = told.split_once("\n\n").unwrap();
+    assert!(explained.starts_with("crm:users_list 0."), "{told}");
+    assert!(explained.contains("in meaning (cosine)") && explained.contains("meaning +"), "{told}");
+    assert!(explained.contains("no word in common"), "{told}");
+    let output = Command::new(gatewright())
+        .args(["tools", "search", "-v", "--app", "billing", "--config"])
+        .arg(file.path())
+        .arg("list users")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && !told.contains("crm:"), "{told}");
+}
+
+#[test]
 fn kill_9_while_vectors_are_written_leaves_a_file_that_the_next_run_uses() {
     let folder = tempfile::tempdir().unwrap();
     let tool = |number: usize| {

@@ -29,7 +29,8 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
         return page(&shared, StatusCode::OK, Place::Search, "Search", body);
     };
     let query = asked.q.trim();
-    let found = if query.is_empty() { Vec::new() } else { code_call.explain(query, TOP) };
+    let top = gatewright_search::Query::new(query).top_k(TOP);
+    let found = if query.is_empty() { Vec::new() } else { code_call.explain(&top) };
     let body = html! {
         h1 { "Search" }
         p.soft { "What an agent gets from " code { "codecall:search" } ", with the reasons for each score." }

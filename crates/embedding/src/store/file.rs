@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Mutex;
 
-use super::{Key, MemoryStore, VectorStore, memory::Table};
+use super::{Key, MemoryStore, VectorStore, table::Table};
 use crate::EmbeddingError;
 
 const MAGIC: &[u8; 8] = b"GWVEC\0\0\x01";
@@ -39,14 +39,7 @@ impl FileStore {
     /// When the file is there but cannot be read.
     pub fn open(path: impl Into<PathBuf>, dimensions: usize) -> Result<Self, EmbeddingError> {
         let path = path.into();
-        let table = match fs::read(&path) {
-            Ok(bytes) => decode(&bytes, dimensions).unwrap_or_else(|why| {
-                tracing::warn!(file.path = %path.display(), why, "vector file is not usable and is built anew");
-                Table::default()
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Table::default(),
-            Err(error) => return Err(EmbeddingError::store_because("vector file cannot be read", error)),
-        };
+        let table = read(&path, dimensions)?;
         Ok(Self {
             path,
             dimensions,
@@ -66,7 +59,19 @@ impl FileStore {
     }
 }
 
-fn encode(table: &Table, dimensions: usize) -> Vec<u8> {
+/// The vectors of a file; none, with a warning, if it is damaged or holds others.
+pub(super) fn read(path: &Path, dimensions: usize) -> Result<Table, EmbeddingError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(decode(&bytes, dimensions).unwrap_or_else(|why| {
+            tracing::warn!(file.path = %path.display(), why, "vector file is not usable and is built anew");
+            Table::default()
+        })),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Table::default()),
+        Err(error) => Err(EmbeddingError::store_because("vector file cannot be read", error)),
+    }
+}
+
+pub(super) fn encode(table: &Table, dimensions: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + table.keys.len() * (16 + dimensions) + DIGEST);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&(dimensions as u32).to_le_bytes());
@@ -102,15 +107,19 @@ fn decode(bytes: &[u8], dimensions: usize) -> Result<Table, &'static str> {
 
 /// Puts new contents in place of a file so that a crash leaves the old or the new.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(path, |new| File::create(new)?.write_all(bytes))
+}
+
+/// The same with contents that `write` puts into the file it is given.
+pub(crate) fn replace_with(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = folder.join(name);
     let written = (|| {
-        let mut file = File::create(&new)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
+        write(&new)?;
+        File::open(&new)?.sync_all()?;
         fs::rename(&new, path)?;
         File::open(folder)?.sync_all()
     })();

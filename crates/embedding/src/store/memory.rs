@@ -1,13 +1,13 @@
 //! Vectors in memory, compared one by one: exact, and fast enough to about 50,000.
 
-use std::{
-    collections::HashMap,
-    sync::{PoisonError, RwLock},
-};
+use std::sync::{PoisonError, RwLock};
 
 use async_trait::async_trait;
 
-use super::{Key, VectorStore};
+use super::{
+    Key, VectorStore,
+    table::{Table, check, small},
+};
 use crate::EmbeddingError;
 
 /// Keeps vectors as 8-bit numbers (one byte a dimension; the cosine is off by less than 0.01) until it is dropped.
@@ -15,60 +15,6 @@ use crate::EmbeddingError;
 pub struct MemoryStore {
     dimensions: usize,
     table: RwLock<Table>,
-}
-
-/// Vectors side by side, without gaps.
-#[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) keys: Vec<Key>,
-    pub(super) numbers: Vec<i8>,
-    places: HashMap<Key, usize>,
-}
-
-impl Table {
-    pub(super) fn new(dimensions: usize, keys: Vec<Key>, numbers: Vec<i8>) -> Option<Self> {
-        let places: HashMap<Key, usize> = keys.iter().copied().zip(0..).collect();
-        (numbers.len() == keys.len() * dimensions && places.len() == keys.len()).then_some(Self {
-            keys,
-            numbers,
-            places,
-        })
-    }
-
-    fn put(&mut self, key: Key, vector: &[i8]) {
-        if let Some(place) = self.places.get(&key) {
-            let start = place * vector.len();
-            self.numbers[start..start + vector.len()].copy_from_slice(vector);
-        } else {
-            self.places.insert(key, self.keys.len());
-            self.keys.push(key);
-            self.numbers.extend_from_slice(vector);
-        }
-    }
-
-    fn remove(&mut self, key: &Key, dimensions: usize) {
-        let Some(place) = self.places.remove(key) else { return };
-        let last = self.keys.len() - 1;
-        self.keys.swap_remove(place);
-        if place != last {
-            self.places.insert(self.keys[place], place);
-            let (front, back) = self.numbers.split_at_mut(last * dimensions);
-            front[place * dimensions..(place + 1) * dimensions].copy_from_slice(back);
-        }
-        self.numbers.truncate(last * dimensions);
-    }
-
-    fn cosine(&self, place: usize, query: &[i8]) -> f32 {
-        let start = place * query.len();
-        let own = &self.numbers[start..start + query.len()];
-        let sum: i32 = own.iter().zip(query).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
-        sum as f32 / (127.0 * 127.0)
-    }
-}
-
-/// A vector of length one as numbers from -127 to 127.
-fn small(vector: &[f32]) -> Vec<i8> {
-    vector.iter().map(|value| (value * 127.0).round().clamp(-127.0, 127.0) as i8).collect()
 }
 
 impl MemoryStore {
@@ -101,13 +47,6 @@ impl MemoryStore {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    fn check(&self, vector: &[f32]) -> Result<(), EmbeddingError> {
-        if vector.len() == self.dimensions {
-            return Ok(());
-        }
-        Err(EmbeddingError::Dimension { stored: self.dimensions, model: vector.len() })
-    }
 }
 
 #[async_trait]
@@ -117,7 +56,7 @@ impl VectorStore for MemoryStore {
     }
 
     async fn put(&self, vectors: Vec<(Key, Vec<f32>)>) -> Result<(), EmbeddingError> {
-        vectors.iter().try_for_each(|(_, vector)| self.check(vector))?;
+        vectors.iter().try_for_each(|(_, vector)| check(self.dimensions, vector))?;
         self.write(|table| vectors.iter().for_each(|(key, vector)| table.put(*key, &small(vector))));
         Ok(())
     }
@@ -128,24 +67,9 @@ impl VectorStore for MemoryStore {
         limit: usize,
         among: Option<&[Key]>,
     ) -> Result<Vec<(Key, f32)>, EmbeddingError> {
-        self.check(query)?;
+        check(self.dimensions, query)?;
         let query = small(query);
-        let mut found: Vec<(Key, f32)> = self.read(|table| match among {
-            None => {
-                (0..table.keys.len()).map(|place| (table.keys[place], table.cosine(place, &query))).collect()
-            }
-            Some(keys) => keys
-                .iter()
-                .filter_map(|key| Some((*key, table.cosine(*table.places.get(key)?, &query))))
-                .collect(),
-        });
-        let order = |a: &(Key, f32), b: &(Key, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if limit > 0 && found.len() > limit {
-            found.select_nth_unstable_by(limit - 1, order);
-        }
-        found.truncate(limit);
-        found.sort_by(order);
-        Ok(found)
+        Ok(self.read(|table| table.nearest(&query, limit, among, |_| true)))
     }
 
     async fn forget(&self, keys: &[Key]) -> Result<(), EmbeddingError> {
