@@ -12,6 +12,8 @@ import sys
 
 import numpy as np
 
+# Columns that the order is made of; the rows have some more, which only the score uses.
+WEIGHTS = ["share", "matched", "description", "app", "name_pairs", "description_pairs", "clause", "relative"]
 PRIOR, PULL, STEPS, RATE = 25.0, 0.003, 150, 0.1
 
 
@@ -20,7 +22,7 @@ def load(path):
     names = sorted({row[0] for row in rows})
     sets = np.array([names.index(row[0]) for row in rows])
     head = np.array([[int(row[1]), int(row[2]), int(row[3])] for row in rows])
-    return names, sets, head[:, 0], head[:, 1], head[:, 2], np.array([row[4:] for row in rows], dtype=np.float32)
+    return names, sets, head[:, 0], head[:, 1], head[:, 2], np.array([row[4:4 + len(WEIGHTS)] for row in rows], dtype=np.float32)
 
 
 def main():
@@ -70,7 +72,7 @@ def main():
     for name, one in zip(names, left_out):
         print("left out", name, one.round(2))
     print("left out, mean", np.mean(left_out, 0).round(2))
-    print("weights of all", fit(everything).round(2).tolist())
+    print("weights of all", dict(zip(WEIGHTS, fit(everything).round(2).tolist())))
 
 
 if __name__ == "__main__":
