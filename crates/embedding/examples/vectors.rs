@@ -53,7 +53,8 @@ fn copy(of: &[f32], number: usize, random: &mut Random) -> Vec<f32> {
     some.iter().map(|value| value / length).collect()
 }
 
-type Answers = Vec<Vec<(Key, f32)>>;
+type Answer = Vec<(Key, f32)>;
+type Answers = Vec<Answer>;
 
 async fn ask(
     store: &dyn VectorStore,
@@ -77,7 +78,7 @@ async fn ask(
 
 /// Share of the first `k` of `wanted` that are among the first `k` of `found`.
 fn recall(found: &Answers, wanted: &Answers, k: usize) -> f64 {
-    let one = |(found, wanted): (&Vec<(Key, f32)>, &Vec<(Key, f32)>)| {
+    let one = |(found, wanted): (&Answer, &Answer)| {
         let wanted = &wanted[..k.min(wanted.len())];
         let same = found.iter().take(k).filter(|(key, _)| wanted.iter().any(|(other, _)| other == key));
         same.count() as f64 / wanted.len().max(1) as f64
