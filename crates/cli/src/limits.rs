@@ -12,13 +12,18 @@ use gatewright_limits::{Counted, CounterFuture, Limits, SharedCounter, Unavailab
 
 use crate::config::Config;
 
+/// How long a call waits for the count.
+const ANSWER: Duration = Duration::from_millis(500);
+
 /// Counts in the token store.
 struct StoreCounter(Arc<dyn Store>);
 
 impl SharedCounter for StoreCounter {
     fn count<'a>(&'a self, key: &'a [&'a str], window: Duration) -> CounterFuture<'a> {
         Box::pin(async move {
-            let hit = self.0.hit(&Key::named("limit", key), window).await.map_err(|_| Unavailable)?;
+            let key = Key::named("limit", key);
+            let hit = tokio::time::timeout(ANSWER, self.0.hit(&key, window)).await;
+            let hit = hit.map_err(|_| Unavailable)?.map_err(|_| Unavailable)?;
             Ok(Counted { count: hit.count, resets_in: hit.resets_in })
         })
     }

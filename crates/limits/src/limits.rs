@@ -16,6 +16,8 @@ use gatewright_core::{AppFuture, Principal, RateLimiter, RetryAfter};
 
 use crate::{RateLimitRule, local::Local};
 
+/// How long a shared counter that did not answer is left alone: calls must not wait for it one after the other.
+const LEAVE_ALONE_MS: u64 = 2_000;
 /// How often it is said that the shared counter does not answer.
 const SAY_AGAIN_MS: u64 = 10_000;
 
@@ -61,6 +63,8 @@ pub struct Limits {
     shared: Option<Arc<dyn SharedCounter>>,
     began: Instant,
     said_ms: AtomicU64,
+    /// Until when the shared counter is left alone.
+    alone_until_ms: AtomicU64,
 }
 
 impl std::fmt::Debug for Limits {
@@ -73,7 +77,13 @@ impl Limits {
     /// Limits counted in this process. A caller has a bucket of `limit` calls that fills evenly, once a window.
     pub fn new(rules: Vec<RateLimitRule>) -> Self {
         let rules = ArcSwap::from_pointee(rules.into_iter().map(Counts::new).collect());
-        Self { rules, shared: None, began: Instant::now(), said_ms: AtomicU64::new(u64::MAX) }
+        Self {
+            rules,
+            shared: None,
+            began: Instant::now(),
+            said_ms: AtomicU64::new(u64::MAX),
+            alone_until_ms: AtomicU64::new(0),
+        }
     }
 
     /// Goes on with other rules. A rule that stays keeps its counts.
@@ -94,20 +104,28 @@ impl Limits {
     }
 
     async fn count(&self, counts: &Counts, caller: &str) -> Result<(), Duration> {
-        if let Some(shared) = &self.shared {
+        let is_left_alone = || self.now_ms() < self.alone_until_ms.load(Ordering::Relaxed);
+        if let Some(shared) = self.shared.as_ref().filter(|_| !is_left_alone()) {
             match shared.count(&[&counts.name, caller], counts.rule.window).await {
                 Ok(Counted { count, resets_in }) if count > u64::from(counts.rule.limit) => {
                     return Err(resets_in);
                 }
                 Ok(_) => return Ok(()),
-                Err(Unavailable) => self.say(),
+                Err(Unavailable) => {
+                    self.alone_until_ms.store(self.now_ms() + LEAVE_ALONE_MS, Ordering::Relaxed);
+                    self.say();
+                }
             }
         }
         counts.local.check(caller)
     }
 
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX / 2)
+    }
+
     fn say(&self) {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        let now = self.now_ms();
         let before = self.said_ms.load(Ordering::Relaxed);
         if before == u64::MAX || now >= before + SAY_AGAIN_MS {
             self.said_ms.store(now, Ordering::Relaxed);
@@ -266,6 +284,21 @@ mod tests {
                 Ok(Counted { count: *count, resets_in: window })
             })
         }
+    }
+
+    #[tokio::test]
+    async fn a_counter_that_does_not_answer_is_not_asked_again_at_once() {
+        let counter = Arc::new(Counter::default());
+        counter.1.store(true, Ordering::SeqCst);
+        let limits = limits(&[("x:y", 2)]).shared(counter.clone());
+        let ada = who("ada", None);
+        assert!(passes(&limits, "x:y", &ada, None).await);
+        counter.1.store(false, Ordering::SeqCst);
+        assert!(passes(&limits, "x:y", &ada, None).await && !passes(&limits, "x:y", &ada, None).await);
+        assert!(counter.0.lock().unwrap().is_empty(), "it is left alone for a moment");
+        limits.alone_until_ms.store(0, Ordering::Relaxed);
+        assert!(passes(&limits, "x:y", &ada, None).await);
+        assert_eq!(counter.0.lock().unwrap().len(), 1);
     }
 
     #[tokio::test]
