@@ -145,6 +145,13 @@ for (const [look, settings] of Object.entries(LOOKS)) {
     // Grants less than was asked for.
     await tabTo(page, "input[value='crm:write']");
     await page.keyboard.press("Space");
+    // The tools of an app are listed for those who open the list, by keyboard too.
+    await tabTo(page, "summary");
+    assert.match(await page.locator("summary:focus").innerText(), /^billing: \d+ of \d+ tools$/);
+    await page.keyboard.press("Enter");
+    const listed = await page.locator("details[open] li").allInnerTexts();
+    assert.ok(listed.some((line) => line === "billing:invoices_list needs: Read invoices"), listed.join("; "));
+    await inspect(page, `consent-tools-${look}`);
     await tabTo(page, "button[value=allow]");
     await page.keyboard.press("Enter");
     await page.waitForURL(`${callback}?**`);

@@ -138,6 +138,7 @@ pub(crate) struct Metadata {
     pub(crate) jwks_uri: Option<String>,
     pub(crate) application_type: Option<String>,
     pub(crate) software_statement: Option<serde_json::Value>,
+    pub(crate) id_token_signed_response_alg: Option<String>,
 }
 
 /// Why metadata is refused: an RFC 7591 §3.2.2 code and a reason.

@@ -34,13 +34,41 @@ impl Core {
 
 /// The thumbprint of the key that the request to our endpoint `path` proves, when it proves one.
 pub(crate) async fn of_request(core: &Core, parts: &Parts, path: &str) -> Result<Option<String>, OAuthError> {
+    match only_proof(parts)? {
+        Some(proof) => check(core, proof, parts.method.as_str(), &core.url(path), None).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The same where the access token `token` is shown: errors are challenges with status 401.
+pub(crate) async fn of_resource(
+    core: &Core,
+    parts: &Parts,
+    path: &str,
+    token: &str,
+) -> Result<Option<String>, OAuthError> {
+    let shown = match only_proof(parts) {
+        Ok(None) => return Ok(None),
+        Ok(Some(proof)) => check(core, proof, parts.method.as_str(), &core.url(path), Some(token)).await,
+        Err(error) => Err(error),
+    };
+    shown.map(Some).map_err(|error| match error.status {
+        StatusCode::SERVICE_UNAVAILABLE => error,
+        _ => OAuthError {
+            status: StatusCode::UNAUTHORIZED,
+            challenge: Some(format!("DPoP error=\"{}\"", error.code)),
+            ..error
+        },
+    })
+}
+
+fn only_proof(parts: &Parts) -> Result<Option<&str>, OAuthError> {
     let mut proofs = parts.headers.get_all("dpop").iter();
     let Some(proof) = proofs.next() else { return Ok(None) };
     if proofs.next().is_some() {
         return Err(invalid("more than one proof"));
     }
-    let proof = proof.to_str().map_err(|_| invalid("the proof is not text"))?;
-    check(core, proof, parts.method.as_str(), &core.url(path), None).await.map(Some)
+    proof.to_str().map(Some).map_err(|_| invalid("the proof is not text"))
 }
 
 /// Checks a proof for `method` and `url`, for the access token `token` at a resource, and returns its key's thumbprint.

@@ -15,6 +15,7 @@ use super::{
     form::{OAuthError, no_store, read_form},
 };
 use crate::{
+    dpop,
     keys::{Claims, Expected, Refused, Token},
     records::Grant,
     store::{Digest, FamilyId, StoreError},
@@ -126,14 +127,24 @@ pub(super) async fn userinfo(State(core): State<Arc<Core>>, request: Request<Bod
         .get(header::AUTHORIZATION)
         .and_then(|v| v.to_str().ok())
         .and_then(|v| v.split_once(' '));
-    let Some((_, token)) = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
-        return refused("invalid_token");
+    let is = |wanted: &str| bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(wanted));
+    let (token, is_bound) = match (is("bearer"), is("dpop")) {
+        (Some((_, token)), _) => (token, false),
+        (None, Some((_, token))) => (token, true),
+        (None, None) => return refused("invalid_token"),
     };
     let Ok(claims) = core.own_claims(token, &[&core.deployment.resource]).await else {
         return refused("invalid_token");
     };
-    if claims.contains_key("cnf") {
-        return refused("invalid_token");
+    // A bound token needs its proof, and only a bound one has any (RFC 9449 §7).
+    match (claims.get("cnf").map(|cnf| cnf.get("jkt").and_then(Value::as_str)), is_bound) {
+        (None, false) => {}
+        (Some(Some(jkt)), true) => match dpop::of_resource(&core, &parts, "/oauth/userinfo", token).await {
+            Ok(Some(shown)) if shown == jkt => {}
+            Ok(_) => return refused("invalid_token"),
+            Err(error) => return error.into_response(),
+        },
+        _ => return refused("invalid_token"),
     }
     let grant = match core.grant_of(&claims).await {
         Ok(Some(grant)) => grant,

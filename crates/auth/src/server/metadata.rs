@@ -81,7 +81,7 @@ pub(super) fn routes(core: &Core) -> Router<Arc<Core>> {
 
 impl Core {
     /// The algorithms that the published keys sign with, those that sign next included.
-    async fn algorithms(&self) -> Vec<String> {
+    pub(super) async fn algorithms(&self) -> Vec<String> {
         let ring = self.ring.snapshot().await;
         let mut held: Vec<String> = ring.keys().iter().map(|key| key.alg.clone()).collect();
         held.sort();

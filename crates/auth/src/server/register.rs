@@ -117,10 +117,10 @@ impl Core {
         }
         let id = format!("gwc_{}", mint::<16>(&*self.entropy));
         let refused = |(code, text)| OAuthError::new(code, text);
-        let mut client = metadata(body)
-            .await?
-            .into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered)
-            .map_err(refused)?;
+        let metadata = metadata(body).await?;
+        self.signs_as_wanted(&metadata).await?;
+        let mut client =
+            metadata.into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered).map_err(refused)?;
         needs_a_user(self, &client)?;
         let all = self.store.hit(&Key::single("registrations"), DAY).await?;
         if all.count > self.config.dcr.most_per_day {
@@ -145,6 +145,16 @@ impl Core {
             body["client_secret_expires_at"] = json!(0);
         }
         Ok(no_store(StatusCode::CREATED, &body))
+    }
+
+    /// A client that wants ID tokens signed in one way is not given others (OpenID Connect Registration 1.0 §2).
+    async fn signs_as_wanted(&self, metadata: &Metadata) -> Result<(), OAuthError> {
+        let Some(wanted) = &metadata.id_token_signed_response_alg else { return Ok(()) };
+        if self.algorithms().await.contains(wanted) {
+            return Ok(());
+        }
+        let text = "id_token_signed_response_alg is none of id_token_signing_alg_values_supported";
+        Err(OAuthError::new("invalid_client_metadata", text))
     }
 
     async fn keep_client(&self, client: &OAuthClient) -> Result<(), OAuthError> {
@@ -192,6 +202,7 @@ impl Core {
     async fn replace_client(&self, parts: &Parts, body: Body, id: &str) -> Result<Response, OAuthError> {
         let before = self.managed(parts, id).await?;
         let metadata = metadata(body).await?;
+        self.signs_as_wanted(&metadata).await?;
         if metadata.client_id.as_deref() != Some(id) {
             return Err(OAuthError::new("invalid_client_metadata", "client_id must be the client's own"));
         }

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, SHA512, digest};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use gatewright_auth::keys::{JwkSet, Token, VerifyingKey};
+use gatewright_auth::keys::{Algorithm, Jwk, JwkSet, Token, VerifyingKey};
 use serde_json::{Value, json};
 
-use crate::support::{
-    rsa_jwk,
-    site::{Browser, ISSUER, PASSWORD, SECRET, Site, ask, basic, claims, part, post},
+use crate::{
+    operations::{ath, proof, with_proof},
+    support::{
+        rsa_jwk,
+        site::{Browser, ISSUER, PASSWORD, SECRET, Site, VERIFIER, ask, basic, claims, part, post},
+    },
 };
 
 const OPENID: (&str, &str) = ("scope", "openid read");
@@ -273,5 +276,62 @@ async fn the_openid_metadata_is_complete_and_true() {
     for endpoint in ["token", "revocation", "introspection"] {
         let name = format!("{endpoint}_endpoint_auth_signing_alg_values_supported");
         assert!(body[&name].as_array().is_some_and(|list| !list.is_empty()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_wants_another_signature_than_ours_is_not_registered() {
+    let site = Site::with(json!({"dcrEnabled": true})).await;
+    let register = |alg: &'static str| {
+        let body = json!({"redirect_uris": ["https://n.example/cb"], "id_token_signed_response_alg": alg});
+        let request = http::Request::post("/oauth/register").header("content-type", "application/json");
+        site.send(request.body(axum::body::Body::from(body.to_string())).unwrap())
+    };
+    assert_eq!(register("ES256").await.status, 201);
+    for alg in ["RS256", "none", "HS256"] {
+        assert_eq!(register(alg).await.error(), "invalid_client_metadata", "{alg}");
+    }
+}
+
+#[tokio::test]
+async fn userinfo_of_a_bound_token_needs_the_proof_of_its_key() {
+    let site = Site::new().await;
+    let (key, stranger) =
+        (Jwk::generate(Algorithm::ES256).unwrap(), Jwk::generate(Algorithm::ES256).unwrap());
+    let code = site.code(&[OPENID]).await;
+    let pairs = [
+        ("grant_type", "authorization_code"),
+        ("code", code.as_str()),
+        ("client_id", "app"),
+        ("code_verifier", VERIFIER),
+    ];
+    let body = with_proof(&site, &pairs, &proof(&key, site.now_s(), json!({}), json!({}))).await.json();
+    let token = text(&body, "access_token");
+    let fits = json!({"htm": "GET", "htu": format!("{ISSUER}/oauth/userinfo"), "ath": ath(token)});
+    let ask = async |scheme: &str, proof: Option<String>| {
+        let mut request =
+            http::Request::get("/oauth/userinfo").header("authorization", format!("{scheme} {token}"));
+        if let Some(proof) = proof {
+            request = request.header("dpop", proof);
+        }
+        site.send(request.body(axum::body::Body::empty()).unwrap()).await
+    };
+    let make = |key: &Jwk, claims: &Value| Some(proof(key, site.now_s(), claims.clone(), json!({})));
+    let told = ask("DPoP", make(&key, &fits)).await;
+    assert_eq!((told.status.as_u16(), &told.json()["sub"]), (200, &json!("user:alice")));
+    let mut elsewhere = fits.clone();
+    elsewhere["htu"] = json!(format!("{ISSUER}/mcp"));
+    let mut other = fits.clone();
+    other["ath"] = json!(ath("another token"));
+    for (what, scheme, shown) in [
+        ("as a bearer token", "Bearer", make(&key, &fits)),
+        ("no proof", "DPoP", None),
+        ("another key", "DPoP", make(&stranger, &fits)),
+        ("another address", "DPoP", make(&key, &elsewhere)),
+        ("another token", "DPoP", make(&key, &other)),
+    ] {
+        let refused = ask(scheme, shown).await;
+        assert_eq!(refused.status, 401, "{what}: {}", refused.text);
+        assert!(!refused.header("www-authenticate").is_empty(), "{what}");
     }
 }

@@ -228,7 +228,7 @@ async fn l03_a_spoofed_address_does_not_escape_a_limit() {
 }
 
 /// A proof of possession for `method` and `url`.
-fn proof(key: &Jwk, now: u64, changes: Value, header: Value) -> String {
+pub(crate) fn proof(key: &Jwk, now: u64, changes: Value, header: Value) -> String {
     let mut head = json!({"typ": "dpop+jwt", "alg": "ES256", "jwk": key.public()});
     merge(&mut head, header);
     let mut claims = json!({"jti": gatewright_auth::store::FamilyId::mint(&gatewright_auth::SystemEntropy).as_str(), "htm": "POST", "htu": format!("{ISSUER}/oauth/token"), "iat": now});
@@ -238,13 +238,13 @@ fn proof(key: &Jwk, now: u64, changes: Value, header: Value) -> String {
     format!("{signed}.{}", B64.encode(signature))
 }
 
-async fn with_proof(site: &Site, pairs: &[(&str, &str)], proof: &str) -> Answer {
+pub(crate) async fn with_proof(site: &Site, pairs: &[(&str, &str)], proof: &str) -> Answer {
     let mut request = post("/oauth/token", pairs);
     request.headers_mut().insert("dpop", proof.parse().unwrap());
     site.send(request).await
 }
 
-fn ath(token: &str) -> String {
+pub(crate) fn ath(token: &str) -> String {
     B64.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, token.as_bytes()))
 }
 

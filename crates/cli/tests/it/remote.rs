@@ -172,7 +172,7 @@ async fn whom_the_provider_knows_no_more_has_to_log_in_again() {
 }
 
 #[tokio::test]
-async fn keys_that_the_provider_made_before_anyone_looked_are_taken_up() {
+async fn keys_that_the_provider_rotated_are_taken_up_and_unpublished_ones_are_not() {
     let provider = provider().await;
     let site = site(&provider);
     let gate = site.gate();
@@ -183,6 +183,9 @@ async fn keys_that_the_provider_made_before_anyone_looked_are_taken_up() {
     let answer = person.open(&gate, back.as_str()).await;
     let callback = person.finish(&gate, answer).await;
     assert!(callback.as_str().starts_with(CALLBACK));
+    // And after a rotation that left nothing of the old keys.
+    provider.rotate_keys(false);
+    log_in(&gate, &mut Person::default(), "crm:read").await;
     // A key that nobody published proves nothing, and is a clear page.
     provider.sign_with_unpublished_key();
     let mut stranger = Person::default();
