@@ -42,7 +42,8 @@ test("passes the authorization suite of the MCP conformance tests", async () => 
 
 test("schemathesis finds no 5xx and no undocumented status in the published description", async () => {
   const roomy = { token: 1e6, authorize: 1e6, login: 1e6, register: 1e6, revoke: 1e6, fetch: 1e6 };
-  const server = await guarded({ limits: roomy, cimd: { enabled: false } });
+  const local = { login: "password", passkeys: { enabled: true } };
+  const server = await guarded({ limits: roomy, cimd: { enabled: false }, local }, "localhost");
   const st = process.env.PYTHON.replace(/python3?$/, "st");
   const checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
   const { seen, ended } = run(st, [

@@ -1,32 +1,19 @@
 // The pages of a login, in a real browser: by keyboard, without script, asking nobody else, and readable for everybody.
-// Screenshots are kept in $SCREENSHOTS (default: .cache/screenshots).
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { once } from "node:events";
-import { mkdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";
 
-import { chromium } from "playwright-core";
-
+import { LOOKS, inspect, launch, tabTo } from "./inspect.mjs";
 import { SCOPES, guarded } from "./oauth.mjs";
 import { gatewright } from "./support.mjs";
 
 const PASSWORD = "correct horse battery staple";
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const folder = process.env.SCREENSHOTS ?? join(process.cwd(), "../../screenshots");
-const LOOKS = {
-  light: { viewport: { width: 1280, height: 800 }, colorScheme: "light" },
-  dark: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
-  phone: { viewport: { width: 390, height: 844 }, colorScheme: "light", isMobile: true, hasTouch: true, deviceScaleFactor: 2 },
-};
 
 let server, browser, client, callback;
 before(async () => {
-  await mkdir(folder, { recursive: true });
   // Where the client waits to be called back.
   client = createServer((_, response) => response.setHeader("content-type", "text/html").end("<title>Back</title>back at the client"));
   client.listen(0, "127.0.0.1");
@@ -40,10 +27,7 @@ before(async () => {
     consent: { enabled: true },
     limits: { authorize: 10_000, login: 10_000 },
   });
-  browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],
-  });
+  browser = await launch();
 });
 after(async () => {
   await browser?.close();
@@ -77,44 +61,6 @@ async function watched(look, settings = {}) {
   });
   page.on("console", (message) => message.type() === "error" && seen.complaints.push(message.text()));
   return { context, page, seen };
-}
-
-/// Looks at a page as a screen reader, a phone and a person would.
-async function inspect(page, name) {
-  await page.screenshot({ path: join(folder, `auth-${name}.png`), fullPage: true });
-  // The page's own policy forbids scripts: axe is put in from outside.
-  const session = await page.context().newCDPSession(page);
-  const { frameTree } = await session.send("Page.getFrameTree");
-  const { executionContextId } = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
-  const run = async (expression) => {
-    const { result, exceptionDetails } = await session.send("Runtime.evaluate", {
-      expression,
-      contextId: executionContextId,
-      awaitPromise: true,
-      returnByValue: true,
-    });
-    assert.equal(exceptionDetails, undefined, JSON.stringify(exceptionDetails));
-    return result.value;
-  };
-  await run(`${axe}; undefined`);
-  const found = await run(
-    "axe.run(document).then(r => JSON.stringify({ passes: r.passes.length, violations: r.violations.map(v => [v.id, v.nodes.map(n => n.html)]) }))",
-  );
-  const { passes, violations } = JSON.parse(found);
-  assert.ok(passes > 10, `axe looked at too little: ${passes}`);
-  assert.deepEqual(violations, [], name);
-  const wider = await run("document.documentElement.scrollWidth - window.innerWidth");
-  assert.ok(wider <= 0, `${name} is ${wider} px too wide`);
-  await session.detach();
-}
-
-/// Presses Tab until what has the focus fits.
-async function tabTo(page, selector) {
-  for (let at = 0; at < 15; at += 1) {
-    if (await page.locator(`${selector}:focus`).count()) return;
-    await page.keyboard.press("Tab");
-  }
-  assert.fail(`${selector} is not reached with Tab`);
 }
 
 for (const [look, settings] of Object.entries(LOOKS)) {

@@ -20,9 +20,9 @@ export const CLIENTS = {
 };
 
 /// Starts a server with the built-in authorization server; any user name passes its login.
-export async function guarded(auth = {}) {
+export async function guarded(auth = {}, host = "127.0.0.1") {
   const port = await freePort();
-  const issuer = `http://127.0.0.1:${port}`;
+  const issuer = `http://${host}:${port}`;
   const server = await serve({
     http: { port, publicUrl: issuer },
     apps: { crm: { builtin: "crm" }, billing: { builtin: "billing" } },

@@ -12,7 +12,9 @@ pub struct AuditEvent {
     pub at_ms: u64,
     /// What happened: `login.ok`, `login.failed`, `consent.given`, `consent.denied`, `token.issued`, `token.refreshed`,
     /// `token.reuse_detected`, `code.reuse_detected`, `token.revoked`, `client.registered`, `client.deleted`, `logout`, `keys.rotated`, `admin.user_revoked`,
-    /// `admin.client_revoked`, `upstream.connected`, `upstream.refreshed`, `upstream.lost`, `provider.confirmed`, `provider.refused`.
+    /// `admin.client_revoked`, `passkey.login`, `passkey.added`, `passkey.renamed`, `passkey.removed`, `passkey.ended_everything`,
+    /// `passkey.invited`, `passkey.clone_suspected`, `upstream.connected`, `upstream.refreshed`, `upstream.lost`,
+    /// `provider.confirmed`, `provider.refused`.
     pub event: &'static str,
     /// Who did it: a subject, when known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,10 +11,12 @@ use serde_json::Value;
 
 use crate::keys::{Algorithm, Jwk, JwkSet};
 
+pub(crate) mod passkeys;
 mod production;
 mod storage;
 mod validate;
 
+pub use passkeys::PasskeyConfig;
 pub use production::{Deployment, Finding};
 pub use validate::Problem;
 
@@ -227,6 +229,8 @@ pub struct LocalConfig {
     pub login: Login,
     /// Users of the built-in login.
     pub users: Vec<UserConfig>,
+    /// Passkeys, to sign in without a password.
+    pub passkeys: PasskeyConfig,
 }
 
 impl Default for LocalConfig {
@@ -238,6 +242,7 @@ impl Default for LocalConfig {
             algorithm: Algorithm::ES256,
             login: Login::Password,
             users: Vec::new(),
+            passkeys: PasskeyConfig::default(),
         }
     }
 }
@@ -259,8 +264,9 @@ pub enum Login {
 pub struct UserConfig {
     /// What the user types.
     pub username: String,
-    /// Argon2id hash (`gatewright user hash`).
-    pub password_hash: String,
+    /// Argon2id hash (`gatewright user hash`). May be left out where `passkeys` are on: the user then signs in with passkeys only, and
+    /// adds the first one with the link that `gatewright user enrol` prints.
+    pub password_hash: Option<String>,
     /// Display name.
     pub name: Option<String>,
     /// Mail address, told to clients that may ask `userinfo` for it.

@@ -36,5 +36,7 @@ pub use crypto::Sealer;
 pub use metrics::Metrics;
 pub use password::hash_password;
 pub use resource::{RECHECK, ResourceServer};
-pub use server::{AuthorizationServer, ERRORS, ErrorCode, OPENAPI, OpenError, ServerParts, open_store};
+pub use server::{
+    AuthorizationServer, ERRORS, EnrolError, Enrolment, ErrorCode, OPENAPI, OpenError, ServerParts, open_store,
+};
 pub use transparent::Transparent;

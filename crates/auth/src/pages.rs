@@ -1,9 +1,13 @@
-//! The pages people see: login, consent, error, signed-out. Server-rendered, no script, nothing from elsewhere.
+//! The pages people see: login, consent, error, signed-out. Server-rendered, nothing from elsewhere; the only script is that of
+//! `passkeys`, on pages with a passkey button.
+
+mod passkeys;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
+pub(crate) use self::passkeys::{Ask, OnAccount, account, enrol};
 use crate::{
     covered::{CoveredApp, CoveredTool, MOST},
     crypto::sha256,
@@ -32,11 +36,16 @@ pub(crate) struct Page {
     pub(crate) body: Markup,
     pub(crate) status: StatusCode,
     pub(crate) form_target: Option<String>,
+    /// Where the user's account page is, to be linked.
+    pub(crate) account: Option<String>,
+    /// Whether there is a passkey button.
+    pub(crate) script: bool,
 }
 
 impl Page {
     pub(crate) fn new(title: &str, body: Markup) -> Self {
-        Self { title: title.to_owned(), body, status: StatusCode::OK, form_target: None }
+        let title = title.to_owned();
+        Self { title, body, status: StatusCode::OK, form_target: None, account: None, script: false }
     }
 }
 
@@ -52,11 +61,21 @@ impl IntoResponse for Page {
                     title { (self.title) }
                     style { (maud::PreEscaped(STYLE)) }
                 }
-                body { main { (self.body) } }
+                body {
+                    main {
+                        (self.body)
+                        @if let Some(account) = &self.account { p { a href=(account) { "Your account and passkeys" } } }
+                    }
+                    @if self.script { script { (maud::PreEscaped(passkeys::SCRIPT)) } }
+                }
             }
         };
+        let script = match self.script {
+            true => format!("script-src 'sha256-{}'; ", STANDARD.encode(sha256(passkeys::SCRIPT))),
+            false => String::new(),
+        };
         let policy = format!(
-            "default-src 'none'; style-src 'sha256-{}'; form-action 'self'{}; frame-ancestors 'none'; base-uri 'none'",
+            "default-src 'none'; {script}style-src 'sha256-{}'; form-action 'self'{}; frame-ancestors 'none'; base-uri 'none'",
             STANDARD.encode(sha256(STYLE)),
             self.form_target.map(|target| format!(" {target}")).unwrap_or_default(),
         );
@@ -108,35 +127,60 @@ pub(crate) fn connected(server: &str, app: &str) -> Page {
     )
 }
 
+/// Why the login page is shown again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// The name and the password do not fit.
+    Password,
+    /// The passkey was not accepted.
+    Passkey,
+    /// The page's passkey button can be used no more.
+    Over,
+}
+
+impl Wrong {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Password => "That name and password do not fit.",
+            Self::Passkey => "That passkey was not accepted.",
+            Self::Over => "The page was open too long, or was used already. Try again.",
+        }
+    }
+}
+
 pub(crate) fn login(
     server: &str,
     client: &str,
     step: &Step<'_>,
     hint: Option<&str>,
-    wrong: bool,
+    wrong: Option<Wrong>,
     demo: bool,
+    passkey: Option<&Ask>,
 ) -> Page {
+    let described = wrong.map(|_| "wrong");
     let mut page = Page::new(
         &format!("Sign in to {server}"),
         html! {
             h1 { "Sign in to " (server) }
             p { strong { (client) } " asks for access." }
-            @if wrong { p.error role="alert" id="wrong" { "That name and password do not fit." } }
+            @if let Some(wrong) = wrong { p.error role="alert" id="wrong" { (wrong.words()) } }
             form method="post" action=(step.action) {
                 (step.fields())
                 label for="username" { "User name" }
-                input id="username" name="username" value=[hint] autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus aria-describedby=[wrong.then_some("wrong")];
+                input id="username" name="username" value=[hint] autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus aria-describedby=[described];
                 @if demo {
                     p { "This is a demonstration: any name passes." }
                 } @else {
                     label for="password" { "Password" }
-                    input id="password" name="password" type="password" autocomplete="current-password" required aria-describedby=[wrong.then_some("wrong")];
+                    input id="password" name="password" type="password" autocomplete="current-password" required aria-describedby=[described];
                 }
                 button type="submit" { "Sign in" }
             }
+            @if let Some(passkey) = passkey { (passkey.login(&step.fields())) }
         },
     );
-    if wrong {
+    page.script = passkey.is_some();
+    if wrong.is_some() {
         page.status = StatusCode::UNAUTHORIZED;
     }
     page
@@ -267,8 +311,9 @@ mod tests {
             "\"><script>alert(1)</script>",
             &Step { action: "/", pending: "p", csrf: "c" },
             Some("\"><script>alert(2)</script>"),
+            None,
             false,
-            false,
+            None,
         );
         let text = page.body.into_string();
         assert!(!text.contains("<script"), "{text}");

@@ -51,7 +51,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Audit(args) => commands::audit::run(&args),
         Command::Check(args) => commands::check::run(&args),
         Command::Key(args) => commands::key::run(args).await,
-        Command::User(args) => commands::user::run(&args),
+        Command::User(args) => commands::user::run(&args).await,
         Command::Health(args) => commands::health::run(args).await,
         Command::Tools(args) => commands::tools::run(args).await,
         Command::Eval(args) => commands::eval::run(args).await,

@@ -54,6 +54,7 @@ impl AuthConfig {
         }
         self.check_store(&mut say);
         self.check_local(loopback, &mut say);
+        self.check_passkeys(deployment, &mut say);
         let refresh = &self.refresh;
         if !(1..=86_400).contains(&refresh.access_token_ttl) {
             say("refresh.accessTokenTtl", "must be 1 to 86400 seconds".into());
@@ -130,8 +131,17 @@ impl AuthConfig {
             if user.username.is_empty() || !names.insert(&user.username) {
                 say(&format!("local.users[{at}].username"), "is empty or used twice".into());
             }
-            if let Err(why) = password::Phc::parse(&user.password_hash) {
-                say(&format!("local.users[{at}].passwordHash"), why.into());
+            let path = format!("local.users[{at}].passwordHash");
+            match &user.password_hash {
+                Some(hash) => {
+                    if let Err(why) = password::Phc::parse(hash) {
+                        say(&path, why.into());
+                    }
+                }
+                None if !local.passkeys.enabled => {
+                    say(&path, "is missing; make one with `gatewright user hash`, or turn `local.passkeys` on and give the user a link with `gatewright user enrol`".into());
+                }
+                None => {}
             }
         }
     }

@@ -17,11 +17,12 @@ use super::{
 use crate::{
     config::{Login, SessionMode},
     crypto::{same, sha256_hex},
+    pages::Wrong,
     records::{Pending, Person, Session},
     store::{Key, StoreError},
 };
 
-const LOCK: Duration = Duration::from_secs(900);
+pub(super) const LOCK: Duration = Duration::from_secs(900);
 
 impl Pending {
     /// Notes who logged in.
@@ -73,7 +74,7 @@ pub(super) fn refuse_origin(core: &Core, headers: &HeaderMap) -> Option<Response
 }
 
 impl Core {
-    async fn form_of_step(
+    pub(super) async fn form_of_step(
         &self,
         parts: &http::request::Parts,
         body: Body,
@@ -104,7 +105,7 @@ impl Core {
         let Some(session) = self.check_login(name, password, &address).await? else {
             let actor: String = name.chars().take(64).collect();
             self.tell("login.failed", Some(&actor), Some(&pending.grant.client), Some(ip), None);
-            return Ok(self.login_page(&id, &pending, &browser, true));
+            return Ok(self.login_page(&id, &pending, &browser, Some(Wrong::Password)));
         };
         self.tell("login.ok", Some(&session.sub), Some(&pending.grant.client), Some(ip), None);
         self.logged_in(&parts.headers, &id, &mut pending, &held, &session).await.map_err(store_page)
@@ -173,7 +174,8 @@ impl Core {
             return Err(error_page(OAuthError::too_many(Duration::from_secs(1))));
         };
         let user = self.users.get(name);
-        let phc = user.map_or(&self.decoy, |user| &user.phc).clone();
+        let known = user.and_then(|user| user.phc.as_ref());
+        let (phc, has_password) = (known.unwrap_or(&self.decoy).clone(), known.is_some());
         let password = password.to_owned();
         let fits = tokio::task::spawn_blocking(move || {
             let fits = phc.verify(&password);
@@ -184,7 +186,7 @@ impl Core {
         .unwrap_or(false);
         self.metrics.password_hashed();
         match user {
-            Some(user) if fits && !user.config.disabled => {
+            Some(user) if fits && has_password && !user.config.disabled => {
                 self.store.remove(&account).await.map_err(store_page)?;
                 Ok(Some(session(format!("user:{name}"), Some(user.credential.clone()))))
             }

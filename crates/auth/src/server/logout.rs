@@ -48,6 +48,10 @@ pub(super) async fn submit(State(core): State<Arc<Core>>, request: Request<Body>
 }
 
 impl Core {
+    fn signed_out_page(&self) -> Response {
+        Page { account: self.account_link(), ..pages::signed_out() }.into_response()
+    }
+
     async fn sign_out(&self, parts: &http::request::Parts, body: Body) -> Result<Response, Response> {
         let params = read_form(parts, body).await.map_err(error_page)?;
         let Some(csrf) = params.get("csrf") else {
@@ -75,7 +79,7 @@ impl Core {
         self.tell("logout", sub.as_deref(), None, Some(self.caller(parts)), None);
         let mut response = match self.after_logout(&params).await {
             Some(target) => redirect(StatusCode::SEE_OTHER, &target),
-            None => pages::signed_out().into_response(),
+            None => self.signed_out_page(),
         };
         response.headers_mut().append(header::SET_COOKIE, self.set_cookie("session", "", 0));
         Ok(response)
@@ -114,7 +118,7 @@ impl Core {
         };
         match target {
             Some(target) => redirect(StatusCode::SEE_OTHER, &target),
-            None => pages::signed_out().into_response(),
+            None => self.signed_out_page(),
         }
     }
 }

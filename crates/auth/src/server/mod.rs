@@ -10,6 +10,7 @@ mod logout;
 mod manage;
 mod metadata;
 mod openapi;
+mod passkeys;
 mod register;
 mod sealing;
 pub(crate) mod steps;
@@ -37,7 +38,10 @@ use tokio::sync::Semaphore;
 
 pub use self::errors::{ERRORS, ErrorCode};
 pub(crate) use self::form::OAuthError;
-pub use self::openapi::OPENAPI;
+pub use self::{
+    openapi::OPENAPI,
+    passkeys::{EnrolError, Enrolment},
+};
 use crate::{
     audit::{AuditEvent, AuditSink, FileAudit, LogAudit},
     clients::OAuthClient,
@@ -90,7 +94,8 @@ pub enum OpenError {
 
 pub(crate) struct User {
     pub(crate) config: UserConfig,
-    phc: Phc,
+    /// None when the user signs in with passkeys only.
+    phc: Option<Phc>,
     /// Changes when the password does.
     pub(crate) credential: String,
 }
@@ -115,6 +120,8 @@ pub(crate) struct Core {
     pub(crate) fetcher: Fetcher,
     pub(crate) documents: crate::cimd::Documents,
     pub(crate) provider: Option<crate::remote::Provider>,
+    /// Present when passkeys are on.
+    relying_party: Option<passkeys::RelyingParty>,
     /// How often something granted was ended here: what was known before has to be looked up again.
     endings: AtomicU64,
     /// Who knows the tools there are.
@@ -243,8 +250,9 @@ impl AuthorizationServer {
             .map(|c| (c.id.clone(), c))
             .collect();
         let user = |user: &UserConfig| {
-            let phc = Phc::parse(&user.password_hash).ok()?;
-            let credential = sha256_hex(&user.password_hash)[..16].to_owned();
+            let hash = user.password_hash.as_deref();
+            let phc = hash.map(Phc::parse).transpose().ok()?;
+            let credential = sha256_hex(hash.unwrap_or_default())[..16].to_owned();
             Some((user.username.clone(), User { config: user.clone(), phc, credential }))
         };
         let users = config.local.users.iter().filter_map(user).collect();
@@ -254,7 +262,9 @@ impl AuthorizationServer {
         let metrics = Arc::new(Metrics::default());
         let provider =
             crate::remote::Provider::from_config(&config, metrics.clone()).map_err(OpenError::Fetch)?;
+        let party = config.local.passkeys.enabled.then(|| passkeys::RelyingParty::of(&deployment)).flatten();
         let core = Core {
+            relying_party: party,
             trusted: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
             hashing: Arc::new(Semaphore::new(4)),
             documents: crate::cimd::Documents::default(),
@@ -295,6 +305,9 @@ impl AuthorizationServer {
         let endpoints = Router::new()
             .route("/oauth/authorize", get(authorize::endpoint).post(authorize::endpoint))
             .route("/oauth/login", get(login::show).post(login::submit))
+            .route("/oauth/login/passkey", post(passkeys::submit))
+            .route("/oauth/account", get(passkeys::show).post(passkeys::change))
+            .route("/oauth/enrol", get(passkeys::show_enrol).post(passkeys::enrol))
             .route("/oauth/consent", get(login::show).post(login::decide))
             .route("/oauth/callback", get(crate::remote::callback))
             .route("/oauth/par", post(authorize::push))

@@ -11,7 +11,7 @@ use crate::{
     clients::OAuthClient,
     crypto::{b64, derive, mint, sha256_hex},
     net,
-    pages::{self, Offered, Page, Step},
+    pages::{self, Offered, Page, Step, Wrong},
     records::{Consented, Pending, Session},
     store::{CodeLife, Digest, FamilyId, Key, StoreError},
 };
@@ -247,7 +247,7 @@ impl Core {
             }
             return match &self.provider {
                 Some(provider) => provider.begin(self, id, pending, status).await,
-                None => Ok(self.login_page(id, &pending, browser, false)),
+                None => Ok(self.login_page(id, &pending, browser, None)),
             };
         }
         if pending.wish.subject.as_ref().is_some_and(|sub| *sub != pending.grant.sub) {
@@ -342,13 +342,22 @@ impl Core {
         Ok(redirect(status, &with_query(&grant.redirect, &pairs)))
     }
 
-    pub(crate) fn login_page(&self, id: &str, pending: &Pending, browser: &str, wrong: bool) -> Response {
+    pub(crate) fn login_page(
+        &self,
+        id: &str,
+        pending: &Pending,
+        browser: &str,
+        wrong: Option<Wrong>,
+    ) -> Response {
         let csrf = self.csrf(browser, "login", id);
         let step = Step { action: &self.url("/oauth/login"), pending: id, csrf: &csrf };
         let demo = self.config.local.login == crate::config::Login::Demo;
         let hint = pending.wish.hint.as_deref();
-        let page = pages::login(&self.deployment.name, &pending.client_name, &step, hint, wrong, demo);
-        Page { form_target: form_target(&pending.grant.redirect), ..page }.into_response()
+        let passkey = self.passkey_login(id, browser);
+        let name = &self.deployment.name;
+        let page = pages::login(name, &pending.client_name, &step, hint, wrong, demo, passkey.as_ref());
+        let account = self.account_link().filter(|_| pending.back.is_none());
+        Page { form_target: form_target(&pending.grant.redirect), account, ..page }.into_response()
     }
 
     fn consent_page(
@@ -390,8 +399,8 @@ impl Core {
             covered: covered.as_deref(),
             words: &|scope| self.words(scope).to_owned(),
         };
-        Page { form_target: form_target(&pending.grant.redirect), ..pages::consent(&ask, &step) }
-            .into_response()
+        let (form_target, account) = (form_target(&pending.grant.redirect), self.account_link());
+        Page { form_target, account, ..pages::consent(&ask, &step) }.into_response()
     }
 
     /// What a scope means in words.

@@ -5,6 +5,7 @@
 
 mod key;
 mod memory;
+mod passkeys;
 mod redis;
 mod sqlite;
 mod steps;
@@ -17,6 +18,7 @@ pub(crate) use self::redis::has_hash_tag;
 pub use self::{
     key::{Digest, FamilyId, Key},
     memory::MemoryStore,
+    passkeys::{Added, Passkey, PasskeySet, PasskeyStore, Use},
     redis::{RedisEndpoint, RedisLayout, RedisStore},
     sqlite::SqliteStore,
 };

@@ -25,6 +25,8 @@ mod openid;
 #[cfg(test)]
 mod operations;
 #[cfg(test)]
+mod passkeys;
+#[cfg(test)]
 mod provider;
 #[cfg(test)]
 mod provider_recheck;
@@ -40,6 +42,8 @@ mod resource;
 mod sealing;
 #[cfg(test)]
 mod store_contract;
+#[cfg(test)]
+mod store_passkeys;
 #[cfg(test)]
 mod store_race;
 #[cfg(test)]

@@ -12,7 +12,7 @@ fn document() -> Value {
 
 #[tokio::test]
 async fn every_described_operation_is_served() {
-    let site = Site::with(json!({"dcrEnabled": true})).await;
+    let site = Site::with(json!({"dcrEnabled": true, "local": {"passkeys": {"enabled": true}}})).await;
     let document = document();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for name in operations.as_object().unwrap().keys().filter(|name| *name != "parameters") {

@@ -174,6 +174,7 @@ async fn everything(store: &dyn Store, now: u64) {
     codes(store).await;
     counted_codes(store).await;
     rotation(store, now).await;
+    crate::store_passkeys::passkeys(store).await;
 }
 
 #[tokio::test]

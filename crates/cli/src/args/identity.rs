@@ -69,4 +69,18 @@ pub enum UserCommand {
     /// The password is asked for at the terminal, or is the first line of standard input; it is never an argument, where other users
     /// of the machine could see it.
     Hash,
+    /// Print a link with which a user of `auth.local.users` adds a passkey without signing in first; it works once.
+    ///
+    /// For users without a `passwordHash`, and for those who lost every passkey. Whoever has the link has the account: hand it over as
+    /// you would a password. Needs `auth.local.passkeys.enabled: true` and a store that the servers share (`sqlite` or `redis`).
+    Enrol {
+        /// The `username`.
+        name: String,
+        /// Configuration of the servers.
+        #[arg(short, long, value_name = "FILE")]
+        config: PathBuf,
+        /// How long the link works.
+        #[arg(long, value_name = "MINUTES", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_080))]
+        minutes: u64,
+    },
 }

@@ -2,14 +2,23 @@
 
 use std::{
     io::{BufRead as _, IsTerminal as _, Read as _},
+    net::SocketAddr,
+    path::Path,
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::Context as _;
-use gatewright_auth::{SystemEntropy, hash_password};
+use gatewright_auth::{
+    EnrolError, SystemEntropy,
+    config::{Mode, StorageKind},
+    hash_password,
+};
 
 use crate::{
-    args::{UserArgs, UserCommand},
+    args::{ConfigArgs, UserArgs, UserCommand},
+    auth,
+    config::Config,
     exit::BadConfig,
 };
 
@@ -18,9 +27,42 @@ const LEAST: usize = 8;
 /// More than anybody types.
 const MOST_BYTES: usize = 1024;
 
-/// Prints what the configuration wants.
-pub fn run(args: &UserArgs) -> anyhow::Result<ExitCode> {
-    let UserCommand::Hash = args.command;
+/// Prints what the configuration wants, or what a user needs.
+pub async fn run(args: &UserArgs) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        UserCommand::Hash => hash(),
+        UserCommand::Enrol { name, config, minutes } => enrol(name, config, *minutes).await,
+    }
+}
+
+async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode> {
+    let mut config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
+    let cannot = match (config.auth.mode, config.auth.token_storage.kind) {
+        (Mode::Orchestrated, StorageKind::Memory) => {
+            "the running server keeps links in its memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or `sqlite`"
+        }
+        (Mode::Orchestrated, _) => "",
+        _ => "users sign in elsewhere (`auth.mode`): there is nobody to enrol",
+    };
+    if !cannot.is_empty() {
+        return Err(BadConfig(cannot.to_owned()).into());
+    }
+    // The running server holds its audit file; what is done here is told in this command's log.
+    config.auth.audit_file = None;
+    let address = SocketAddr::new(config.http.host, config.http.port);
+    let server = auth::server(&config, address, None).await?;
+    let made = server.enrol(name, Duration::from_secs(minutes * 60)).await.map_err(|error| match error {
+        EnrolError::Store(error) => anyhow::Error::new(error).context("the link was not made"),
+        other => BadConfig(other.to_string()).into(),
+    })?;
+    if made.passkeys > 0 {
+        eprintln!("{name} has {} passkey(s) already; they go on working", made.passkeys);
+    }
+    println!("{}", made.expose_link());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn hash() -> anyhow::Result<ExitCode> {
     let password = password()?;
     if password.chars().count() < LEAST {
         return Err(BadConfig(format!("the password needs at least {LEAST} characters")).into());

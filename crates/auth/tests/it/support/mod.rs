@@ -1,5 +1,6 @@
 //! Servers and values that several files need.
 
+pub(crate) mod authenticator;
 pub(crate) mod redis_server;
 pub(crate) mod redis_sets;
 pub(crate) mod site;

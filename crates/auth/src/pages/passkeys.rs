@@ -1,0 +1,194 @@
+//! Passkeys on pages: the button of the login page, the account page, and the one script there is.
+//!
+//! A page works without the script as far as a page can: an authenticator is reached by script only. The script is inline and its hash
+//! is in the page's policy, so that no other script runs.
+
+use maud::{Markup, html};
+
+use super::Page;
+use crate::store::Passkey;
+
+/// The script of pages with a passkey button.
+pub(super) const SCRIPT: &str = include_str!("passkeys.js");
+
+/// What a passkey button asks the authenticator for.
+pub(crate) struct Ask {
+    /// Where the answer goes.
+    pub(crate) action: String,
+    /// Options of `navigator.credentials`, as JSON.
+    pub(crate) options: String,
+    /// What the server must get back with the answer, sealed.
+    pub(crate) ceremony: String,
+}
+
+impl Ask {
+    /// A form that is hidden until the script finds that the browser knows passkeys.
+    fn form(&self, kind: &str, fields: &Markup, button: &str) -> Markup {
+        html! {
+            form method="post" action=(self.action) data-passkey=(kind) data-options=(self.options) hidden {
+                (fields)
+                input type="hidden" name="ceremony" value=(self.ceremony);
+                input type="hidden" name="credential" value="";
+                button.quiet[kind == "get"] type="submit" { (button) }
+                p role="status" {}
+            }
+        }
+    }
+
+    /// The button of the login page.
+    pub(super) fn login(&self, fields: &Markup) -> Markup {
+        self.form("get", fields, "Sign in with a passkey")
+    }
+}
+
+/// What the account page shows.
+pub(crate) struct OnAccount<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) user: &'a str,
+    pub(crate) action: &'a str,
+    pub(crate) csrf: &'a str,
+    pub(crate) passkeys: &'a [Passkey],
+    /// Nothing when the user has as many as allowed.
+    pub(crate) add: Option<&'a Ask>,
+    pub(crate) sign_out: &'a str,
+    /// What went wrong.
+    pub(crate) note: Option<&'a str>,
+}
+
+pub(crate) fn account(shown: &OnAccount<'_>) -> Page {
+    let mut page = Page::new(
+        &format!("Your account at {}", shown.server),
+        html! {
+            h1 { "Your account at " (shown.server) }
+            p { "Signed in as " strong { (shown.user) } "." }
+            @if let Some(note) = shown.note { p.error role="alert" { (note) } }
+            h2 { "Passkeys" }
+            @if shown.passkeys.is_empty() {
+                p { "You have none yet. With a passkey you sign in with your fingerprint, face, PIN or security key instead of a password." }
+            } @else {
+                ul.passkeys { @for (n, passkey) in shown.passkeys.iter().enumerate() { li { (held(shown, n, passkey)) } } }
+            }
+            @if let Some(ask) = shown.add {
+                (needs_script())
+                (ask.form("create", &html! {
+                    input type="hidden" name="csrf" value=(shown.csrf);
+                    input type="hidden" name="action" value="add";
+                    label for="name" { "Name of the new passkey" }
+                    input id="name" name="name" maxlength="60" placeholder="My laptop" autocomplete="off";
+                }, "Add a passkey"))
+            } @else {
+                p { "You have as many passkeys as this server allows. Remove one to add another." }
+            }
+            p { a href=(shown.sign_out) { "Sign out" } }
+        },
+    );
+    page.script = shown.add.is_some();
+    page
+}
+
+fn held(shown: &OnAccount<'_>, n: usize, passkey: &Passkey) -> Markup {
+    let fields = |action: &str| {
+        html! {
+            input type="hidden" name="csrf" value=(shown.csrf);
+            input type="hidden" name="action" value=(action);
+            input type="hidden" name="id" value=(passkey.id);
+        }
+    };
+    html! {
+        h3 id={"passkey" (n)} { (passkey.name) }
+        p {
+            "Added on " (date(passkey.created_ms))
+            @match passkey.used_ms { Some(at) => { ", last used on " (date(at)) } None => ", not used yet" }
+            @if passkey.backed_up { ", synced to your other devices" } "."
+        }
+        form method="post" action=(shown.action) {
+            (fields("rename"))
+            label for={"name" (n)} { "New name of " (passkey.name) }
+            input id={"name" (n)} name="name" maxlength="60" value=(passkey.name) required autocomplete="off";
+            button.quiet type="submit" { "Rename" }
+        }
+        form method="post" action=(shown.action) {
+            (fields("remove"))
+            div.scope {
+                input type="checkbox" id={"everywhere" (n)} name="everywhere" value="yes";
+                label for={"everywhere" (n)} { "Also sign out everywhere and end the access of every application" }
+            }
+            button.quiet type="submit" aria-describedby={"passkey" (n)} { "Remove" }
+        }
+    }
+}
+
+/// The page behind an enrolment link.
+pub(crate) fn enrol(
+    server: &str,
+    user: &str,
+    token: &str,
+    csrf: &str,
+    ask: &Ask,
+    note: Option<&str>,
+) -> Page {
+    let fields = html! {
+        input type="hidden" name="csrf" value=(csrf);
+        input type="hidden" name="token" value=(token);
+        label for="name" { "Name of the passkey" }
+        input id="name" name="name" maxlength="60" placeholder="My laptop" autocomplete="off";
+    };
+    let mut page = Page::new(
+        &format!("Set up your passkey for {server}"),
+        html! {
+            h1 { "Set up your passkey for " (server) }
+            p { "You will sign in as " strong { (user) } " with it. This link works once." }
+            @if let Some(note) = note { p.error role="alert" { (note) } }
+            (needs_script())
+            (ask.form("create", &fields, "Make a passkey"))
+        },
+    );
+    page.script = true;
+    page
+}
+
+/// Shown until the script runs.
+fn needs_script() -> Markup {
+    html! { p.warning role="note" data-without-passkeys { "To add a passkey, open this page in a browser that knows passkeys, with scripts turned on." } }
+}
+
+/// A day as `2026-11-21`, UTC (days to civil date).
+fn date(ms: u64) -> String {
+    let days = ms / 86_400_000 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    format!("{year}-{month:02}-{:02}", of_year - (153 * shifted + 2) / 5 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_shown_as_dates() {
+        for (ms, text) in [
+            (0, "1970-01-01"),
+            (951_782_400_000, "2000-02-29"),
+            (951_868_800_000, "2000-03-01"),
+            (1_795_219_199_999, "2026-11-20"),
+            (1_798_675_200_000, "2026-12-31"),
+            (1_798_761_600_000, "2027-01-01"),
+        ] {
+            assert_eq!(date(ms), text);
+        }
+    }
+
+    #[test]
+    fn the_script_reaches_for_nothing_but_the_authenticator() {
+        for word in
+            ["fetch", "XMLHttpRequest", "import", "eval", "innerHTML", "http", "localStorage", "cookie"]
+        {
+            assert!(!SCRIPT.contains(word), "{word}");
+        }
+        assert!(!SCRIPT.contains("</"), "it is inline");
+    }
+}
