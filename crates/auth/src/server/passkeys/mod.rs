@@ -18,7 +18,8 @@ use webauthn_rp::{
         AsciiDomain, PublicKeyCredentialDescriptor, RpId,
         auth::AuthenticationVerificationOptions,
         register::{
-            Nickname, PublicKeyCredentialUserEntity, RegistrationVerificationOptions, UserHandle64, Username,
+            CredProtect, Nickname, PublicKeyCredentialUserEntity, RegistrationVerificationOptions,
+            UserHandle64, Username,
         },
     },
     response::{
@@ -99,6 +100,8 @@ impl RelyingParty {
         };
         let mut options = PublicKeyCredentialCreationOptions::passkey(&self.id, user, exclude.collect());
         options.timeout = CEREMONY_MS.try_into().ok()?;
+        // Browsers refuse authenticators that do not know the extension (CTAP 2.1 §12.1); a login wants the user verified anyway.
+        options.extensions.cred_protect = CredProtect::None;
         let (server, client) = options.start_ceremony().ok()?;
         Some(Begun { options: serde_json::to_string(&client).ok()?, state: server.encode().ok()? })
     }
