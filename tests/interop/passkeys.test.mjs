@@ -61,6 +61,7 @@ function ask() {
 async function visit(look = LOOKS.light) {
   const context = await browser.newContext(look);
   const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
   const seen = { elsewhere: [], complaints: [] };
   page.on("request", (request) => {
     const { origin } = new URL(request.url());
@@ -101,14 +102,14 @@ async function account(page, name) {
 async function add(page, name) {
   await page.fill("#name", name);
   await page.click("button:text-is('Add a passkey')");
-  await page.getByRole("heading", { name }).waitFor();
+  await page.getByRole("heading", { name, exact: true }).waitFor();
 }
 
 async function signOut(page) {
   await page.click("text=Sign out >> nth=-1");
-  await page.getByRole("heading", { name: "Sign out?" }).waitFor();
+  await page.getByRole("heading", { name: "Sign out?", exact: true }).waitFor();
   await page.click("button");
-  await page.getByRole("heading", { name: "Signed out" }).waitFor();
+  await page.getByRole("heading", { name: "Signed out", exact: true }).waitFor();
 }
 
 for (const [look, settings] of Object.entries(LOOKS)) {
@@ -148,7 +149,7 @@ for (const [look, settings] of Object.entries(LOOKS)) {
     assert.match(await page.innerText("main"), /last used on/);
     await page.fill("input[value='Work laptop']", "Old laptop");
     await page.click("button:text-is('Rename')");
-    await page.getByRole("heading", { name: "Old laptop" }).waitFor();
+    await page.getByRole("heading", { name: "Old laptop", exact: true }).waitFor();
     await page.click("button:text-is('Remove')");
     await page.getByText("You have none yet").waitFor();
     await close();
@@ -227,11 +228,11 @@ test("a user without a password begins with the link of the command line", async
   await inspect(page, "enrol-light");
   await page.fill("#name", "Phone");
   await page.click("button:text-is('Make a passkey')");
-  await page.getByRole("heading", { name: "Phone" }).waitFor();
+  await page.getByRole("heading", { name: "Phone", exact: true }).waitFor();
   await signOut(page);
   await page.goto(at("/oauth/account"));
   await page.click("form[data-passkey] button");
-  await page.getByRole("heading", { name: "Phone" }).waitFor();
+  await page.getByRole("heading", { name: "Phone", exact: true }).waitFor();
   assert.match(await page.innerText("main"), /Signed in as grace/);
   assert.equal((await page.goto(link)).status(), 400);
   await close();
