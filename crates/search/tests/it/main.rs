@@ -5,6 +5,7 @@ mod bad_input;
 mod filters;
 #[cfg(test)]
 mod finding;
+mod kinds_of_tools;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
