@@ -71,7 +71,7 @@ pub struct MockOAuthArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 2_592_000, value_parser = clap::value_parser!(i64).range(1..=31_536_000))]
     pub refresh_token_ttl: i64,
     /// Break an endpoint: metadata, jwks, authorize, token, userinfo or all, `=`, and slow:MILLISECONDS, status:CODE, garbage,
-    /// wrong-issuer:URL, expired-tokens or wrong-audience:TEXT; may be given again.
+    /// wrong-issuer:URL, expired-tokens, unpublished-key, wrong-nonce or wrong-audience:TEXT; may be given again.
     #[arg(long, value_name = "ENDPOINT=FAULT", value_parser = fault)]
     pub fault: Vec<(Endpoint, Fault)>,
     /// Sign with the RSA key in this PKCS#8 PEM file, made when it is not there. Default: a new key for each run.

@@ -32,6 +32,8 @@ pub enum Fault {
     WrongIssuer(String),
     /// Tokens are expired when they are issued.
     ExpiredTokens,
+    /// Tokens are signed with a key that the key set does not show, as after a rotation nobody published.
+    UnpublishedKey,
     /// Tokens have this `aud`, whatever was asked for.
     WrongAudience(String),
     /// ID tokens have another `nonce` than the one that was sent.
@@ -62,9 +64,10 @@ impl FromStr for Endpoint {
 impl FromStr for Fault {
     type Err = String;
 
-    /// `slow:MILLISECONDS`, `status:CODE`, `garbage`, `wrong-issuer:URL`, `expired-tokens`, `wrong-nonce` or `wrong-audience:TEXT`.
+    /// `slow:MILLISECONDS`, `status:CODE`, `garbage`, `wrong-issuer:URL`, `expired-tokens`, `unpublished-key`, `wrong-nonce` or
+    /// `wrong-audience:TEXT`.
     fn from_str(text: &str) -> Result<Self, String> {
-        const KNOWN: &str = "there are slow:MILLISECONDS, status:CODE, garbage, wrong-issuer:URL, expired-tokens, wrong-nonce and \
+        const KNOWN: &str = "there are slow:MILLISECONDS, status:CODE, garbage, wrong-issuer:URL, expired-tokens, unpublished-key, wrong-nonce and \
                              wrong-audience:TEXT";
         let (kind, value) = text.split_once(':').unwrap_or((text, ""));
         match (kind, value) {
@@ -79,6 +82,7 @@ impl FromStr for Fault {
             },
             ("garbage", "") => Ok(Self::Garbage),
             ("expired-tokens", "") => Ok(Self::ExpiredTokens),
+            ("unpublished-key", "") => Ok(Self::UnpublishedKey),
             ("wrong-nonce", "") => Ok(Self::WrongNonce),
             ("wrong-issuer", url) if !url.is_empty() => Ok(Self::WrongIssuer(url.to_owned())),
             ("wrong-audience", audience) if !audience.is_empty() => {
@@ -100,6 +104,7 @@ mod tests {
         assert_eq!(fault("status:503"), Ok(Fault::Status(503)));
         assert_eq!(fault("garbage"), Ok(Fault::Garbage));
         assert_eq!(fault("expired-tokens"), Ok(Fault::ExpiredTokens));
+        assert_eq!(fault("unpublished-key"), Ok(Fault::UnpublishedKey));
         assert_eq!(fault("wrong-nonce"), Ok(Fault::WrongNonce));
         assert_eq!(
             fault("wrong-issuer:https://a.example"),

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     lock, random_text,
-    token::{CreateTokenOptions, now},
+    token::{CreateTokenOptions, TestKey, now},
 };
 
 type Parameters = HashMap<String, String>;
@@ -165,8 +165,12 @@ impl State {
         if let Some(audience) = self.wrong_audience().or_else(|| resource.map(str::to_owned)) {
             options = options.claim("aud", audience);
         }
+        let signer = match self.has_fault(&Fault::UnpublishedKey) {
+            true => self.factory.with_key(TestKey::stranger()),
+            false => self.factory.clone(),
+        };
         let mut body = json!({
-            "access_token": self.factory.create_test_token(&options),
+            "access_token": signer.create_test_token(&options),
             "token_type": "Bearer",
             "expires_in": self.options.access_token_ttl_seconds,
             "scope": scopes.join(" "),
@@ -179,7 +183,7 @@ impl State {
                 let wrong = self.has_fault(&Fault::WrongNonce);
                 id = id.claim("nonce", if wrong { "another nonce" } else { nonce.as_str() });
             }
-            body["id_token"] = self.factory.create_id_token(&id).into();
+            body["id_token"] = signer.create_id_token(&id).into();
         }
         if let Some(login) = login {
             let secret = random_text();

@@ -267,6 +267,11 @@ async fn faults_break_what_they_name_and_no_more() {
     let (_, body) = client.token(&[("grant_type", "anonymous")]).await;
     let claims = claims(&body);
     assert!(claims["exp"].as_i64().unwrap() < claims["iat"].as_i64().unwrap() + 3600);
+    server.clear_faults();
+    server.inject_fault(Endpoint::Token, Fault::UnpublishedKey, None);
+    let (_, body) = client.token(&[("grant_type", "anonymous")]).await;
+    let refused = server.get_token_factory().verify(body["access_token"].as_str().unwrap());
+    assert_eq!(refused.unwrap_err(), "the signature is not the issuer's");
 }
 
 #[tokio::test]
