@@ -1,8 +1,9 @@
 //! Takes stack traces and file paths out of text that leaves the process.
 //!
 //! A path is: a `file:` URL; a drive path (`C:\dir\file`, `C:/dir/file`); a share (`\\host\share`); an absolute Unix path below one of
-//! [`ROOTS`], or any absolute Unix path of two or more parts whose last part has a file extension. The path of a URL
-//! (`https://host/a/b.json`) and routes such as `/users/1` stay.
+//! [`ROOTS`], or any absolute Unix path of two or more parts whose last part has a file extension; one below `~/`. Separators may be
+//! written `%2F`, `%5C` or `\/`, and Windows paths may have spaces in them. The path of a URL (`https://host/a/b.json`) and routes such as
+//! `/users/1` stay.
 
 use std::borrow::Cow;
 
@@ -156,7 +157,7 @@ fn without_paths(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut done = 0;
     let mut at = 0;
-    while let Some(found) = text[at..].find(['/', '\\', ':']) {
+    while let Some(found) = text[at..].find(['/', '\\', ':', '%']) {
         let mark = at + found;
         let path = path_around(text, mark);
         match path {
@@ -180,7 +181,10 @@ fn without_paths(text: &str) -> Option<String> {
 fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
     let (before, rest) = text.split_at(mark);
     let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '+').next().unwrap_or("");
-    if rest.starts_with(":/") && word.eq_ignore_ascii_case("file") {
+    if (rest.starts_with(":/") || rest.starts_with(":\\") || is_encoded(&rest[1..]))
+        && rest.starts_with(':')
+        && word.eq_ignore_ascii_case("file")
+    {
         return Some((mark - word.len(), mark + path_len(rest)));
     }
     let starts_word = |at: usize| {
@@ -190,26 +194,63 @@ fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
             .is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_' | '~' | '%')))
     };
     if word.len() == 1 && word.as_bytes()[0].is_ascii_alphabetic() && starts_word(mark - 1) {
-        let slash = rest.as_bytes().get(1);
+        let behind =
+            rest.strip_prefix(':').or_else(|| rest.strip_prefix("%3A")).or_else(|| rest.strip_prefix("%3a"));
         let url = rest.starts_with("://");
-        if !url && matches!(slash, Some(b'\\' | b'/')) && rest.len() > 2 {
-            return Some((mark - 1, mark + 1 + path_len(&rest[1..])));
+        if let Some(path) = behind
+            && !url
+            && (path.starts_with(['\\', '/']) || is_encoded(path))
+            && path.len() > 1
+        {
+            return Some((mark - 1, mark + (rest.len() - path.len()) + windows_len(path)));
         }
     }
     if rest.starts_with("\\\\") && starts_word(mark) {
-        let len = path_len(rest);
+        let len = windows_len(rest);
         let parts = rest[..len].split('\\').filter(|part| !part.is_empty()).count();
         return (parts >= 2).then_some((mark, mark + len));
     }
-    if rest.starts_with('/') && starts_word(mark) && !rest.starts_with("//") {
+    if rest.starts_with('/') && before.ends_with('~') && starts_word(mark - 1) && path_len(rest) > 1 {
+        return Some((mark - 1, mark + path_len(rest)));
+    }
+    if !starts_word(mark) {
+        return None;
+    }
+    if rest.starts_with('/') && !rest.starts_with("//") {
         let len = path_len(rest);
-        let path = rest[..len].trim_end_matches('/');
-        let parts: Vec<&str> = path.split('/').skip(1).collect();
-        let rooted = parts.len() >= 2 && ROOTS.contains(&parts[0]);
-        let named = parts.len() >= 2 && parts.last().is_some_and(|last| has_extension(last));
-        return (rooted || named).then_some((mark, mark + len));
+        return is_unix_path(&rest[..len]).then_some((mark, mark + len));
+    }
+    if rest.starts_with("\\/") || is_encoded(rest) {
+        let len = path_len(rest);
+        let plain = rest[..len].replace("\\/", "/").replace("%2F", "/").replace("%2f", "/");
+        return is_unix_path(&plain).then_some((mark, mark + len));
     }
     None
+}
+
+/// Whether the text begins with a separator as URLs write it.
+fn is_encoded(text: &str) -> bool {
+    text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("%2f") || start.eq_ignore_ascii_case("%5c"))
+}
+
+fn is_unix_path(path: &str) -> bool {
+    let parts: Vec<&str> = path.trim_end_matches('/').split('/').skip(1).collect();
+    let rooted = parts.len() >= 2 && ROOTS.contains(&parts[0]);
+    let named = parts.len() >= 2 && parts.last().is_some_and(|last| has_extension(last));
+    rooted || named
+}
+
+/// As [`path_len`], but a space belongs to the path when the word behind it has a `\` inside.
+fn windows_len(text: &str) -> usize {
+    let mut len = path_len(text);
+    while let Some(more) = text[len..].strip_prefix(' ') {
+        let word = path_len(more);
+        match more[..word].find('\\') {
+            Some(at) if at > 0 => len += 1 + word,
+            _ => break,
+        }
+    }
+    len
 }
 
 /// Behind a URL or a separator that begins no path.
@@ -262,6 +303,26 @@ mod tests {
     }
 
     #[test]
+    fn replaces_paths_in_odd_spellings() {
+        for (text, expected) in [
+            (r"open C:\Program Files\Acme App\secret.txt: denied", "open [path]: denied"),
+            (r"open \\srv\Team Share\My Docs\x.txt now", "open [path] now"),
+            (r"open \\?\C:\Users\ann\x.txt", "open [path]"),
+            ("at file://localhost:8080/etc/passwd.", "at [path]."),
+            (r"at file:\\\C:\Users\ann", "at [path]"),
+            ("at FILE:%2F%2F%2Fhome%2Fann", "at [path]"),
+            ("open %2Fhome%2Fann%2Fsecret failed", "open [path] failed"),
+            ("open C:%5CUsers%5Cann", "open [path]"),
+            ("open C%3A%5cUsers%5cann", "open [path]"),
+            (r#"{"p":"\/home\/ann\/x"}"#, r#"{"p":"[path]"}"#),
+            ("read ~/.ssh/id_rsa failed", "read [path] failed"),
+            ("key=/root/.ssh/id_rsa", "key=[path]"),
+        ] {
+            assert_eq!(clean(text), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn leaves_urls_routes_fractions_and_times() {
         for text in [
             "GET https://api.example.com/v1/home/file.json returned 404",
@@ -270,6 +331,9 @@ mod tests {
             "use `codecall:search` and/or text/html",
             r"escape \n and \\",
             "no route for /",
+            "100% of 50%2 and %2F alone",
+            "https://example.com/login?next=%2Fhome%2Fann",
+            "a ~ b, ~/ and ~5",
         ] {
             assert!(matches!(Sanitizer::default().text(text), Cow::Borrowed(_)), "{text} -> {}", clean(text));
         }

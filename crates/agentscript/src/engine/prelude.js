@@ -1,14 +1,14 @@
 // The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
 // and returns the functions the engine drives a run with. Everything it needs
 // later it takes hold of now.
-(function (host, tick, now, random, speciesOf, done, failed) {
+(function (host, tick, made, now, random, speciesOf, done, failed) {
   'use strict';
   const { freeze, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
   const { isArray } = Array;
   const { stringify } = JSON;
   const { min, floor } = Math;
   const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
-  const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol;
+  const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol, WeakMapCtor = WeakMap, WeakSetCtor = WeakSet;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
   const CALL = 0, TOOL = 1, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4;
 
@@ -173,6 +173,62 @@
     return json === undefined ? 'null' : json;
   };
 
+  // ---- copies ----
+  const mapGet = MapCtor.prototype.get, mapPut = MapCtor.prototype.set, setAdd = SetCtor.prototype.add;
+  const bufferLength = getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength').get, bufferSlice = ArrayBuffer.prototype.slice;
+  const viewSlice = getPrototypeOf(Uint8Array).prototype.slice;
+  const uncloneable = (what) => {
+    const error = new ErrorCtor(what + ' could not be cloned');
+    defineProperty(error, 'name', { value: 'DataCloneError', writable: true, enumerable: false, configurable: true });
+    return error;
+  };
+  const copied = (value, seen) => {
+    tick();
+    if (typeof value === 'function') throw uncloneable('a function');
+    if (typeof value === 'symbol') throw uncloneable('a symbol');
+    if (value === null || typeof value !== 'object') return value;
+    const known = mapGet.call(seen, value);
+    if (known !== undefined) return known;
+    const remember = (copy) => { mapPut.call(seen, value, copy); return copy; };
+    if (isArray(value)) {
+      const out = remember([]);
+      out.length = value.length;
+      const names = keys(value);
+      for (let i = 0; i < names.length; i++) out[names[i]] = copied(value[names[i]], seen);
+      return out;
+    }
+    if (isDate(value)) return remember(new NativeDate(dateValue.call(value)));
+    if (holds(mapSize, value)) {
+      const out = remember(new MapCtor());
+      mapEach.call(value, (v, k) => { mapPut.call(out, copied(k, seen), copied(v, seen)); });
+      return out;
+    }
+    if (holds(setSize, value)) {
+      const out = remember(new SetCtor());
+      setEach.call(value, (v) => { setAdd.call(out, copied(v, seen)); });
+      return out;
+    }
+    if (value instanceof RegExpCtor) return remember(new RegExpCtor(value.source, value.flags));
+    if (holds(bufferLength, value)) return remember(bufferSlice.call(value, 0));
+    if (isView(value) && !(value instanceof DataViewCtor)) return remember(viewSlice.call(value));
+    if (value instanceof PromiseCtor || value instanceof WeakMapCtor || value instanceof WeakSetCtor || isView(value)) {
+      throw uncloneable('this object');
+    }
+    if (value instanceof ErrorCtor) {
+      const out = remember(new ErrorCtor(messageOf(value.message)));
+      defineProperty(out, 'name', { value: messageOf(value.name), writable: true, enumerable: false, configurable: true });
+      return out;
+    }
+    const out = remember({});
+    const names = keys(value);
+    for (let i = 0; i < names.length; i++) {
+      // By definition, so that a key cannot be one of ours to refuse.
+      defineProperty(out, names[i], { value: copied(value[names[i]], seen), writable: true, enumerable: true, configurable: true });
+    }
+    return out;
+  };
+  const structuredClone = { structuredClone(value) { return copied(value, new MapCtor()); } }.structuredClone;
+
   // ---- console ----
   const shown = (value) => {
     switch (typeof value) {
@@ -262,7 +318,9 @@
   hidden(global, 'callTool', callTool);
   hidden(global, 'getTool', getTool);
   hidden(global, '__safe_parallel', parallel);
+  hidden(global, 'structuredClone', structuredClone);
   hidden(global, '__ag_tick', tick);
+  hidden(global, '__ag_made', made);
   hidden(global, 'console', consoleObject);
   const kept = { __proto__: null };
   for (const name of ['Object', 'Array', 'String', 'Number', 'Boolean', 'Symbol', 'BigInt', 'Math', 'JSON', 'Date', 'RegExp', 'Map',
@@ -270,7 +328,7 @@
     'EvalError', 'AggregateError', 'Infinity', 'NaN', 'undefined', 'parseInt', 'parseFloat', 'isNaN', 'isFinite',
     'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
-    'BigInt64Array', 'BigUint64Array', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', 'console']) kept[name] = true;
+    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', 'console']) kept[name] = true;
 
   const intrinsics = new Set(), prototypes = new Set();
   const proto = (value) => { if (value !== undefined) { intrinsics.add(value); prototypes.add(value); } };
@@ -290,7 +348,7 @@
   const typedArray = getPrototypeOf(Uint8Array);
   keep(typedArray);
   proto(typedArray.prototype);
-  keep(callTool); keep(getTool); keep(parallel); keep(consoleObject); keep(tick);
+  keep(callTool); keep(getTool); keep(parallel); keep(structuredClone); keep(consoleObject); keep(tick); keep(made);
   const functionProto = Function.prototype;
   proto(functionProto);
   keep(NativeDate);

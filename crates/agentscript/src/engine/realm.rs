@@ -85,11 +85,14 @@ type Built<'js> = (Object<'js>, Vec<Function<'js>>);
 
 fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<Built<'js>> {
     let prelude: Function<'js> = harden::evaluate(ctx, compiler.prelude())?.get()?;
-    let (for_host, for_tick, for_now, for_random) =
-        (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
+    let (for_host, for_tick, for_made, for_now, for_random) =
+        (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
     let host = Function::new(ctx.clone(), move |ctx: Ctx<'js>, kind: i32, name: String, body: String| {
         let sent = match kind {
-            0 | 4 => for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }, kind == 4),
+            0 | 4 => {
+                let body = without_halves(body);
+                for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }, kind == 4)
+            }
             1 => for_host.ask(Kind::GetTool, &name, "", false),
             2 => for_host.log(&name).map(|()| 0),
             _ => Err(for_host.illegal(&name)),
@@ -101,6 +104,10 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
             for_tick.charge_text(harden::text_len(text));
         }
         for_tick.tick().map_err(|refused| throw(&ctx, &refused))
+    })?;
+    let made = Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: Value<'js>| {
+        for_made.charge_text(harden::text_len(&text));
+        if for_made.is_doomed() { Err(throw(&ctx, &Refused("the run is over"))) } else { Ok(text) }
     })?;
     let now = Function::new(ctx.clone(), move || for_now.now_ms.get().floor())?;
     let random = Function::new(ctx.clone(), move || for_random.next_random())?;
@@ -115,7 +122,8 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
         }
     })?;
     let (on_done, on_failed) = (Rc::clone(state), Rc::clone(state));
-    let done = Function::new(ctx.clone(), move |json: String| on_done.settle(Ending::Ok, json))?;
+    let done =
+        Function::new(ctx.clone(), move |json: String| on_done.settle(Ending::Ok, without_halves(json)))?;
     let failed = Function::new(
         ctx.clone(),
         move |kind: String, name: String, message: String, code: String, stack: String| {
@@ -126,10 +134,31 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
             on_failed.settle(ending, String::new());
         },
     )?;
-    let natives = [host, tick, now, random, species, done, failed];
-    let [host, tick, now, random, species, done, failed] = natives.clone();
-    let exports = prelude.call((host, tick, now, random, species, done, failed))?;
+    let natives = [host, tick, made, now, random, species, done, failed];
+    let exports = prelude.call((Rest(natives.to_vec()),))?;
     Ok((exports, natives.into()))
+}
+
+/// JSON text with U+FFFD instead of every half of a surrogate pair. `JSON.stringify` writes halves, and nothing else, as `\\ud…`: a text that
+/// most readers of JSON refuse.
+fn without_halves(json: String) -> String {
+    if !json.contains("\\ud") {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json.as_str();
+    while let Some(at) = rest.find('\\') {
+        let half = rest[at..].starts_with("\\ud")
+            && matches!(rest.as_bytes().get(at + 3), Some(b'8'..=b'9' | b'a'..=b'f'));
+        // Any other escape: its backslash and what it escapes, which may be a backslash.
+        let len = if half { 6 } else { 2 };
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        out.push_str(if half { "\u{fffd}" } else { escape.get(..len).unwrap_or(escape) });
+        rest = escape.get(len..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
 }
 
 /// A run that must end throws; what the script makes of the exception no longer matters.
@@ -155,6 +184,18 @@ pub(super) fn thrown<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn halves_of_surrogate_pairs_become_replacement_characters() {
+        for (json, expected) in [
+            (r#"{"a":"\ud83dx","\udead":"\ud800"}"#, "{\"a\":\"\u{fffd}x\",\"\u{fffd}\":\"\u{fffd}\"}"),
+            (r#""\\ud83d \" \n \u0001""#, r#""\\ud83d \" \n \u0001""#),
+            (r#""\\\ud83d""#, "\"\\\\\u{fffd}\""),
+            ("\"\u{1f600}\"", "\"\u{1f600}\""),
+        ] {
+            assert_eq!(without_halves(json.to_owned()), expected);
+        }
+    }
 
     #[test]
     fn a_realm_builds() {

@@ -157,14 +157,14 @@ impl State {
         self.must_end()
     }
 
-    /// Counts one turn of a loop.
+    /// Counts one turn of a loop. A script that caught the exception of a heap that is full gets no further.
     pub(crate) fn tick(&self) -> Result<(), Refused> {
         let turns = self.iterations.get() + 1;
         self.iterations.set(turns);
         if turns > self.max_iterations.get() {
             self.end(Doom::Iterations);
         }
-        if self.doomed.get() { Err(Refused("the run is over")) } else { Ok(()) }
+        if self.must_end() { Err(Refused("the run is over")) } else { Ok(()) }
     }
 
     /// Sends a host call, or queues it when `later`, and gives its id.

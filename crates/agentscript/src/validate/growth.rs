@@ -1,12 +1,16 @@
 //! Where ticks go, and which variables each passes: those that may hold a text that grows with every turn.
 //!
 //! The engine keeps a concatenation as its two halves, so `s = s + s` makes a text of gigabytes without using memory. A tick
-//! receives the variables that are joined to something in its loop or function; the realm charges their length.
+//! receives the variables that are joined to something in its loop or function; the realm charges their length. A text that is joined from
+//! anything else (`o.text += o.text`, `f() + row[0]`), or outside all loops and functions, is charged where it is made.
 
 use oxc::{
     ast::{
         AstKind,
-        ast::{AssignmentOperator, AssignmentTarget, BinaryOperator, Expression, IdentifierReference},
+        ast::{
+            AssignmentOperator, AssignmentTarget, BinaryExpression, BinaryOperator, Expression,
+            IdentifierReference,
+        },
     },
     semantic::{ScopeId, Scoping, SymbolId},
     span::Span,
@@ -22,6 +26,8 @@ const NAME_BYTES: usize = 40;
 const AROUND: usize = 6;
 /// Looks at scopes in one script, so that no text can make them many.
 const LOOKS: usize = 4_000;
+/// Expressions of one script that are charged where they make a text.
+const MADE: usize = 4_000;
 
 /// How a tick is written around a body.
 #[derive(Debug, Clone, Copy)]
@@ -51,11 +57,22 @@ struct Body {
 pub(super) struct Growth {
     bodies: Vec<Body>,
     joined: Vec<(u32, SymbolId)>,
+    /// Expressions that make a text no tick sees, outer ones first.
+    made: Vec<Span>,
+    /// The template behind a tag, which is no expression.
+    tagged: Option<Span>,
+    /// An addition that is the left side of one that was looked at.
+    chain: Option<Span>,
+    /// Where the outermost loops and functions so far end.
+    outer_end: u32,
+    /// Where the parameters and fields so far end.
+    untold_end: u32,
 }
 
 impl Growth {
     /// A body within `span`; the tick goes in at the start of `body`.
     pub(super) fn body(&mut self, span: Span, body: Span, form: Form, scope: Option<ScopeId>) {
+        self.outer_end = self.outer_end.max(span.end);
         let at = if matches!(form, Form::Block) { body.start + 1 } else { body.start };
         self.bodies.push(Body { span, at, end: body.end, form, scope, names: Vec::new() });
     }
@@ -66,22 +83,51 @@ impl Growth {
             AstKind::BinaryExpression(it) if it.operator == BinaryOperator::Addition => {
                 self.join(scoping, &it.left);
                 self.join(scoping, &it.right);
+                if !matches!(self.chain, Some(chain) if chain == it.span) {
+                    self.make(it.span, addition_is_hidden(it));
+                }
+                self.chain = chained(&it.left);
             }
             AstKind::AssignmentExpression(it) if it.operator == AssignmentOperator::Addition => {
                 if let AssignmentTarget::AssignmentTargetIdentifier(name) = &it.left {
                     self.add(scoping, name);
+                    self.make(it.span, false);
+                } else {
+                    self.make(it.span, !it.right.is_number_literal());
                 }
                 self.join(scoping, &it.right);
             }
-            AstKind::TemplateLiteral(it) => it.expressions.iter().for_each(|part| self.join(scoping, part)),
+            // These run before any tick of their function, or without one.
+            AstKind::FormalParameters(it) => self.untold_end = self.untold_end.max(it.span.end),
+            AstKind::PropertyDefinition(it) => self.untold_end = self.untold_end.max(it.span.end),
+            AstKind::TaggedTemplateExpression(it) => self.tagged = Some(it.quasi.span),
+            AstKind::TemplateLiteral(it) => {
+                it.expressions.iter().for_each(|part| self.join(scoping, part));
+                if self.tagged != Some(it.span) && !it.expressions.is_empty() {
+                    self.make(it.span, it.expressions.iter().any(is_hidden));
+                }
+            }
             AstKind::CallExpression(it) => {
                 if let Some(member) = it.callee.get_inner_expression().get_member_expr()
                     && member.static_property_name().is_some_and(|name| name == "concat")
                 {
                     self.join(scoping, member.object());
+                    // Within `a?.b.concat(c)` a call of ours would end the chain too early.
+                    if !it.optional && !has_optional(&it.callee) {
+                        self.make(it.span, is_hidden(member.object()));
+                    }
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Notes an expression that makes a text: `hidden` when no tick would see it grow.
+    fn make(&mut self, span: Span, hidden: bool) {
+        // Outside loops and functions there is no tick.
+        let no_tick = self.outer_end <= span.start || span.start < self.untold_end;
+        if (hidden || no_tick) && self.made.len() < MADE {
+            self.made.push(span);
         }
     }
 
@@ -127,7 +173,56 @@ impl Growth {
                 }
             }
         }
-        self.bodies.iter().flat_map(|body| body.tick(scoping)).collect()
+        // Ticks first: they are around what begins at the same place.
+        let made = self.made.iter().flat_map(|span| {
+            // The space keeps it apart from a word in front of a quote.
+            [Edit::open(span.start, " __ag_made("), Edit::close(span.end, ")")]
+        });
+        self.bodies.iter().flat_map(|body| body.tick(scoping)).chain(made).collect()
+    }
+}
+
+/// Whether the value can be a text that is in no variable of its own.
+fn is_hidden(part: &Expression<'_>) -> bool {
+    let part = part.get_inner_expression();
+    !matches!(part, Expression::Identifier(_) | Expression::BinaryExpression(_)) && !part.is_literal()
+}
+
+/// Whether an addition has a part that is hidden.
+fn addition_is_hidden(it: &BinaryExpression<'_>) -> bool {
+    let mut at = it;
+    loop {
+        if is_hidden(&at.right) {
+            return true;
+        }
+        match at.left.get_inner_expression() {
+            Expression::BinaryExpression(left) if left.operator == BinaryOperator::Addition => at = left,
+            left => return is_hidden(left),
+        }
+    }
+}
+
+/// The addition that is the left side of another.
+fn chained(left: &Expression<'_>) -> Option<Span> {
+    match left.get_inner_expression() {
+        Expression::BinaryExpression(it) if it.operator == BinaryOperator::Addition => Some(it.span),
+        _ => None,
+    }
+}
+
+/// Whether a chain of members and calls has a `?.`.
+fn has_optional(chain: &Expression<'_>) -> bool {
+    let mut at = chain;
+    loop {
+        at = match at {
+            Expression::CallExpression(it) if it.optional => return true,
+            Expression::CallExpression(it) => &it.callee,
+            at => match at.as_member_expression() {
+                Some(member) if member.optional() => return true,
+                Some(member) => member.object(),
+                None => return false,
+            },
+        };
     }
 }
 

@@ -12,6 +12,9 @@ pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
         IllegalKind::IllegalTimer => format!(
             "`{name}` is not available: AgentScript has no timers; use `await callTool(...)` directly, without waiting"
         ),
+        IllegalKind::IllegalGlobalAccess if instead(name).is_some() => {
+            format!("`{name}` is not available: {}", instead(name).unwrap_or_default())
+        }
         IllegalKind::IllegalGlobalAccess => format!(
             "`{name}` is not available: a script sees only its own variables, `codecallContext`, `callTool` and `getTool`"
         ),
@@ -20,6 +23,27 @@ pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
         ),
     };
     Some((kind, message))
+}
+
+/// What does the work of a global that other runtimes have and this one leaves out.
+fn instead(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "Intl" => {
+            "format numbers with `toFixed` and a `replace`, and dates from `toISOString()`; results are the same everywhere that way"
+        }
+        "URL" | "URLSearchParams" => {
+            "take addresses apart with a regular expression or `split`, and build them with `encodeURIComponent`"
+        }
+        "btoa" | "atob" => "AgentScript has no base64; pass the text as it is, or call a tool that encodes",
+        "TextEncoder" | "TextDecoder" => {
+            "texts are not bytes here; use `charCodeAt`, `codePointAt` and `String.fromCodePoint`"
+        }
+        "AbortController" | "AbortSignal" => "a tool call ends with the run; there is nothing to abort",
+        "Headers" | "Request" | "Response" | "FormData" | "Blob" | "File" => {
+            "scripts have no network; call a tool with `await callTool(name, input)`"
+        }
+        _ => return None,
+    })
 }
 
 fn free_name_kind(name: &str) -> Option<IllegalKind> {
@@ -51,6 +75,8 @@ fn free_name_kind(name: &str) -> Option<IllegalKind> {
         "process" | "global" | "globalThis" | "window" | "self" | "Deno" | "Bun" | "document" | "fetch"
         | "XMLHttpRequest" | "WebSocket" | "EventSource" | "Buffer" | "localStorage" | "sessionStorage"
         | "indexedDB" | "navigator" | "GLOBAL" | "root" | "frames" | "performance" | "crypto" | "Intl"
+        | "URL" | "URLSearchParams" | "btoa" | "atob" | "TextEncoder" | "TextDecoder" | "AbortController"
+        | "AbortSignal" | "Headers" | "Request" | "Response" | "FormData" | "Blob" | "File"
         | "BroadcastChannel" | "MessageChannel" | "MessagePort" | "vm" => IllegalKind::IllegalGlobalAccess,
         "setTimeout"
         | "setInterval"
@@ -70,8 +96,11 @@ fn free_name_kind(name: &str) -> Option<IllegalKind> {
 /// Property names that lead to a prototype or to what builds functions.
 pub(super) fn property(name: &str) -> Option<(IllegalKind, String)> {
     let (kind, advice) = match name {
+        "prototype" => (
+            IllegalKind::IllegalPrototypeAccess,
+            "prototypes are out of reach; call methods on values, copy objects with `{ ...object }`, and ask `Object.hasOwn(object, key)`",
+        ),
         "__proto__"
-        | "prototype"
         | "getPrototypeOf"
         | "setPrototypeOf"
         | "__defineGetter__"
@@ -177,5 +206,6 @@ pub(super) fn is_frozen(name: &str) -> bool {
             | "decodeURIComponent"
             | "encodeURI"
             | "decodeURI"
+            | "structuredClone"
     )
 }

@@ -2,7 +2,7 @@
 //!
 //! A file holds several cases, each begun by a line `//// name`. Comments at its start say more:
 //! `// expect: illegal KIND` (refused before it runs), `syntax LINE:COLUMN`, `ok JSON`, `runtime NAME` (throws), `stopped KIND`
-//! (an illegal access that only shows at run time), `limit` (some limit ends it), `safe` (any outcome, within its limits);
+//! (an illegal access that only shows at run time), `limit` (some limit ends it), `memory` (the memory limit does), `safe` (any outcome, within its limits);
 //! `// preset: NAME` (`secure` when absent).
 
 use std::{fs, path::PathBuf};
@@ -18,6 +18,7 @@ pub(crate) enum Expect {
     Runtime(String),
     Stopped(String),
     Limit,
+    Memory,
     Safe,
 }
 
@@ -84,6 +85,7 @@ fn parse(text: &str, name: &str) -> Expect {
         "runtime" => Expect::Runtime(rest.to_owned()),
         "ok" => Expect::Ok(serde_json::from_str(rest).unwrap_or_else(|_| panic!("{name}: not JSON: {rest}"))),
         "limit" => Expect::Limit,
+        "memory" => Expect::Memory,
         "safe" => Expect::Safe,
         "syntax" => {
             let (line, column) = rest.split_once(':').expect("LINE:COLUMN");

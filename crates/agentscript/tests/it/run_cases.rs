@@ -58,6 +58,7 @@ fn lands(case: &Case, verdict: &Verdict) -> bool {
         }
         (Expect::Runtime(name), Verdict::RuntimeError { name: got, .. }) => got == name,
         (Expect::Runtime(name), Verdict::ToolError { .. }) => name == "ToolError",
+        (Expect::Memory, Verdict::Worker(WorkerError::MemoryExceeded(_))) => true,
         (Expect::Limit, verdict) => is_limit(verdict),
         (Expect::Safe, verdict) => !is_broken(verdict),
         _ => false,
