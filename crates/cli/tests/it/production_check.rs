@@ -92,7 +92,7 @@ fn every_production_requirement_that_is_broken_is_named_with_its_line_and_fix() 
     // The requirement as the contract words it; the field that breaks it; the field that is named, and a word of the fix.
     let cases: Vec<(&str, &str, Value, &str, &str)> = vec![
         ("HTTPS only", "/http/publicUrl", json!("http://127.0.0.1:3000"), "http.publicUrl", "https"),
-        ("HTTPS only", "/auth/trustedProxies", Value::Null, "auth.trustedProxies", "proxy"),
+        ("HTTPS only", "/auth/trustedProxies", Value::Null, "http.trustedProxies", "proxy"),
         (
             "persistent shared token storage",
             "/auth/tokenStorage",
