@@ -38,7 +38,7 @@ async function behindProxy(config) {
     await Promise.all(instances.map((one) => one.stop()));
     await endStore();
   };
-  return { url: new URL(`http://127.0.0.1:${front.port}/mcp`), stop: end };
+  return { url: new URL(`http://127.0.0.1:${front.port}/mcp`), instances: INSTANCES, stop: end };
 }
 
 /// Starts `gatewright demo` on a free port; gives its MCP endpoint and an end.
@@ -72,7 +72,7 @@ export async function serve(config) {
         await stop(child);
         await rm(folder, { recursive: true, force: true });
       };
-      return { url: new URL(found[0]), stop: end };
+      return { url: new URL(found[0]), instances: 1, stop: end };
     }
   }
   throw new Error(`gatewright serve ended before it served:\n${log.join("\n")}`);
