@@ -92,13 +92,24 @@ impl Fetcher {
 
     pub(crate) fn with_lookup(private: bool, lookup: Lookup) -> Result<Self, String> {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .dns_resolver(Arc::new(Filtered { lookup, private }))
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(DEADLINE)
-            .build()
-            .map_err(|error| error.to_string())?;
+        let filtered = Arc::new(Filtered { lookup, private });
+        let builder = || {
+            reqwest::Client::builder()
+                .dns_resolver(filtered.clone())
+                .redirect(reqwest::redirect::Policy::none())
+                .no_proxy()
+                .timeout(DEADLINE)
+        };
+        let client = builder().build().or_else(|error| {
+            // Small images have no CA certificates. What does not ask an https host works all the same.
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::warn!(
+                target: "gatewright::auth",
+                why = cause.unwrap_or_else(|| error.to_string()),
+                "no https host can be asked: install `ca-certificates`, or name a file with SSL_CERT_FILE"
+            );
+            builder().tls_certs_only([]).build().map_err(|error| error.to_string())
+        })?;
         Ok(Self { client, private })
     }
 

@@ -9,6 +9,8 @@ mod audit;
 #[cfg(test)]
 mod auth;
 #[cfg(test)]
+mod bare_image;
+#[cfg(test)]
 mod check;
 #[cfg(test)]
 mod demo_tour;
