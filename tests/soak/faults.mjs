@@ -106,8 +106,8 @@ export function faults(soak) {
         await sleep(1_000);
         soak.redis = await redis(soak.redisPort, soak.folder);
       },
-      // Without its store the authorization server issues nothing and says so.
-      spoils: (kind, code) => kind === "token" && /^(http-50[03]|temporarily_unavailable|server_error)$/.test(code),
+      // Without its store the authorization server issues nothing, and lets nobody in with a token that it has not checked lately.
+      spoils: (kind, code) => code === "temporarily_unavailable" || (kind === "token" && /^(http-50[03]|server_error)$/.test(code)),
     },
     {
       name: "bad configuration refused",

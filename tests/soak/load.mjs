@@ -1,11 +1,6 @@
 // The mixed load: each kind asks, and judges the whole answer.
 
-import { Agent } from "node:http";
-
-import { exchange, end, inSession, modern, open } from "../cluster/rpc.mjs";
-
-const agent = new Agent({ keepAlive: true, maxSockets: 512 });
-export const closeConnections = () => agent.destroy();
+import { Client, INITIALIZE, sessionOf } from "./http.mjs";
 
 /// An answer that is not what was asked for; `code` says how it failed.
 export class Wrong extends Error {
@@ -15,9 +10,15 @@ export class Wrong extends Error {
   }
 }
 
+/// Refuses an answer whose status is another; the code is the server's word for it, or `http-` and the status.
+function status(answer, expected) {
+  if (answer.status === expected) return answer;
+  const said = answer.message?.error;
+  throw new Wrong(typeof said === "string" ? said : `http-${answer.status}`, answer.message);
+}
+
 function body(answer) {
-  if (answer.status !== 200) throw new Wrong(`http-${answer.status}`, answer.message);
-  const result = answer.message?.result;
+  const result = status(answer, 200).message?.result;
   if (!result?.structuredContent) throw new Wrong("no-body", answer.message);
   const found = result.structuredContent;
   if (found.status && found.status !== "ok") throw new Wrong(found.error?.code ?? found.status, found);
@@ -28,15 +29,12 @@ const check = (fits, found) => {
   if (!fits) throw new Wrong("wrong-answer", found);
 };
 
-/// The kinds with their shares of the load.
+/// The kinds with their shares of the load, and what ends their connections.
 export function kinds(soak) {
-  const options = { agent, timeout: 20_000 };
-  const call = async (tool, input) => {
-    const headers = { authorization: `Bearer ${soak.token}` };
-    return modern(soak.server.port, "tools/call", { name: `codecall:${tool}`, arguments: input }, { ...options, headers });
-  };
+  const client = new Client(soak.server.port);
+  const call = (tool, input) => client.modern("tools/call", { name: `codecall:${tool}`, arguments: input }, soak.token);
   let number = 0;
-  return [
+  const all = [
     {
       kind: "local",
       share: 40,
@@ -68,9 +66,9 @@ export function kinds(soak) {
       kind: "upstream",
       share: 20,
       ask: async () => {
-        const id = `${number++}`;
-        const found = body(await call("invoke", { tool: "ledger:add", input: { id } }));
-        check(found.result.id === id, found);
+        const id = number++;
+        const found = body(await call("invoke", { tool: "ledger:add", input: { id: `${id}` } }));
+        check(found.result.id === `${id}`, found);
         soak.acknowledged.push(id);
       },
     },
@@ -78,23 +76,21 @@ export function kinds(soak) {
       kind: "session",
       share: 8,
       ask: async () => {
-        const headers = { authorization: `Bearer ${soak.token}` };
-        const session = await open(soak.server.port, { ...options, headers });
+        const token = soak.token;
+        const opened = status(await client.old(undefined, "initialize", INITIALIZE, token), 200);
+        const session = sessionOf(opened.head);
+        check(session, opened.message);
+        status(await client.old(session, "notifications/initialized", undefined, token), 202);
         const params = { name: "codecall:invoke", arguments: { tool: "crm:users_list", input: { limit: 1 } } };
-        const found = body(await inSession(soak.server.port, session, "tools/call", params, { ...options, headers }));
+        const found = body(await client.old(session, "tools/call", params, token));
         check(found.result.items.length === 1, found);
-        const ended = await end(soak.server.port, session, { ...options, headers });
-        if (ended.status !== 204) throw new Wrong(`http-${ended.status}`, ended.message);
-      },
-    },
-    {
-      kind: "token",
-      share: 2,
-      ask: async () => {
-        soak.token = await token(soak);
+        status(await client.end(session, token), 204);
       },
     },
   ];
+  /// A new token for all that follows. The token endpoint has limits of its own: it is asked once a second and not as part of the load.
+  const issue = { kind: "token", ask: async () => void (soak.token = await token(soak)) };
+  return { all, issue, closeConnections: () => client.close() };
 }
 
 /// A token by the client-credentials grant (RFC 6749 §4.4).
@@ -110,5 +106,3 @@ export async function token(soak) {
   if (answer.status !== 200) throw new Wrong(found.error ?? `http-${answer.status}`, found);
   return found.access_token;
 }
-
-export { exchange };

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -31,6 +31,10 @@ use crate::{
 pub const RECHECK: Duration = Duration::from_secs(5);
 /// Tokens remembered at most.
 const MOST_REMEMBERED: usize = 10_000;
+/// Fewer are not searched for those that nobody uses any more.
+const LEAST_SWEPT: usize = 128;
+/// A token that was not checked for that long, in milliseconds, is not used any more: it may be forgotten.
+const UNUSED_MS: u64 = 60_000;
 
 #[derive(Clone)]
 struct Known {
@@ -43,6 +47,28 @@ struct Known {
     jkt: Option<String>,
 }
 
+/// Tokens by their digests.
+#[derive(Default)]
+struct Remembered {
+    all: HashMap<[u8; 32], Known>,
+    /// At how many those that are not used any more are forgotten.
+    sweep_at: usize,
+}
+
+impl Remembered {
+    fn keep(&mut self, digest: [u8; 32], known: Known, now_ms: u64) {
+        if self.all.len() >= self.sweep_at.max(LEAST_SWEPT) {
+            self.all.retain(|_, held| held.checked_ms + UNUSED_MS > now_ms);
+            if self.all.len() >= MOST_REMEMBERED {
+                self.all.clear();
+            }
+            // Not at each token when many are in use.
+            self.sweep_at = (2 * self.all.len()).min(MOST_REMEMBERED);
+        }
+        self.all.insert(digest, known);
+    }
+}
+
 enum Source {
     Own(Arc<Core>),
     External(Arc<Transparent>),
@@ -50,7 +76,7 @@ enum Source {
 
 struct Inner {
     source: Source,
-    known: Mutex<HashMap<[u8; 32], Known>>,
+    known: Mutex<Remembered>,
     metadata_url: String,
     scopes: String,
     /// Scopes of callers without a token; `None` when they are refused.
@@ -273,8 +299,7 @@ impl ResourceServer {
         }
         let digest = sha256(token);
         let (now, endings) = (core.clock.now_ms(), core.endings());
-        let remembered =
-            self.inner.known.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
+        let remembered = self.remembered().all.get(&digest).cloned();
         let mut entry = match remembered {
             Some(held) if held.expires_s + crate::keys::SKEW_S > now / 1000 => {
                 if held.endings == endings && now < held.checked_ms + RECHECK.as_millis() as u64 {
@@ -293,19 +318,17 @@ impl ResourceServer {
             return Err(Refused::Revoked.into());
         }
         (entry.checked_ms, entry.endings) = (now, endings);
-        let mut all = self.inner.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_REMEMBERED {
-            all.retain(|_, held| held.checked_ms + 60_000 > now);
-            if all.len() >= MOST_REMEMBERED {
-                all.clear();
-            }
-        }
-        all.insert(digest, entry.clone());
+        self.remembered().keep(digest, entry.clone(), now);
         Ok(entry)
     }
 
     fn forget(&self, digest: &[u8; 32]) {
-        self.inner.known.lock().unwrap_or_else(PoisonError::into_inner).remove(digest);
+        self.remembered().all.remove(digest);
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        // Nothing panics while it holds the lock.
+        self.inner.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -366,4 +389,28 @@ fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> Resp
         headers.insert(header::WWW_AUTHENTICATE, value);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_that_nobody_uses_any_more_are_forgotten_and_those_in_use_are_not() {
+        let mut remembered = Remembered::default();
+        let token = |checked_ms| known(Claims::default(), checked_ms);
+        let used = sha256("used");
+        for second in 0..10_000_u64 {
+            let now = second * 1_000;
+            remembered.keep(used, token(now), now);
+            remembered.keep(sha256(second.to_string()), token(now), now);
+            assert!(remembered.all.len() <= 2 * LEAST_SWEPT, "{} are remembered", remembered.all.len());
+            assert!(remembered.all.contains_key(&used));
+        }
+        let now = 10_000_000;
+        for number in 0..3 * MOST_REMEMBERED {
+            remembered.keep(sha256(format!("at once {number}")), token(now), now);
+            assert!(remembered.all.len() <= MOST_REMEMBERED);
+        }
+    }
 }

@@ -34,6 +34,8 @@ use crate::refusal;
 
 /// Shortest key, in bytes.
 const SHORTEST_KEY: usize = 32;
+/// How long a connection to another instance is kept, at most.
+const POOL_IDLE: Duration = Duration::from_secs(20);
 /// Longest wait for a connection to another instance.
 const CONNECT: Duration = Duration::from_secs(2);
 /// Marks what was passed on already, and says for whom: the caller's address, sealed.
@@ -103,8 +105,8 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Reached by the others at `own`.
-    pub(crate) fn new(key: &ClusterKey, own: SocketAddr) -> Self {
+    /// Reached by the others at `own`; they keep a connection for `idle`.
+    pub(crate) fn new(key: &ClusterKey, own: SocketAddr, idle: Duration) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(CONNECT));
@@ -113,7 +115,7 @@ impl Cluster {
             key: RandomizedNonceKey::new(&AES_256_GCM, &key.0).expect("32 bytes are a key"),
             client: Client::builder(TokioExecutor::new())
                 .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(Duration::from_secs(20))
+                .pool_idle_timeout(POOL_IDLE.min(idle / 2))
                 // A request whose connection broke is not sent again.
                 .retry_canceled_requests(false)
                 .build(connector),
@@ -207,7 +209,7 @@ mod tests {
 
     fn cluster(key: &str, own: &str) -> Cluster {
         let key: ClusterKey = serde_json::from_value(key.into()).unwrap();
-        Cluster::new(&key, own.parse().unwrap())
+        Cluster::new(&key, own.parse().unwrap(), Duration::from_secs(75))
     }
 
     const KEY: &str = "0123456789abcdef0123456789abcdef";

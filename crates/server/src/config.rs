@@ -63,10 +63,17 @@ pub struct HttpConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub drain_timeout: Duration,
-    /// Longest wait for the headers of a request, also between two requests of a connection. Default 30 s.
+    /// Longest wait for the headers of a request, from its first byte on, 100 ms to 24 h; for the first request of a connection
+    /// from the connection's start. Default 30 s. Then the connection is closed.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub header_read_timeout: Duration,
+    /// How long a connection is kept between two requests, 1 s to 24 h, in whole seconds. Default 75 s. Announced as `Keep-Alive: timeout=`;
+    /// closed one second later, for a request that is on its way. Make it longer than your load balancer keeps a connection to
+    /// this server (many: 60 s; some: 10 min), or it will now and then use one that was just closed.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub connection_idle: Duration,
     /// Longest wait for the body of a request. Default 30 s; then 408.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
@@ -100,6 +107,7 @@ impl Default for HttpConfig {
             json_response: true,
             drain_timeout: Duration::from_secs(10),
             header_read_timeout: Duration::from_secs(30),
+            connection_idle: Duration::from_secs(75),
             body_read_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),
             landing: None,
@@ -167,6 +175,7 @@ impl HttpConfig {
             ("sessionIdle", self.session_idle, 1_000, DAY),
             ("drainTimeout", self.drain_timeout, 100, Duration::from_secs(600)),
             ("headerReadTimeout", self.header_read_timeout, 100, DAY),
+            ("connectionIdle", self.connection_idle, 1_000, DAY),
             ("bodyReadTimeout", self.body_read_timeout, 100, DAY),
             ("keepAlive", self.keep_alive, 1_000, DAY),
         ] {
@@ -226,6 +235,7 @@ mod tests {
         assert_eq!(field(r#"{"publicUrl": "https://a.example/x"}"#), "publicUrl");
         assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
         assert_eq!(field(r#"{"sessionIdle": "10ms"}"#), "sessionIdle");
+        assert_eq!(field(r#"{"connectionIdle": "900ms"}"#), "connectionIdle");
         assert_eq!(field(r#"{"allowedOrigins": ["app.example"]}"#), "allowedOrigins");
         let key = "k".repeat(32);
         let cluster = |more: &str| format!(r#"{{"host": "0.0.0.0", "cluster": {{"key": "{key}"{more}}}}}"#);

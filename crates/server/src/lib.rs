@@ -12,6 +12,7 @@ mod config;
 mod edge;
 mod guard;
 mod health;
+mod idle;
 mod landing;
 mod lines;
 mod mcp;

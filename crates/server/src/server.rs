@@ -11,10 +11,7 @@ use axum::{
 use gatewright_core::{CallerAddress, Gateway, Network, caller_address};
 use http::{HeaderMap, Request, Response};
 use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -26,6 +23,7 @@ use crate::{
     edge::{self, Edge},
     guard::Guard,
     health,
+    idle::{self, Times, Watch},
     landing::{self, Page},
     mcp::{self, Door, Endpoint},
     refusal,
@@ -132,11 +130,11 @@ impl ServerBuilder {
         };
         let address = listener.local_addr().map_err(bind_error)?;
 
-        let cluster = self
-            .config
-            .cluster
-            .as_ref()
-            .map(|cluster| Arc::new(Cluster::new(&cluster.key, cluster.advertise.unwrap_or(address))));
+        let idle = self.config.connection_idle;
+        let cluster =
+            self.config.cluster.as_ref().map(|cluster| {
+                Arc::new(Cluster::new(&cluster.key, cluster.advertise.unwrap_or(address), idle))
+            });
         let proxies = self.config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect();
         let whence = Arc::new(Whence { cluster: cluster.clone(), proxies });
         let stopping = CancellationToken::new();
@@ -172,7 +170,9 @@ impl ServerBuilder {
             )
             .fallback(async move || refusal::nothing_here(&endpoint_path));
         let path = self.config.path.as_str().into();
-        let front = Front { edge, path, endpoint, routes, whence };
+        let times = Times::new(idle, self.config.header_read_timeout);
+        let kept = Kept { times: times.clone(), stopping: stopping.clone() };
+        let front = Front { edge, path, endpoint, routes, whence, kept };
         Ok(Bound {
             listener,
             address,
@@ -181,7 +181,7 @@ impl ServerBuilder {
             sse,
             stopping,
             end,
-            header_read_timeout: self.config.header_read_timeout,
+            times,
             drain_timeout: self.config.drain_timeout,
         })
     }
@@ -196,6 +196,14 @@ struct Front {
     endpoint: Arc<Endpoint>,
     routes: Router,
     whence: Arc<Whence>,
+    kept: Kept,
+}
+
+/// How long connections are kept, and whether they still are.
+#[derive(Clone)]
+struct Kept {
+    times: Times,
+    stopping: CancellationToken,
 }
 
 /// Who is believed about where requests come from.
@@ -221,14 +229,20 @@ impl Front {
     ) -> Result<Response<Body>, Infallible> {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        let Self { edge, path, endpoint, routes, whence } = self;
+        let Self { edge, path, endpoint, routes, whence, kept } = self;
+        let is_kept = idle::is_kept(request.version(), request.headers());
         let caller = whence.caller(peer, request.headers());
         request.extensions_mut().insert(caller);
-        if request.uri().path() == &*path {
-            return Ok(edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await);
+        let mut response = if request.uri().path() == &*path {
+            edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await
+        } else {
+            let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
+            edge::pass(&edge, request, other).await
+        };
+        if is_kept && !kept.stopping.is_cancelled() {
+            kept.times.say(response.headers_mut());
         }
-        let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
-        Ok(edge::pass(&edge, request, other).await)
+        Ok(response)
     }
 }
 
@@ -241,7 +255,7 @@ pub struct Bound {
     sse: Option<Arc<SseEndpoint>>,
     stopping: CancellationToken,
     end: CancellationToken,
-    header_read_timeout: Duration,
+    times: Times,
     drain_timeout: Duration,
 }
 
@@ -261,7 +275,7 @@ impl Bound {
     /// once; what is still open when `drainTimeout` is nearly over is cut off.
     pub async fn serve(self, shutdown: CancellationToken) {
         let mut http = hyper::server::conn::http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(self.header_read_timeout);
+        http.header_read_timeout(self.times.longest());
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
         loop {
@@ -283,10 +297,14 @@ impl Bound {
             let _ = socket.set_nodelay(true);
             let front = self.front.clone();
             let service = service_fn(move |request| front.clone().answer(request, peer));
-            let connection = graceful.watch(http.serve_connection(TokioIo::new(socket), service));
+            let watch = Watch::new(&self.times);
+            let socket = TokioIo::new(watch.over(socket));
+            let connection = graceful.watch(http.timer(watch).serve_connection(socket, service));
             connections.spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(%error, "a connection broke");
+                match connection.await {
+                    Err(error) if error.is_timeout() => tracing::trace!("a connection was not used in time"),
+                    Err(error) => tracing::debug!(%error, "a connection broke"),
+                    Ok(()) => {}
                 }
             });
         }

@@ -5,6 +5,8 @@ mod bad_input;
 #[cfg(test)]
 mod cluster;
 #[cfg(test)]
+mod connections;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod guards;

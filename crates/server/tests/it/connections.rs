@@ -1,0 +1,98 @@
+//! Connections that wait for their next request. What happens when is in the unit tests of `idle`, where time is simulated.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::support::{PATIENCE, Rig, start};
+
+async fn connect(rig: &Rig) -> TcpStream {
+    TcpStream::connect(rig.base.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// The head of the answer to a request with these headers.
+async fn ask(stream: &mut TcpStream, headers: &str) -> String {
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"}") {
+        assert_ne!(timeout(PATIENCE, stream.read_buf(&mut answer)).await.unwrap().unwrap(), 0, "closed");
+    }
+    let text = String::from_utf8(answer).unwrap().to_lowercase();
+    assert!(text.starts_with("http/1.1 200"), "{text}");
+    text.split_once("\r\n\r\n").unwrap().0.to_owned()
+}
+
+async fn ends(stream: &mut TcpStream) {
+    timeout(PATIENCE, stream.read_to_end(&mut Vec::new())).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_is_told_how_long_it_may_use_its_connection_again() {
+    let rig = start(json!({"connectionIdle": "2m"})).await;
+    let mut stream = connect(&rig).await;
+    let head = ask(&mut stream, "").await;
+    assert!(
+        head.contains("\r\nconnection: keep-alive") && head.contains("\r\nkeep-alive: timeout=120"),
+        "{head}"
+    );
+    let head = ask(&mut stream, "connection: close\r\n").await;
+    assert!(head.contains("\r\nconnection: close") && !head.contains("timeout="), "{head}");
+    ends(&mut stream).await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_outlives_the_time_for_headers_and_ends_after_its_own() {
+    let rig = start(json!({"headerReadTimeout": "100ms", "connectionIdle": "1s"})).await;
+    let mut stream = connect(&rig).await;
+    ask(&mut stream, "").await;
+    let idle = Instant::now();
+    ends(&mut stream).await;
+    assert!(idle.elapsed() >= Duration::from_secs(1), "{:?}", idle.elapsed());
+}
+
+#[tokio::test]
+async fn a_request_that_is_begun_and_not_ended_ends_a_connection_that_would_be_kept_for_long() {
+    let rig = start(json!({"headerReadTimeout": "100ms", "connectionIdle": "1h"})).await;
+    for pause in ["", "GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: "] {
+        let mut stream = connect(&rig).await;
+        if !pause.is_empty() {
+            ask(&mut stream, "").await;
+            stream.write_all(pause.as_bytes()).await.unwrap();
+        }
+        ends(&mut stream).await;
+    }
+}
+
+#[tokio::test]
+async fn idle_connections_end_at_once_when_the_server_does() {
+    let mut rig = start(json!({"connectionIdle": "1h", "drainTimeout": "10m"})).await;
+    let (mut used, mut fresh) = (connect(&rig).await, connect(&rig).await);
+    ask(&mut used, "").await;
+    rig.shutdown.cancel();
+    timeout(PATIENCE, rig.served.take().unwrap()).await.unwrap().unwrap();
+    ends(&mut used).await;
+    // One whose request never came is reset or ended.
+    let _ = timeout(PATIENCE, fresh.read_to_end(&mut Vec::new())).await.unwrap();
+}
+
+#[tokio::test]
+async fn idle_connections_take_no_place_of_requests() {
+    let rig = start(json!({"maxConcurrency": 1, "connectionIdle": "1h"})).await;
+    let mut kept = Vec::new();
+    for _ in 0..20 {
+        let mut stream = connect(&rig).await;
+        ask(&mut stream, "").await;
+        kept.push(stream);
+    }
+    let mcp = rig.client().connect().await.unwrap();
+    mcp.tools().call("app:echo", json!({})).await.unwrap();
+    for stream in &mut kept {
+        ask(stream, "").await;
+    }
+}
