@@ -192,14 +192,16 @@ async fn main() -> ExitCode {
         let line = table.entry(row["category"].as_str().unwrap_or("?").to_owned()).or_default();
         *(if row["attack"] == true { &mut line.attacks } else { &mut line.ordinary }) += 1;
         *line.by_class.entry(class(&outcome.verdict)).or_default() += 1;
-        line.slowest = line.slowest.max(started.elapsed());
+        let took = started.elapsed();
+        line.slowest = line.slowest.max(took);
         if let Some(complaint) = complaint(&row, &outcome) {
             line.wrong += 1;
             if show {
                 println!(
-                    "{} {}: {complaint}\n{}\n",
+                    "{} {} {} ms: {complaint}\n{}\n",
                     row["id"],
                     row["category"],
+                    took.as_millis(),
                     row["script"].as_str().unwrap_or("")
                 );
             }

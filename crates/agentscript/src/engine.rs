@@ -1,9 +1,10 @@
 //! The only module that names the JavaScript engine: realms, and runs in them.
 //!
 //! A [`Realm`] is a fresh runtime with everything a script may touch, frozen. It is built before a run is known and serves one run.
-//! What a run may spend is counted in `state`; the text it runs comes from the validator; frames go through `worker::Link`.
+//! What a run may spend is counted in `state`; the text it runs comes from the validator; frames go through `worker::Link`; `locale` writes texts for people.
 
 mod compile;
+mod locale;
 mod prepare;
 mod realm;
 mod run;

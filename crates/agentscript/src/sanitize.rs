@@ -2,7 +2,8 @@
 //!
 //! A path is: a `file:` URL; a drive path (`C:\dir\file`, `C:/dir/file`); a share (`\\host\share`); an absolute Unix path below one of
 //! [`ROOTS`], or any absolute Unix path of two or more parts whose last part has a file extension; one below `~/`. Separators may be
-//! written `%2F`, `%5C` or `\/`, and Windows paths may have spaces in them. The path of a URL (`https://host/a/b.json`) and routes such as
+//! written `%2F`, `%5C` or `\/`. Paths may have spaces in them: Windows paths and Unix paths where the next word goes on with a
+//! separator, Unix paths also as `\ ` and between quotes. The path of a URL (`https://host/a/b.json`) and routes such as
 //! `/users/1` stay.
 
 use std::borrow::Cow;
@@ -211,14 +212,14 @@ fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
         return (parts >= 2).then_some((mark, mark + len));
     }
     if rest.starts_with('/') && before.ends_with('~') && starts_word(mark - 1) && path_len(rest) > 1 {
-        return Some((mark - 1, mark + path_len(rest)));
+        return Some((mark - 1, mark + unix_len(rest, before[..mark - 1].chars().next_back())));
     }
     if !starts_word(mark) {
         return None;
     }
     if rest.starts_with('/') && !rest.starts_with("//") {
-        let len = path_len(rest);
-        return is_unix_path(&rest[..len]).then_some((mark, mark + len));
+        return is_unix_path(&rest[..path_len(rest)])
+            .then(|| (mark, mark + unix_len(rest, before.chars().next_back())));
     }
     if rest.starts_with("\\/") || is_encoded(rest) {
         let len = path_len(rest);
@@ -251,6 +252,39 @@ fn windows_len(text: &str) -> usize {
         }
     }
     len
+}
+
+/// As [`path_len`], but a space belongs to the path when it is escaped, when the word behind it is the rest of a path to a file, or
+/// when the path stands behind the quote `opened` and what is left before the closing one is a word or goes on as a path.
+fn unix_len(text: &str, opened: Option<char>) -> usize {
+    let mut len = path_len(text);
+    if let Some(quote) = opened.filter(|c| matches!(c, '"' | '\'' | '`'))
+        && let Some(end) = text.find(quote)
+        && let Some(rest) = text.get(len..end)
+        && rest.starts_with(' ')
+        && !rest.contains(['\n', '\r', '"'])
+    {
+        let last = rest.rsplit([' ', '/']).next().unwrap_or_default();
+        let one_word = !rest[1..].contains(' ') && !rest.ends_with(['.', ':', '!', '?']);
+        if one_word || has_extension(last) {
+            return end;
+        }
+    }
+    loop {
+        let rest = &text[len..];
+        if text[..len].ends_with('\\') && rest.starts_with(' ') {
+            len += 1 + path_len(&rest[1..]);
+            continue;
+        }
+        let Some(more) = rest.strip_prefix(' ') else { return len };
+        let word = path_len(more);
+        match more[..word].rsplit_once('/') {
+            Some((first, last)) if !first.is_empty() && has_extension(last) && !first.contains(':') => {
+                len += 1 + word
+            }
+            _ => return len,
+        }
+    }
 }
 
 /// Behind a URL or a separator that begins no path.
@@ -317,6 +351,17 @@ mod tests {
             (r#"{"p":"\/home\/ann\/x"}"#, r#"{"p":"[path]"}"#),
             ("read ~/.ssh/id_rsa failed", "read [path] failed"),
             ("key=/root/.ssh/id_rsa", "key=[path]"),
+            ("open '/home/ann/My Documents/secret plan.txt': denied", "open '[path]': denied"),
+            ("open \"/home/ann/My Documents\" failed", "open \"[path]\" failed"),
+            ("open `~/My Documents/x.txt` failed", "open `[path]` failed"),
+            (r"open /home/ann/My\ Documents/my\ plan.txt failed", "open [path] failed"),
+            ("open /home/ann/My Documents/x.txt: denied", "open [path]: denied"),
+            ("'/home/ann is not a folder' and '/etc/hosts' is", "'[path] is not a folder' and '[path]' is"),
+            (
+                "read /etc/hosts and/or https://example.com/a.json",
+                "read [path] and/or https://example.com/a.json",
+            ),
+            ("copied /tmp/a to s3://bucket/x.txt", "copied [path] to s3://bucket/x.txt"),
         ] {
             assert_eq!(clean(text), expected, "{text}");
         }

@@ -102,11 +102,18 @@ pub struct Script {
     text: String,
     /// Byte offset in `text` and length of everything the validator added, in order.
     added: Vec<(u32, u32)>,
+    /// The last `return` outside all functions, in the caller's text.
+    returned: Option<Location>,
 }
 
 impl Script {
-    pub(crate) fn new(text: String, added: Vec<(u32, u32)>) -> Self {
-        Self { text, added }
+    pub(crate) fn new(text: String, added: Vec<(u32, u32)>, returned: Option<Location>) -> Self {
+        Self { text, added, returned }
+    }
+
+    /// Where the script's result comes from, as far as the text tells.
+    pub(crate) fn returned(&self) -> Option<Location> {
+        self.returned
     }
 
     /// The body to run: strict JavaScript with `__ag_tick()` in every loop and function, on the lines of the caller's text.
@@ -184,7 +191,7 @@ mod tests {
 
     #[test]
     fn locations_leave_out_what_was_added() {
-        let script = Script::new("ab\nx__y\n".to_owned(), vec![(4, 2)]);
+        let script = Script::new("ab\nx__y\n".to_owned(), vec![(4, 2)], None);
         let map = |line, column| {
             let at = script.map_location(Location { line, column });
             (at.line, at.column)

@@ -116,8 +116,9 @@ fn finish(text: &str, parsed: &parse::Parsed<'_>, walked: walk::Walked) -> Resul
     if let Some(error) = parsed.semantic_error() {
         return Err(parse::rejection(text, error));
     }
+    let returned = walked.returned.map(|at| locate(text, at));
     let (text, added) = edits::apply(text, walked.ticks);
-    Ok(Script::new(text, added))
+    Ok(Script::new(text, added, returned))
 }
 
 /// Line and column (characters, both from 1) of a byte offset.

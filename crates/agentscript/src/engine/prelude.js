@@ -1,7 +1,7 @@
 // The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
 // and returns the functions the engine drives a run with. Everything it needs
 // later it takes hold of now.
-(function (host, tick, made, now, random, speciesOf, done, failed) {
+(function (host, tick, made, now, random, speciesOf, done, failed, inEnglish) {
   'use strict';
   const { freeze, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
   const { isArray } = Array;
@@ -35,9 +35,18 @@
     new PromiseCtor((resolve, reject) => {
       waiting.set(host(kind, name, body), { name, resolve, reject, quiet });
     });
+  // The engine says "circular reference" and no more.
+  const withoutCycles = (value, replacer, what, space) => {
+    try {
+      return stringify(value, replacer, space);
+    } catch (error) {
+      if (!(error instanceof TypeErrorCtor) || error.message !== 'circular reference') throw error;
+      throw new TypeErrorCtor(what + ' holds a circular reference, an object inside itself, which JSON cannot carry: pick the fields you need into a new object');
+    }
+  };
   const inputText = (input) => {
     if (input === undefined) return '{}';
-    const json = stringify(input);
+    const json = withoutCycles(input, undefined, 'callTool: the input');
     if (json === undefined) throw new TypeErrorCtor('callTool: the input is a ' + typeof input + ', which JSON cannot carry');
     return json;
   };
@@ -168,8 +177,8 @@
     }
     return plainForm(value);
   };
-  const encode = (value) => {
-    const json = stringify(value, leave);
+  const encode = (value, what) => {
+    const json = withoutCycles(value, leave, what);
     return json === undefined ? 'null' : json;
   };
 
@@ -229,6 +238,60 @@
   };
   const structuredClone = { structuredClone(value) { return copied(value, new MapCtor()); } }.structuredClone;
 
+  // ---- texts for people ----
+  const numberValue = Number.prototype.valueOf, bigintValue = BigInt.prototype.valueOf, { is } = Object;
+  const LONGEST = 1048576;
+  const ORDER = 0, NUMBER = 1, MOMENT = 2, DATE = 3, TIME = 4;
+  const orderOptions = ['sensitivity', 'numeric', 'ignorePunctuation', 'caseFirst'];
+  const numberOptions = ['style', 'currency', 'currencyDisplay', 'currencySign', 'notation', 'compactDisplay', 'useGrouping',
+    'minimumIntegerDigits', 'minimumFractionDigits', 'maximumFractionDigits', 'minimumSignificantDigits', 'maximumSignificantDigits',
+    'signDisplay', 'roundingMode'];
+  const dateOptions = ['weekday', 'era', 'year', 'month', 'day', 'dayPeriod', 'hour', 'minute', 'second', 'fractionalSecondDigits',
+    'timeZoneName', 'hour12', 'hourCycle', 'timeZone', 'dateStyle', 'timeStyle'];
+  const languageOf = (locales) => {
+    const first = isArray(locales) ? locales[0] : locales;
+    if (first === undefined) return '';
+    if (typeof first !== 'string') throw new TypeErrorCtor('Incorrect locale information provided');
+    return first === '' ? '-' : first.slice(0, 300).toWellFormed();
+  };
+  const choices = (locales, options, names) => {
+    const list = [languageOf(locales)];
+    if (options === undefined) return list;
+    if (options === null) throw new TypeErrorCtor('Cannot convert undefined or null to object');
+    for (let i = 0; i < names.length; i++) {
+      const value = options[names[i]];
+      list[i + 1] = value === undefined ? '' : text(value).slice(0, 100);
+    }
+    return list;
+  };
+  const english = (kind, a, b, list) => {
+    const answer = inEnglish(kind, a, b, list);
+    if (answer[0] === '!') throw new RangeErrorCtor(answer.slice(1));
+    if (answer[0] === '?') throw new TypeErrorCtor(answer.slice(1));
+    return answer;
+  };
+  const moment = (kind, date, rest) => english(kind, StringFn(dateValue.call(date)), '', choices(rest[0], rest[1], dateOptions));
+  const forPeople = [
+    [String.prototype, { localeCompare(that, ...rest) {
+      if (this === undefined || this === null) throw new TypeErrorCtor('localeCompare called on null or undefined');
+      const a = text(this), b = text(that);
+      if (a.length + b.length > LONGEST) throw new RangeErrorCtor('localeCompare: the texts are too long; compare long texts with < and >');
+      return +english(ORDER, a, b, choices(rest[0], rest[1], orderOptions));
+    } }],
+    [Number.prototype, { toLocaleString(...rest) {
+      const number = numberValue.call(this);
+      return english(NUMBER, is(number, -0) ? '-0' : StringFn(number), '', choices(rest[0], rest[1], numberOptions));
+    } }],
+    [BigInt.prototype, { toLocaleString(...rest) {
+      return english(NUMBER, StringFn(bigintValue.call(this)), '', choices(rest[0], rest[1], numberOptions));
+    } }],
+    [Date.prototype, {
+      toLocaleString(...rest) { return moment(MOMENT, this, rest); },
+      toLocaleDateString(...rest) { return moment(DATE, this, rest); },
+      toLocaleTimeString(...rest) { return moment(TIME, this, rest); },
+    }],
+  ];
+
   // ---- console ----
   const shown = (value) => {
     switch (typeof value) {
@@ -238,7 +301,7 @@
       case 'object':
         if (value === null) return 'null';
         if (value instanceof ErrorCtor) return messageOf(value.name) + ': ' + messageOf(value.message);
-        return encode(value);
+        return encode(value, 'console: the value');
       default: return StringFn(value);
     }
   };
@@ -276,7 +339,7 @@
     };
     main().then((value) => {
       let json;
-      try { json = encode(value); } catch (error) { fail(error); return; }
+      try { json = encode(value, 'the result'); } catch (error) { fail(error); return; }
       done(json);
     }, fail);
   };
@@ -305,6 +368,23 @@
   defineProperty(DateFn, 'prototype', { value: NativeDate.prototype, writable: false });
   defineProperty(DateFn, 'length', { value: 7 });
   hidden(Math, 'random', { random() { return random(); } }.random);
+
+  // Callbacks of JSON see every object on the way, ours included: they are refused by any name.
+  const { parse } = JSON;
+  const noCallback = (callback, name) => {
+    if (typeof callback === 'function') throw new TypeErrorCtor('JSON.' + name + ' takes no callback here; change the value before or after');
+  };
+  forPeople[forPeople.length] = [JSON, {
+    parse(source, callback) { noCallback(callback, 'parse'); return parse(source); },
+    stringify(value, list, space) {
+      noCallback(list, 'stringify');
+      return withoutCycles(value, list, 'JSON.stringify: the value', space);
+    },
+  }];
+  for (let i = 0; i < forPeople.length; i++) {
+    const home = forPeople[i][0], methods = forPeople[i][1];
+    for (const name of keys(methods)) hidden(home, name, freeze(methods[name]));
+  }
 
   // ---- the realm ----
   const global = globalThis;
@@ -360,7 +440,7 @@
   }
   for (const name of ['getPrototypeOf', 'setPrototypeOf', 'getOwnPropertySymbols']) delete Object[name];
   for (const name of ['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__']) delete Object.prototype[name];
-  Error.stackTraceLimit = 4;
+  Error.stackTraceLimit = 8;
   for (const name of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) delete Error[name];
 
   // Ends the run: the native side does not return.

@@ -24,6 +24,12 @@ impl Ending {
             | Self::Runtime { location: Some(location), .. } => {
                 *location = script.map_location(*location);
             }
+            // The engine found fault with the result when the script's own code had ended.
+            Self::Runtime { location, name, message }
+                if name.starts_with("Result") || message.starts_with("the result ") =>
+            {
+                *location = script.returned();
+            }
             _ => {}
         }
         self

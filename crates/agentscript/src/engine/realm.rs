@@ -8,7 +8,8 @@ use rquickjs::{
 
 use super::{
     compile::Compiler,
-    run::{Ending, location},
+    locale,
+    run::{Ending, is_limit, location},
     state::{Doom, Refused, State},
 };
 use crate::{
@@ -129,12 +130,27 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
         move |kind: String, name: String, message: String, code: String, stack: String| {
             let ending = match kind.as_str() {
                 "tool" => Ending::Tool { tool_name: name, message, code },
-                _ => Ending::Runtime { name, message, location: location(&stack) },
+                _ => {
+                    // The names of limits are the engine's to give.
+                    let name = if is_limit(&name) { "Error".to_owned() } else { name };
+                    Ending::Runtime { name, message, location: location(&stack) }
+                }
             };
             on_failed.settle(ending, String::new());
         },
     )?;
-    let natives = [host, tick, made, now, random, species, done, failed];
+    let for_english = Rc::clone(state);
+    let english = Function::new(
+        ctx.clone(),
+        move |ctx: Ctx<'js>, kind: i32, a: String, b: String, options: Vec<String>| {
+            // Long texts take the engine no time that it would notice.
+            if for_english.must_stop() {
+                return Err(throw(&ctx, &Refused("the run is over")));
+            }
+            Ok(locale::answer(kind, &a, &b, &options))
+        },
+    )?;
+    let natives = [host, tick, made, now, random, species, done, failed, english];
     let exports = prelude.call((Rest(natives.to_vec()),))?;
     Ok((exports, natives.into()))
 }

@@ -226,7 +226,7 @@ fn drive<'js>(
 fn receive<'js>(ctx: &Ctx<'js>, state: &State, deliver: &Function<'js>) -> rquickjs::Result<()> {
     let (id, ok, value) = {
         let mut link = state.link.borrow_mut();
-        let Ok(Some(frame)) = link.next() else {
+        let Ok(Some(frame)) = link.next_answer() else {
             state.end(Doom::Gone);
             return Ok(());
         };
@@ -272,6 +272,33 @@ fn engine_failure<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error) -
     let name = part("name").unwrap_or_else(|| "Error".to_owned());
     let message = part("message").unwrap_or_else(|| "the script failed".to_owned());
     Ending::Runtime { name, message, location: None }
+}
+
+/// Whether an error of this name says that the engine, the pool or a limit ended a run.
+pub(super) fn is_limit(name: &str) -> bool {
+    matches!(
+        name,
+        "IterationLimitError"
+            | "ToolCallLimitError"
+            | "LogLimitError"
+            | "MemoryLimitError"
+            | "DeadlockError"
+            | "ResultSizeError"
+            | "ResultDepthError"
+            | "HostError"
+            | "WorkerTimeoutError"
+            | "WorkerMemoryError"
+            | "WorkerCrashedError"
+            | "WorkerPoolDisposedError"
+            | "WorkerStartupError"
+            | "QueueFullError"
+            | "QueueTimeoutError"
+            | "ExecutionAbortedError"
+            | "MessageFloodError"
+            | "MessageValidationError"
+            | "MessageSizeError"
+            | "TooManyPendingCallsError"
+    )
 }
 
 /// The first place of the script in a stack text such as `    at f (script:3:7)`.

@@ -16,7 +16,7 @@ use std::{
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 use serde_json::value::RawValue;
-use tokio::net::UnixStream;
+use tokio::{io::AsyncReadExt, net::UnixStream};
 use tokio_util::sync::CancellationToken;
 
 use super::{Lease, RunRequest};
@@ -135,7 +135,8 @@ async fn talk(
     record: &mut Record,
 ) -> Result<Never, Stop> {
     let Some(worker) = lease.worker.as_ref() else { return Err(Stop::Died) };
-    let stream = worker.stream.try_clone().and_then(UnixStream::from_std).map_err(|_| Stop::Died)?;
+    let mut stream = worker.stream.try_clone().and_then(UnixStream::from_std).map_err(|_| Stop::Died)?;
+    let (mut from, to) = stream.split();
     let mut output = Vec::new();
     let mut sent = 0_usize;
     let mut input = Vec::with_capacity(READ);
@@ -149,7 +150,7 @@ async fn talk(
     loop {
         // Most writes fit the socket's buffer: try before asking to be told.
         while sent < output.len() {
-            match stream.try_write(&output[sent..]) {
+            match to.try_write(&output[sent..]) {
                 Ok(written) => sent += written,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => return Err(Stop::Died),
@@ -163,9 +164,11 @@ async fn talk(
             biased;
             () = cancel.cancelled() => return Err(WorkerError::Aborted.into()),
             () = lease.pool.disposed.cancelled() => return Err(WorkerError::Disposed.into()),
-            ready = stream.readable() => {
-                ready.map_err(|_| Stop::Died)?;
-                read(&stream, &mut input, record, host, &mut answering, output.is_empty())?;
+            read = from.read_buf(&mut input) => {
+                if read.map_err(|_| Stop::Died)? == 0 {
+                    return Err(Stop::Died);
+                }
+                act(&mut input, record, host, &mut answering, output.is_empty())?;
             }
             Some((id, is_call, answer)) = answering.next(), if !answering.is_empty() => {
                 put_answer(&mut output, record, id, is_call, answer)?;
@@ -174,7 +177,7 @@ async fn talk(
                     put_answer(&mut output, record, id, is_call, answer)?;
                 }
             }
-            () = async { if output.is_empty() { pending().await } else { let _ = stream.writable().await; } } => {}
+            () = async { if output.is_empty() { pending().await } else { let _ = to.writable().await; } } => {}
             () = &mut alarm => {
                 if stopping {
                     return Err(WorkerError::Timeout(timeout + grace).into());
@@ -203,9 +206,8 @@ fn put_run(output: &mut Vec<u8>, record: &Record, request: &RunRequest, seed: u6
     Ok(())
 }
 
-/// Reads what has arrived and acts on every whole frame of it.
-fn read(
-    stream: &UnixStream,
+/// Acts on every whole frame that has arrived.
+fn act(
     input: &mut Vec<u8>,
     record: &mut Record,
     host: &Arc<dyn Host>,
@@ -215,12 +217,6 @@ fn read(
     let largest = record.limits.message_bytes.max(record.limits.result_bytes).max(record.limits.log_bytes)
         + FRAME_SLACK;
     let largest = usize::try_from(largest).unwrap_or(usize::MAX);
-    match stream.try_read_buf(input) {
-        Ok(0) => return Err(Stop::Died),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-        Err(_) => return Err(Stop::Died),
-    }
     let mut taken = 0;
     while let Some(len) =
         protocol::frame_len(&input[taken..], largest).map_err(|error| record.refuse(error))?

@@ -8,7 +8,7 @@ use oxc::{
     ast::{
         AstKind,
         ast::{
-            AssignmentOperator, AssignmentTarget, BinaryExpression, BinaryOperator, Expression,
+            AssignmentOperator, AssignmentTarget, BinaryExpression, BinaryOperator, ChainElement, Expression,
             IdentifierReference,
         },
     },
@@ -112,10 +112,17 @@ impl Growth {
                     && member.static_property_name().is_some_and(|name| name == "concat")
                 {
                     self.join(scoping, member.object());
-                    // Within `a?.b.concat(c)` a call of ours would end the chain too early.
+                    // Within `a?.b.concat(c).d` a call of ours would end the chain too early: the whole chain is charged.
                     if !it.optional && !has_optional(&it.callee) {
                         self.make(it.span, is_hidden(member.object()));
                     }
+                }
+            }
+            AstKind::ChainExpression(it) => {
+                if let ChainElement::CallExpression(call) = &it.expression
+                    && joins(&call.callee)
+                {
+                    self.make(it.span, true);
                 }
             }
             _ => {}
@@ -220,6 +227,23 @@ fn has_optional(chain: &Expression<'_>) -> bool {
             at => match at.as_member_expression() {
                 Some(member) if member.optional() => return true,
                 Some(member) => member.object(),
+                None => return false,
+            },
+        };
+    }
+}
+
+/// Whether a chain of members and calls has a member named `concat`.
+fn joins(chain: &Expression<'_>) -> bool {
+    let mut at = chain.get_inner_expression();
+    loop {
+        at = match at {
+            Expression::CallExpression(it) => it.callee.get_inner_expression(),
+            at => match at.get_member_expr() {
+                Some(member) if member.static_property_name().is_some_and(|name| name == "concat") => {
+                    return true;
+                }
+                Some(member) => member.object().get_inner_expression(),
                 None => return false,
             },
         };

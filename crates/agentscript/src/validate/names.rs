@@ -29,7 +29,7 @@ pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
 fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         "Intl" => {
-            "format numbers with `toFixed` and a `replace`, and dates from `toISOString()`; results are the same everywhere that way"
+            "write numbers and dates with `toLocaleString` and `toLocaleDateString`, which take the same options, and compare texts with `localeCompare`; the language is English, the time zone UTC"
         }
         "URL" | "URLSearchParams" => {
             "take addresses apart with a regular expression or `split`, and build them with `encodeURIComponent`"

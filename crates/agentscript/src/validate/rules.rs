@@ -5,6 +5,7 @@
 mod free;
 mod hidden;
 mod members;
+mod narrow;
 mod syntax;
 mod tools;
 
@@ -115,6 +116,9 @@ const LOCKED_DOWN: &[(AstType, Rule)] = &[
     (AstType::RegExpLiteral, syntax::regexp_literal),
     (AstType::IdentifierReference, syntax::regexp_constructor),
     (AstType::StaticMemberExpression, syntax::regexp_method),
+    (AstType::CallExpression, narrow::computed_length),
+    (AstType::NewExpression, narrow::computed_length),
+    (AstType::ObjectProperty, narrow::coercion_member),
 ];
 
 /// Rules by node type.

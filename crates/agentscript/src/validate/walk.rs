@@ -29,6 +29,8 @@ pub(super) struct Walked {
     pub(super) refusal: Option<Refusal>,
     /// The ticks to insert.
     pub(super) ticks: Vec<Edit>,
+    /// The last `return` outside all functions.
+    pub(super) returned: Option<u32>,
     /// Something looks like a call with type arguments.
     pub(super) maybe_generic: bool,
 }
@@ -48,7 +50,8 @@ pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Walked {
         method_next: false,
         plain: Vec::new(),
         growth: Growth::default(),
-        found: Walked { refusal: None, ticks: Vec::new(), maybe_generic: false },
+        functions: 0,
+        found: Walked { refusal: None, ticks: Vec::new(), returned: None, maybe_generic: false },
     };
     walk.visit_program(parsed.program);
     walk.found.ticks = walk.growth.ticks(&parsed.scoping);
@@ -63,6 +66,8 @@ struct Walk<'s> {
     /// What `in_plain_function` was outside each function that is open.
     plain: Vec<bool>,
     growth: Growth,
+    /// How many functions are open.
+    functions: u32,
     found: Walked,
 }
 
@@ -82,7 +87,11 @@ impl<'a> VisitJs<'a> for Walk<'_> {
                 self.method_next = matches!(it.value, Expression::FunctionExpression(_))
             }
             AstKind::MethodDefinition(_) => self.method_next = true,
+            AstKind::ReturnStatement(it) if self.functions == 0 => {
+                self.found.returned = Some(it.span.start);
+            }
             AstKind::Function(it) => {
+                self.functions += 1;
                 self.facts.this_depth += 1;
                 self.plain.push(self.facts.in_plain_function);
                 self.facts.in_plain_function = !std::mem::take(&mut self.method_next);
@@ -91,7 +100,10 @@ impl<'a> VisitJs<'a> for Walk<'_> {
                 }
             }
             AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => self.facts.this_depth += 1,
-            AstKind::ArrowFunctionExpression(it) => self.tick_arrow(it),
+            AstKind::ArrowFunctionExpression(it) => {
+                self.functions += 1;
+                self.tick_arrow(it);
+            }
             AstKind::WhileStatement(it) => self.tick_loop(it.span, &it.body, None),
             AstKind::DoWhileStatement(it) => self.tick_loop(it.span, &it.body, None),
             AstKind::ForStatement(it) => self.tick_loop(it.span, &it.body, it.scope_id.get()),
@@ -107,7 +119,9 @@ impl<'a> VisitJs<'a> for Walk<'_> {
 
     fn leave_node(&mut self, node: AstKind<'a>) {
         match node {
+            AstKind::ArrowFunctionExpression(_) => self.functions -= 1,
             AstKind::Function(_) => {
+                self.functions -= 1;
                 self.facts.this_depth -= 1;
                 self.facts.in_plain_function = self.plain.pop().unwrap_or(false);
             }

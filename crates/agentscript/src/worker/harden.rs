@@ -7,7 +7,14 @@
     reason = "system calls and calls of the engine without a safe wrapper; each block says why it holds"
 )]
 
-use std::{ffi::CStr, io, os::fd::AsFd, os::unix::net::UnixStream};
+use std::{
+    ffi::CStr,
+    io,
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::net::UnixStream,
+    },
+};
 
 use rquickjs::{Ctx, Value, qjs};
 use serde::{Deserialize, Serialize};
@@ -70,6 +77,17 @@ pub(crate) fn enter(plan: &mut Plan) -> io::Result<UnixStream> {
         plan.early.missing.push("this system has no worker sandbox".to_owned());
     }
     Ok(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Reads what has arrived on `stream`, without waiting.
+///
+/// # Errors
+/// `WouldBlock` when nothing has; otherwise what the system says.
+pub(crate) fn receive_now(stream: &UnixStream, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the descriptor is open as long as `stream` lives, and the call writes at most `room.len()` bytes into `room`.
+    let read =
+        unsafe { libc::recv(stream.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT) };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
 /// Takes the last capabilities away: afterwards the process can compute, and read and write its socket.

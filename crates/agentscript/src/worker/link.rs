@@ -3,8 +3,11 @@
 use std::{
     io::{self, Read, Write},
     os::unix::net::UnixStream,
+    thread,
+    time::{Duration, Instant},
 };
 
+use super::harden;
 use crate::protocol::{self, Frame, Kind};
 
 /// Reads and writes frames.
@@ -21,11 +24,13 @@ pub(crate) struct Link {
     output: Vec<u8>,
     /// Longest frame this end accepts.
     limit: usize,
+    /// Answers still to be waited for asleep before it is tried again to stay awake for one.
+    asleep: u32,
 }
 
 impl Link {
     pub(crate) fn new(stream: UnixStream, limit: usize) -> Self {
-        Self { stream, input: Vec::new(), taken: 0, filled: 0, output: Vec::new(), limit }
+        Self { stream, input: Vec::new(), taken: 0, filled: 0, output: Vec::new(), limit, asleep: 0 }
     }
 
     /// Sends a frame, after those that are queued.
@@ -72,6 +77,19 @@ impl Link {
     /// # Errors
     /// The socket failed, or what came is not a frame.
     pub(crate) fn next(&mut self) -> io::Result<Option<Frame<'_>>> {
+        self.wait(false)
+    }
+
+    /// As [`Link::next`], for the answer to a call: stays awake for it while answers come within [`AWAKE`] and nobody else
+    /// needs the processor, because to be woken takes longer than many tools do.
+    ///
+    /// # Errors
+    /// As for [`Link::next`].
+    pub(crate) fn next_answer(&mut self) -> io::Result<Option<Frame<'_>>> {
+        self.wait(true)
+    }
+
+    fn wait(&mut self, answer: bool) -> io::Result<Option<Frame<'_>>> {
         let refused = |_| io::Error::from(io::ErrorKind::InvalidData);
         let end = loop {
             let pending = &self.input[self.taken..self.filled];
@@ -81,12 +99,7 @@ impl Link {
             }
             self.flush()?;
             self.make_room();
-            let read = loop {
-                match self.stream.read(&mut self.input[self.filled..]) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    other => break other?,
-                }
-            };
+            let read = self.read(answer)?;
             if read == 0 {
                 return Ok(None);
             }
@@ -94,6 +107,38 @@ impl Link {
         };
         let start = std::mem::replace(&mut self.taken, end);
         protocol::parse(&self.input[start..end]).map(Some).map_err(refused)
+    }
+
+    /// Reads what there is, or waits for it.
+    fn read(&mut self, answer: bool) -> io::Result<usize> {
+        let room = &mut self.input[self.filled..];
+        if answer && self.asleep > 0 {
+            self.asleep -= 1;
+        } else if answer {
+            let started = Instant::now();
+            let (mut before, mut in_vain) = (started, false);
+            loop {
+                match harden::receive_now(&self.stream, room) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    other => return other,
+                }
+                if in_vain {
+                    self.asleep = SLEEPS;
+                    break;
+                }
+                thread::yield_now();
+                let now = Instant::now();
+                // Somebody else needs the processor, or the answer takes longer than waking up for it does.
+                in_vain = now - before > GONE || now - started > AWAKE;
+                before = now;
+            }
+        }
+        loop {
+            match self.stream.read(room) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
     }
 
     /// Moves what is not handed out yet to the front, and makes the buffer larger when it is full, smaller when it can be.
@@ -110,6 +155,12 @@ impl Link {
     }
 }
 
+/// Longest time to stay awake for an answer: about what it takes to be woken.
+const AWAKE: Duration = Duration::from_micros(50);
+/// Whoever gives way to others and comes back only after this long was not alone on the processor.
+const GONE: Duration = Duration::from_micros(8);
+/// Answers that are waited for asleep after staying awake was in vain.
+const SLEEPS: u32 = 64;
 /// Queued frames are written when they are longer than this together.
 const QUEUE: usize = 16 * 1024;
 /// Bytes of the buffer at first.

@@ -7,6 +7,8 @@ mod contract_rows;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod locale;
+#[cfg(test)]
 mod pool;
 #[cfg(test)]
 mod run;

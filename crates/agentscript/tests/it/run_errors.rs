@@ -184,3 +184,48 @@ async fn execution_aborted_ends_the_run_and_drops_its_open_calls() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_circular_reference_is_reported_with_its_place_and_what_to_do() {
+    for (source, line, column, what) in [
+        (
+            "const o = {};\no.o = o;\nif (!o) return 1;\nconst f = () => { return 2 };\nreturn o",
+            5,
+            1,
+            "the result",
+        ),
+        ("const o = {};\no.o = o;\n  return { list: [o] }", 3, 3, "the result"),
+        ("const o = {}; o.o = o;\nawait callTool('echo', o)", 2, 7, "callTool: the input"),
+        ("const o = {}; o.o = o;\nconsole.log(o)", 2, 1, "console: the value"),
+        ("const o = {}; o.o = o;\nreturn JSON.stringify(o)", 2, 8, "JSON.stringify: the value"),
+    ] {
+        match run(source).await.verdict {
+            Verdict::RuntimeError { name, message, location: Some(location) } => {
+                assert_eq!((name.as_str(), location.line), ("TypeError", line), "{source}: {message}");
+                assert!(location.column >= column, "{source}: {location:?}");
+                assert!(
+                    message.starts_with(what) && message.contains("pick the fields you need"),
+                    "{message}"
+                );
+            }
+            other => panic!("{source}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_that_a_script_names_after_a_limit_is_not_reported_as_one() {
+    for name in
+        ["MemoryLimitError", "IterationLimitError", "WorkerMemoryError", "DeadlockError", "ResultSizeError"]
+    {
+        let thrown = format!("const e = new Error('mine'); e.name = '{name}'; throw e");
+        match run(&thrown).await.verdict {
+            Verdict::RuntimeError { name, message, .. } => {
+                assert_eq!((name.as_str(), message.as_str()), ("Error", "mine"));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let outcome = run("const e = new Error('slow down'); e.name = 'RateLimitError'; throw e").await;
+    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "RateLimitError"));
+}

@@ -1,5 +1,5 @@
 //// error name spoof
-// expect: limit
+// expect: runtime Error
 throw Object.assign(new Error('x'), { name: 'MemoryLimitError' })
 
 //// error name getter

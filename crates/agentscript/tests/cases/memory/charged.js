@@ -173,3 +173,31 @@ return Promise.resolve().then(() => 'x'.repeat(2 ** 28)).catch((e) => 'caught ' 
 //// concat many args
 // expect: memory
 const s = 'x'.repeat(4e6); return ''.concat(s, s, s, s, s, s, s, s, s, s).length
+
+//// optional chain growth by concat, unused
+// expect: memory
+const o = { s: 'aaaa' }; for (let i = 0; i < 28; i++) { o.s = o?.s.concat(o.s) } return 1
+
+//// optional call growth by concat, unused
+// expect: memory
+const o = { s: 'aaaa' }; for (let i = 0; i < 28; i++) { o.s = o.s.concat?.(o.s) } return 1
+
+//// optional chain growth by concat behind another call, unused
+// expect: memory
+const o = { s: 'aaaa' }; for (let i = 0; i < 28; i++) { o.s = o?.s.concat(o.s).toString() } return 1
+
+//// optional chain with concat that finds nothing
+// expect: ok [null, "ab", 3]
+const a = null, b = { t: 'a' }; return [a?.t.concat('b') ?? null, b?.t.concat('b'), b?.t.concat('bc').length]
+
+//// growth by concat that was taken out
+// expect: memory
+const f = ''.concat; const o = { s: 'aaaa' }; for (let i = 0; i < 40; i++) { o.s = f.call(o.s, o.s) } return 1
+
+//// growth by concat under a computed key
+// expect: memory
+const k = ['con', 'cat'].join(''); const o = { s: 'aaaa' }; for (let i = 0; i < 40; i++) { o.s = o.s[k](o.s) } return 1
+
+//// growth by a tag
+// expect: memory
+const t = (s, ...v) => String.raw(s, ...v); let s = 'aaaa'; for (let i = 0; i < 40; i++) { s = t`${s}${s}` } return 1
