@@ -58,11 +58,53 @@ impl Phc {
         Ok(Self { params, salt, hash })
     }
 
+    /// Memory, passes, lanes and length: all that the time of a check depends on.
+    pub(crate) fn cost(&self) -> (u32, u32, u32, usize) {
+        (self.params.m_cost(), self.params.t_cost(), self.params.p_cost(), self.hash.len())
+    }
+
+    /// A hash of the same cost that no password is known for.
+    fn decoy(&self) -> Self {
+        Self {
+            params: self.params.clone(),
+            salt: b"gatewright-decoy".to_vec(),
+            hash: vec![0; self.hash.len()],
+        }
+    }
+
     /// Whether `password` is the one. Takes tens of milliseconds: call it off the async threads.
     pub(crate) fn verify(&self, password: &str) -> bool {
         let mut out = vec![0; self.hash.len()];
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, self.params.clone());
         argon.hash_password_into(password.as_bytes(), &self.salt, &mut out).is_ok() && same(out, &self.hash)
+    }
+}
+
+/// A hash that no password is known for, of the cost new hashes have.
+const DECOY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$Z2F0ZXdyaWdodC1kZWNveQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// What a password is checked against where there is none to check: as many hashes as users have, each of the cost of one of theirs.
+///
+/// A name has always the same one. So an unknown name takes as long as some user's does, and the time of an answer tells no names,
+/// even where users' hashes differ in cost.
+pub(crate) struct Decoys(Vec<Phc>);
+
+impl Decoys {
+    /// Decoys beside `hashes`. Their order is of no account, so that all instances choose alike.
+    pub(crate) fn like<'a>(hashes: impl IntoIterator<Item = &'a Phc>) -> Self {
+        let mut all: Vec<Phc> = hashes.into_iter().map(Phc::decoy).collect();
+        all.sort_by_key(Phc::cost);
+        if all.is_empty() {
+            all.extend(Phc::parse(DECOY));
+        }
+        Self(all)
+    }
+
+    /// The one for a name with this keyed digest.
+    pub(crate) fn pick(&self, digest: [u8; 32]) -> Option<&Phc> {
+        let number = digest.iter().take(8).fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
+        self.0.get(usize::try_from(number % self.0.len().max(1) as u64).unwrap_or(0))
     }
 }
 
@@ -97,5 +139,22 @@ mod tests {
         assert!(Phc::parse(&text.replace("t=2", "t=1")).is_err());
         assert!(Phc::parse(&text.replace("argon2id", "argon2i")).is_err());
         assert!(Phc::parse("plain").is_err());
+    }
+
+    #[test]
+    fn b15_decoys_cost_what_the_hashes_of_users_cost() {
+        let phc = |cost: &str| Phc::parse(&DECOY.replace("m=19456,t=2,p=1", cost)).unwrap();
+        let costs = |decoys: &Decoys| -> std::collections::BTreeSet<_> {
+            (0..100u32).map(|n| decoys.pick(crate::crypto::sha256(n.to_be_bytes())).unwrap().cost()).collect()
+        };
+        let (dear, cheap) = (phc("m=65536,t=3,p=4"), phc("m=19456,t=2,p=1"));
+        assert_eq!(costs(&Decoys::like([&dear])), [dear.cost()].into(), "not the cost of new hashes");
+        assert_eq!(costs(&Decoys::like([&dear, &dear, &cheap])), [dear.cost(), cheap.cost()].into());
+        assert_eq!(costs(&Decoys::like([])), [cheap.cost()].into());
+        let (one, other) = (Decoys::like([&dear, &cheap]), Decoys::like([&cheap, &dear]));
+        for name in ["ann", "bob", "eve"] {
+            let digest = crate::crypto::sha256(name);
+            assert_eq!(one.pick(digest).unwrap().cost(), other.pick(digest).unwrap().cost(), "{name}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The resource server: who sends a request to the MCP endpoint.
 //!
 //! Tokens of our own server are verified once and remembered until they expire; whether they were revoked is asked of the store
-//! again after [`RECHECK`]. Tokens of an external provider are in `transparent`.
+//! again when an ending was announced ([`Endings`](crate::store::Endings)), and after [`RECHECK`] in any case. Tokens of an external provider are in `transparent`.
 
 use std::{
     collections::HashMap,
@@ -23,11 +23,12 @@ use crate::{
     metrics::Metrics,
     records::Grant,
     server::Core,
-    store::StoreError,
+    store::{FamilyId, StoreError},
     transparent::Transparent,
 };
 
-/// How long a token that was revoked at another instance may still pass on one that saw it shortly before.
+/// How long a token that was revoked at another instance may still pass on one that saw it shortly before and did not hear of it: the
+/// channel is not permitted, or broken at that moment.
 pub const RECHECK: Duration = Duration::from_secs(5);
 /// Tokens remembered at most.
 const MOST_REMEMBERED: usize = 10_000;
@@ -42,8 +43,10 @@ struct Known {
     claims: Arc<Claims>,
     expires_s: u64,
     checked_ms: u64,
-    /// How often something was ended here before it was checked.
+    /// How many endings were known of before it was checked.
     endings: u64,
+    /// What it came of, once that was looked up.
+    grant: Option<Arc<(FamilyId, Grant)>>,
     jkt: Option<String>,
 }
 
@@ -298,7 +301,7 @@ impl ResourceServer {
             return Err(Refused::TooLong.into());
         }
         let digest = sha256(token);
-        let (now, endings) = (core.clock.now_ms(), core.endings());
+        let (now, endings) = (core.clock.now_ms(), core.store.endings());
         let remembered = self.remembered().all.get(&digest).cloned();
         let mut entry = match remembered {
             Some(held) if held.expires_s + crate::keys::SKEW_S > now / 1000 => {
@@ -312,8 +315,14 @@ impl ResourceServer {
             }
             _ => known(core.own_claims(token, &[&core.deployment.resource]).await?, now),
         };
-        let grant: Option<Grant> = core.grant_of(&entry.claims).await?;
-        if grant.is_none() {
+        let stands = match &entry.grant {
+            Some(known) => core.still_stands(&known.0, &known.1).await?,
+            None => {
+                entry.grant = core.grant_of(&entry.claims).await?.map(Arc::new);
+                entry.grant.is_some()
+            }
+        };
+        if !stands {
             self.forget(&digest);
             return Err(Refused::Revoked.into());
         }
@@ -371,6 +380,7 @@ fn known(claims: Claims, now_ms: u64) -> Known {
         expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),
         checked_ms: now_ms,
         endings: 0,
+        grant: None,
         jkt: claims
             .get("cnf")
             .map(|cnf| cnf.get("jkt").and_then(Value::as_str).unwrap_or("unsupported").to_owned()),

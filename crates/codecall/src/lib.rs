@@ -16,7 +16,6 @@ mod live_index;
 mod meta_tools;
 mod plugin;
 mod search;
-mod secret;
 mod semantic;
 mod settings;
 mod unwrap;
@@ -24,7 +23,7 @@ mod visibility;
 
 pub use config::{Adapter, CodeCallConfig, ConfigError, SanitizationConfig, VmConfig, WorkerConfig};
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
+pub use gatewright_core::Secret;
 pub use plugin::CodeCall;
-pub use secret::Secret;
 pub use unwrap::{ToolValue, unwrap_result};
 pub use visibility::Mode;

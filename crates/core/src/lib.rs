@@ -23,6 +23,7 @@ mod plugin;
 mod principal;
 mod registry;
 mod schema;
+mod secret;
 mod tool;
 mod trace;
 
@@ -45,6 +46,7 @@ pub use plugin::{DirectAccess, Plugin};
 pub use principal::{Principal, Scopes};
 pub use registry::{AppEntry, AppOptions, Change, Owned, Registry, Snapshot};
 pub use schema::{InputSchema, SchemaMode};
+pub use secret::Secret;
 pub use tool::{ToolEntry, ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 

@@ -2,11 +2,12 @@
 
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
+use gatewright_core::Secret;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::secret::{Redactor, Secret};
+use crate::redactor::Redactor;
 
 /// The transport of an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

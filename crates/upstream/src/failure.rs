@@ -3,7 +3,7 @@
 use rmcp::{ErrorData, ServiceError, service::ClientInitializeError};
 use serde_json::json;
 
-use crate::{http::chain, secret::Redactor};
+use crate::{http::chain, redactor::Redactor};
 
 const LONGEST: usize = 300;
 

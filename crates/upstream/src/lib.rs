@@ -33,7 +33,7 @@ mod http;
 mod mcp_servers;
 mod open_calls;
 mod per_user;
-mod secret;
+mod redactor;
 mod shared;
 mod stdio;
 mod supervisor;
@@ -42,6 +42,6 @@ pub use app::UpstreamApp;
 pub use config::{
     BadUpstream, INHERITED, OauthClient, RestartConfig, TransportType, UpstreamAuth, UpstreamConfig,
 };
+pub use gatewright_core::Secret;
 pub use mcp_servers::{McpServersError, parse_mcp_servers};
 pub use per_user::PerUserApp;
-pub use secret::Secret;

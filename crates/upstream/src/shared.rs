@@ -10,7 +10,7 @@ use rmcp::{ErrorData, model::LoggingLevel};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{UpstreamConfig, connect::Connection, failure, secret::Redactor};
+use crate::{UpstreamConfig, connect::Connection, failure, redactor::Redactor};
 
 /// A user, and who keeps their tokens.
 #[derive(Clone)]

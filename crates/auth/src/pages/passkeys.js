@@ -1,6 +1,15 @@
-// Asks the authenticator what the form's data-options say, and sends its answer with the form.
+// Asks the authenticator what the form's data-options say, and sends its answer with the form. On the page of an enrolment link it sends
+// the code that the link carries after its #.
 (() => {
   "use strict";
+  const link = document.querySelector("form[data-link]");
+  if (link) {
+    if (location.hash.length < 2) return;
+    link.elements.token.value = location.hash.slice(1);
+    history.replaceState(null, "", location.pathname);
+    HTMLFormElement.prototype.submit.call(link);
+    return;
+  }
   const form = document.querySelector("form[data-passkey]");
   if (!form || !window.PublicKeyCredential || !navigator.credentials) return;
   const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));

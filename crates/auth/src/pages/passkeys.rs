@@ -23,7 +23,7 @@ pub(crate) struct Ask {
 
 impl Ask {
     /// A form that is hidden until the script finds that the browser knows passkeys.
-    fn form(&self, kind: &str, fields: &Markup, button: &str) -> Markup {
+    pub(super) fn form(&self, kind: &str, fields: &Markup, button: &str) -> Markup {
         html! {
             form method="post" action=(self.action) data-passkey=(kind) data-options=(self.options) hidden {
                 (fields)
@@ -118,37 +118,8 @@ fn held(shown: &OnAccount<'_>, n: usize, passkey: &Passkey) -> Markup {
     }
 }
 
-/// The page behind an enrolment link.
-pub(crate) fn enrol(
-    server: &str,
-    user: &str,
-    token: &str,
-    csrf: &str,
-    ask: &Ask,
-    note: Option<&str>,
-) -> Page {
-    let fields = html! {
-        input type="hidden" name="csrf" value=(csrf);
-        input type="hidden" name="token" value=(token);
-        label for="name" { "Name of the passkey" }
-        input id="name" name="name" maxlength="60" placeholder="My laptop" autocomplete="off";
-    };
-    let mut page = Page::new(
-        &format!("Set up your passkey for {server}"),
-        html! {
-            h1 { "Set up your passkey for " (server) }
-            p { "You will sign in as " strong { (user) } " with it. This link works once." }
-            @if let Some(note) = note { p.error role="alert" { (note) } }
-            (needs_script())
-            (ask.form("create", &fields, "Make a passkey"))
-        },
-    );
-    page.script = true;
-    page
-}
-
 /// Shown until the script runs.
-fn needs_script() -> Markup {
+pub(super) fn needs_script() -> Markup {
     html! { p.warning role="note" data-without-passkeys { "To add a passkey, open this page in a browser that knows passkeys, with scripts turned on." } }
 }
 

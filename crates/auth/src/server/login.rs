@@ -16,8 +16,9 @@ use super::{
 };
 use crate::{
     config::{Login, SessionMode},
-    crypto::{same, sha256_hex},
+    crypto::{derive, same, sha256_hex},
     pages::Wrong,
+    password::Phc,
     records::{Pending, Person, Session},
     store::{Key, StoreError},
 };
@@ -174,11 +175,10 @@ impl Core {
             return Err(error_page(OAuthError::too_many(Duration::from_secs(1))));
         };
         let user = self.users.get(name);
-        let known = user.and_then(|user| user.phc.as_ref());
-        let (phc, has_password) = (known.unwrap_or(&self.decoy).clone(), known.is_some());
-        let password = password.to_owned();
+        let (phc, has_password) = self.hash_for(name);
+        let (phc, password) = (phc.cloned(), password.to_owned());
         let fits = tokio::task::spawn_blocking(move || {
-            let fits = phc.verify(&password);
+            let fits = phc.is_some_and(|phc| phc.verify(&password));
             drop(permit);
             fits
         })
@@ -196,6 +196,13 @@ impl Core {
                 Ok(None)
             }
         }
+    }
+
+    /// What a password of `name` is checked against, and whether that is a user's.
+    fn hash_for(&self, name: &str) -> (Option<&Phc>, bool) {
+        let known = self.users.get(name).and_then(|user| user.phc.as_ref());
+        let decoy = || self.decoys.pick(derive(&self.decoy_key, name.as_bytes()));
+        (known.or_else(decoy), known.is_some())
     }
 
     async fn decide(&self, parts: &http::request::Parts, body: Body) -> Result<Response, Response> {
@@ -226,5 +233,51 @@ impl Core {
 impl IntoResponse for StoreError {
     fn into_response(self) -> Response {
         OAuthError::from(self).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, sync::Arc};
+
+    use crate::{
+        AuthorizationServer, Deployment, LogAudit, ServerParts, SystemEntropy, clock::SystemClock,
+        password::Phc, store::MemoryStore,
+    };
+
+    #[tokio::test]
+    async fn b15_a_name_nobody_has_and_a_user_without_a_password_cost_what_a_users_password_costs() {
+        let hash = |cost: &str| {
+            format!(
+                "$argon2id$v=19${cost}$Z2F0ZXdyaWdodC1kZWNveQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+            )
+        };
+        let costs = ["m=65536,t=3,p=4", "m=32768,t=2,p=1"].map(hash);
+        let config = serde_json::json!({"mode": "orchestrated", "local": {
+            "passkeys": {"enabled": true},
+            "users": [{"username": "ann", "passwordHash": costs[0]}, {"username": "bob", "passwordHash": costs[1]},
+                      {"username": "carol"}],
+        }});
+        let clock = Arc::new(SystemClock);
+        let parts = ServerParts {
+            store: Arc::new(MemoryStore::new(clock.clone())),
+            clock,
+            entropy: Arc::new(SystemEntropy),
+            audit: Arc::new(LogAudit),
+        };
+        let deployment = Deployment::new("https://mcp.example", "/mcp", "x");
+        let config = serde_json::from_value(config).unwrap();
+        let server = AuthorizationServer::with_parts(config, deployment, parts).await.unwrap();
+        let users: BTreeSet<_> = costs.iter().map(|text| Phc::parse(text).unwrap().cost()).collect();
+        let names = (0..100).map(|n| format!("nobody{n}")).chain(["carol".to_owned()]);
+        let decoys: BTreeSet<_> = names
+            .map(|name| {
+                let (phc, is_users) = server.core().hash_for(&name);
+                assert!(!is_users, "{name}");
+                phc.unwrap().cost()
+            })
+            .collect();
+        assert_eq!(decoys, users);
+        assert_eq!(server.core().hash_for("ann").0.unwrap().cost().0, 65_536);
     }
 }

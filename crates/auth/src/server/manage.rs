@@ -34,12 +34,12 @@ impl Core {
     }
 
     /// The grant behind an access token, when it still stands.
-    pub(crate) async fn grant_of(&self, claims: &Claims) -> Result<Option<Grant>, StoreError> {
+    pub(crate) async fn grant_of(&self, claims: &Claims) -> Result<Option<(FamilyId, Grant)>, StoreError> {
         let family = claims.get("family").and_then(Value::as_str).and_then(FamilyId::parse);
         let Some(family) = family else { return Ok(None) };
         let Some(held) = self.store.family(&family).await? else { return Ok(None) };
         let grant: Grant = serde_json::from_slice(&held).map_err(|_| StoreError::Corrupt)?;
-        Ok(self.stands(&grant).await?.then_some(grant))
+        Ok(self.stands(&grant).await?.then_some((family, grant)))
     }
 }
 
@@ -67,13 +67,8 @@ impl Core {
             (family, grant, None)
         } else {
             let Ok(claims) = self.own_claims(token, &[&self.deployment.resource]).await else { return done };
-            let text = |name: &str| claims.get(name).and_then(Value::as_str);
-            let (Some(family), Some(grant)) =
-                (text("family").and_then(FamilyId::parse), self.grant_of(&claims).await?)
-            else {
-                return done;
-            };
-            (family, grant, text("jti").map(str::to_owned))
+            let Some((family, grant)) = self.grant_of(&claims).await? else { return done };
+            (family, grant, claims.get("jti").and_then(Value::as_str).map(str::to_owned))
         };
         // Another client's token is left alone, and that is not told.
         if grant.client == client.id {
@@ -147,7 +142,7 @@ pub(super) async fn userinfo(State(core): State<Arc<Core>>, request: Request<Bod
         _ => return refused("invalid_token"),
     }
     let grant = match core.grant_of(&claims).await {
-        Ok(Some(grant)) => grant,
+        Ok(Some((_, grant))) => grant,
         Ok(None) => return refused("invalid_token"),
         Err(error) => return error.into_response(),
     };

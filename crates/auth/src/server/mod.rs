@@ -19,10 +19,7 @@ mod token;
 use std::{
     collections::HashMap,
     net::IpAddr,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -53,7 +50,7 @@ use crate::{
     keys::{KeyRing, RingError, RingOptions},
     metrics::Metrics,
     net::Network,
-    password::Phc,
+    password::{Decoys, Phc},
     records::Grant,
     store::{FamilyId, Key, MemoryStore, RedisStore, SqliteStore, Store, StoreError},
 };
@@ -116,14 +113,14 @@ pub(crate) struct Core {
     /// Passwords being checked at once.
     hashing: Arc<Semaphore>,
     /// Verified when the user is unknown, so that the answer takes as long.
-    decoy: Phc,
+    decoys: Decoys,
+    /// Chooses among them.
+    decoy_key: [u8; 32],
     pub(crate) fetcher: Fetcher,
     pub(crate) documents: crate::cimd::Documents,
     pub(crate) provider: Option<crate::remote::Provider>,
     /// Present when passkeys are on.
     relying_party: Option<passkeys::RelyingParty>,
-    /// How often something granted was ended here: what was known before has to be looked up again.
-    endings: AtomicU64,
     /// Who knows the tools there are.
     covered: OnceLock<Arc<dyn CoveredTools>>,
 }
@@ -170,10 +167,6 @@ pub async fn open_store(config: &AuthConfig, clock: Arc<dyn Clock>) -> Result<Ar
 
 /// What the limits are counted within.
 const WINDOW: Duration = Duration::from_secs(60);
-
-/// A hash that no password is known for, of the cost new hashes have.
-const DECOY: &str =
-    "$argon2id$v=19$m=19456,t=2,p=1$Z2F0ZXdyaWdodC1kZWNveQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 impl AuthorizationServer {
     /// A server with the store the configuration names, the machine's clock, and events in the log (and the audit file).
@@ -255,8 +248,9 @@ impl AuthorizationServer {
             let credential = sha256_hex(hash.unwrap_or_default())[..16].to_owned();
             Some((user.username.clone(), User { config: user.clone(), phc, credential }))
         };
-        let users = config.local.users.iter().filter_map(user).collect();
-        let decoy = Phc::parse(DECOY).map_err(|why| OpenError::Fetch(why.into()))?;
+        let users: HashMap<String, User> = config.local.users.iter().filter_map(user).collect();
+        let decoys = Decoys::like(users.values().filter_map(|user| user.phc.as_ref()));
+        let decoy_key = sealer.root_for("decoy");
         let private = config.cimd.allow_private && deployment.is_loopback();
         let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
         let metrics = Arc::new(Metrics::default());
@@ -280,9 +274,9 @@ impl AuthorizationServer {
             ring,
             statics,
             users,
-            decoy,
+            decoys,
+            decoy_key,
             fetcher,
-            endings: AtomicU64::new(0),
             covered: OnceLock::new(),
         };
         Ok(Self { core: Arc::new(core) })
@@ -475,16 +469,8 @@ impl Core {
     /// Ends everything that came of a grant.
     pub(crate) async fn end(&self, family: &FamilyId) -> Result<(), StoreError> {
         self.store.end_family(family).await?;
-        self.something_ended();
+        self.store.announce().await;
         Ok(())
-    }
-
-    pub(crate) fn something_ended(&self) {
-        self.endings.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub(crate) fn endings(&self) -> u64 {
-        self.endings.load(Ordering::Acquire)
     }
 
     /// Everything of `kind` called `id` that was granted until now is dead.
@@ -492,7 +478,7 @@ impl Core {
         let now = self.clock.now_ms().to_string();
         let life = Duration::from_secs(self.config.refresh.absolute_ttl + self.config.session.absolute_ttl);
         self.store.put(&Key::named("cutoff", &[kind, id]), now.as_bytes(), life).await?;
-        self.something_ended();
+        self.store.announce().await;
         Ok(())
     }
 
@@ -513,6 +499,15 @@ impl Core {
     pub(crate) async fn stands(&self, grant: &Grant) -> Result<bool, StoreError> {
         let cutoffs = self.store.get_many(&Self::cutoffs(grant)).await?;
         Ok(self.stands_with(grant, cutoffs.into_iter().flatten()))
+    }
+
+    /// The same for a grant that was looked up before, and whether its family lives: one question to the store.
+    pub(crate) async fn still_stands(&self, family: &FamilyId, grant: &Grant) -> Result<bool, StoreError> {
+        let mut keys = vec![Key::family(family)];
+        keys.extend(Self::cutoffs(grant));
+        let mut held = self.store.get_many(&keys).await?.into_iter();
+        let lives = held.next().flatten().is_some();
+        Ok(lives && self.stands_with(grant, held.flatten()))
     }
 
     /// The same with the records of [`Core::cutoffs`] at hand, those that are there.

@@ -163,7 +163,7 @@ impl Core {
             Exchanged::Limited(resets_in) => return Err(OAuthError::too_many(resets_in)),
             Exchanged::Looked { code: Redeemed::Fresh(grant), ended_by } => (grant, ended_by),
             Exchanged::Looked { code: Redeemed::Replayed, .. } => {
-                self.something_ended();
+                self.store.announce().await;
                 self.tell("code.reuse_detected", None, Some(&client.id), Some(ip), None);
                 return Err(OAuthError::invalid_grant());
             }
@@ -305,7 +305,7 @@ impl Core {
                 open.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(OAuthError::invalid_grant)
             }
             Rotated::Replayed => {
-                self.something_ended();
+                self.store.announce().await;
                 self.tell("token.reuse_detected", Some(&grant.sub), Some(&grant.client), Some(ip), None);
                 Err(OAuthError::invalid_grant())
             }

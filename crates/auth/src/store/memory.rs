@@ -2,15 +2,18 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
 use async_trait::async_trait;
 
 use super::{
-    CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated, Rotation,
-    StoreError,
+    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated,
+    Rotation, StoreError,
     steps::{self, Transaction, ms},
 };
 use crate::clock::Clock;
@@ -34,6 +37,7 @@ pub struct MemoryStore {
     table: Mutex<Table>,
     clock: Arc<dyn Clock>,
     most: usize,
+    endings: AtomicU64,
 }
 
 impl std::fmt::Debug for MemoryStore {
@@ -53,7 +57,7 @@ impl MemoryStore {
 
     /// An empty store for up to `most` records.
     pub fn with_room_for(clock: Arc<dyn Clock>, most: usize) -> Self {
-        Self { table: Mutex::default(), clock, most }
+        Self { table: Mutex::default(), clock, most, endings: AtomicU64::new(0) }
     }
 
     /// How many records are held, expired ones that were not swept yet included.
@@ -179,5 +183,16 @@ impl CodeStore for MemoryStore {
 impl RefreshTokenStore for MemoryStore {
     async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
         self.step(|t| steps::rotate(t, &rotation))
+    }
+}
+
+#[async_trait]
+impl Endings for MemoryStore {
+    async fn announce(&self) {
+        self.endings.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn endings(&self) -> u64 {
+        self.endings.load(Ordering::Acquire)
     }
 }

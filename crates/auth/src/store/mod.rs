@@ -251,7 +251,19 @@ pub struct Found {
     pub current: bool,
 }
 
-/// Everything a token store does.
-pub trait Store: Records + Counters + CodeStore + RefreshTokenStore {}
+/// What ended before its time, told from instance to instance: who remembers that something stood asks here whether it may have ended since.
+#[async_trait]
+pub trait Endings: Send + Sync {
+    /// Tells all instances that something ended; call it when the store says so already. What cannot be told is found out by
+    /// looking again after a while.
+    async fn announce(&self);
 
-impl<T: Records + Counters + CodeStore + RefreshTokenStore> Store for T {}
+    /// Grows with every ending that was announced, as far as it is known here. Whatever was looked up while it was another number has to
+    /// be looked up again. Asks nobody across a network.
+    fn endings(&self) -> u64;
+}
+
+/// Everything a token store does.
+pub trait Store: Records + Counters + CodeStore + RefreshTokenStore + Endings {}
+
+impl<T: Records + Counters + CodeStore + RefreshTokenStore + Endings> Store for T {}

@@ -5,6 +5,7 @@
 //! for a step that was taken, and then the caller learns "unavailable", or that it was used, never a second success.
 
 mod connection;
+mod endings;
 mod endpoint;
 
 use std::time::Duration;
@@ -12,12 +13,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use redis::{RedisError, Script};
 
-use self::connection::Connection;
 pub(crate) use self::endpoint::has_hash_tag;
 pub use self::endpoint::{RedisEndpoint, RedisLayout};
+use self::{connection::Connection, endings::Endings as Channel};
 use super::{
-    CODE_TOMBSTONE, CodeStore, Counters, Digest, Exchange, Exchanged, FamilyId, Hit, Key, Records, Redeemed,
-    RefreshTokenStore, Rotated, Rotation, StoreError,
+    CODE_TOMBSTONE, CodeStore, Counters, Digest, Endings, Exchange, Exchanged, FamilyId, Hit, Key, Records,
+    Redeemed, RefreshTokenStore, Rotated, Rotation, StoreError,
     steps::{NO_TOKEN, ms},
 };
 
@@ -27,6 +28,7 @@ pub struct RedisStore {
     connection: Connection,
     prefix: std::sync::Arc<str>,
     scripts: std::sync::Arc<Scripts>,
+    endings: std::sync::Arc<Channel>,
 }
 
 struct Scripts {
@@ -55,7 +57,8 @@ impl RedisStore {
             hit: Script::new(include_str!("lua/hit.lua")),
             replace: Script::new(include_str!("lua/replace.lua")),
         };
-        Ok(Self { connection, prefix: endpoint.key_prefix.as_str().into(), scripts: scripts.into() })
+        let endings = Channel::new(endpoint).into();
+        Ok(Self { connection, prefix: endpoint.key_prefix.as_str().into(), scripts: scripts.into(), endings })
     }
 
     fn name(&self, key: &Key) -> String {
@@ -191,5 +194,16 @@ impl RefreshTokenStore for RedisStore {
             (Some(b"unknown"), _) => Ok(Rotated::Unknown),
             _ => Err(StoreError::Corrupt),
         }
+    }
+}
+
+#[async_trait]
+impl Endings for RedisStore {
+    async fn announce(&self) {
+        self.endings.announce(self.connection.clone()).await;
+    }
+
+    fn endings(&self) -> u64 {
+        self.endings.count()
     }
 }

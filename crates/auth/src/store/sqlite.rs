@@ -1,6 +1,9 @@
 //! The store of one node across restarts: one embedded file.
 //!
-//! Every step is one immediate transaction, so that two processes on one file see each step whole.
+//! Every step is one immediate transaction, so that two processes on one file see each step whole. How they hear of endings is in
+//! `endings`.
+
+mod endings;
 
 use std::{
     path::Path,
@@ -11,9 +14,10 @@ use std::{
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
+use self::endings::Watch;
 use super::{
-    CodeStore, Counters, Digest, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated, Rotation,
-    StoreError,
+    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated,
+    Rotation, StoreError,
     steps::{self, Transaction, ms},
 };
 use crate::clock::Clock;
@@ -26,12 +30,17 @@ const SCHEMA: &str = "
     ) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS records_expiry ON records (expires_ms);";
 
+/// What is written with each ending.
+const ENDINGS: &str = "endings";
+/// How long a number of endings is kept: whoever comes later remembers nothing.
+const KEPT: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// Writes between two looks for expired records.
 const SWEEP_EVERY: u64 = 1024;
 
 /// Keeps records in one SQLite file.
 pub struct SqliteStore {
     inner: Arc<Mutex<Inner>>,
+    watch: Watch,
     clock: Arc<dyn Clock>,
     prefix: Arc<str>,
 }
@@ -57,7 +66,8 @@ impl SqliteStore {
         connection.busy_timeout(Duration::from_secs(5)).map_err(unavailable)?;
         connection.execute_batch(SCHEMA).map_err(unavailable)?;
         let inner = Arc::new(Mutex::new(Inner { connection, steps: 0 }));
-        Ok(Self { inner, clock, prefix: prefix.into() })
+        let watch = Watch::open(path, format!("{prefix}{ENDINGS}")).map_err(unavailable)?;
+        Ok(Self { inner, watch, clock, prefix: prefix.into() })
     }
 
     /// Runs one step in one transaction, off the async threads.
@@ -217,5 +227,19 @@ impl RefreshTokenStore for SqliteStore {
             steps::rotate(t, &rotation)
         })
         .await
+    }
+}
+
+#[async_trait]
+impl Endings for SqliteStore {
+    async fn announce(&self) {
+        let counted = self.step(|t| steps::hit(t, &Key::single(ENDINGS), KEPT)).await;
+        if let Err(error) = counted {
+            tracing::warn!(%error, "other processes could not be told of an ending; they look again within 5 seconds");
+        }
+    }
+
+    fn endings(&self) -> u64 {
+        self.watch.count()
     }
 }

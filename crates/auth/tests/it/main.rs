@@ -13,6 +13,8 @@ mod discovery;
 #[cfg(test)]
 mod documentation;
 #[cfg(test)]
+mod endings;
+#[cfg(test)]
 mod error_codes;
 #[cfg(test)]
 mod keys;

@@ -455,8 +455,16 @@ fn without_password() -> Value {
     json!({"local": {"passkeys": {"enabled": true}, "users": [{"username": "carol"}, {"username": "dave smith"}]}})
 }
 
+/// The page with the passkey button: what the browser asks for is the link up to its `#`, and the script sends the rest.
+async fn open(browser: &Browser<'_>, link: &str) -> Answer {
+    let (path, code) = link.strip_prefix(ISSUER).unwrap().split_once('#').unwrap();
+    let page = browser.get(path).await;
+    assert_eq!(page.status, 200, "{}", page.text);
+    browser.post(path, &[("csrf", &page.field("csrf")), ("token", code)]).await
+}
+
 async fn enrol(browser: &Browser<'_>, link: &str, key: &mut Authenticator) -> Answer {
-    let page = browser.get(link.strip_prefix(ISSUER).unwrap()).await;
+    let page = open(browser, link).await;
     if page.status != 200 {
         return page;
     }
@@ -487,9 +495,10 @@ async fn a_user_without_a_password_begins_with_a_link_that_works_once() {
     for name in ["carol", "dave smith"] {
         let made = site.server.enrol(name, Duration::from_secs(3600)).await.unwrap();
         let (link, mut key) = (made.expose_link().to_owned(), Authenticator::new());
-        assert!(!format!("{made:?}").contains("token"), "a secret");
+        let code = link.split_once('#').unwrap().1;
+        assert!(!format!("{made:?}").contains(code), "a secret");
         let (browser, late) = (site.browser(), site.browser());
-        let page = late.get(link.strip_prefix(ISSUER).unwrap()).await;
+        let page = open(&late, &link).await;
         let done = enrol(&browser, &link, &mut key).await;
         assert_eq!(done.status, 303, "{}", done.text);
         assert!(browser.follow(&done).await.text.contains(">First</h3>"), "signed in");
@@ -512,7 +521,7 @@ async fn an_enrolment_link_ends_with_its_time_and_with_a_new_password_and_is_bou
     };
     let opened = link().await;
     let browser = site.browser();
-    let page = browser.get(opened.strip_prefix(ISSUER).unwrap()).await;
+    let page = open(&browser, &opened).await;
     assert_eq!(
         finish(&site.browser(), &page, &mut Authenticator::new()).await.status,
         403,
@@ -537,13 +546,112 @@ async fn an_enrolment_link_ends_with_its_time_and_with_a_new_password_and_is_bou
 }
 
 #[tokio::test]
+async fn the_code_of_an_enrolment_link_is_taken_from_a_form_of_ours_only() {
+    let site = Site::with(without_password()).await;
+    let made = site.server.enrol("carol", Duration::from_secs(60)).await.unwrap();
+    let (path, code) = made.expose_link().strip_prefix(ISSUER).unwrap().split_once('#').unwrap();
+    assert!(path == "/oauth/enrol" && code.len() == 43, "nothing of the code is in what a browser sends");
+    let browser = site.browser();
+    let page = browser.get(&format!("{path}?token={code}")).await;
+    assert!(
+        !page.text.contains(code) && !page.text.contains("data-passkey=\"create\""),
+        "not from the address"
+    );
+    for csrf in ["", "x", &site.browser().get(path).await.field("csrf")] {
+        assert_eq!(browser.post(path, &[("csrf", csrf), ("token", code)]).await.status, 403, "{csrf}");
+    }
+    let csrf = page.field("csrf");
+    let mut request = post(path, &[("csrf", &csrf), ("token", code)]);
+    request.headers_mut().insert(header::ORIGIN, "https://evil.example".parse().unwrap());
+    assert_eq!(browser.send(request).await.status, 403, "a form of another site");
+    for wrong in ["", "x", &code[1..]] {
+        assert_eq!(browser.post(path, &[("csrf", &csrf), ("token", wrong)]).await.status, 400, "{wrong}");
+    }
+    let shown = browser.post(path, &[("csrf", &csrf), ("token", code)]).await;
+    assert!(shown.text.contains("You will sign in as <strong>carol"), "{}", shown.text);
+}
+
+#[tokio::test]
+async fn what_happens_to_passkeys_is_in_the_audit_file_and_no_secret_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl");
+    let mut config = crate::support::site::config();
+    crate::support::site::merge(&mut config, without_password());
+    let config: AuthConfig = serde_json::from_value(config).unwrap();
+    let clock = Arc::new(ManualClock::from_system());
+    let parts = gatewright_auth::ServerParts {
+        store: Arc::new(MemoryStore::new(clock.clone())),
+        clock: clock.clone(),
+        entropy: Arc::new(gatewright_auth::SystemEntropy),
+        audit: Arc::new(gatewright_auth::FileAudit::open(&path).unwrap()),
+    };
+    let mut site = Site::with(without_password()).await;
+    let server = gatewright_auth::AuthorizationServer::with_parts(
+        config,
+        Deployment::new(ISSUER, "/mcp", "Notes"),
+        parts,
+    );
+    site.server = server.await.unwrap();
+    site.router = site.server.router();
+
+    let made = site.server.enrol("carol", Duration::from_secs(60)).await.unwrap();
+    let link = made.expose_link().to_owned();
+    let (browser, mut key) = (site.browser(), Authenticator::new());
+    let shown = open(&browser, &link).await;
+    let done = finish(&browser, &shown, &mut key).await;
+    let mut page = browser.follow(&done).await;
+    act(&browser, &page, &[("action", "rename"), ("name", "Renamed")]).await;
+    let login = site.browser().get(&ask(&[])).await;
+    let again = site.browser();
+    let asked = again.get(&ask(&[])).await;
+    let signed = key.get(&options(&asked));
+    assert_eq!(send(&again, &asked, &signed).await.status, 303);
+    page = browser.get(ACCOUNT).await;
+    act(&browser, &page, &[("action", "remove"), ("everywhere", "yes")]).await;
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told = |name: &str| events.iter().filter(|event| event["event"] == name).count();
+    for name in [
+        "passkey.invited",
+        "passkey.added",
+        "passkey.renamed",
+        "passkey.login",
+        "passkey.removed",
+        "passkey.ended_everything",
+    ] {
+        assert_eq!(told(name), 1, "{name}: {text}");
+    }
+    let login_event = events.iter().find(|event| event["event"] == "passkey.login").unwrap();
+    assert_eq!(login_event["actor"], "user:carol");
+    let mut secrets = vec![link.split_once('#').unwrap().1.to_owned()];
+    for page in [&shown, &page, &login, &asked] {
+        secrets.extend(["csrf", "ceremony"].map(|name| page.field(name)));
+    }
+    secrets.push(asked.field("pending"));
+    for browser in [&browser, &again] {
+        secrets.extend(browser.cookies.lock().unwrap().values().cloned());
+    }
+    let answer: Value = serde_json::from_str(&signed).unwrap();
+    secrets.extend(
+        ["signature", "authenticatorData", "clientDataJSON"]
+            .map(|name| answer[name].as_str().unwrap().to_owned()),
+    );
+    secrets.retain(|secret| !secret.is_empty());
+    assert!(secrets.len() > 12, "{}", secrets.len());
+    for secret in secrets {
+        assert!(!text.contains(&secret), "{secret} in {text}");
+    }
+}
+
+#[tokio::test]
 async fn pages_run_the_one_script_named_by_its_hash_and_none_where_passkeys_are_off() {
     let site = site().await;
     let browser = site.browser();
     let login = browser.get(&ask(&[])).await;
     let made = site.server.enrol("alice", Duration::from_secs(60)).await.unwrap();
-    let link = made.expose_link().strip_prefix(ISSUER).unwrap().to_owned();
-    for page in [login, account(&browser, "alice").await, browser.get(&link).await] {
+    let (link, code) = (browser.get("/oauth/enrol").await, open(&browser, made.expose_link()).await);
+    for page in [login, account(&browser, "alice").await, link, code] {
         let script = page.text.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
         let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, script.as_bytes());
         let hash = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, hash);
@@ -555,7 +663,10 @@ async fn pages_run_the_one_script_named_by_its_hash_and_none_where_passkeys_are_
         assert!(!policy.contains("unsafe") && !policy.contains("script-src 'self'"), "{policy}");
         assert_eq!(page.text.matches("<script").count(), 1);
         assert!(!page.text.contains("onclick") && !page.text.contains("src="));
-        assert_eq!(page.header("cache-control"), "no-store");
+        assert_eq!(
+            (page.header("cache-control"), page.header("referrer-policy")),
+            ("no-store", "no-referrer")
+        );
     }
     let consent = browser.get(&ask(&[])).await;
     assert!(consent.text.contains("name=\"decision\"") && consent.text.contains("/oauth/account"));
@@ -564,7 +675,7 @@ async fn pages_run_the_one_script_named_by_its_hash_and_none_where_passkeys_are_
     let page = off.get(&ask(&[])).await;
     assert!(!page.text.contains("<script") && !page.text.contains("/oauth/account"));
     assert!(!page.header("content-security-policy").contains("script-src"));
-    for path in [ACCOUNT, "/oauth/enrol?token=x"] {
+    for path in [ACCOUNT, "/oauth/enrol"] {
         assert_eq!(off.get(path).await.status, 404);
     }
     assert_eq!(off.post(ACCOUNT, &[("action", "add")]).await.status, 404);

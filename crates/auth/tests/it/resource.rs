@@ -216,7 +216,7 @@ async fn f13_and_f14_a_lack_of_scopes_is_one_challenge_and_wide_scopes_cover() {
 }
 
 #[tokio::test]
-async fn f22_a_revoked_token_is_refused_after_five_seconds_at_most() {
+async fn f22_a_revoked_token_is_refused_at_once() {
     let site = Site::new().await;
     let guard = site.resource_server();
     let tokens = site.tokens().await;
@@ -225,14 +225,9 @@ async fn f22_a_revoked_token_is_refused_after_five_seconds_at_most() {
     assert!(guard.authenticate(&request).await.is_ok());
     site.post("/oauth/revoke", &[("token", tokens["refresh_token"].as_str().unwrap()), ("client_id", "app")])
         .await;
-    site.clock.advance(gatewright_auth::RECHECK);
-    assert_eq!(guard.authenticate(&request).await.unwrap_err().status(), 401);
-    let stranger = site.resource_server();
-    assert_eq!(
-        stranger.authenticate(&request).await.unwrap_err().status(),
-        401,
-        "at once where it was not seen"
-    );
+    for guard in [guard, site.resource_server()] {
+        assert_eq!(guard.authenticate(&request).await.unwrap_err().status(), 401);
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-use crate::secret::Redactor;
+use crate::redactor::Redactor;
 
 /// Bytes kept from both ends of a line that is too long: enough to find the id of an answer.
 const KEPT_ENDS: usize = 256;

@@ -23,7 +23,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::secret::Redactor;
+use crate::redactor::Redactor;
 
 /// A server that does not read its input for this long is of no use any more.
 const LONGEST_WRITE: Duration = Duration::from_secs(30);

@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{spawner, sys};
-use crate::{UpstreamConfig, secret::Redactor};
+use crate::{UpstreamConfig, redactor::Redactor};
 
 /// How long a child may take to end by itself once its input is closed, and again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -1,4 +1,7 @@
 //! The first passkey of a user who has no password: a link that works once, made at the command line.
+//!
+//! GET shows a form for the code, which the link has after its `#` (see `pages::enrol`); POST with the code shows the passkey button; POST with
+//! the authenticator's answer adds the passkey and uses the code up.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,9 +21,9 @@ use crate::{
     pages::{self, Ask},
     server::{
         Core, User,
-        form::{Params, read_form},
+        form::read_form,
         login::refuse_origin,
-        steps::{cookie, error_page, page, redirect, store_page, with_query},
+        steps::{cookie, error_page, page, redirect, store_page},
     },
     store::{Key, PasskeyStore as _, StoreError},
 };
@@ -94,16 +97,14 @@ impl AuthorizationServer {
         let value = serde_json::to_vec(&invitation).unwrap_or_default();
         core.store.put(&Key::secret("enrol", &token), &value, life).await?;
         core.tell("passkey.invited", Some(&sub), None, None, None);
-        let link = with_query(&core.url(PAGE), &[("token", &token)]);
+        let link = format!("{}#{token}", core.url(PAGE));
         Ok(Enrolment { link: link.into(), passkeys: held.map_or(0, |set| set.passkeys.len()) })
     }
 }
 
 pub(in crate::server) async fn show(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
     let (parts, _) = request.into_parts();
-    match core.show_enrolment(&parts).await {
-        Ok(response) | Err(response) => response,
-    }
+    core.show_enrolment(&parts)
 }
 
 pub(in crate::server) async fn finish(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
@@ -127,23 +128,20 @@ impl Core {
         Ok((invitation, user))
     }
 
-    async fn show_enrolment(&self, parts: &Parts) -> Result<Response, Response> {
+    /// The form for the code of the link.
+    fn show_enrolment(&self, parts: &Parts) -> Response {
         if self.relying_party.is_none() {
-            return Err(off());
+            return off();
         }
-        let ip = self.caller(parts).to_string();
-        self.limit("login", &[&ip], self.config.limits.login).await.map_err(error_page)?;
-        let params = Params::parse(parts.uri.query().unwrap_or_default().as_bytes());
-        let token = params.get("token").unwrap_or_default();
-        let (invitation, user) = self.invitation(token).await?;
         let held = cookie(&parts.headers, &self.cookie_name("browser")).filter(|held| held.len() == 43);
         let fresh = held.is_none();
         let browser = held.unwrap_or_else(|| mint::<32>(&*self.entropy));
-        let mut response = self.enrolment_page(token, &invitation, user, &browser, None).await?;
+        let csrf = self.csrf(&browser, "enrol", "");
+        let mut response = pages::link(&self.deployment.name, &self.url(PAGE), &csrf).into_response();
         if fresh {
             response.headers_mut().append(header::SET_COOKIE, self.set_cookie("browser", &browser, 86_400));
         }
-        Ok(response)
+        response
     }
 
     async fn enrolment_page(
@@ -187,12 +185,16 @@ impl Core {
         let params = read_form(parts, body).await.map_err(error_page)?;
         let token = params.get("token").unwrap_or_default();
         let browser = cookie(&parts.headers, &self.cookie_name("browser")).unwrap_or_default();
-        if browser.is_empty()
-            || !same(params.get("csrf").unwrap_or_default(), self.csrf(&browser, "enrol", token))
-        {
+        let answers = params.get("credential").is_some();
+        let of = if answers { token } else { "" };
+        let csrf = params.get("csrf").unwrap_or_default();
+        if browser.is_empty() || !same(csrf, self.csrf(&browser, "enrol", of)) {
             return Err(page(StatusCode::FORBIDDEN, "The form is not the one this server showed you."));
         }
         let (invitation, user) = self.invitation(token).await?;
+        if !answers {
+            return self.enrolment_page(token, &invitation, user, &browser, None).await;
+        }
         let place = Place { step: "enrol", browser: &browser, of: token };
         if let Some(note) =
             self.add_passkey(&params, &place, &invitation.sub, Some(token)).await.map_err(store_page)?

@@ -19,10 +19,10 @@ use tokio::sync::Mutex;
 
 use super::endpoint::{RedisEndpoint, RedisLayout};
 
-const CONNECT: Duration = Duration::from_secs(2);
-const ANSWER: Duration = Duration::from_secs(2);
+pub(super) const CONNECT: Duration = Duration::from_secs(2);
+pub(super) const ANSWER: Duration = Duration::from_secs(2);
 /// Longest search for a master: several sentinels may have to be asked.
-const FIND_MASTER: Duration = Duration::from_secs(4);
+pub(super) const FIND_MASTER: Duration = Duration::from_secs(4);
 
 /// A connection to wherever records are.
 #[derive(Clone)]
@@ -68,20 +68,7 @@ impl Connection {
 }
 
 async fn single(endpoint: &RedisEndpoint) -> Result<ConnectionManager, RedisError> {
-    let mut login = RedisConnectionInfo::default().set_db(endpoint.database);
-    if let Some(username) = &endpoint.username {
-        login = login.set_username(username);
-    }
-    if let Some(password) = &endpoint.password {
-        login = login.set_password(password.expose_secret());
-    }
-    let info =
-        address(endpoint, &endpoint.host, endpoint.port).into_connection_info()?.set_redis_settings(login);
-    let client = if endpoint.tls {
-        Client::build_with_tls(info, certificates(endpoint)?)?
-    } else {
-        Client::open(info)?
-    };
+    let client = client(endpoint, &endpoint.host, endpoint.port)?;
     let config = ConnectionManagerConfig::new()
         .set_connection_timeout(Some(CONNECT))
         .set_response_timeout(Some(ANSWER))
@@ -89,6 +76,32 @@ async fn single(endpoint: &RedisEndpoint) -> Result<ConnectionManager, RedisErro
         .set_min_delay(Duration::from_millis(50))
         .set_max_delay(Duration::from_millis(500));
     ConnectionManager::new_with_config(client, config).await
+}
+
+/// Who to ask for a subscription, one after the other: the server, the master, or the nodes of a cluster.
+pub(super) async fn subscriber(endpoint: &RedisEndpoint) -> Result<Vec<Client>, RedisError> {
+    match &endpoint.layout {
+        RedisLayout::Single => Ok(vec![client(endpoint, &endpoint.host, endpoint.port)?]),
+        RedisLayout::Sentinel { .. } => Ok(vec![sentinels(endpoint)?.async_get_client().await?]),
+        RedisLayout::Cluster { nodes } => {
+            nodes.iter().map(|(host, port)| client(endpoint, host, *port)).collect()
+        }
+    }
+}
+
+fn client(endpoint: &RedisEndpoint, host: &str, port: u16) -> Result<Client, RedisError> {
+    let mut login = RedisConnectionInfo::default().set_db(endpoint.database);
+    if let Some(username) = &endpoint.username {
+        login = login.set_username(username);
+    }
+    if let Some(password) = &endpoint.password {
+        login = login.set_password(password.expose_secret());
+    }
+    let info = address(endpoint, host, port).into_connection_info()?.set_redis_settings(login);
+    match endpoint.tls {
+        true => Client::build_with_tls(info, certificates(endpoint)?),
+        false => Client::open(info),
+    }
 }
 
 fn sentinels(endpoint: &RedisEndpoint) -> Result<SentinelClient, RedisError> {

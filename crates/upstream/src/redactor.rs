@@ -1,54 +1,8 @@
-//! Values whose leak is an incident, and taking them out of text that others wrote.
+//! Taking secrets out of text that others wrote.
 
-use std::{borrow::Cow, fmt};
+use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use secrecy::{ExposeSecret as _, SecretString};
-use serde::Deserialize;
-
-/// A token, key or environment value. It has no `Display` and no `Serialize`, and its `Debug` hides it.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(SecretString);
-
-impl Secret {
-    /// Hides `value`.
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(SecretString::from(value.into()))
-    }
-
-    /// The value, for the one place that hands it on.
-    pub fn expose(&self) -> &str {
-        self.0.expose_secret()
-    }
-}
-
-/// For comparing two configurations. Not in constant time: an attacker chooses neither side.
-impl PartialEq for Secret {
-    fn eq(&self, other: &Self) -> bool {
-        self.expose() == other.expose()
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[redacted]")
-    }
-}
-
-impl JsonSchema for Secret {
-    fn schema_name() -> Cow<'static, str> {
-        "Secret".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
-    }
-}
+use gatewright_core::Secret;
 
 /// Takes known secrets and control characters out of text from a server before it is shown or logged.
 #[derive(Clone, Default)]
@@ -105,8 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_not_shown_by_debug() {
-        assert_eq!(format!("{:?}", Secret::new("hunter2-hunter2")), "[redacted]");
+    fn what_is_taken_out_is_not_shown_by_debug() {
         assert!(!format!("{:?}", Redactor::new([Secret::new("hunter2-hunter2")])).contains("hunter2"));
     }
 

@@ -6,19 +6,24 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
-/// A key, or an address that may hold a password. It has no `Display` and no `Serialize`, and its `Debug` hides it.
+/// A token, key, environment value, or an address that may hold a password. It has no `Display` and no `Serialize`, and its `Debug` hides it.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(SecretString);
 
 impl Secret {
+    /// Hides `value`.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(SecretString::from(value.into()))
+    }
+
     /// The value, for the one place that hands it on.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 }
 
-/// Compares configurations; not for checking what a caller presents.
+/// For comparing two configurations. Not in constant time: an attacker chooses neither side.
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
         self.expose() == other.expose()
@@ -42,5 +47,15 @@ impl JsonSchema for Secret {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown_by_debug() {
+        assert_eq!(format!("{:?}", Secret::new("hunter2-hunter2")), "[redacted]");
     }
 }

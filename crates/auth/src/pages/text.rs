@@ -1,0 +1,26 @@
+//! Text from strangers on our pages.
+
+/// Text from strangers made fit to show: no control or direction characters, at most `most` characters.
+pub(crate) fn plain(text: &str, most: usize) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let clean: String = text.chars().filter(|c| !hidden(*c)).collect();
+    let clean = clean.trim();
+    match clean.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &clean[..at]),
+        None => clean.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn b13_text_from_strangers_is_cleaned_and_cut() {
+        assert_eq!(plain("a\u{202e}b\u{0}c\n", 80), "abc");
+        assert_eq!(plain(&"x".repeat(10_000), 80).chars().count(), 81);
+    }
+}
