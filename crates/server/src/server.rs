@@ -296,7 +296,8 @@ impl Bound {
             // Without it answers wait up to 40 ms for a delayed acknowledgement.
             let _ = socket.set_nodelay(true);
             let front = self.front.clone();
-            let service = service_fn(move |request| front.clone().answer(request, peer));
+            // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
+            let service = service_fn(move |request| Box::pin(front.clone().answer(request, peer)));
             let watch = Watch::new(&self.times);
             let socket = TokioIo::new(watch.over(socket));
             let connection = graceful.watch(http.timer(watch).serve_connection(socket, service));
