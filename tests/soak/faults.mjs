@@ -3,6 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { getPriority, setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { redis } from "../cluster/redis.mjs";
@@ -105,6 +106,8 @@ export function faults(soak) {
         await new Promise((done) => soak.redis.once("exit", done));
         await sleep(1_000);
         soak.redis = await redis(soak.redisPort, soak.folder);
+        // The harness may have a priority of its own, which is inherited.
+        if (getPriority() !== soak.priority) setPriority(soak.redis.pid, soak.priority);
       },
       // Without its store the authorization server issues nothing, and lets nobody in with a token that it has not checked lately.
       spoils: (kind, code) => code === "temporarily_unavailable" || (kind === "token" && /^(http-50[03]|server_error)$/.test(code)),

@@ -1,6 +1,6 @@
 // Who used the processor: the server, what it started, this program, and others, who have no place in a measurement.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
 import { children } from "./faults.mjs";
@@ -20,13 +20,24 @@ function spent(pid) {
   }
 }
 
+/// Seconds that the threads of a process were ready to run and had to wait for a core.
+function waited(pid) {
+  let nanoseconds = 0;
+  try {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) nanoseconds += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[1]);
+  } catch {
+    // A thread ended meanwhile, or the kernel does not say.
+  }
+  return nanoseconds / 1e9;
+}
+
 /// All of the machine: busy, and taken by other machines on the same hardware.
 function machine() {
   const [, user, nice, system, , , irq, softirq, steal] = readFileSync("/proc/stat", "utf8").split("\n")[0].split(/\s+/).map(Number);
   return { busy: (user + nice + system + irq + softirq) / HZ, steal: steal / HZ };
 }
 
-/// Tells, each time it is asked, how many cores each used since the last time.
+/// Tells, each time it is asked, how many cores each used since the last time; `waited` is how many more the server could have used.
 export function processor(soak) {
   const now = () => {
     const pid = soak.server.child.pid;
@@ -36,6 +47,7 @@ export function processor(soak) {
     return {
       at: Date.now(),
       server: server.own,
+      waited: waited(pid),
       children: below + server.ended,
       redis: spent(soak.redis.pid).own,
       harness: spent(process.pid).own,
@@ -48,7 +60,7 @@ export function processor(soak) {
     const next = now();
     const seconds = (next.at - last.at) / 1_000;
     const cores = (name) => Math.max(0, (next[name] - last[name]) / seconds);
-    const found = { server: cores("server"), children: cores("children"), redis: cores("redis"), harness: cores("harness") };
+    const found = { server: cores("server"), waited: cores("waited"), children: cores("children"), redis: cores("redis"), harness: cores("harness") };
     const ours = found.server + found.children + found.redis + found.harness;
     found.others = Math.max(0, cores("busy") - ours) + cores("steal");
     last = next;

@@ -4,8 +4,8 @@
 // 300 seconds or more also judge p99 after each fault, and memory within 5 %. Calm: nothing goes wrong; what grows then is a leak. Only:
 // faults with this word in their names, one every `gap` seconds. The series has each second's requests, times, memory and use of the processor.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { getPriority, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,6 +21,8 @@ import { CORES, processor } from "./processor.mjs";
 const options = {
   seconds: { type: "string", default: "30" },
   share: { type: "string", default: "0.8" },
+  rate: { type: "string" },
+  workers: { type: "string", default: "8" },
   only: { type: "string" },
   gap: { type: "string" },
   report: { type: "string" },
@@ -43,7 +45,8 @@ const MOST_OPEN = LONG || values.gap ? 400 : 40;
 const MOST_OF_A_KIND = MOST_OPEN / 2;
 
 async function start() {
-  const folder = mkdtempSync(join(tmpdir(), "soak-"));
+  // In memory where that is possible: a disk that others keep busy would hold up Redis and the app.
+  const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "soak-"));
   const ledger = join(folder, "ledger.txt");
   writeFileSync(ledger, "");
   const [port, redisPort] = [await freePort(), await freePort()];
@@ -59,7 +62,7 @@ async function start() {
       ledger: { command: process.execPath, args: [ledgerScript, ledger], timeout: LONG || values.gap ? "2s" : "10s" },
     },
     // Wall-clock time for a loaded machine: what is judged here is not the script's limit.
-    codecall: { vm: { timeoutMs: 10_000 }, worker: { workers: 2, queue: 1_000 } },
+    codecall: { vm: { timeoutMs: 10_000 }, worker: { workers: Number(values.workers), queue: 1_000 } },
     auth: {
       mode: "orchestrated",
       type: "local",
@@ -109,6 +112,14 @@ async function capacity(next, width, ms) {
 
 const soak = await start();
 const pid = soak.server.child.pid;
+// What is late is to be the server's doing, not that this program had to wait for the processor.
+let first = true;
+soak.priority = getPriority();
+try {
+  setPriority(Math.max(soak.priority - 10, -20));
+} catch {
+  first = false;
+}
 const { all, issue, closeConnections } = kinds(soak);
 const next = draw(all);
 
@@ -120,7 +131,7 @@ await sleep(1_500);
 const use = processor(soak);
 const before = { ...usage(pid), children: children(pid).length };
 const most = await capacity(next, 16, LONG ? 15_000 : 4_000);
-const rate = most * SHARE;
+const rate = values.rate ? Number(values.rate) : most * SHARE;
 console.log(`capacity ${most.toFixed(0)} requests/s; load ${rate.toFixed(0)}/s for ${SECONDS} s; ${machine()}`);
 
 const begun = Date.now();
@@ -129,6 +140,9 @@ const happened = [];
 const wrong = [];
 const spoiled = new Map();
 const latencies = [];
+const byKind = new Map(all.map(({ kind }) => [kind, []]));
+const lag = [];
+const waiting = [];
 const memory = [];
 const cpu = [];
 const openOf = new Map();
@@ -142,7 +156,9 @@ async function one({ kind, ask }, due) {
   try {
     await ask();
     const second = Math.floor((due - begun) / 1_000);
-    (latencies[second] ??= []).push(Date.now() - due);
+    const time = Date.now() - due;
+    (latencies[second] ??= []).push(time);
+    byKind.get(kind)?.push(time);
   } catch (error) {
     const now = Date.now();
     const excuse = happened.find(
@@ -159,7 +175,11 @@ async function one({ kind, ask }, due) {
 
 async function load() {
   let launched = 0;
-  while (Date.now() < finished) {
+  for (let last = Date.now(); Date.now() < finished; ) {
+    const [now, second] = [Date.now(), Math.floor((Date.now() - begun) / 1_000)];
+    lag[second] = Math.max(lag[second] ?? 0, now - last);
+    last = now;
+    waiting[second] = Math.max(waiting[second] ?? 0, openOf.get("script") ?? 0);
     const due = Math.floor(((Date.now() - begun) / 1_000) * rate);
     for (; launched < due; launched += 1) {
       const kind = next();
@@ -241,6 +261,8 @@ const seconds = Array.from({ length: SECONDS }, (_, at) => ({
   p50: latencies[at]?.length ? median(latencies[at]) : Infinity,
   p99: latencies[at]?.length ? p99(latencies[at]) : Infinity,
   resident: memory[at],
+  lag: lag[at] ?? 1_000,
+  scripts: waiting[at] ?? 0,
   ...cpu[at],
 }));
 const since = (time) => (time - begun) / 1_000;
@@ -263,7 +285,10 @@ const flat = latencies.flat().sort((a, b) => a - b);
 const byName = new Map();
 for (const { name, after } of back.found) byName.set(name, [...(byName.get(name) ?? []), after]);
 const cores = (name) => (cpu.reduce((sum, second) => sum + second[name], 0) / Math.max(cpu.length, 1)).toFixed(2);
-const ms = (time) => `${time.toFixed(1)} ms`;
+const ms = (time) => (Number.isFinite(time) ? `${time.toFixed(1)} ms` : "none");
+const kindTimes = [...byKind].map(([kind, times]) => [kind, median(times), p99(times)].map((it) => (it?.toFixed ? ms(it) : it)).join(" "));
+const lags = seconds.map((second) => second.lag);
+const slowest = (all) => (back.valid ? `${Math.max(...all)} s` : "not judged");
 const report = `| | |
 |---|---|
 | machine | ${machine()} |
@@ -274,7 +299,9 @@ const report = `| | |
 | refused for overload | ${refusals} (${((refusals / asked) * 100).toFixed(2)} %) ${why} |
 | effects acknowledged, doubled, lost | ${soak.acknowledged.length}, ${twice}, ${lost} |
 | p50, p99 of all; p99 of a calm second, bound | ${ms(quantile(flat, 0.5))}, ${ms(quantile(flat, 0.99))}; ${ms(back.base)}, ${ms(back.bound)} |
+| p50 and p99 of each kind | ${kindTimes.join("; ")} |
 | cores used: server, workers and app, Redis, harness, others | ${["server", "children", "redis", "harness", "others"].map(cores).join(", ")} |
+| longest pause of the harness: median and p99 of the seconds | ${median(lags)} ms, ${p99(lags)} ms${first ? "" : " (without priority)"} |
 | seconds not judged because others used the machine | ${back.disturbed} |
 | children before, after | ${before.children}, ${after.children} |
 | descriptors before, after | ${before.descriptors}, ${after.descriptors} |
@@ -282,11 +309,11 @@ const report = `| | |
 
 | fault | times | answers it spoiled | slowest return of p99 |
 |---|---|---|---|
-${[...byName].map(([name, all]) => `| ${name} | ${all.length} | ${spoiled.get(name) ?? 0} | ${Math.max(...all)} s |`).join("\n")}
+${[...byName].map(([name, all]) => `| ${name} | ${all.length} | ${spoiled.get(name) ?? 0} | ${slowest(all)} |`).join("\n")}
 `;
 console.log(report);
 if (values.series) {
-  const columns = ["answers", "p50", "p99", "resident", "server", "children", "redis", "harness", "others"];
+  const columns = ["answers", "p50", "p99", "resident", "scripts", "lag", "server", "waited", "children", "redis", "harness", "others"];
   const lines = seconds.map((second, at) => [at, ...columns.map((name) => second[name]?.toFixed?.(2) ?? "")].join("\t"));
   const faultLines = spans.map((fault) => `# ${fault.from.toFixed(1)}-${fault.to.toFixed(1)} ${fault.name}`);
   writeFileSync(values.series, [...faultLines, ["second", ...columns].join("\t"), ...lines, ""].join("\n"));
