@@ -4,6 +4,7 @@
 
 mod connect;
 mod engine;
+mod greeting;
 mod handlers;
 mod link;
 mod listen;
@@ -28,7 +29,7 @@ pub use resources::Resources;
 pub use tools::{ToolCall, Tools};
 pub use trace::{RequestTrace, Trace};
 
-pub(crate) use connect::{Connector, memory_connector};
+pub(crate) use connect::{Connector, Starting, memory_connector};
 
 use std::{sync::Arc, time::Duration};
 

@@ -33,7 +33,7 @@ pub enum ClientError {
         body: String,
     },
     /// The answer is no JSON-RPC message.
-    #[error("the server answered HTTP {status}{}", shown(.body))]
+    #[error("the server answered HTTP {status}{}{}", unusable(*.status, .body), shown(.body))]
     Http {
         /// The status.
         status: u16,
@@ -90,6 +90,21 @@ impl ClientError {
     pub fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { .. })
     }
+}
+
+/// What a success lacks to be an answer. The status says enough of a failure.
+fn unusable(status: u16, body: &str) -> String {
+    if !(200..300).contains(&status) {
+        return String::new();
+    }
+    let lacks = match (body.trim(), serde_json::from_str::<serde_json::Value>(body)) {
+        ("", _) => "without a body",
+        (_, Err(_)) => "with a body that is no JSON",
+        (_, Ok(serde_json::Value::Array(_))) => "with an array (MCP has no batches since 2025-06-18)",
+        (_, Ok(message)) if message.get("jsonrpc").is_none() => "with JSON that has no `jsonrpc`",
+        (_, Ok(_)) => "with something else",
+    };
+    format!(" {lacks}, where the JSON-RPC answer to a request belongs")
 }
 
 fn because(challenge: &Option<String>) -> String {

@@ -44,6 +44,8 @@ struct State {
     passthrough: bool,
     calls: Vec<HttpCall>,
     unmatched: Vec<HttpCall>,
+    /// Requests that were let through and found nobody, in words.
+    unreachable: Vec<String>,
     cassette: Option<Cassette>,
 }
 
@@ -136,6 +138,11 @@ impl HttpMock {
         lock(&self.inner.state).unmatched.clone()
     }
 
+    /// Requests that were let through, or recorded, and found nobody, each with the reason. They are not recorded.
+    pub fn unreachable(&self) -> Vec<String> {
+        lock(&self.inner.state).unreachable.clone()
+    }
+
     /// Mocks with `times` that were not used that often, in words.
     pub fn pending(&self) -> Vec<String> {
         lock(&self.inner.state).entries.iter().filter_map(|entry| entry.pending()).collect()
@@ -169,6 +176,7 @@ impl HttpMock {
         state.entries.clear();
         state.calls.clear();
         state.unmatched.clear();
+        state.unreachable.clear();
     }
 
     /// Replays the cassette `file` when it is there. When it is not, lets requests reach the network, keeps the answers, and

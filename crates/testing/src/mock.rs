@@ -123,6 +123,35 @@ impl MockOptions {
         self
     }
 
+    /// As [`Mocks::tool`].
+    pub(crate) fn tool(name: &str, response: Value) -> Self {
+        let response = RpcResponse::success(tool_result(response));
+        Self::new("tools/call", response).params(json!({"name": name}))
+    }
+
+    /// As [`Mocks::tool_error`].
+    pub(crate) fn tool_error(name: &str, code: i64, message: &str) -> Self {
+        let response = RpcResponse::failure(&RpcError::new(code, message));
+        Self::new("tools/call", response).params(json!({"name": name}))
+    }
+
+    /// As [`Mocks::resource`].
+    pub(crate) fn resource(uri: &str, content: Value) -> Self {
+        let result = match content {
+            Value::String(text) => {
+                json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]})
+            }
+            whole if whole.get("contents").is_some() => whole,
+            mut one => {
+                if let Some(fields) = one.as_object_mut() {
+                    fields.entry("uri").or_insert_with(|| uri.into());
+                }
+                json!({"contents": [one]})
+            }
+        };
+        Self::new("resources/read", RpcResponse::success(result)).params(json!({"uri": uri}))
+    }
+
     fn wants(&self, request: &RpcRequest) -> bool {
         self.method == request.method
             && match &self.params {
@@ -161,32 +190,18 @@ impl Mocks {
     /// Answers calls of one tool. An object with `content` is the whole result; a text becomes a text block; anything else
     /// becomes `structuredContent` with its JSON as text.
     pub fn tool(&self, name: &str, response: impl Into<Value>) -> MockHandle {
-        let result = tool_result(response.into());
-        self.add(MockOptions::new("tools/call", RpcResponse::success(result)).params(json!({"name": name})))
+        self.add(MockOptions::tool(name, response.into()))
     }
 
     /// Answers calls of one tool with a JSON-RPC error.
     pub fn tool_error(&self, name: &str, code: i64, message: &str) -> MockHandle {
-        let response = RpcResponse::failure(&RpcError::new(code, message));
-        self.add(MockOptions::new("tools/call", response).params(json!({"name": name})))
+        self.add(MockOptions::tool_error(name, code, message))
     }
 
     /// Answers reads of one resource: with a text, a [`ResourceContent`](crate::ResourceContent) that was read
     /// before, or an object that holds `contents` or is one content.
     pub fn resource(&self, uri: &str, content: impl Into<Value>) -> MockHandle {
-        let result = match content.into() {
-            Value::String(text) => {
-                json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]})
-            }
-            whole if whole.get("contents").is_some() => whole,
-            mut one => {
-                if let Some(fields) = one.as_object_mut() {
-                    fields.entry("uri").or_insert_with(|| uri.into());
-                }
-                json!({"contents": [one]})
-            }
-        };
-        self.add(MockOptions::new("resources/read", RpcResponse::success(result)).params(json!({"uri": uri})))
+        self.add(MockOptions::resource(uri, content.into()))
     }
 
     /// Takes all mocks away.

@@ -23,8 +23,8 @@ use tokio::process::Command;
 #[cfg(feature = "http-mock")]
 use crate::http_mock::HttpMock;
 use crate::{
-    ClientError, Mcp, McpBuilder,
-    client::{Connector, memory_connector},
+    ClientError, Mcp, McpBuilder, RequestTrace,
+    client::{Connector, Starting, memory_connector},
     lock,
     wire::{Wire, lines::LinesWire},
 };
@@ -171,6 +171,15 @@ impl ServerBuilder {
     /// # Errors
     /// It cannot be run, ends at once, or does not answer in time.
     pub async fn start(self) -> Result<Server, StartError> {
+        if self.base_url.is_none()
+            && let Some((problem, advice)) =
+                program::missing_script(&self.server, self.current_dir.as_deref())
+        {
+            return Err(StartError {
+                advice,
+                ..self.failure(self.port.unwrap_or(0), problem, &LogRing::default())
+            });
+        }
         let server = Server {
             shared: Arc::new(Shared {
                 log: LogRing::default(),
@@ -347,9 +356,37 @@ impl Server {
             |default: &str| format!("{}{}", self.info().base_url, options.path.as_deref().unwrap_or(default));
         match (&self.shared.kind, transport) {
             (Kind::Memory(connector), _) => McpBuilder::with_connector("memory", connector.clone()),
-            (_, Transport::Stdio) => McpBuilder::with_connector("stdio", self.stdio()),
+            (_, Transport::Stdio) => {
+                McpBuilder::with_connector("stdio", self.stdio()).starting(self.starting())
+            }
             (_, Transport::StreamableHttp) => Mcp::http(url("/mcp")),
             (_, Transport::Sse) => Mcp::sse(url("/sse")),
+        }
+    }
+
+    /// What a client is told of a server over standard input and output that does not answer when it is greeted.
+    fn starting(&self) -> Starting {
+        let (options, log) = (self.shared.options.clone(), self.shared.log.clone());
+        let timeout = options.startup_timeout;
+        let details = move || {
+            let advice = "it must answer on its standard output, one JSON message a line; raise `startup_timeout` when it \
+                          needs longer, and leave `transport` out when it serves HTTP";
+            StartError { advice: advice.into(), ..options.failure(0, String::new(), &log) }.details()
+        };
+        Starting { timeout, details: Box::new(details) }
+    }
+
+    /// How it ended, when it did by itself. One that left a request without an answer may be about to: that is waited for.
+    pub(crate) async fn died(&self, requests: &[RequestTrace]) -> Option<std::process::ExitStatus> {
+        const MOMENT: Duration = Duration::from_secs(1);
+        let broke =
+            |one: &RequestTrace| one.failure.as_ref().is_some_and(|why| why.starts_with("not connected"));
+        match self.shared.running.lock().await.as_mut() {
+            Some(process) if requests.last().is_some_and(broke) => {
+                tokio::time::timeout(MOMENT, process.wait()).await.ok().flatten()
+            }
+            Some(process) => process.exited(),
+            None => None,
         }
     }
 

@@ -127,6 +127,8 @@ pub struct TestReport {
     pub outcome: TestOutcome,
     /// How long it took.
     pub duration: Duration,
+    /// What was wrong on the wire though the test passed: text on standard output that is no JSON, answers to no request.
+    pub notes: Vec<String>,
 }
 
 /// A suite that was run.
@@ -187,7 +189,7 @@ impl Suite {
             SuiteError { file: name.to_owned(), findings }
         };
         let value: Value = serde_saphyr::from_str(text).map_err(|error| {
-            let mut finding = Finding::new("", error.without_snippet().to_string());
+            let mut finding = Finding::new("", without_advice(&error.without_snippet().to_string()));
             finding.line = error.location().and_then(|place| place.line().try_into().ok());
             wrong(vec![finding])
         })?;
@@ -247,6 +249,12 @@ impl Suite {
     fn line(&self, pointer: &str) -> Option<usize> {
         self.lines.nearest(pointer)
     }
+}
+
+/// The YAML parser tells those who call it, not those who write the file, what to set, and where it was, which the line says.
+fn without_advice(problem: &str) -> &str {
+    let problem = problem.rsplit_once(" at line ").map_or(problem, |(problem, _)| problem);
+    problem.split_once(", set ").map_or(problem, |(problem, _)| problem)
 }
 
 /// Runs many suites at the same time; their tests share `options.parallel`. `on_test` is told of each test that ended.

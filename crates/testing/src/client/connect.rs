@@ -30,6 +30,15 @@ pub(super) struct Settings {
     pub(super) client_info: Value,
     pub(super) timeout: Duration,
     pub(super) transport: &'static str,
+    pub(super) starting: Option<Starting>,
+}
+
+/// A server that is started for the connection.
+pub(crate) struct Starting {
+    /// How long it may take until it answers `initialize`.
+    pub(crate) timeout: Duration,
+    /// What was run and what it printed, for the error when it does not.
+    pub(crate) details: Box<dyn Fn() -> String + Send + Sync>,
 }
 
 enum Target {
@@ -124,8 +133,14 @@ impl McpBuilder {
                 client_info: json!({"name": "gatewright-testing", "version": env!("CARGO_PKG_VERSION")}),
                 timeout: Duration::from_secs(30),
                 transport,
+                starting: None,
             },
         }
+    }
+
+    pub(crate) fn starting(mut self, starting: Starting) -> Self {
+        self.settings.starting = Some(starting);
+        self
     }
 
     pub(crate) fn with_connector(transport: &'static str, connector: Connector) -> Self {

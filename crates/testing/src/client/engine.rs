@@ -18,8 +18,9 @@ use tokio::{
 use super::{
     Connector, LogLevel, Logs, Notifications, RequestTrace, Trace,
     connect::Settings,
+    greeting,
     handlers::Handlers,
-    link::{Answer, Link, Waiting, pump},
+    link::{Answer, Link, UNCLAIMED, Waiting, pump},
 };
 use crate::{
     ClientError,
@@ -144,8 +145,11 @@ impl Core {
                 json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client_info});
             ("initialize", hello)
         };
-        let answer = self.over(link, &self.numbered(method, params), true).await?;
+        let answer = self.greeted(link, &self.numbered(method, params)).await?;
         let result = result_of(method, answer)?;
+        if !self.stateless() {
+            greeting::check(version, &result)?;
+        }
         let info = match result.get("serverInfo") {
             Some(info) => info.clone(),
             None => result["_meta"]["io.modelcontextprotocol/serverInfo"].clone(),
@@ -166,6 +170,19 @@ impl Core {
             link.wire.send(Outgoing::message(&ready)).await?;
         }
         Ok(())
+    }
+
+    /// The answer to the first request of a connection. A server that starts with the connection has the time to start for it.
+    async fn greeted(&self, link: &Link, request: &RpcRequest) -> Answer {
+        let Some(starting) = &self.settings.starting else { return self.over(link, request, true).await };
+        let usual = *lock(&self.timeout);
+        let answer = self.over_within(link, request, true, usual.min(starting.timeout)).await;
+        answer.map_err(|error| match error {
+            ClientError::TimedOut { method, after, hint } => {
+                ClientError::TimedOut { method, after, hint: format!("{hint}\n{}", (starting.details)()) }
+            }
+            other => other,
+        })
     }
 
     pub(super) async fn authenticate(self: &Arc<Self>, token: Option<String>) -> Result<(), ClientError> {
@@ -232,9 +249,11 @@ impl Core {
     /// wants in `_meta` and headers.
     pub(super) async fn exchange(self: &Arc<Self>, request: RpcRequest, dressed: bool) -> Answer {
         let (started, timestamp) = (Instant::now(), SystemTime::now());
+        let mut open = Open { core: self, request: Some(request.clone()), started, timestamp };
         let (mocked, answer) = self.answered(&request, dressed).await;
         let ms = || started.elapsed().as_secs_f64() * 1e3;
         let answer = answer.map(|response| self.interceptors.after(&request, response, ms()));
+        open.request = None;
         self.trace.push(RequestTrace {
             method: request.method,
             params: request.params,
@@ -282,6 +301,11 @@ impl Core {
 
     /// Sends a request and waits for its answer.
     async fn over(&self, link: &Link, request: &RpcRequest, dressed: bool) -> Answer {
+        let after = *lock(&self.timeout);
+        self.over_within(link, request, dressed, after).await
+    }
+
+    async fn over_within(&self, link: &Link, request: &RpcRequest, dressed: bool, after: Duration) -> Answer {
         let mut message = request.message();
         let mut headers = Vec::new();
         if self.stateless() && dressed {
@@ -292,7 +316,7 @@ impl Core {
         }
         let told = link.waiting.register(&request.id);
         let outgoing = Outgoing { headers, ..Outgoing::message(&message) };
-        self.wait(link, &request.method, request.id.clone(), outgoing, told).await
+        self.wait(link, &request.method, request.id.clone(), outgoing, told, after).await
     }
 
     /// Sends a request whose answer may take for ever, past mocks and interceptors.
@@ -351,7 +375,8 @@ impl Core {
                 Some(unread) => tokio::select! { answer = told => answer, answer = unread => answer },
             }
         };
-        self.wait(&link, "raw text", id, outgoing, told).await
+        let after = *lock(&self.timeout);
+        self.wait(&link, "raw text", id, outgoing, told, after).await
     }
 
     async fn wait(
@@ -361,8 +386,8 @@ impl Core {
         id: Value,
         outgoing: Outgoing,
         told: impl Future<Output = Result<Answer, oneshot::error::RecvError>>,
+        after: Duration,
     ) -> Answer {
-        let after = *lock(&self.timeout);
         let answer = async {
             link.wire.send(outgoing).await?;
             told.await.unwrap_or_else(|_| Err(ClientError::Closed("the connection ended".into())))
@@ -389,7 +414,10 @@ impl Core {
                 "; the server wrote text that is no JSON where only messages belong (log to standard error instead): {}",
                 shorten(text, 200)
             ),
-            None => String::new(),
+            None => match self.logs.search(UNCLAIMED).pop() {
+                Some(entry) => format!("; the server sent {}", entry.message),
+                None => String::new(),
+            },
         }
     }
 
@@ -473,6 +501,29 @@ impl Core {
     }
 }
 
+/// A request that waits for its answer. When the test gives it up, the trace says so.
+struct Open<'a> {
+    core: &'a Core,
+    request: Option<RpcRequest>,
+    started: Instant,
+    timestamp: SystemTime,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let Some(request) = self.request.take() else { return };
+        self.core.trace.push(RequestTrace {
+            method: request.method,
+            params: request.params,
+            response: None,
+            failure: Some(format!("the test waited no longer{}", self.core.hint())),
+            mocked: false,
+            duration_ms: self.started.elapsed().as_secs_f64() * 1e3,
+            timestamp: self.timestamp,
+        });
+    }
+}
+
 /// Values that a header cannot hold as they are go as Base64 (2026-07-28, "Standard headers").
 fn header_value(text: &str) -> String {
     use base64::{Engine, engine::general_purpose::STANDARD};
@@ -484,6 +535,13 @@ fn header_value(text: &str) -> String {
 }
 
 pub(super) fn result_of(method: &str, answer: RpcResponse) -> Result<Value, ClientError> {
+    if let Some(problem) = answer.envelope_problem() {
+        return Err(ClientError::Shape {
+            method: method.to_owned(),
+            problem: problem.to_owned(),
+            answer: shorten(&answer.raw.to_string(), 300),
+        });
+    }
     if let Some(result) = answer.result() {
         return Ok(result.clone());
     }

@@ -21,6 +21,9 @@ use crate::{
     wire::{Incoming, Outgoing, Wire},
 };
 
+/// How the client's log begins to tell of an answer to no open request: a second one, or one with another id.
+pub(super) const UNCLAIMED: &str = "an answer nobody waits for";
+
 /// One connection.
 pub(super) struct Link {
     pub(super) wire: Arc<dyn Wire>,
@@ -127,7 +130,7 @@ pub(super) async fn pump(
                 let id = id.unwrap_or(Value::Null);
                 let text = shorten(&message.to_string(), 300);
                 if !waiting.settle(&id, Ok(RpcResponse { raw: message })) {
-                    core.logs.own(LogLevel::Warning, format!("an answer nobody waits for: {text}"));
+                    core.logs.own(LogLevel::Warning, format!("{UNCLAIMED}: {text}"));
                 }
             }
         }

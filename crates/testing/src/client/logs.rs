@@ -35,6 +35,9 @@ pub struct LogEntry {
     pub timestamp: SystemTime,
 }
 
+/// The logger of the client's own entries.
+const OWN: &str = "client";
+
 /// The log messages of one client.
 #[derive(Debug, Default)]
 pub struct Logs {
@@ -63,8 +66,14 @@ impl Logs {
         lock(&self.entries).clear();
     }
 
+    /// What the client itself found wrong with what came: text that is no JSON, answers to no request.
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let own = |entry: &LogEntry| entry.logger.as_deref() == Some(OWN) && entry.level >= LogLevel::Warning;
+        self.all().into_iter().filter(own).map(|entry| entry.message).collect()
+    }
+
     pub(super) fn own(&self, level: LogLevel, message: String) {
-        let logger = Some("client".to_owned());
+        let logger = Some(OWN.to_owned());
         lock(&self.entries).push(LogEntry { level, message, logger, timestamp: SystemTime::now() });
     }
 

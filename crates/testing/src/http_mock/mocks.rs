@@ -34,6 +34,11 @@ impl HttpCall {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Whether it asks to go on as a WebSocket (RFC 6455 §4.1), which no mock can answer.
+    pub fn is_websocket(&self) -> bool {
+        self.header("upgrade").is_some_and(|to| to.eq_ignore_ascii_case("websocket"))
+    }
+
     /// The body as JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_str(self.body.as_deref()?).ok()
@@ -43,6 +48,9 @@ impl HttpCall {
 impl std::fmt::Display for HttpCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}", self.method, self.url)?;
+        if self.is_websocket() {
+            f.write_str(" (a WebSocket, which the HTTP mock does not speak)")?;
+        }
         match &self.body {
             Some(body) => write!(f, " {}", crate::shorten(body, 200)),
             None => Ok(()),

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Weak};
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
@@ -26,7 +26,7 @@ use crate::{lock, wire::http::direct_client};
 /// First byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Response<UnsyncBoxBody<Bytes, Broken>>;
 /// The connection is to break.
 type Broken = std::io::Error;
 
@@ -80,7 +80,7 @@ async fn proxied(request: Request<Incoming>, inner: Weak<Inner>) -> Result<Answe
             serve_inner(stream, inner, "http", Some(authority)).await;
         }
     });
-    Ok(Response::new(Full::default()))
+    Ok(shown(HttpResponse::default()))
 }
 
 async fn tls<S>(stream: S, inner: Weak<Inner>, authority: Option<String>)
@@ -142,7 +142,10 @@ async fn handle(
     let bytes = request.into_body().collect().await.map_err(Broken::other)?.to_bytes();
     let body = (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned());
     let call = HttpCall { url, method, headers, body };
-    let response = inner.answer(&call, bytes).await;
+    let response = match inner.answer(&call, bytes).await {
+        Reply::Whole(response) => response,
+        Reply::Passed(answer) => return Ok(answer),
+    };
     if !response.delay.is_zero() {
         tokio::time::sleep(response.delay).await;
     }
@@ -152,16 +155,29 @@ async fn handle(
     Ok(shown(response))
 }
 
+/// An answer of the test, or one of the network on its way through.
+enum Reply {
+    Whole(HttpResponse),
+    Passed(Answer),
+}
+
 impl Inner {
-    async fn answer(&self, call: &HttpCall, body: Bytes) -> HttpResponse {
+    async fn answer(&self, call: &HttpCall, body: Bytes) -> Reply {
+        if call.is_websocket() {
+            lock(&self.state).calls.push(call.clone());
+            lock(&self.state).unmatched.push(call.clone());
+            return Reply::Whole(
+                http_response::text(format!("the HTTP mock does not speak WebSocket: {call}")).status(501),
+            );
+        }
         let (recording, passthrough) = {
             let mut state = lock(&self.state);
             state.calls.push(call.clone());
             if let Some(response) = state.entries.iter().find_map(|entry| entry.answer(call)) {
-                return response;
+                return Reply::Whole(response);
             }
             if let Some(response) = state.cassette.as_mut().and_then(|cassette| cassette.replay_http(call)) {
-                return response;
+                return Reply::Whole(response);
             }
             let recording = state.cassette.as_ref().is_some_and(|cassette| cassette.is_recording());
             if !recording && !state.passthrough {
@@ -170,54 +186,90 @@ impl Inner {
             (recording, state.passthrough)
         };
         if !recording && !passthrough {
-            return http_response::text(format!(
+            let text = http_response::text(format!(
                 "no HTTP mock wants this request: {call}\nadd one with `http_mock.any(...)`, or `allow_passthrough(true)`"
-            ))
-            .status(599)
-            .status_text("No HTTP Mock Matches");
+            ));
+            return Reply::Whole(text.status(599).status_text("No HTTP Mock Matches"));
         }
-        let response = self.forward(call, body).await;
-        if recording && let Some(cassette) = &mut lock(&self.state).cassette {
-            cassette.keep_http(call, &response);
+        let answered = match self.forward(call, body).await {
+            // What streams goes on streaming.
+            Ok(response) if !recording => return Reply::Passed(passed(response)),
+            Ok(response) => whole(response).await,
+            Err(error) => Err(error),
+        };
+        match answered {
+            Ok(response) => {
+                if let Some(cassette) = &mut lock(&self.state).cassette {
+                    cassette.keep_http(call, &response);
+                }
+                Reply::Whole(response)
+            }
+            // The network failed, not the one who was called: nothing to replay.
+            Err(error) => {
+                let problem = format!("{call} was let through and cannot be reached: {error}");
+                lock(&self.state).unreachable.push(problem.clone());
+                Reply::Whole(http_response::error(502, &problem))
+            }
         }
-        response
     }
 
     /// Asks the network.
-    async fn forward(&self, call: &HttpCall, body: Bytes) -> HttpResponse {
+    async fn forward(&self, call: &HttpCall, body: Bytes) -> Result<reqwest::Response, String> {
         let method = Method::from_bytes(call.method.as_bytes()).unwrap_or_default();
         let network = match self.network.get() {
             Some(network) => network,
-            None => match direct_client("https://") {
-                Ok(client) => self.network.get_or_init(|| client),
-                Err(error) => return http_response::error(502, &error.to_string()),
-            },
+            None => {
+                let client = direct_client("https://").map_err(|error| error.to_string())?;
+                self.network.get_or_init(|| client)
+            }
         };
         let mut request = network.request(method, &call.url).body(body);
         for (name, value) in &call.headers {
-            if !matches!(name.as_str(), "host" | "connection" | "content-length" | "transfer-encoding") {
+            if name != "host" && !is_of_connection(name) {
                 request = request.header(name, value);
             }
         }
-        let response = match request.send().await {
-            Ok(response) => response,
-            Err(error) => {
-                return http_response::error(502, &format!("{} cannot be reached: {error}", call.url));
-            }
-        };
-        let mut answer = HttpResponse { status: response.status().as_u16(), ..HttpResponse::default() };
-        for (name, value) in response.headers() {
-            if !matches!(name.as_str(), "connection" | "content-length" | "transfer-encoding") {
-                answer = answer.header(name.as_str(), String::from_utf8_lossy(value.as_bytes()));
-            }
-        }
-        answer.body = response.bytes().await.unwrap_or_default().to_vec();
-        answer
+        request.send().await.map_err(|error| last_cause(&error))
     }
 }
 
+/// Headers that belong to one connection, not to the answer (RFC 9110 §7.6.1), and the length, which is counted anew.
+fn is_of_connection(name: &str) -> bool {
+    matches!(name, "connection" | "content-length" | "transfer-encoding" | "keep-alive" | "upgrade")
+}
+
+/// What went wrong in the end: the outer errors only say that something did.
+fn last_cause(error: &reqwest::Error) -> String {
+    let mut last: &dyn std::error::Error = error;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    last.to_string()
+}
+
+async fn whole(response: reqwest::Response) -> Result<HttpResponse, String> {
+    let mut answer = HttpResponse { status: response.status().as_u16(), ..HttpResponse::default() };
+    for (name, value) in response.headers() {
+        if !is_of_connection(name.as_str()) {
+            answer = answer.header(name.as_str(), String::from_utf8_lossy(value.as_bytes()));
+        }
+    }
+    answer.body = response.bytes().await.map_err(|error| last_cause(&error))?.to_vec();
+    Ok(answer)
+}
+
+fn passed(response: reqwest::Response) -> Answer {
+    let (mut parts, body) = http::Response::from(response).into_parts();
+    for name in ["connection", "content-length", "transfer-encoding", "keep-alive", "upgrade"] {
+        parts.headers.remove(name);
+    }
+    parts.version = hyper::Version::HTTP_11;
+    Response::from_parts(parts, body.map_err(Broken::other).boxed_unsync())
+}
+
 fn shown(response: HttpResponse) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from(response.body)));
+    let body = Full::new(Bytes::from(response.body)).map_err(|never| match never {});
+    let mut answer = Response::new(body.boxed_unsync());
     *answer.status_mut() = StatusCode::from_u16(response.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in response.headers {
         if let (Ok(name), Ok(value)) =

@@ -65,6 +65,15 @@ impl RpcResponse {
         self.raw.get("error").and_then(|error| serde_json::from_value(error.clone()).ok())
     }
 
+    /// What keeps it from being a JSON-RPC 2.0 answer, whatever its id (JSON-RPC 2.0 §5).
+    pub(crate) fn envelope_problem(&self) -> Option<&'static str> {
+        match (self.raw["jsonrpc"] == "2.0", self.raw.get("result"), self.raw.get("error")) {
+            (false, ..) => Some("it has no `\"jsonrpc\": \"2.0\"`"),
+            (_, Some(_), Some(_)) => Some("it has both `result` and `error`"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn with_id(mut self, id: &Value) -> Self {
         if let Some(message) = self.raw.as_object_mut() {
             message.insert("id".into(), id.clone());

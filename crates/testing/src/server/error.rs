@@ -20,6 +20,21 @@ pub struct StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "the server under test does not run: {}", self.problem)?;
+        f.write_str(&self.details())
+    }
+}
+
+impl StartError {
+    /// Everything but the problem.
+    pub(crate) fn details(&self) -> String {
+        let mut text = String::new();
+        // Writing to a text does not fail.
+        let _ = self.write_details(&mut text);
+        text
+    }
+
+    fn write_details(&self, f: &mut String) -> fmt::Result {
+        use fmt::Write as _;
         writeln!(f, "  command: {}", self.command)?;
         if let Some(exit) = &self.exit {
             writeln!(f, "  ended: {exit}")?;

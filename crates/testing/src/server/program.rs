@@ -50,6 +50,34 @@ impl Program {
     }
 }
 
+/// What is wrong, and what to try, when `server` is a script that is not there. `dir`: where it runs.
+pub(crate) fn missing_script(server: &str, dir: Option<&Path>) -> Option<(String, String)> {
+    let path = Path::new(server);
+    let ending = path.extension().and_then(|ending| ending.to_str())?;
+    let script = ["js", "mjs", "cjs", "ts", "mts", "py"].contains(&ending);
+    if !script || server.contains(char::is_whitespace) {
+        return None;
+    }
+    let file = std::path::absolute(dir.unwrap_or(Path::new(".")).join(path)).ok()?;
+    if file.is_file() {
+        return None;
+    }
+    let (beside, name) = (file.parent()?, file.file_name()?.to_str()?);
+    let names: Vec<String> = std::fs::read_dir(beside)
+        .map(|entries| {
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        })
+        .unwrap_or_default();
+    let near = gatewright_findings::nearest(name, names.iter().map(String::as_str));
+    let advice = match near {
+        Some(near) => format!("did you mean `{near}`, in the same directory?"),
+        None => {
+            "give its path from the directory where the test runs (in a suite: from the suite's own)".into()
+        }
+    };
+    Some((format!("there is no file {}", file.display()), advice))
+}
+
 /// `name` in the directory of `path` or one above it.
 fn beside(path: &Path, name: &str) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;

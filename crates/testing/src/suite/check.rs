@@ -3,11 +3,12 @@
 use std::sync::OnceLock;
 
 use gatewright_findings::{Finding, Schema, escape, unknown};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     expectations::{self, EXPECTATIONS},
     format::{AuthSection, KINDS, Step, SuiteFile, User},
+    variables::Variables,
 };
 
 /// Users that are always there.
@@ -57,6 +58,15 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
                 "with `perTest` each test has HTTP mocks of its own; use a step `httpCalls`",
             );
         }
+        if let Some(status) = mock.status.filter(|status| !(100..1000).contains(status)) {
+            found.add(&format!("{place}/status"), format!("{status} is no HTTP status; they are 100 to 999"));
+        }
+        for (key, headers) in [("headers", &mock.headers), ("requestHeaders", &mock.request_headers)] {
+            for name in headers.keys().filter(|name| http::HeaderName::try_from(name.as_str()).is_err()) {
+                let place = format!("{place}/{key}/{}", escape(name));
+                found.add(&place, format!("`{name}` is no name of an HTTP header"));
+            }
+        }
         if mock.json.is_some() && mock.text.is_some() {
             found.add(&place, "`json` and `text` exclude each other; leave one out");
         }
@@ -71,6 +81,13 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
         ("teardown", &file.teardown),
     ] {
         found.steps(&format!("/{key}"), steps);
+    }
+    let variables = Variables { known: Map::new(), written: file.variables.clone() };
+    for (name, problem) in variables.circles() {
+        found.add(&format!("/variables/{}", escape(name)), problem);
+    }
+    if file.tests.is_empty() {
+        found.add("/tests", "a suite holds at least one test");
     }
     for (index, test) in file.tests.iter().enumerate() {
         let place = format!("/tests/{index}");
@@ -95,10 +112,8 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
             if kinds != 1 {
                 found.add(&place, "it needs exactly one of `tool`, `resource` and `method`");
             }
-            if mock.method.is_none()
-                && (mock.params.is_some() || mock.times.is_some() || mock.delay_ms.is_some())
-            {
-                found.add(&place, "`params`, `times` and `delayMs` belong to `method`");
+            if mock.method.is_none() && mock.params.is_some() {
+                found.add(&place, "`params` belongs to `method`, such as `method: tools/call`");
             }
             if mock.response.is_some() == mock.error.is_some() {
                 found.add(&place, "it needs exactly one of `response` and `error`");

@@ -288,9 +288,9 @@ pub(super) struct MockEntry {
     pub(super) response: Option<Value>,
     /// An error in place of a result.
     pub(super) error: Option<MockError>,
-    /// How often requests of `method` are answered. Default: without end.
+    /// How often it answers. Default: without end.
     pub(super) times: Option<u32>,
-    /// Waits before a request of `method` is answered. Default 0.
+    /// Waits before it answers. Default 0.
     pub(super) delay_ms: Option<u64>,
 }
 
@@ -384,6 +384,18 @@ impl Step {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Expectation(pub(super) Value);
+
+impl Expectation {
+    /// Whether it expects a failure.
+    pub(super) fn is_about_failure(&self) -> bool {
+        let Ok(written) = super::expectations::read(&self.0) else { return false };
+        match super::expectations::find(&written.name).map(|known| known.name) {
+            Some("toBeError" | "toHaveError" | "toHaveErrorCode" | "toBeRefused") => !written.negated,
+            Some("toBeSuccessful") => written.negated,
+            _ => false,
+        }
+    }
+}
 
 impl JsonSchema for Expectation {
     fn schema_name() -> Cow<'static, str> {

@@ -15,13 +15,23 @@ pub fn readable(reports: &[SuiteReport], colours: bool) -> String {
     let (mut text, mut counts, mut left_out) = (String::new(), [0; 3], 0);
     for report in reports {
         left_out += report.left_out;
-        let _ = writeln!(text, "{}  {}", paint("1", &report.name), paint("2", &report.file));
+        let file = if report.name == report.file {
+            String::new()
+        } else {
+            paint("2", &format!("  {}", report.file))
+        };
+        let _ = writeln!(text, "{}{file}", paint("1", &report.name));
         for test in &report.tests {
             let took = paint("2", &format!("({})", shown(test.duration)));
             let _ = match &test.outcome {
                 TestOutcome::Passed => {
                     counts[0] += 1;
-                    writeln!(text, "  {} {} {took}", paint("32", "✓"), test.name)
+                    let notes: String = test
+                        .notes
+                        .iter()
+                        .map(|note| format!("\n      {} {note}", paint("33", "!")))
+                        .collect();
+                    writeln!(text, "  {} {} {took}{notes}", paint("32", "✓"), test.name)
                 }
                 TestOutcome::Failed(why) => {
                     counts[1] += 1;
@@ -71,7 +81,11 @@ pub fn tap(reports: &[SuiteReport]) -> String {
             let name = format!("{} > {}", report.name, test.name);
             let name = name.replace('\\', "\\\\").replace('#', "\\#").replace('\n', " ");
             let _ = match &test.outcome {
-                TestOutcome::Passed => writeln!(text, "ok {number} - {name}"),
+                TestOutcome::Passed => {
+                    let notes: String =
+                        test.notes.iter().map(|note| format!("\n# {}", note.replace('\n', " "))).collect();
+                    writeln!(text, "ok {number} - {name}{notes}")
+                }
                 TestOutcome::Skipped(why) => {
                     writeln!(text, "ok {number} - {name} # SKIP {}", why.replace('\n', " "))
                 }
@@ -87,7 +101,7 @@ pub fn tap(reports: &[SuiteReport]) -> String {
     text
 }
 
-/// JUnit XML, as CI systems read it.
+/// JUnit XML, as CI systems read it: what Jenkins' schema (`junit-10.xsd` of its xUnit plugin) and Surefire's have in common.
 pub fn junit(reports: &[SuiteReport]) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     for report in reports {
@@ -97,7 +111,7 @@ pub fn junit(reports: &[SuiteReport]) -> String {
         let seconds: f64 = report.tests.iter().map(|test| test.duration.as_secs_f64()).sum();
         let _ = writeln!(
             text,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{seconds:.3}\" file=\"{}\">",
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{seconds:.3}\" file=\"{}\">",
             escaped(&report.name),
             report.tests.len(),
             count(|outcome| matches!(outcome, TestOutcome::Failed(_))),
@@ -105,23 +119,28 @@ pub fn junit(reports: &[SuiteReport]) -> String {
             escaped(&report.file),
         );
         for test in &report.tests {
-            let line = test.line.map_or_else(String::new, |line| format!(" line=\"{line}\""));
             let head = format!(
-                "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\" file=\"{}\"{line}",
+                "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
                 escaped(&report.name),
                 escaped(&test.name),
                 test.duration.as_secs_f64(),
-                escaped(&report.file),
             );
             let _ = match &test.outcome {
-                TestOutcome::Passed => writeln!(text, "{head}/>"),
+                TestOutcome::Passed if test.notes.is_empty() => writeln!(text, "{head}/>"),
+                TestOutcome::Passed => {
+                    let notes = escaped(&test.notes.join("\n"));
+                    writeln!(text, "{head}><system-out>{notes}</system-out></testcase>")
+                }
                 TestOutcome::Skipped(why) => {
                     writeln!(text, "{head}><skipped message=\"{}\"/></testcase>", escaped(why))
                 }
                 TestOutcome::Failed(why) => {
                     let first = why.lines().next().unwrap_or_default();
                     let (first, why) = (escaped(first), escaped(why));
-                    writeln!(text, "{head}><failure message=\"{first}\">{why}</failure></testcase>")
+                    writeln!(
+                        text,
+                        "{head}><failure type=\"expectation\" message=\"{first}\">{why}</failure></testcase>"
+                    )
                 }
             };
         }
@@ -131,7 +150,7 @@ pub fn junit(reports: &[SuiteReport]) -> String {
     text
 }
 
-/// JSON: `{passed, suites: [{name, file, leftOut, tests: [{name, line, outcome, message, durationMs}]}]}`.
+/// JSON: `{passed, suites: [{name, file, leftOut, tests: [{name, line, outcome, message, durationMs, notes}]}]}`.
 pub fn json(reports: &[SuiteReport]) -> Value {
     let suite = |report: &SuiteReport| {
         let tests = report.tests.iter().map(|test| {
@@ -141,7 +160,7 @@ pub fn json(reports: &[SuiteReport]) -> Value {
                 TestOutcome::Failed(why) => ("failed", Some(why)),
             };
             let ms = (test.duration.as_secs_f64() * 1e6).round() / 1e3;
-            json!({"name": test.name, "line": test.line, "outcome": outcome, "message": message, "durationMs": ms})
+            json!({"name": test.name, "line": test.line, "outcome": outcome, "message": message, "durationMs": ms, "notes": test.notes})
         });
         json!({"name": report.name, "file": report.file, "leftOut": report.left_out, "tests": tests.collect::<Vec<_>>()})
     };
@@ -160,8 +179,8 @@ fn escaped(text: &str) -> String {
             '>' => clean.push_str("&gt;"),
             '"' => clean.push_str("&quot;"),
             '\n' | '\t' => clean.push(c),
-            // XML 1.0 has no place for the others.
-            c if c.is_control() => clean.push('\u{fffd}'),
+            // XML 1.0 §2.2 has no place for the others.
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => clean.push('\u{fffd}'),
             c => clean.push(c),
         }
     }

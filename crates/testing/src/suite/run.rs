@@ -1,7 +1,7 @@
 //! Running suites: setup, tests at the same time, teardown.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -16,7 +16,7 @@ use super::{
     step::Actor,
     variables::Variables,
 };
-use crate::{Elicited, HttpMock, Mcp};
+use crate::{Elicited, HttpMock, Mcp, Server, lock};
 
 type OnTest<'a> = &'a (dyn Fn(&Suite, &TestReport) + Sync);
 
@@ -62,11 +62,11 @@ async fn run(
         left_out: suite.file.tests.len() - chosen.len(),
     };
     let all_skipped = chosen.iter().all(|index| suite.file.tests[*index].skip.is_some());
-    let mut variables = Variables(suite.file.variables.clone());
-    variables.0.extend(options.variables.clone());
+    let written = suite.file.variables.clone();
+    let mut variables = Variables { known: options.variables.clone(), written };
     let environment =
         options.environment.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
-    variables.0.insert("env".into(), Value::Object(environment.collect()));
+    variables.known.insert("env".into(), Value::Object(environment.collect()));
 
     // Nothing is started for tests that do not run.
     let stage = match all_skipped {
@@ -87,9 +87,9 @@ async fn run(
                 let permit = permits.acquire_owned().await;
                 let test = &suite.file.tests[index];
                 let started = Instant::now();
-                let outcome = match (&test.skip, shared) {
-                    (Some(why), _) => TestOutcome::Skipped(why.clone()),
-                    (None, Err(problem)) => TestOutcome::Failed(problem.clone()),
+                let (outcome, notes) = match (&test.skip, shared) {
+                    (Some(why), _) => (TestOutcome::Skipped(why.clone()), Vec::new()),
+                    (None, Err(problem)) => (TestOutcome::Failed(problem.clone()), Vec::new()),
                     (None, Ok(stage)) => own_stage(suite, options, stage, index, variables).await,
                 };
                 drop(permit);
@@ -98,6 +98,7 @@ async fn run(
                     line: suite.line(&format!("/tests/{index}")),
                     outcome,
                     duration: started.elapsed(),
+                    notes,
                 };
                 on_test(suite, &report);
                 report
@@ -118,7 +119,8 @@ async fn run(
         for (name, problem) in [("teardown", torn_down.err()), ("HTTP mocks", stage.http_problems(whole))] {
             if let Some(problem) = problem {
                 let outcome = TestOutcome::Failed(problem);
-                let one = TestReport { name: name.into(), line: None, outcome, duration: started.elapsed() };
+                let (duration, notes) = (started.elapsed(), Vec::new());
+                let one = TestReport { name: name.into(), line: None, outcome, duration, notes };
                 on_test(suite, &one);
                 report.tests.push(one);
             }
@@ -129,7 +131,7 @@ async fn run(
 
 /// The steps before the first test: what they save goes into `variables`.
 async fn setup(suite: &Suite, stage: &Stage, variables: &mut Variables) -> Result<(), String> {
-    variables.0.extend(stage.facts());
+    variables.known.extend(stage.facts());
     match with_client(suite, stage, variables, "/setup", &suite.file.setup).await {
         Ok(saved) => {
             *variables = saved;
@@ -154,7 +156,7 @@ async fn with_client(
         return Ok(variables.clone());
     }
     let mut actor = actor(suite, stage, suite.file.user.as_ref(), variables.clone(), None).await?;
-    let outcome = walk(&mut actor, place, steps).await;
+    let outcome = walk(&mut actor, place, steps, &|_| {}).await;
     actor.mcp.disconnect().await;
     outcome.map(|()| actor.variables)
 }
@@ -183,50 +185,80 @@ async fn own_stage(
     shared: &Stage,
     index: usize,
     variables: &Variables,
-) -> TestOutcome {
+) -> (TestOutcome, Vec<String>) {
     let after = suite.file.tests[index].timeout_ms.map_or(TEST_TIMEOUT, Duration::from_millis);
+    let on_stage = Mutex::new(Scene { at: String::new(), server: shared.server.clone(), mcp: None });
     let played = async {
         if !suite.file.server.per_test {
-            return play(suite, shared, index, variables.clone()).await;
+            return play(suite, shared, index, variables.clone(), &on_stage).await;
         }
         let own = match Stage::set(suite, options, variables).await {
             Ok(own) => own,
             Err(problem) => return Err(problem),
         };
+        lock(&on_stage).server = own.server.clone();
         let mut variables = variables.clone();
-        variables.0.extend(own.facts());
-        let outcome = play(suite, &own, index, variables).await;
+        variables.known.extend(own.facts());
+        let outcome = play(suite, &own, index, variables, &on_stage).await;
         own.server.stop().await;
         outcome.and_then(|()| own.http_problems(false).map_or(Ok(()), Err))
     };
-    match tokio::time::timeout(after, played).await {
-        Ok(Ok(())) => TestOutcome::Passed,
-        Ok(Err(problem)) => TestOutcome::Failed(problem),
-        Err(_) => TestOutcome::Failed(format!(
-            "the test took longer than {after:?}; raise its `timeoutMs` when that is right"
-        )),
+    let outcome = tokio::time::timeout(after, played).await;
+    let scene = on_stage.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match outcome {
+        Ok(Ok(())) => {
+            let notes = scene.mcp.map(|mcp| mcp.logs().complaints()).unwrap_or_default();
+            (TestOutcome::Passed, notes.iter().map(|note| crate::shorten(note, 300)).collect())
+        }
+        Ok(Err(problem)) => (TestOutcome::Failed(problem), Vec::new()),
+        Err(_) => {
+            let at = match scene.at.as_str() {
+                "" => "while it connected: ",
+                at => at,
+            };
+            let seen = seen(&scene.server, shared.http.as_ref(), scene.mcp.as_ref()).await;
+            let problem = format!(
+                "{at}the test took longer than {after:?}; raise its `timeoutMs` when that is right{seen}"
+            );
+            (TestOutcome::Failed(problem), Vec::new())
+        }
     }
 }
 
-async fn play(suite: &Suite, stage: &Stage, index: usize, mut variables: Variables) -> Result<(), String> {
+/// Where a test is, for the report of one that takes too long.
+struct Scene {
+    at: String,
+    server: Server,
+    mcp: Option<Mcp>,
+}
+
+async fn play(
+    suite: &Suite,
+    stage: &Stage,
+    index: usize,
+    mut variables: Variables,
+    on_stage: &Mutex<Scene>,
+) -> Result<(), String> {
     let test = &suite.file.tests[index];
     for (name, value) in &test.variables {
         let value = variables.fill(value)?;
-        variables.0.insert(name.clone(), value);
+        variables.known.insert(name.clone(), value);
     }
-    variables.0.insert("random".into(), crate::random_text().into());
+    variables.known.insert("random".into(), crate::random_text().into());
     let user = test.user.as_ref().or(suite.file.user.as_ref());
     let mut actor = actor(suite, stage, user, variables, test.record.as_deref()).await?;
+    lock(on_stage).mcp = Some(actor.mcp.clone());
     actor.mock(&test.mocks)?;
     answer_questions(&actor.mcp, test, &actor.variables)?;
-    let mut outcome = walk(&mut actor, "/beforeEach", &suite.file.before_each).await;
+    let on_step = |at: String| lock(on_stage).at = at;
+    let mut outcome = walk(&mut actor, "/beforeEach", &suite.file.before_each, &on_step).await;
     if outcome.is_ok() {
-        outcome = walk(&mut actor, &format!("/tests/{index}/steps"), &test.steps).await;
+        outcome = walk(&mut actor, &format!("/tests/{index}/steps"), &test.steps, &on_step).await;
     }
     if outcome.is_ok() && test.steps.is_empty() && !actor.mcp.is_connected() {
         outcome = Err("the server refused the client".into());
     }
-    let after = walk(&mut actor, "/afterEach", &suite.file.after_each).await;
+    let after = walk(&mut actor, "/afterEach", &suite.file.after_each, &on_step).await;
     actor.mcp.disconnect().await;
     outcome.and(after)
 }
@@ -248,39 +280,59 @@ fn answer_questions(mcp: &Mcp, test: &TestEntry, variables: &Variables) -> Resul
     Ok(())
 }
 
-/// Takes steps until one fails; the error names its line, and what the client and the server saw.
-async fn walk(actor: &mut Actor<'_>, place: &str, steps: &[Step]) -> Result<(), String> {
+/// Takes steps until one fails; the error names its line, and what the client and the server saw. `on_step` is told of each.
+async fn walk(
+    actor: &mut Actor<'_>,
+    place: &str,
+    steps: &[Step],
+    on_step: &(dyn Fn(String) + Sync),
+) -> Result<(), String> {
     for (number, step) in steps.iter().enumerate() {
+        let file = &actor.suite.path;
+        let line = actor.suite.line(&format!("{place}/{number}"));
+        let line = line.map_or_else(String::new, |line| format!(":{line}"));
+        let kind = step.kinds().join(", ");
+        let group = place.strip_prefix('/').filter(|group| !group.contains('/'));
+        let group = group.map_or_else(String::new, |group| format!("{group}, "));
+        let at = format!("{file}{line}: {group}step {} ({kind}): ", number + 1);
+        on_step(at.clone());
         if let Err(problem) = actor.take(step).await {
-            let file = &actor.suite.path;
-            let line = actor.suite.line(&format!("{place}/{number}"));
-            let line = line.map_or_else(String::new, |line| format!(":{line}"));
-            let kind = step.kinds().join(", ");
-            let group = place.strip_prefix('/').filter(|group| !group.contains('/'));
-            let group = group.map_or_else(String::new, |group| format!("{group}, "));
-            let seen = seen(actor.stage, &actor.mcp);
-            return Err(format!("{file}{line}: {group}step {} ({kind}): {problem}{seen}", number + 1));
+            let seen = seen(&actor.stage.server, actor.stage.http.as_ref(), Some(&actor.mcp)).await;
+            return Err(format!("{at}{problem}{seen}"));
         }
     }
     Ok(())
 }
 
 /// What the client, the server and the outside world saw.
-fn seen(stage: &Stage, mcp: &Mcp) -> String {
+async fn seen(server: &Server, http: Option<&HttpMock>, mcp: Option<&Mcp>) -> String {
     const LINES: usize = 20;
-    let mut text = String::from("\nrequests:");
-    for one in mcp.trace().all() {
+    let mut text = String::new();
+    let requests = mcp.map(|mcp| mcp.trace().all()).unwrap_or_default();
+    if !requests.is_empty() {
+        text.push_str("\nrequests:");
+    }
+    for one in &requests {
         text.push_str(&format!("\n  {}", one.to_string().replace('\n', "\n  ")));
     }
-    let logs = stage.server.get_logs();
+    for complaint in mcp.map(|mcp| mcp.logs().complaints()).unwrap_or_default() {
+        text.push_str(&format!("\nwrong on the wire: {}", crate::shorten(&complaint, 300)));
+    }
+    if let Some(status) = server.died(&requests).await {
+        text.push_str(&format!("\nthe server ended: {status}"));
+    }
+    let logs = server.get_logs();
     if !logs.is_empty() {
         text.push_str("\nserver, its last lines:");
         for line in logs.iter().skip(logs.len().saturating_sub(LINES)) {
-            text.push_str(&format!("\n  | {line}"));
+            text.push_str(&format!("\n  | {}", crate::shorten(line, 400)));
         }
     }
-    for call in stage.http.iter().flat_map(HttpMock::unmatched) {
+    for call in http.iter().flat_map(|http| http.unmatched()) {
         text.push_str(&format!("\nno HTTP mock wants: {call}"));
+    }
+    for problem in http.iter().flat_map(|http| http.unreachable()) {
+        text.push_str(&format!("\n{problem}"));
     }
     text
 }

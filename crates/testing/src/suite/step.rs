@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     Suite,
     expectations::{self, text},
-    format::{List, MockEntry, Step},
+    format::{Expectation, List, MockEntry, Step},
     stage::Stage,
     variables::Variables,
 };
@@ -79,32 +79,26 @@ impl Actor<'_> {
     pub(super) fn mock(&self, mocks: &[MockEntry]) -> Result<(), String> {
         for one in mocks {
             let response = self.variables.fill(&one.response.clone().unwrap_or_default())?;
-            let mock = self.mcp.mock();
-            match (&one.tool, &one.resource, &one.method, &one.error) {
-                (Some(tool), _, _, Some(error)) => {
-                    drop(mock.tool_error(tool, error.code, &error.message));
-                }
-                (Some(tool), _, _, None) => drop(mock.tool(tool, response)),
-                (None, Some(uri), _, None) => drop(mock.resource(uri, response)),
-                (None, resource, method, error) => {
+            let mut options = match (&one.tool, &one.resource, &one.error) {
+                (Some(tool), _, Some(error)) => MockOptions::tool_error(tool, error.code, &error.message),
+                (Some(tool), _, None) => MockOptions::tool(tool, response),
+                (None, Some(uri), None) => MockOptions::resource(uri, response),
+                (None, uri, error) => {
                     let answer = match error {
                         Some(error) => mock_response::error(error.code, &error.message),
                         None => mock_response::success(response),
                     };
-                    let mut options = MockOptions::new(method.as_deref().unwrap_or("resources/read"), answer);
-                    if let Some(uri) = resource {
-                        options = options.params(json!({"uri": uri}));
-                    }
-                    if let Some(params) = &one.params {
-                        options = options.params(self.variables.fill(params)?);
-                    }
-                    if let Some(times) = one.times {
-                        options = options.times(times);
-                    }
-                    options = options.delay(Duration::from_millis(one.delay_ms.unwrap_or(0)));
-                    drop(mock.add(options));
+                    let options = MockOptions::new(one.method.as_deref().unwrap_or("resources/read"), answer);
+                    uri.iter().fold(options, |options, uri| options.params(json!({"uri": uri})))
                 }
+            };
+            if let Some(params) = &one.params {
+                options = options.params(self.variables.fill(params)?);
             }
+            if let Some(times) = one.times {
+                options = options.times(times);
+            }
+            self.mcp.mock().add(options.delay(Duration::from_millis(one.delay_ms.unwrap_or(0))));
         }
         Ok(())
     }
@@ -114,6 +108,14 @@ impl Actor<'_> {
         let got = self.act(step).await?;
         let subject = got.subject();
         let mut about_failure = false;
+        // There is nothing to compare with an expectation of something else.
+        if let (Got::Failed(_) | Got::Refused(_), Some(failure)) = (&got, got.failure())
+            && step.raw.is_none()
+            && !step.expect.iter().any(Expectation::is_about_failure)
+        {
+            let meant = if matches!(got, Got::Refused(_)) { "toBeRefused" } else { "toBeError" };
+            return Err(format!("{failure}\nexpect it with `{meant}` when it is meant"));
+        }
         for one in &step.expect {
             let written = expectations::read(&self.variables.fill(&one.0)?)?;
             let known = expectations::find(&written.name)
@@ -128,12 +130,8 @@ impl Actor<'_> {
                     format!("{not}{}\n{mismatch}", known.name)
                 },
             )?;
-            about_failure |= match known.name {
-                "toBeError" | "toHaveError" | "toHaveErrorCode" | "toBeRefused" => !written.negated,
-                "toBeSuccessful" => written.negated,
-                // Whoever looks at a raw answer knows that it may be an error.
-                _ => step.raw.is_some(),
-            };
+            // Whoever looks at a raw answer knows that it may be an error.
+            about_failure |= step.raw.is_some() || one.is_about_failure();
         }
         // A failure nobody expected must not pass for want of an expectation.
         if let (Some(failure), false) = (got.failure(), about_failure) {
@@ -144,7 +142,7 @@ impl Actor<'_> {
             let value = whole
                 .pointer(pointer)
                 .ok_or_else(|| format!("`save`: there is nothing at `{pointer}` in {subject}"))?;
-            self.variables.0.insert(name.clone(), value.clone());
+            self.variables.known.insert(name.clone(), value.clone());
         }
         Ok(())
     }

@@ -4,55 +4,96 @@ use serde_json::{Map, Value};
 
 /// The variables of one test, and the environment as `${env.NAME}`.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Variables(pub(super) Map<String, Value>);
+pub(super) struct Variables {
+    /// Values as they are: what a step saved may hold `${` and means it.
+    pub(super) known: Map<String, Value>,
+    /// Values that a suite file wrote: they may name other variables. What is `known` wins.
+    pub(super) written: Map<String, Value>,
+}
 
 impl Variables {
     /// The same value with its variables filled in. A text that is one variable and nothing else becomes the variable's
     /// value, whatever its type; within a longer text it becomes text. `$${` writes a literal `${`.
     pub(super) fn fill(&self, value: &Value) -> Result<Value, String> {
+        self.fill_within(value, &mut Vec::new())
+    }
+
+    /// A text with its variables filled in, as text.
+    pub(super) fn text(&self, text: &str) -> Result<String, String> {
+        self.fill_text(text, &mut Vec::new()).map(|value| super::expectations::text(&value))
+    }
+
+    /// Every variable of the file that leads back to itself, with the problem.
+    pub(super) fn circles(&self) -> Vec<(&str, String)> {
+        let all = self.written.keys();
+        all.filter_map(|name| {
+            let problem = self.find(name, &mut Vec::new()).err()?;
+            problem
+                .starts_with(&format!("the variable `{name}` leads back"))
+                .then_some((name.as_str(), problem))
+        })
+        .collect()
+    }
+
+    /// `within`: the variables whose values are being filled in.
+    fn fill_within(&self, value: &Value, within: &mut Vec<String>) -> Result<Value, String> {
         match value {
-            Value::String(text) => self.fill_text(text),
-            Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
+            Value::String(text) => self.fill_text(text, within),
+            Value::Array(items) => items.iter().map(|item| self.fill_within(item, within)).collect(),
             Value::Object(fields) => {
-                let filled = fields.iter().map(|(key, value)| Ok((key.clone(), self.fill(value)?)));
+                let filled =
+                    fields.iter().map(|(key, value)| Ok((key.clone(), self.fill_within(value, within)?)));
                 Ok(Value::Object(filled.collect::<Result<_, String>>()?))
             }
             plain => Ok(plain.clone()),
         }
     }
 
-    /// A text with its variables filled in, as text.
-    pub(super) fn text(&self, text: &str) -> Result<String, String> {
-        self.fill_text(text).map(|value| super::expectations::text(&value))
-    }
-
-    fn find(&self, name: &str) -> Result<Value, String> {
-        let mut here: Option<&Value> = None;
-        for part in name.split('.') {
+    fn find(&self, name: &str, within: &mut Vec<String>) -> Result<Value, String> {
+        let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+        let whole = match (self.known.get(first), self.written.get(first)) {
+            (Some(known), _) => known.clone(),
+            (None, Some(_)) if within.iter().any(|one| one == first) => {
+                let begin = within.iter().position(|one| one == first).unwrap_or_default();
+                let way = within[begin..].join("` → `");
+                return Err(format!("the variable `{first}` leads back to itself: `{way}` → `{first}`"));
+            }
+            (None, Some(written)) => {
+                within.push(first.to_owned());
+                let filled = self.fill_within(written, within)?;
+                within.pop();
+                filled
+            }
+            (None, None) => return Err(self.unknown(name)),
+        };
+        let mut here = Some(&whole);
+        for part in rest.into_iter().flat_map(|rest| rest.split('.')) {
             here = match here {
-                None => self.0.get(part),
                 Some(Value::Array(items)) => part.parse().ok().and_then(|index: usize| items.get(index)),
                 Some(Value::Object(fields)) => fields.get(part),
-                Some(_) => None,
+                _ => None,
             };
-            if here.is_none() {
-                break;
-            }
         }
-        here.cloned().ok_or_else(|| {
-            if let Some(name) = name.strip_prefix("env.") {
-                return format!("the environment variable `{name}` is not set");
-            }
-            let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
-            format!("there is no variable `{name}`; there are {names:?}")
-        })
+        here.cloned().ok_or_else(|| self.unknown(name))
     }
 
-    fn fill_text(&self, text: &str) -> Result<Value, String> {
+    fn unknown(&self, name: &str) -> String {
+        if let Some(name) = name.strip_prefix("env.") {
+            return format!("the environment variable `{name}` is not set");
+        }
+        let names = || self.known.keys().chain(self.written.keys()).map(String::as_str);
+        let first = name.split('.').next().unwrap_or(name);
+        match names().find(|one| *one == first) {
+            Some(first) => format!("there is no `{name}`: the variable `{first}` holds no such key"),
+            None => format!("`${{{name}}}`: {}", gatewright_findings::unknown("variable", name, names())),
+        }
+    }
+
+    fn fill_text(&self, text: &str, within: &mut Vec<String>) -> Result<Value, String> {
         if let Some(name) = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'))
             && !name.contains('}')
         {
-            return self.find(name);
+            return self.find(name, within);
         }
         let (mut filled, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -65,7 +106,7 @@ impl Variables {
             let (name, after) =
                 after.split_once('}').ok_or_else(|| format!("`${{` without `}}` in {text:?}"))?;
             filled.push_str(before);
-            match self.find(name)? {
+            match self.find(name, within)? {
                 Value::String(text) => filled.push_str(&text),
                 other => filled.push_str(&other.to_string()),
             }
@@ -84,7 +125,7 @@ mod tests {
 
     fn variables(value: Value) -> Variables {
         let Value::Object(all) = value else { unreachable!() };
-        Variables(all)
+        Variables { known: all, written: Map::new() }
     }
 
     #[test]
@@ -95,7 +136,7 @@ mod tests {
             all.fill(&value).unwrap(),
             json!({"a": 7, "b": ["Ada is 7"], "c": "$id", "d": "${id} is 7"})
         );
-        assert!(all.fill(&json!("${nobody}")).unwrap_err().contains("no variable `nobody`"));
+        assert!(all.fill(&json!("${nobody}")).unwrap_err().contains("unknown variable"));
         assert!(all.fill(&json!("a ${id")).unwrap_err().contains("without `}`"));
     }
 
@@ -105,5 +146,42 @@ mod tests {
         assert_eq!(all.fill(&json!("${user.tags.1} ${env.HOME}")).unwrap(), json!("y /root"));
         assert_eq!(all.fill(&json!("${user.tags}")).unwrap(), json!(["x", "y"]));
         assert!(all.fill(&json!("${env.NO}")).unwrap_err().contains("environment variable `NO` is not set"));
+    }
+
+    fn written(value: Value) -> Variables {
+        Variables { known: Map::new(), written: variables(value).known }
+    }
+
+    #[test]
+    fn a_variable_may_hold_others() {
+        let all = written(
+            json!({"host": "a.example", "url": "https://${host}", "both": ["${url}/1", {"x": "${n}"}], "n": 7}),
+        );
+        assert_eq!(all.fill(&json!("${both}")).unwrap(), json!(["https://a.example/1", {"x": 7}]));
+        assert_eq!(all.text("${both.1.x}${both.1.x}").unwrap(), "77");
+        assert!(all.circles().is_empty());
+    }
+
+    #[test]
+    fn a_circle_of_variables_is_shown() {
+        let all = written(json!({"a": "${b}", "b": ["${c}"], "c": "x${a}", "d": "${a}"}));
+        let error = all.fill(&json!("${a}")).unwrap_err();
+        assert_eq!(error, "the variable `a` leads back to itself: `a` → `b` → `c` → `a`");
+        assert_eq!(all.circles().iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn what_a_server_said_is_no_template() {
+        let mut all = written(json!({"secret": "s"}));
+        all.known.insert("said".into(), json!("${secret}"));
+        assert_eq!(all.text("<${said}>").unwrap(), "<${secret}>");
+    }
+
+    #[test]
+    fn a_misspelt_variable_gets_a_suggestion() {
+        let error = written(json!({"city": "Oslo"})).text("${citty}").unwrap_err();
+        assert_eq!(error, "`${citty}`: unknown variable; did you mean `city`?");
+        let error = written(json!({"city": {"name": "Oslo"}})).text("${city.nam}").unwrap_err();
+        assert_eq!(error, "there is no `city.nam`: the variable `city` holds no such key");
     }
 }

@@ -7,12 +7,18 @@ use std::{path::Path, process::Command};
 #[ignore = "builds a project of its own, which takes minutes"]
 fn a_rust_server_whole_and_broken() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let project = root.join("examples/testing-rust");
+    // The versions and the target directory of this run (`TARGET/PROFILE/deps/it-…`, wherever CARGO_TARGET_DIR put it): what
+    // is built is used again.
+    let test = std::env::current_exe().unwrap();
+    let target = test.ancestors().nth(3).unwrap();
+    std::fs::copy(root.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
     let run = |broken: &str| {
         let output = Command::new(env!("CARGO"))
             .args(["test", "--color", "never", "--manifest-path"])
-            .arg(root.join("examples/testing-rust/Cargo.toml"))
+            .arg(project.join("Cargo.toml"))
             .arg("--target-dir")
-            .arg(root.join("target"))
+            .arg(target)
             .env("BREAK", broken)
             .env("RUST_BACKTRACE", "0")
             .output()

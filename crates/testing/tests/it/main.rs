@@ -19,6 +19,8 @@ mod fixtures;
 #[cfg(test)]
 mod http_mocks;
 #[cfg(test)]
+mod http_passthrough;
+#[cfg(test)]
 mod intercepts;
 #[cfg(test)]
 mod matchers;

@@ -9,9 +9,15 @@ if (how === "exit") {
 if (how === "sigterm") process.on("SIGTERM", () => console.log("not going"));
 
 const answer = (message) => {
+  if (how === "bare" && message.method === "tools/list") return { id: message.id, result: { tools: [] } };
+  if (how === "both" && message.method === "tools/list") {
+    return { jsonrpc: "2.0", id: message.id, result: { tools: [] }, error: { code: 1, message: "both" } };
+  }
+  if (how === "other-id" && message.method === "tools/list") return { jsonrpc: "2.0", id: "other", result: {} };
+  if (how === "die" && message.method === "tools/list") process.kill(process.pid, "SIGKILL");
   const result = {
     initialize: {
-      protocolVersion: message.params?.protocolVersion,
+      protocolVersion: how === "revision" ? "1999-01-01" : message.params?.protocolVersion,
       capabilities: { tools: {} },
       serverInfo: { name: "tiny", version: "1" },
     },
@@ -35,7 +41,13 @@ if (process.argv.includes("--stdio")) {
     for (let end; (end = text.indexOf("\n")) >= 0; text = text.slice(end + 1)) {
       const message = JSON.parse(text.slice(0, end));
       if (message.id === undefined || how === "mute") continue;
+      if (message.method === "tools/list" && how === "silence") continue;
+      if (message.method === "tools/list" && how === "words") {
+        console.log("let me see");
+        continue;
+      }
       console.log(JSON.stringify(answer(message)));
+      if (message.method === "tools/list" && how === "twice") console.log(JSON.stringify(answer(message)));
     }
   });
 } else {
