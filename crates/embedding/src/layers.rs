@@ -5,6 +5,9 @@ use pulp::{Arch, Simd, WithSimd};
 
 /// Numbers that are added side by side.
 const LANES: usize = 8;
+/// Tokens that attend to the others at a time, and numbers of theirs that are worked out side by side.
+const QUERIES: usize = 4;
+const TILE: usize = 16;
 
 /// Brings each row of `weight.len()` numbers to mean 0 and variance 1, then scales and shifts it.
 pub(crate) struct Norm {
@@ -84,37 +87,73 @@ impl WithSimd for Attend<'_> {
         let Self { rows, size, heads, out } = self;
         let (count, width) = (rows.len() / (3 * size), size / heads);
         let scale = (width as f32).sqrt().recip();
-        let padded = count.next_multiple_of(LANES);
-        // A head's keys, one number of all tokens after another.
-        let mut keys = vec![0.0; width * padded];
-        let mut scores = vec![0.0; padded];
+        let (tokens, numbers) = (count.next_multiple_of(TILE), width.next_multiple_of(TILE));
+        // A head's keys, one number of all tokens after another; its values, one token after another.
+        let (mut keys, mut values) = (vec![0.0; width * tokens], vec![0.0; count * numbers]);
+        let (mut scores, mut mixed) = (vec![0.0; QUERIES * tokens], vec![0.0; QUERIES * numbers]);
         for head in 0..heads {
             for (token, row) in rows.chunks_exact(3 * size).enumerate() {
-                let start = size + head * width;
-                for (at, key) in row[start..start + width].iter().enumerate() {
-                    keys[at * padded + token] = *key;
+                let part = |of: usize| &row[of * size + head * width..][..width];
+                for (at, key) in part(1).iter().enumerate() {
+                    keys[at * tokens + token] = *key;
                 }
+                values[token * numbers..][..width].copy_from_slice(part(2));
             }
-            for (row, out) in rows.chunks_exact(3 * size).zip(out.chunks_exact_mut(size)) {
-                scores.fill(0.0);
-                for (query, keys) in
-                    row[head * width..(head + 1) * width].iter().zip(keys.chunks_exact(padded))
-                {
-                    scores.iter_mut().zip(keys).for_each(|(score, key)| *score += query * key);
+            for first in (0..count).step_by(QUERIES) {
+                // The last ones are worked out twice where there are no more.
+                let query = |at: usize| (first + at).min(count - 1) * 3 * size + head * width;
+                let queries: [&[f32]; QUERIES] = std::array::from_fn(|at| &rows[query(at)..][..width]);
+                tiles(queries, &keys, tokens, &mut scores);
+                for scores in scores.chunks_exact_mut(tokens) {
+                    soften(&mut scores[..count], scale);
                 }
-                let highest =
-                    scores[..count].iter().fold(f32::NEG_INFINITY, |highest, score| highest.max(*score));
-                scores.iter_mut().for_each(|score| *score = exp((*score - highest) * scale));
-                let whole = scores[..count].iter().sum::<f32>().recip();
-                let out = &mut out[head * width..(head + 1) * width];
-                for (score, row) in scores.iter().zip(rows.chunks_exact(3 * size)) {
-                    let (start, share) = (2 * size + head * width, score * whole);
-                    out.iter_mut()
-                        .zip(&row[start..start + width])
-                        .for_each(|(out, value)| *out += share * value);
+                let shares: [&[f32]; QUERIES] = std::array::from_fn(|at| &scores[at * tokens..][..count]);
+                tiles(shares, &values, numbers, &mut mixed);
+                for (at, mixed) in mixed.chunks_exact(numbers).take(QUERIES.min(count - first)).enumerate() {
+                    out[(first + at) * size + head * width..][..width].copy_from_slice(&mixed[..width]);
                 }
             }
         }
+    }
+}
+
+/// Each of some rows times a matrix whose rows are `width` long, a multiple of [`TILE`].
+#[inline(always)]
+fn tiles(rows: [&[f32]; QUERIES], matrix: &[f32], width: usize, out: &mut [f32]) {
+    for start in (0..width).step_by(TILE) {
+        let mut sums = [[0.0_f32; TILE]; QUERIES];
+        for (at, line) in matrix.chunks_exact(width).enumerate() {
+            let Some(line) = line[start..].first_chunk::<TILE>() else { break };
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                let factor = row[at];
+                for (sum, number) in sums.iter_mut().zip(line) {
+                    *sum += factor * number;
+                }
+            }
+        }
+        for (out, sums) in out.chunks_exact_mut(width).zip(sums) {
+            out[start..start + TILE].copy_from_slice(&sums);
+        }
+    }
+}
+
+/// Softmax of the scaled scores.
+#[inline(always)]
+fn soften(scores: &mut [f32], scale: f32) {
+    let (chunks, rest) = scores.as_chunks::<LANES>();
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for chunk in chunks {
+        for (lane, score) in lanes.iter_mut().zip(chunk) {
+            *lane = if *score > *lane { *score } else { *lane };
+        }
+    }
+    let highest = lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max);
+    for score in scores.iter_mut() {
+        *score = exp((*score - highest) * scale);
+    }
+    let whole = sum(scores, |score| score).recip();
+    for score in scores.iter_mut() {
+        *score *= whole;
     }
 }
 

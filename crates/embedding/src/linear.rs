@@ -53,72 +53,123 @@ impl Linear {
     /// The outputs for each row of `rows`.
     pub(crate) fn apply(&self, rows: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; rows.len() / self.from * self.to];
-        for (rows, out) in rows.chunks(ROWS * self.from).zip(out.chunks_mut(ROWS * self.to)) {
-            match rows.len() / self.from {
-                1 => self.block::<1>(rows, out),
-                2 => self.block::<2>(rows, out),
-                3 => self.block::<3>(rows, out),
-                4 => self.block::<4>(rows, out),
-                5 => self.block::<5>(rows, out),
-                _ => self.block::<ROWS>(rows, out),
-            }
-        }
+        Arch::new().dispatch(Apply { linear: self, rows, out: &mut out });
         out
-    }
-
-    fn block<const R: usize>(&self, rows: &[f32], out: &mut [f32]) {
-        let mut scales = [0.0; R];
-        // For each pair of inputs, both numbers of each row.
-        let mut pairs = vec![[[0_i16; 2]; R]; self.pairs];
-        for (at, row) in rows.chunks_exact(self.from).enumerate().take(R) {
-            let largest = largest(row);
-            let inverse = if largest > 0.0 { self.most / largest } else { 0.0 };
-            scales[at] = largest / self.most;
-            for (pair, numbers) in pairs.iter_mut().zip(row.chunks(2)) {
-                for (to, number) in pair[at].iter_mut().zip(numbers) {
-                    *to = (number * inverse).round_ties_even() as i16;
-                }
-            }
-        }
-        Arch::new().dispatch(Block { linear: self, pairs: &pairs, scales, out });
     }
 }
 
-/// The largest number of some, without its sign.
+/// Input rows as whole numbers, in blocks of at most [`ROWS`]. Of a block, first the first pair of inputs of each row,
+/// then the second, and so on.
+struct Rows {
+    /// Rows of each block.
+    blocks: Vec<usize>,
+    pairs: Vec<[i16; 2]>,
+    scales: Vec<f32>,
+}
+
+impl Rows {
+    #[inline(always)]
+    fn new(linear: &Linear, rows: &[f32]) -> Self {
+        let count = rows.len() / linear.from;
+        // Blocks of like size: a small one takes nearly as long as a full one.
+        let blocks = count.div_ceil(ROWS);
+        let blocks: Vec<usize> =
+            (0..blocks).map(|at| count / blocks + usize::from(at < count % blocks)).collect();
+        let mut pairs = vec![[0; 2]; count * linear.pairs];
+        let mut scales = Vec::with_capacity(count);
+        let mut whole = vec![0_i16; 2 * linear.pairs];
+        let mut rows = rows.chunks_exact(linear.from);
+        let mut rest = pairs.as_mut_slice();
+        for size in &blocks {
+            let (block, after) = rest.split_at_mut(size * linear.pairs);
+            for (at, row) in rows.by_ref().take(*size).enumerate() {
+                let largest = largest(row);
+                let inverse = if largest > 0.0 { linear.most / largest } else { 0.0 };
+                scales.push(largest / linear.most);
+                whole.iter_mut().zip(row).for_each(|(to, number)| *to = nearest(number * inverse));
+                let pairs = block[at..].iter_mut().step_by(*size);
+                pairs.zip(whole.as_chunks::<2>().0).for_each(|(to, pair)| *to = *pair);
+            }
+            rest = after;
+        }
+        Self { blocks, pairs, scales }
+    }
+}
+
+/// The whole number nearest to a small one.
+#[inline(always)]
+fn nearest(number: f32) -> i16 {
+    /// Adding it rounds to a whole number, which is then in the lowest bits.
+    const ROUND: f32 = 12_582_912.0;
+    (number + ROUND).to_bits() as i16
+}
+
+/// The largest number of some, without its sign: such numbers compare like their bits.
+#[inline(always)]
 fn largest(numbers: &[f32]) -> f32 {
-    numbers.iter().fold(0.0, |largest, number| largest.max(number.abs()))
+    f32::from_bits(numbers.iter().map(|number| number.to_bits() & 0x7FFF_FFFF).max().unwrap_or(0))
 }
 
 /// Works out the outputs of some rows.
-struct Block<'b, const R: usize> {
-    linear: &'b Linear,
-    pairs: &'b [[[i16; 2]; R]],
-    scales: [f32; R],
-    out: &'b mut [f32],
+struct Apply<'a> {
+    linear: &'a Linear,
+    rows: &'a [f32],
+    out: &'a mut [f32],
 }
 
-impl<const R: usize> WithSimd for Block<'_, R> {
+impl WithSimd for Apply<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let linear = self.linear;
-        #[cfg(target_arch = "x86_64")]
-        let fast = pulp::x86::V3::try_new();
+        let Self { linear, rows, out } = self;
+        let rows = Rows::new(linear, rows);
+        // Weights are gone through once, and some outputs' worth of them stays at hand for all rows.
         for (panel, steps) in linear.steps.chunks_exact(linear.pairs).enumerate() {
-            #[cfg(target_arch = "x86_64")]
-            let sums = match fast {
-                Some(simd) => fast_sums(simd, steps, self.pairs),
-                None => sums(steps, self.pairs),
-            };
-            #[cfg(not(target_arch = "x86_64"))]
-            let sums = sums(steps, self.pairs);
-            let columns = panel * COLUMNS..linear.to.min((panel + 1) * COLUMNS);
-            for ((row, sums), scale) in self.out.chunks_exact_mut(linear.to).zip(&sums).zip(&self.scales) {
-                let of = linear.scales[columns.clone()].iter().zip(&linear.bias[columns.clone()]);
-                for ((out, sum), (weight, bias)) in row[columns.clone()].iter_mut().zip(sums).zip(of) {
-                    *out = *sum as f32 * (scale * weight) + bias;
+            let (mut row, mut pairs) = (0, rows.pairs.as_slice());
+            for size in &rows.blocks {
+                let (block, after) = pairs.split_at(size * linear.pairs);
+                let mut place =
+                    Place { linear, panel, scales: &rows.scales[row..], out: &mut out[row * linear.to..] };
+                match size {
+                    1 => place.fill::<1>(steps, block),
+                    2 => place.fill::<2>(steps, block),
+                    3 => place.fill::<3>(steps, block),
+                    4 => place.fill::<4>(steps, block),
+                    5 => place.fill::<5>(steps, block),
+                    _ => place.fill::<ROWS>(steps, block),
                 }
+                (row, pairs) = (row + size, after);
+            }
+        }
+    }
+}
+
+/// Where [`COLUMNS`] outputs of a block of rows go.
+struct Place<'p> {
+    linear: &'p Linear,
+    panel: usize,
+    scales: &'p [f32],
+    out: &'p mut [f32],
+}
+
+impl Place<'_> {
+    #[inline(always)]
+    fn fill<const R: usize>(&mut self, steps: &[Step], pairs: &[[i16; 2]]) {
+        let (linear, pairs) = (self.linear, pairs.as_chunks::<R>().0);
+        #[cfg(target_arch = "x86_64")]
+        let sums = match (pulp::x86::V4::try_new(), pulp::x86::V3::try_new()) {
+            (Some(simd), _) => wide_sums(simd, steps, pairs),
+            (None, Some(simd)) => fast_sums(simd, steps, pairs),
+            (None, None) => sums(steps, pairs),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let sums = sums(steps, pairs);
+        let columns = self.panel * COLUMNS..linear.to.min((self.panel + 1) * COLUMNS);
+        for ((row, sums), scale) in self.out.chunks_exact_mut(linear.to).zip(&sums).zip(self.scales) {
+            let of = linear.scales[columns.clone()].iter().zip(&linear.bias[columns.clone()]);
+            for ((out, sum), (weight, bias)) in row[columns.clone()].iter_mut().zip(sums).zip(of) {
+                *out = *sum as f32 * (scale * weight) + bias;
             }
         }
     }
@@ -154,6 +205,21 @@ fn fast_sums<const R: usize>(simd: pulp::x86::V3, steps: &[Step], pairs: &[[[i16
             for (sum, weights) in sums.iter_mut().zip(weights) {
                 *sum = simd.avx2._mm256_add_epi32(*sum, simd.avx2._mm256_madd_epi16(weights, pair));
             }
+        }
+    }
+    sums.map(pulp::cast)
+}
+
+/// The same with instructions that multiply and add 32 numbers at once.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn wide_sums<const R: usize>(simd: pulp::x86::V4, steps: &[Step], pairs: &[[[i16; 2]; R]]) -> Sums<R> {
+    let mut sums = [simd.avx512f._mm512_setzero_si512(); R];
+    for (step, pair) in steps.iter().zip(pairs) {
+        let weights = simd.avx512bw._mm512_cvtepi8_epi16(pulp::cast(*step));
+        for (sum, pair) in sums.iter_mut().zip(pair) {
+            let pair = simd.avx512f._mm512_set1_epi32(pulp::cast(*pair));
+            *sum = simd.avx512f._mm512_add_epi32(*sum, simd.avx512bw._mm512_madd_epi16(weights, pair));
         }
     }
     sums.map(pulp::cast)
@@ -206,5 +272,7 @@ mod tests {
             .map(|n| std::array::from_fn(|r| [(n * 4001 + r) as i16, (n * r * 911) as i16]))
             .collect();
         assert_eq!(fast_sums(simd, &steps, &pairs), sums(&steps, &pairs));
+        let Some(simd) = pulp::x86::V4::try_new() else { return };
+        assert_eq!(wide_sums(simd, &steps, &pairs), sums(&steps, &pairs));
     }
 }

@@ -1,11 +1,9 @@
 //! One snapshot of the tools, with the keys of their vectors.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 use gatewright_search::{Index, Query, Visible};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::{Key, text};
@@ -38,9 +36,9 @@ pub enum Status {
 pub(crate) struct Tools {
     pub(crate) index: Index,
     /// For each tool, by name: its vector's key.
-    pub(crate) keys: HashMap<String, Key>,
+    pub(crate) keys: FxHashMap<String, Key>,
     /// Tools with the same text share a vector.
-    pub(crate) names: HashMap<Key, Vec<String>>,
+    pub(crate) names: FxHashMap<Key, Vec<String>>,
     /// Keys that earlier snapshots had and this one does not need.
     pub(crate) gone: Vec<Key>,
 }
@@ -48,8 +46,9 @@ pub(crate) struct Tools {
 impl Tools {
     /// The snapshot for `index` after `before`.
     pub(crate) fn of(index: Index, model: &str, before: &Self) -> Self {
-        let mut keys = HashMap::with_capacity(index.len());
-        let mut names: HashMap<Key, Vec<String>> = HashMap::with_capacity(index.len());
+        let mut keys = FxHashMap::with_capacity_and_hasher(index.len(), Default::default());
+        let mut names: FxHashMap<Key, Vec<String>> =
+            FxHashMap::with_capacity_and_hasher(index.len(), Default::default());
         for entry in index.entries() {
             let key = text::key(model, &text::of(&entry));
             keys.insert(entry.name.to_owned(), key);

@@ -192,22 +192,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     unanswerable(&sets, &indexes)
 }
 
-/// Prints how well queries without an answer are told apart, by three meanings of the word: texts that no tool
-/// answers, the other sets' queries (some of which do have an answer), and a set's own with their tools taken away
+/// Prints how well queries without an answer are told apart, by four meanings of the word: short and
+/// longer texts that no tool answers, the other sets' queries (some of which do have an answer), and a set's own with their tools taken away
 /// (for most of which another tool would do).
 fn unanswerable(sets: &[Set], indexes: &[Index]) -> Result<(), Box<dyn Error>> {
-    let clean = concat!(env!("CARGO_MANIFEST_DIR"), "/data/unanswerable.jsonl");
-    let clean = read_cases(BufReader::new(File::open(clean)?))?;
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
+    let read =
+        |name: &str| Ok::<_, Box<dyn Error>>(read_cases(BufReader::new(File::open(folder.join(name))?))?);
+    let (short, long) = (read("unanswerable.jsonl")?, read("unanswerable_long.jsonl")?);
     let mut good = Vec::new();
-    let mut bad: [Vec<Vec<f32>>; 3] = Default::default();
+    let mut bad: [Vec<Vec<f32>>; 4] = Default::default();
     for (set, index) in sets.iter().zip(indexes) {
         let few = |set: &'_ Set| set.cases.len() / 400 + 1;
         good.push(
             set.cases.iter().step_by(few(set)).map(|case| index.best(&case.query)).collect::<Vec<f32>>(),
         );
-        bad[0].push(clean.iter().map(|case| index.best(&case.query)).collect());
+        bad[0].push(short.iter().map(|case| index.best(&case.query)).collect());
+        bad[1].push(long.iter().map(|case| index.best(&case.query)).collect());
         let others = sets.iter().filter(|other| other.name != set.name);
-        bad[1].push(
+        bad[2].push(
             others
                 .flat_map(|other| other.cases.iter().step_by(other.cases.len() / 130 + 1))
                 .map(|case| index.best(&case.query))
@@ -218,15 +221,18 @@ fn unanswerable(sets: &[Set], indexes: &[Index]) -> Result<(), Box<dyn Error>> {
             let query = Query::new(&case.query).top_k(1).min_score(0.0).visible(Visible::By(&sees));
             index.search(&query).hits.first().map_or(0.0, |hit| hit.score)
         };
-        bad[2].push(set.cases.iter().step_by(few(set)).map(removed).collect());
+        bad[3].push(set.cases.iter().step_by(few(set)).map(removed).collect());
     }
     let pooled: Vec<f32> = good.concat();
-    for (label, bad) in ["no tool answers", "other sets' queries", "tools taken away"].iter().zip(&bad) {
+    for (label, bad) in
+        ["short texts", "long texts", "other sets' queries", "tools taken away"].iter().zip(&bad)
+    {
         let each: Vec<f64> =
             good.iter().zip(bad).map(|(good, bad)| area_under_roc(good, bad).unwrap_or(0.0)).collect();
         let all = bad.concat();
-        println!("AUC {:.3} {label}, per set {each:.3?}", area_under_roc(&pooled, &all).unwrap_or(0.0));
-        for cut in [0.08, 0.1, 0.12, 0.15] {
+        let mean = each.iter().sum::<f64>() / each.len().max(1) as f64;
+        println!("AUC {mean:.4} {label}, per set {each:.3?}");
+        for cut in [0.05, 0.06, 0.07, 0.08, 0.1] {
             let share = |of: &[f32]| of.iter().filter(|score| **score < cut).count() as f32 / of.len() as f32;
             println!("  below {cut}: {:.3}, of the answerable {:.3}", share(&all), share(&pooled));
         }

@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 use crate::{
     Index,
     fields::Field,
-    plan::{Plan, Slot, idf},
+    plan::{Plan, Slot, Why, idf},
     rank::Candidate,
+    score::Asked,
     weights::RankWeights,
 };
 
@@ -31,8 +32,8 @@ pub(crate) struct Features {
     pub(crate) clause: f32,
     /// How near it is to the best candidate of some clause.
     pub(crate) relative: f32,
-    /// How much was found at all, in words that no other document has: 0 and up. Not part of the order.
-    pub(crate) evidence: f32,
+    /// The score, not part of the order.
+    pub(crate) score: f32,
 }
 
 impl Features {
@@ -48,13 +49,6 @@ impl Features {
             + weights.relative * self.relative
     }
 
-    /// The score shown, comparable between queries: how much of the query is answered, marked down where that is
-    /// little evidence, such as one common word.
-    pub(crate) fn absolute(&self) -> f32 {
-        let answered = (f32::midpoint(self.share, self.clause) * self.matched).max(0.0).sqrt().sqrt();
-        (answered * self.evidence / (self.evidence + 1.0)).clamp(0.0, 1.0)
-    }
-
     /// The numbers in order of [`RankWeights`]' fields, for training.
     pub(crate) fn row(&self) -> Vec<f32> {
         vec![
@@ -66,30 +60,72 @@ impl Features {
             self.description_pairs,
             self.clause,
             self.relative,
-            self.evidence,
         ]
     }
 }
 
 /// What a term of a document may stand for in the query: the slots it may fill, and its weight there.
-type Fills = FxHashMap<u32, Vec<(usize, f32)>>;
+#[derive(Debug)]
+struct Fills {
+    of: FxHashMap<u32, Vec<Fill>>,
+    /// A bit for each such term, many of which share one: most terms of a document are passed by it.
+    any: [u64; BITS / 64],
+}
+
+const BITS: usize = 1 << 11;
+
+impl Fills {
+    fn new(plan: &Plan, part: usize) -> Self {
+        let mut fills = Self { of: FxHashMap::default(), any: [0; BITS / 64] };
+        for (at, slot) in plan.slots.iter().enumerate() {
+            for one in &slot.alternatives {
+                if let Some(term) = one.numbers[part] {
+                    let sure = if one.why == Why::Typo { one.weight / 2.0 } else { one.weight };
+                    fills.of.entry(term).or_default().push(Fill { slot: at, weight: one.weight, sure });
+                    fills.any[term as usize % BITS / 64] |= 1 << (term % 64);
+                }
+            }
+        }
+        fills
+    }
+
+    fn get(&self, term: u32) -> Option<&[Fill]> {
+        let any = self.any[term as usize % BITS / 64] >> (term % 64) & 1 == 1;
+        any.then(|| self.of.get(&term).map(Vec::as_slice)).flatten()
+    }
+}
+
+/// One of those slots.
+#[derive(Debug, Clone, Copy)]
+struct Fill {
+    slot: usize,
+    weight: f32,
+    /// Its weight in the score, where a corrected spelling counts half.
+    sure: f32,
+}
 
 /// What one candidate has for one slot.
 #[derive(Debug, Clone, Copy, Default)]
-struct Found {
+pub(crate) struct Found {
     /// The best impact, weighted.
     best: f32,
+    /// ... for the score.
+    pub(crate) sure: f32,
     /// Fields, as bits.
     fields: u8,
 }
 
 /// The query as a whole and each of its clauses, for one candidate. Kept between candidates to save allocations.
 #[derive(Debug, Default)]
-struct Scopes {
+pub(crate) struct Scopes {
     sums: Vec<f32>,
+    /// For each scope, what was found of what it asks, for the score.
+    pub(crate) sure: Vec<f32>,
+    /// The factor of the whole query for covering the name.
+    pub(crate) bonus: f32,
     /// For each scope, how much of each term of the name is covered.
     covered: Vec<f32>,
-    found: Vec<Found>,
+    pub(crate) found: Vec<Found>,
     /// Terms of the name: what each says.
     names: Vec<f32>,
 }
@@ -104,14 +140,15 @@ impl Index {
             each_scope(slot, whole, |scope| perfect[scope] += slot.idf);
         }
         perfect.iter_mut().for_each(|sum| *sum = sum.max(1e-6));
-        let fills: Vec<Fills> = (0..self.inner.parts.len()).map(|part| fills(plan, part)).collect();
+        let asked = Asked::new(plan, whole);
+        let fills: Vec<Fills> = (0..self.inner.parts.len()).map(|part| Fills::new(plan, part)).collect();
         let mut out = Vec::with_capacity(candidates.len());
         let mut clause_sums: Vec<f32> = Vec::with_capacity(candidates.len() * count);
         let mut scopes = Scopes::default();
         for candidate in candidates {
             self.look(plan, documents, candidate, &fills[candidate.part], whole, &mut scopes);
-            let seen = self.seen(plan, &perfect, whole, &scopes);
-            out.push(seen);
+            let score = asked.score(plan, &scopes, self.inner.weights.clause_prior);
+            out.push(Features { score, ..self.seen(plan, &perfect, whole, &scopes) });
             clause_sums.extend_from_slice(&scopes.sums);
         }
         for clause in 0..whole.max(1) {
@@ -136,12 +173,14 @@ impl Index {
     ) {
         let segment = &self.inner.parts[candidate.part].segment;
         let names = segment.name_terms_of(candidate.document);
-        let Scopes { sums, covered, found, names: says } = scopes;
+        let Scopes { sums, sure, bonus, covered, found, names: says } = scopes;
         says.clear();
         says.extend(names.iter().map(|term| idf(documents, self.frequency(candidate.part, *term))));
         let width = names.len();
         sums.clear();
         sums.resize(whole + 1, 0.0);
+        sure.clear();
+        sure.resize(whole + 1, 0.0);
         covered.clear();
         covered.resize((whole + 1) * width, 0.0);
         found.clear();
@@ -149,36 +188,43 @@ impl Index {
         // A document has some fifty terms, of which the query asks for a few: cheaper than to look for each term of
         // the query among all documents that have it.
         for (at, term) in segment.terms_of(candidate.document).iter().enumerate() {
-            let Some(slots) = fills.get(term) else { continue };
+            let Some(slots) = fills.get(*term) else { continue };
             let Some((impact, mask)) = segment.postings(*term).of(candidate.document) else { continue };
-            for (slot, weight) in slots {
-                let one = &mut found[*slot];
-                one.best = one.best.max(impact * weight);
+            for fill in slots {
+                let one = &mut found[fill.slot];
+                one.best = one.best.max(impact * fill.weight);
+                one.sure = one.sure.max(impact * fill.sure);
                 one.fields |= mask;
                 if at < width && mask & Field::Name.bit() != 0 {
-                    each_scope(&plan.slots[*slot], whole, |scope| {
+                    each_scope(&plan.slots[fill.slot], whole, |scope| {
                         let covered = &mut covered[scope * width + at];
-                        *covered = covered.max(*weight);
+                        *covered = covered.max(fill.weight);
                     });
                 }
             }
         }
         for (slot, one) in plan.slots.iter().zip(found.iter()).filter(|(_, one)| one.best > 0.0) {
-            each_scope(slot, whole, |scope| sums[scope] += one.best * slot.idf);
+            each_scope(slot, whole, |scope| {
+                sums[scope] += one.best * slot.idf;
+                sure[scope] += one.sure * slot.asked;
+            });
         }
-        let bonus = self.inner.weights.coverage;
+        let most = self.inner.weights.coverage;
         let informative: f32 = says.iter().sum::<f32>().max(1e-6);
-        for (scope, sum) in sums.iter_mut().enumerate() {
+        for (scope, (sum, sure)) in sums.iter_mut().zip(sure).enumerate() {
             let covered: f32 =
                 says.iter().zip(&covered[scope * width..]).map(|(idf, share)| idf * share).sum();
-            *sum *= (1.0 + bonus * covered / informative) / (1.0 + bonus);
+            // The last is the whole query's.
+            *bonus = (1.0 + most * covered / informative) / (1.0 + most);
+            *sum *= *bonus;
+            *sure *= *bonus;
         }
     }
 
     /// The features of what was found.
     fn seen(&self, plan: &Plan, perfect: &[f32], whole: usize, scopes: &Scopes) -> Features {
         let mut seen = Features::default();
-        let (mut before, mut evidence, mut plain) = (0, 0.0, 0.0);
+        let mut before = 0;
         for (slot, one) in plan.slots.iter().zip(&scopes.found) {
             if one.best > 0.0 {
                 let share = slot.idf / perfect[whole];
@@ -190,15 +236,11 @@ impl Index {
                 seen.app += if_in(Field::App, u8::MAX);
                 seen.name_pairs += if_in(Field::Name, before);
                 seen.description_pairs += if_in(Field::Description, before);
-                evidence += one.best * slot.rarity;
-                plain += one.best * slot.idf;
             }
             before = one.fields;
         }
         let sums = &scopes.sums;
         let full = sums[whole] / perfect[whole];
-        // The bonus for the name is in the score of the whole query: the same for the evidence.
-        seen.evidence = evidence * sums[whole] / f32::max(plain, 1e-6);
         if whole == 0 {
             (seen.share, seen.clause) = (full, full);
         } else {
@@ -216,20 +258,8 @@ impl Index {
     }
 }
 
-fn fills(plan: &Plan, part: usize) -> Fills {
-    let mut fills = Fills::default();
-    for (at, slot) in plan.slots.iter().enumerate() {
-        for one in &slot.alternatives {
-            if let Some(term) = one.numbers[part] {
-                fills.entry(term).or_default().push((at, one.weight));
-            }
-        }
-    }
-    fills
-}
-
 /// Calls `each` with every scope a slot belongs to: `whole`, and the clauses before it.
-fn each_scope(slot: &Slot, whole: usize, mut each: impl FnMut(usize)) {
+pub(crate) fn each_scope(slot: &Slot, whole: usize, mut each: impl FnMut(usize)) {
     each(whole);
     let mut clauses = slot.clauses;
     while whole > 0 && clauses != 0 {

@@ -258,11 +258,9 @@ impl Index {
         app_ids: Option<&'i [String]>,
         visible: Visible<'i>,
     ) -> impl Iterator<Item = &'i str> {
-        self.inner.parts.iter().flat_map(move |part| {
-            part.live_documents()
-                .filter(move |at| {
-                    app_ids.is_none_or(|ids| ids.iter().any(|id| **id == *part.segment.app_of(*at).id))
-                })
+        self.inner.parts.iter().zip(self.ranges(app_ids)).flat_map(move |(part, ranges)| {
+            let documents = ranges.into_iter().flatten();
+            documents
                 .filter(move |at| part.sees(visible, *at))
                 .map(|at| &*part.segment.documents[at as usize].name)
         })

@@ -28,6 +28,7 @@ mod merge;
 mod plan;
 mod query;
 mod rank;
+mod score;
 mod segment;
 mod synonyms;
 mod terms;

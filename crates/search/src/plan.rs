@@ -45,8 +45,11 @@ pub(crate) struct Slot {
     pub(crate) term: String,
     /// How much finding it says.
     pub(crate) idf: f32,
-    /// The same as a share of what the rarest word says, 0-1, were there [`ELSEWHERE`] more documents: so that a word
-    /// says something in a small index too.
+    /// What finding it counts in the score: as `idf`, but a word that no document has counts in full, and a name that
+    /// none has not at all.
+    pub(crate) asked: f32,
+    /// What it says as a share of what the rarest word says, 0-1, were there [`ELSEWHERE`] more documents: so that a
+    /// word says something in a small index too.
     pub(crate) rarity: f32,
     /// Whether it looks like a word of the request or like a value in it.
     pub(crate) looks: Looks,
@@ -119,6 +122,7 @@ impl Builder<'_> {
                     self.slots.push(Slot {
                         term: term.as_ref().to_owned(),
                         idf: 0.0,
+                        asked: 0.0,
                         rarity: 0.0,
                         looks,
                         alternatives: Vec::new(),
@@ -203,8 +207,11 @@ impl Builder<'_> {
             let value = if slot.looks == Looks::Value { weights.value } else { 1.0 };
             let unknown = if own.is_none() { weights.unknown } else { 1.0 };
             let (here, there) = (of(self.documents), of(wide) / idf(wide, 0));
+            // A name that no document has is said of the request, not of the tool.
+            let strange = slot.looks == Looks::Name && slot.alternatives.is_empty();
             slot.idf = here * value * unknown;
-            slot.rarity = there * value * unknown;
+            slot.asked = if strange { 0.0 } else { here * value };
+            slot.rarity = there * value;
         }
     }
 }

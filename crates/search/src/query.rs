@@ -51,7 +51,7 @@ pub struct Query<'a> {
 pub const DEFAULT_MIN_SCORE: f32 = 0.05;
 
 /// Score below which the best hit is more likely a near-miss than an answer.
-pub const DEFAULT_MIN_BEST: f32 = 0.1;
+pub const DEFAULT_MIN_BEST: f32 = 0.06;
 
 impl<'a> Query<'a> {
     /// A query for five hits among everything.

@@ -10,13 +10,13 @@ use crate::{
 };
 
 /// Candidates looked at closely, besides those of single clauses.
-const CANDIDATES: usize = 64;
+const CANDIDATES: usize = 48;
 /// So many postings are read in no time.
 const CHEAP: usize = 500;
 /// Documents are gone through one by one if there are this many times as many as postings.
 const SPARSE: usize = 16;
 /// Candidates of each clause.
-const CLAUSE_CANDIDATES: usize = 12;
+const CLAUSE_CANDIDATES: usize = 8;
 
 thread_local! {
     /// Sums per document, all zero, kept between queries to save the allocation. Taken out while in use, so that a
@@ -91,7 +91,7 @@ impl Index {
     }
 
     /// Per part, the documents the app filter leaves.
-    fn ranges(&self, app_ids: Option<&[String]>) -> Vec<Vec<Range<u32>>> {
+    pub(crate) fn ranges(&self, app_ids: Option<&[String]>) -> Vec<Vec<Range<u32>>> {
         let parts = self.inner.parts.iter();
         match app_ids {
             None => {
@@ -268,10 +268,7 @@ impl Index {
             .iter()
             .zip(&features)
             .map(|(candidate, seen)| {
-                (
-                    seen.rank(weights),
-                    Candidate { score: seen.absolute(), order: seen.rank(weights), ..*candidate },
-                )
+                (seen.rank(weights), Candidate { score: seen.score, order: seen.rank(weights), ..*candidate })
             })
             .collect();
         order.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| self.tie(x).cmp(&self.tie(y))));

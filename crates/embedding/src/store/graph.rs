@@ -6,14 +6,17 @@
 //! key's place among the keys.
 
 use std::{
-    collections::HashSet,
     fs::{self, File},
     io::{self, Read, Write as _},
     path::Path,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     thread,
 };
 
+use rustc_hash::FxHashSet;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
@@ -32,6 +35,8 @@ const CONNECTIVITY: usize = 16;
 const EXPANSION_ADD: usize = 128;
 /// How many candidates a search looks at; more find more of the nearest and take longer.
 const EXPANSION_SEARCH: usize = 192;
+/// Vectors asked for by label that are read out of the index one by one; for more, all are kept side by side.
+const ONE_BY_ONE: usize = 500;
 /// Searches that run at a time; more wait.
 const SEARCHES: usize = 64;
 
@@ -43,6 +48,8 @@ pub(super) struct Graph {
     keys: Vec<Key>,
     /// For each first two bytes of a key, where such keys start.
     starts: Vec<u32>,
+    /// All vectors in order of their labels, from the first time that many are asked for by label.
+    rows: OnceLock<Vec<i8>>,
     searching: Semaphore,
 }
 
@@ -96,7 +103,14 @@ impl Graph {
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
-        Ok(Self { index, dimensions, keys, starts, searching: Semaphore::new(SEARCHES) })
+        Ok(Self {
+            index,
+            dimensions,
+            keys,
+            starts,
+            rows: OnceLock::new(),
+            searching: Semaphore::new(SEARCHES),
+        })
     }
 
     /// Writes a file of these vectors, in place of the one that is there, and maps it. `None` if it was told to stop.
@@ -159,14 +173,25 @@ impl Graph {
         }
     }
 
+    /// Vectors by their labels, side by side.
+    fn read(&self, labels: impl ExactSizeIterator<Item = u32>) -> io::Result<Vec<i8>> {
+        let mut vectors = vec![0; labels.len() * self.dimensions];
+        for (label, vector) in labels.zip(vectors.chunks_exact_mut(self.dimensions)) {
+            if self.index.get(u64::from(label), vector).map_err(other)? != 1 {
+                return Err(invalid("a vector is missing"));
+            }
+        }
+        Ok(vectors)
+    }
+
     /// Up to `limit` vectors near `query`, nearest first, but for those whose label is hidden: hardly ever all of the
     /// nearest.
     pub(super) async fn near(
         &self,
         query: &[i8],
         limit: usize,
-        hidden: &HashSet<u32>,
-        among: Option<&HashSet<u32>>,
+        hidden: &FxHashSet<u32>,
+        among: Option<&Labels>,
     ) -> io::Result<Vec<(Key, f32)>> {
         let _permit = self.searching.acquire().await.map_err(other)?;
         let matches = if hidden.is_empty() && among.is_none() {
@@ -174,7 +199,7 @@ impl Graph {
         } else {
             self.index.filtered_search(query, limit, |label| {
                 let label = label as u32;
-                !hidden.contains(&label) && among.is_none_or(|among| among.contains(&label))
+                !hidden.contains(&label) && among.is_none_or(|among| among.has(label))
             })
         };
         let matches = matches.map_err(other)?;
@@ -192,14 +217,36 @@ impl Graph {
         limit: usize,
         labels: &[u32],
     ) -> io::Result<Vec<(Key, f32)>> {
-        let mut vectors = vec![0; labels.len() * self.dimensions];
-        for (label, vector) in labels.iter().zip(vectors.chunks_exact_mut(self.dimensions)) {
-            if self.index.get(u64::from(*label), vector).map_err(other)? != 1 {
-                return Err(invalid("a vector is missing"));
-            }
-        }
-        let cosines = cosines(query, vectors.chunks_exact(self.dimensions));
+        let cosines = if labels.len() <= ONE_BY_ONE {
+            let vectors = self.read(labels.iter().copied())?;
+            cosines(query, vectors.chunks_exact(self.dimensions))
+        } else {
+            let rows = match self.rows.get() {
+                Some(rows) => rows,
+                None => {
+                    let rows = self.read(0..self.keys.len() as u32)?;
+                    self.rows.get_or_init(|| rows)
+                }
+            };
+            let row = |label: &u32| &rows[*label as usize * self.dimensions..][..self.dimensions];
+            cosines(query, labels.iter().map(row))
+        };
         Ok(best(labels.iter().map(|label| self.keys[*label as usize]).zip(cosines).collect(), limit))
+    }
+}
+
+/// A set of labels.
+pub(super) struct Labels(Vec<u64>);
+
+impl Labels {
+    pub(super) fn new(graph: &Graph, labels: &[u32]) -> Self {
+        let mut bits = vec![0; graph.keys.len().div_ceil(64)];
+        labels.iter().for_each(|label| bits[*label as usize / 64] |= 1 << (label % 64));
+        Self(bits)
+    }
+
+    fn has(&self, label: u32) -> bool {
+        self.0.get(label as usize / 64).is_some_and(|bits| bits >> (label % 64) & 1 == 1)
     }
 }
 

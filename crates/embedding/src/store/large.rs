@@ -6,7 +6,6 @@
 //! replaced or removed is hidden by a later one of its key; zeros mean removed.
 
 use std::{
-    collections::HashSet,
     fs, io,
     path::{Path, PathBuf},
     sync::{
@@ -17,12 +16,13 @@ use std::{
 };
 
 use async_trait::async_trait;
+use rustc_hash::FxHashSet;
 use tokio_util::task::TaskTracker;
 
 use super::{
     Key, VectorStore,
     file::{encode, read, replace},
-    graph::Graph,
+    graph::{Graph, Labels},
     table::{Table, best, check, small},
 };
 use crate::EmbeddingError;
@@ -31,7 +31,7 @@ use crate::EmbeddingError;
 const RECENT: usize = 5_000;
 const RECENT_SHARE: usize = 8;
 /// Tools asked for by key that are compared one by one, rather than looked for in the graph.
-const FEW: usize = 20_000;
+const FEW: usize = 50_000;
 
 /// A store for any number of vectors, of one process. Exact while they are few; when they are many, a search finds
 /// nearly all of the nearest in a fraction of the time.
@@ -60,9 +60,9 @@ struct State {
     graph: Option<Arc<Graph>>,
     /// Put since the graph was made. Zeros hide a vector of the graph.
     recent: Table,
-    removed: HashSet<Key>,
+    removed: FxHashSet<Key>,
     /// Labels of the graph that `recent` hides.
-    hidden: Arc<HashSet<u32>>,
+    hidden: Arc<FxHashSet<u32>>,
 }
 
 impl State {
@@ -342,7 +342,7 @@ impl VectorStore for LargeStore {
         let more = match labels {
             None => graph.near(&query, limit, &hidden, None).await,
             Some(labels) if labels.len() <= FEW => graph.nearest_of(&query, limit, &labels),
-            Some(labels) => graph.near(&query, limit, &hidden, Some(&labels.into_iter().collect())).await,
+            Some(labels) => graph.near(&query, limit, &hidden, Some(&Labels::new(&graph, &labels))).await,
         };
         found.extend(more.map_err(|error| EmbeddingError::store_because("vector graph failed", error))?);
         Ok(best(found, limit))

@@ -1,5 +1,3 @@
-use std::collections::HashSet;
-
 use super::*;
 use crate::MemoryStore;
 
@@ -266,7 +264,8 @@ async fn nearly_all_of_the_nearest_are_found_with_and_without_a_filter() {
     exact.put((0..3_000).map(|number| (key(number), random.vector())).collect()).await.unwrap();
     let half: Vec<Key> = (0..1_500).map(key).collect();
     let graph = store.inner.read().graph.clone().unwrap();
-    let labels: HashSet<u32> = half.iter().map(|key| graph.label(key).unwrap()).collect();
+    let labels: Vec<u32> = half.iter().map(|key| graph.label(key).unwrap()).collect();
+    let among = Labels::new(&graph, &labels);
     let (mut found, mut of_half) = (0, 0);
     for _ in 0..50 {
         let query = random.vector();
@@ -276,8 +275,10 @@ async fn nearly_all_of_the_nearest_are_found_with_and_without_a_filter() {
         let wanted = exact.nearest(&query, 10, None).await.unwrap();
         found += same(&store.nearest(&query, 10, None).await.unwrap(), &wanted);
         let wanted = exact.nearest(&query, 10, Some(&half)).await.unwrap();
-        let near = graph.near(&small(&query), 10, &HashSet::new(), Some(&labels)).await.unwrap();
+        let near = graph.near(&small(&query), 10, &FxHashSet::default(), Some(&among)).await.unwrap();
         of_half += same(&near, &wanted);
+        let compared = graph.nearest_of(&small(&query), 10, &labels).unwrap();
+        assert_eq!(same(&compared, &wanted), 10, "each of them is compared");
     }
     assert!(found > 490 && of_half > 490, "{found} and {of_half} of 500");
 }

@@ -1,8 +1,7 @@
 //! Vectors side by side as 8-bit numbers, compared one by one: what the stores of this machine are made of.
 
-use std::collections::HashMap;
-
 use pulp::{Arch, Simd, WithSimd};
+use rustc_hash::FxHashMap;
 
 use super::Key;
 use crate::EmbeddingError;
@@ -12,12 +11,12 @@ use crate::EmbeddingError;
 pub(crate) struct Table {
     pub(super) keys: Vec<Key>,
     pub(super) numbers: Vec<i8>,
-    pub(super) places: HashMap<Key, usize>,
+    pub(super) places: FxHashMap<Key, usize>,
 }
 
 impl Table {
     pub(super) fn new(dimensions: usize, keys: Vec<Key>, numbers: Vec<i8>) -> Option<Self> {
-        let places: HashMap<Key, usize> = keys.iter().copied().zip(0..).collect();
+        let places: FxHashMap<Key, usize> = keys.iter().copied().zip(0..).collect();
         (numbers.len() == keys.len() * dimensions && places.len() == keys.len()).then_some(Self {
             keys,
             numbers,
@@ -107,14 +106,19 @@ impl<'v, V: ExactSizeIterator<Item = &'v [i8]>> WithSimd for Cosines<'_, V> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Vec<f32> {
+        let mut cosines = Vec::with_capacity(self.vectors.len());
+        // Plain loops: a closure given to an iterator might be compiled by itself, without wide instructions.
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
-            return self
-                .vectors
-                .map(|vector| fast_dot(simd, self.query, vector) as f32 / (127.0 * 127.0))
-                .collect();
+            for vector in self.vectors {
+                cosines.push(fast_dot(simd, self.query, vector) as f32 / (127.0 * 127.0));
+            }
+            return cosines;
         }
-        self.vectors.map(|vector| dot(self.query, vector) as f32 / (127.0 * 127.0)).collect()
+        for vector in self.vectors {
+            cosines.push(dot(self.query, vector) as f32 / (127.0 * 127.0));
+        }
+        cosines
     }
 }
 
@@ -130,8 +134,9 @@ fn fast_dot(simd: pulp::x86::V3, a: &[i8], b: &[i8]) -> i32 {
     let ((a, rest_of_a), (b, rest_of_b)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
     let mut sums = simd.avx._mm256_setzero_si256();
     for (a, b) in a.iter().zip(b) {
-        let wide = |numbers: &[i8; 16]| simd.avx2._mm256_cvtepi8_epi16(pulp::cast(*numbers));
-        sums = simd.avx2._mm256_add_epi32(sums, simd.avx2._mm256_madd_epi16(wide(a), wide(b)));
+        let a = simd.avx2._mm256_cvtepi8_epi16(pulp::cast(*a));
+        let b = simd.avx2._mm256_cvtepi8_epi16(pulp::cast(*b));
+        sums = simd.avx2._mm256_add_epi32(sums, simd.avx2._mm256_madd_epi16(a, b));
     }
     let sums: [i32; 8] = pulp::cast(sums);
     sums.iter().sum::<i32>() + dot(rest_of_a, rest_of_b)
