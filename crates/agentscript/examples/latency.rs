@@ -52,6 +52,44 @@ async fn measure(pool: Arc<WorkerPool>, source: &'static str, runs: usize) -> Ve
     took
 }
 
+/// Runs per second when 32 callers want two workers at once: what staying awake for answers must not cost.
+fn saturated(command: &WorkerCommand) {
+    const CALLERS: usize = 32;
+    const SPAN: Duration = Duration::from_secs(3);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime can be built");
+    for (what, source) in SCRIPTS {
+        let config = PoolConfig::default().workers(2).recycle_after(u32::MAX).command(command.clone());
+        let pool = WorkerPool::new(config).expect("workers start");
+        let runs: u64 = runtime.block_on(async {
+            let callers: Vec<_> = (0..CALLERS)
+                .map(|_| {
+                    let pool = Arc::clone(&pool);
+                    tokio::spawn(async move {
+                        let (started, mut runs) = (Instant::now(), 0);
+                        while started.elapsed() < SPAN {
+                            let run =
+                                pool.run(RunRequest::new(source), Arc::new(Echo), CancellationToken::new());
+                            assert!(matches!(run.await.verdict, Verdict::Ok(_)));
+                            runs += 1;
+                        }
+                        runs
+                    })
+                })
+                .collect();
+            let mut runs = 0;
+            for caller in callers {
+                runs += caller.await.expect("no panic");
+            }
+            runs
+        });
+        println!("{:<34} {:>8} runs/s", format!("saturated, {what}"), runs / SPAN.as_secs());
+    }
+}
+
 fn main() {
     let runs = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2_000);
     let program = std::env::current_exe()
@@ -67,7 +105,7 @@ fn main() {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
     let command = WorkerCommand { program, args: Vec::new() };
     let pools = [
-        ("process", PoolConfig::default().workers(1).recycle_after(u32::MAX).command(command)),
+        ("process", PoolConfig::default().workers(1).recycle_after(u32::MAX).command(command.clone())),
         ("in process", PoolConfig::default().workers(1).adapter(Adapter::InProcess)),
     ];
     println!("{:<34} {:>8} {:>8} {:>8} {:>8}", "microseconds", "min", "p10", "p50", "p90");
@@ -86,6 +124,7 @@ fn main() {
             );
         }
     }
+    saturated(&command);
     if let Ok(load) = std::fs::read_to_string("/proc/loadavg") {
         println!("load average {}", load.split(' ').next().unwrap_or("?"));
     }

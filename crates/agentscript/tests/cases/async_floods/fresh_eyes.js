@@ -61,3 +61,31 @@ const b = new ArrayBuffer(1000, { maxByteLength: 2000 }); new Uint8Array(b, 500)
 //// buffer that shrinks while it is written
 // expect: runtime RangeError
 const b = new ArrayBuffer(1000, { maxByteLength: 2000 }); new DataView(b).setInt8({ valueOf() { b.resize(1); return 900 } }, 1); return 1
+
+//// turns of an async generator that nobody waits for
+// expect: limit
+async function* g() { while (true) yield 1 } const i = g(); for (;;) i.next()
+
+//// finally of a generator that does not end
+// expect: limit
+function* g() { try { yield 1 } finally { for (;;) {} } } for (const x of g()) break
+
+//// generator that delegates to itself
+// expect: limit
+function* g() { yield* g() } return [...g()]
+
+//// promises of promises
+// expect: memory
+let p = Promise.resolve(); for (;;) p = Promise.all([p, p])
+
+//// function bound to itself
+// expect: memory
+let f = () => 1; for (;;) f = f.bind(f)
+
+//// loop whose condition is a function
+// expect: limit
+for (let i = 0; (() => true)();) {}
+
+//// switch that goes on with the loop around it
+// expect: limit
+for (;;) switch (1) { case 1: continue }
