@@ -90,9 +90,9 @@ function draw(all) {
 // Said clearly, and nothing was done: a machine that others use has less to give than when it was measured.
 const FULL = /^(QUEUE_TIMEOUT|QUEUE_FULL|http-503|temporarily_unavailable)$/;
 
-/// Before the load is measured a refusal is no failure, but it is no answer either.
+/// Before the load is measured, with as much under way as can be, a refusal or an app that is too slow is no failure, but no answer either.
 function refusedKindly(error) {
-  if (FULL.test(error.code)) return false;
+  if (FULL.test(error.code) || error.code === "TIMEOUT") return false;
   throw error;
 }
 
