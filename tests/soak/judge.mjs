@@ -32,7 +32,8 @@ export function recoveries(seconds, faults, { cores, recovery }) {
   const found = faults.map((fault) => {
     const first = Math.floor(fault.to);
     const last = Math.max(first + 1, Math.min(seconds.length, Math.floor(fault.end)));
-    const late = (at) => !disturbed(at) && seconds[at].p99 > bound;
+    // The last fault of a short run may end after its last second.
+    const late = (at) => at < seconds.length && !disturbed(at) && seconds[at].p99 > bound;
     // Back for good: a second within the bound after which at most one in five is not.
     const settled = (from) => {
       const rest = Array.from({ length: last - from }, (_, at) => from + at);

@@ -114,6 +114,13 @@ const soak = await start();
 const pid = soak.server.child.pid;
 // What is late is to be the server's doing, not that this program had to wait for the processor.
 let first = true;
+// However this ends, nothing of it goes on.
+process.on("exit", () => {
+  soak.server.child.kill("SIGKILL");
+  soak.redis.kill("SIGKILL");
+  rmSync(soak.folder, { recursive: true, force: true });
+});
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 soak.priority = getPriority();
 try {
   setPriority(Math.max(soak.priority - 10, -20));
@@ -324,6 +331,5 @@ for (const failure of failures) console.log(`FAILED: ${failure}`);
 await soak.server.stop();
 soak.redis.kill("SIGTERM");
 await once(soak.redis, "exit").catch(() => {});
-rmSync(soak.folder, { recursive: true, force: true });
 console.log(failures.length ? "soak: failed" : "soak: everything held");
 process.exit(failures.length ? 1 : 0);
