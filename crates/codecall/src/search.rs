@@ -2,7 +2,7 @@
 
 use gatewright_core::Principal;
 use gatewright_embedding::Blended;
-use gatewright_search::{Explanation, MAX_TOP_K, Query, Visible};
+use gatewright_search::{Entry, Explanation, Hit, MAX_TOP_K, Query, Visible};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -81,16 +81,31 @@ impl CodeCall {
         self.index.current().index.explain(query)
     }
 
-    /// The hits of the strategy `embedding` and how each came to its place, with which terms and fields scored if any
-    /// did. `None` when answers are lexical.
-    pub async fn explain_semantic(&self, query: &Query<'_>) -> Option<Vec<(Blended, Option<Explanation>)>> {
+    /// The hits of the strategy `embedding` and how each came to its place, with which terms and fields scored: none
+    /// for a tool that has no word of the query. `None` when answers are lexical.
+    pub async fn explain_semantic(&self, query: &Query<'_>) -> Option<Vec<(Blended, Explanation)>> {
         let hits = self.semantic.search()?.explain(query).await?;
         let wide = query.top_k(MAX_TOP_K).min_score(0.0);
-        let mut words = self.index.current().index.explain(&wide);
-        let explained = hits.into_iter().map(|hit| {
-            let at = words.iter().position(|one| one.hit.name == hit.name);
-            (hit, at.map(|at| words.swap_remove(at)))
+        let index = &self.index.current().index;
+        let mut words = index.explain(&wide);
+        let explained = hits.into_iter().filter_map(|hit| {
+            let words = match words.iter().position(|one| one.hit.name == hit.name) {
+                Some(at) => words.swap_remove(at),
+                // Gone meanwhile, if it has no entry.
+                None => without_words(index.entry(&hit.name)?, hit.score),
+            };
+            Some((hit, words))
         });
         Some(explained.collect())
     }
+}
+
+fn without_words(entry: Entry<'_>, score: f32) -> Explanation {
+    let hit = Hit {
+        name: entry.name.to_owned(),
+        app_id: entry.app_id.to_owned(),
+        description: entry.description.to_owned(),
+        score,
+    };
+    Explanation { hit, exact_name: false, matched: 0.0, terms: Vec::new(), missing: Vec::new() }
 }

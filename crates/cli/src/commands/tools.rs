@@ -176,9 +176,9 @@ async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result
                     "  placed by {order:+.2}: words {by_words:+.2}, meaning {by_meaning:+.2}, the better {by_either:+.2}"
                 );
             }
-            match words {
-                Some(words) => explain_words(&words),
-                None => println!("  no word in common"),
+            explain_words(&words);
+            if words.terms.is_empty() && !words.exact_name {
+                println!("  no word in common");
             }
         }
         return Ok(());

@@ -301,19 +301,38 @@ fn many_tools_are_found_by_an_approximate_index_that_is_mended_when_damaged() {
     assert_eq!(first(&server.search_ready("staff roster")), "crm:users_list");
 }
 
+/// Standard output of a search with reasons, and the part about its first hit.
+fn explained(config: &tempfile::NamedTempFile, query: &str) -> (String, String) {
+    let mut command = Command::new(gatewright());
+    command.args(["tools", "search", "-v", "--top-k", "2", "--config"]).arg(config.path()).arg(query);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    let first = told.split("\n\n").nth(1).unwrap().trim_end().to_owned();
+    (told, first)
+}
+
+fn assert_the_guide_shows(lines: &str) {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/SEARCH.md");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains(&format!("\n{lines}\n")), "docs/SEARCH.md does not show\n{lines}");
+}
+
+#[test]
+fn the_guide_shows_what_an_explanation_of_words_says() {
+    let file = config_file(&json!({"strategy": "tfidf"}));
+    assert_the_guide_shows(&explained(&file, "send the client an invoise").1);
+}
+
 #[test]
 fn an_explanation_says_how_meaning_and_words_made_the_place() {
     let cache = tempfile::tempdir().unwrap();
     let file = config_file(&json!({"strategy": "embedding", "model": model(), "cache": cache.path()}));
-    let mut command = Command::new(gatewright());
-    command.args(["tools", "search", "-v", "--top-k", "2", "--config"]).arg(file.path()).arg("staff roster");
-    let output = command.output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{output:?}");
-    let (_, explained) = told.split_once("\n\n").unwrap();
-    assert!(explained.starts_with("crm:users_list 0."), "{told}");
-    assert!(explained.contains("in meaning (cosine)") && explained.contains("meaning +"), "{told}");
-    assert!(explained.contains("no word in common"), "{told}");
+    let (told, first) = explained(&file, "staff roster");
+    assert!(first.starts_with("crm:users_list 0."), "{told}");
+    assert!(first.contains("in meaning (cosine)") && first.contains("meaning +"), "{told}");
+    assert!(first.contains("no word in common"), "{told}");
+    assert_the_guide_shows(&first);
     let output = Command::new(gatewright())
         .args(["tools", "search", "-v", "--app", "billing", "--config"])
         .arg(file.path())

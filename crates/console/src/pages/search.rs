@@ -6,6 +6,7 @@ use axum::{
     extract::{Query, State},
     response::Response,
 };
+use gatewright_codecall::CodeCall;
 use gatewright_search::{Explanation, Relation};
 use http::StatusCode;
 use maud::{Markup, html};
@@ -30,7 +31,7 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
     };
     let query = asked.q.trim();
     let top = gatewright_search::Query::new(query).top_k(TOP);
-    let found = if query.is_empty() { Vec::new() } else { code_call.explain(&top) };
+    let found = if query.is_empty() { Vec::new() } else { explained(code_call, &top).await };
     let body = html! {
         h1 { "Search" }
         p.soft { "What an agent gets from " code { "codecall:search" } ", with the reasons for each score." }
@@ -40,13 +41,38 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
         }
         @if !query.is_empty() {
             p.soft role="status" { (text::count(found.len(), "hit")) }
-            ol.hits { @for hit in &found { (row(hit)) } }
+            ol.hits { @for (hit, meaning) in &found { (row(hit, meaning.as_ref())) } }
         }
     };
     page(&shared, StatusCode::OK, Place::Search, "Search", body)
 }
 
-fn row(explanation: &Explanation) -> Markup {
+/// What the strategy `embedding` knows of a hit besides its words.
+struct Meaning {
+    /// The score by words alone, 0 to 1.
+    words: f32,
+    /// Nearness of the vectors, -1 to 1, if they were compared.
+    cosine: Option<f32>,
+    /// What its place follows, in standard deviations: by words, by meaning, and by the better of the two.
+    place: [f32; 3],
+}
+
+async fn explained(
+    code_call: &CodeCall,
+    query: &gatewright_search::Query<'_>,
+) -> Vec<(Explanation, Option<Meaning>)> {
+    let Some(hits) = code_call.explain_semantic(query).await else {
+        return code_call.explain(query).into_iter().map(|hit| (hit, None)).collect();
+    };
+    let explained = hits.into_iter().map(|(blended, mut words)| {
+        words.hit.score = blended.score;
+        let place = [blended.by_words, blended.by_meaning, blended.by_either];
+        (words, Some(Meaning { words: blended.words, cosine: blended.cosine, place }))
+    });
+    explained.collect()
+}
+
+fn row(explanation: &Explanation, meaning: Option<&Meaning>) -> Markup {
     let hit = &explanation.hit;
     html! {
         li {
@@ -56,6 +82,17 @@ fn row(explanation: &Explanation) -> Markup {
             }
             p { (text::line(&hit.description, 200)) }
             @if explanation.exact_name { p.soft { "The query is the tool's name." } }
+            @if let Some(meaning) = meaning {
+                @let Meaning { words, cosine, place: [by_words, by_meaning, by_either] } = meaning;
+                p.soft {
+                    "By words " (format!("{words:.3}"))
+                    @if let Some(cosine) = cosine { ", in meaning " (format!("{cosine:.3}")) " (cosine)" }
+                    @if !explanation.exact_name {
+                        (format!("; placed by words {by_words:+.2}, meaning {by_meaning:+.2}, the better {by_either:+.2}"))
+                    }
+                    @if explanation.terms.is_empty() && !explanation.exact_name { "; no word in common" }
+                }
+            }
             @if !explanation.terms.is_empty() {
                 div.wide tabindex="0" role="region" aria-label=(format!("Terms of {}", text::line(&hit.name, 60))) {
                     table {
@@ -99,5 +136,39 @@ fn score(value: f32, what: &str) -> Markup {
             }
             span { span.visually-hidden { (what) " " } (format!("{value:.3}")) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit() -> Explanation {
+        let hit = gatewright_search::Hit {
+            name: "crm:users_list".to_owned(),
+            app_id: "crm".to_owned(),
+            description: "List <users>".to_owned(),
+            score: 0.27,
+        };
+        Explanation { hit, exact_name: false, matched: 0.0, terms: Vec::new(), missing: Vec::new() }
+    }
+
+    #[test]
+    fn a_hit_found_by_its_meaning_says_how_near_it_is_and_what_its_place_follows() {
+        let meaning = Meaning { words: 0.0, cosine: Some(0.54), place: [0.1, 4.7, 1.6] };
+        let shown = row(&hit(), Some(&meaning)).into_string();
+        for part in [
+            "By words 0.000, in meaning 0.540 (cosine)",
+            "placed by words +0.10, meaning +4.70, the better +1.60",
+            "no word in common",
+            "List &lt;users&gt;",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+    }
+
+    #[test]
+    fn a_hit_found_by_words_alone_says_nothing_of_meaning() {
+        assert!(!row(&hit(), None).into_string().contains("meaning"));
     }
 }
