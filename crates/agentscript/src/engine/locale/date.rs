@@ -389,7 +389,7 @@ fn zone_name(options: &Options<'_>) -> Result<Option<&'static str>, Mistake> {
 fn clock(options: &Options<'_>, order: Order) -> Result<Clock, Mistake> {
     let usual =
         if matches!(order, Order::British | Order::Swedish) { Clock::TwentyFour } else { Clock::Twelve };
-    let cycle = optional(options, HOUR_CYCLE, "hourCycle", &["h12", "h23", "h24", "h11"])?;
+    let cycle = optional(options, HOUR_CYCLE, "hourCycle", &["h12", "h23", "h24"])?;
     Ok(match (options.get(HOUR12), cycle) {
         (Some("false"), _) | (None, Some("h23")) => Clock::TwentyFour,
         (None, Some("h24")) => Clock::OneToTwentyFour,
