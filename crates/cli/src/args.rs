@@ -29,10 +29,10 @@ pub struct Cli {
 #[derive(Debug, Args)]
 pub struct LogArgs {
     /// Least severe level shown: error, warn, info (default), debug or trace. Wins over `logging.level`; RUST_LOG wins over both.
-    #[arg(long, global = true, value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
+    #[arg(long, global = true, help_heading = "Logging", value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
     pub log_level: Option<String>,
     /// How lines look.
-    #[arg(long, global = true, default_value = "text", value_name = "FORMAT")]
+    #[arg(long, global = true, help_heading = "Logging", default_value = "text", value_name = "FORMAT")]
     pub log_format: LogFormat,
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::Context as _;
 use gatewright_core::{Gateway, memory_transport};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
@@ -67,7 +66,10 @@ impl Rpc {
                 };
                 Err(anyhow::anyhow!("{url} {problem}"))
             }
-            Err(error) => Err(error).with_context(|| format!("no MCP server answers at {url}")),
+            Err(error) => Err(anyhow::anyhow!(
+                "no MCP server answers at {url}: {}; is it running, and is that its MCP endpoint?",
+                plain(&error.to_string())
+            )),
         }
     }
 
@@ -85,5 +87,23 @@ impl Rpc {
     /// Ends the connection.
     pub async fn close(self) {
         let _ = self.client.cancel().await;
+    }
+}
+
+/// What the client library says, without the names of its types around it.
+fn plain(error: &str) -> &str {
+    let error = error.rsplit_once("] error: ").map_or(error, |(_, inner)| inner);
+    error.rsplit_once(", when ").map_or(error, |(problem, _)| problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_s_types_are_left_out_of_its_errors() {
+        let error = "Send message error Transport [a::B<c::D>] error: Client error: refused, when send initialize request";
+        assert_eq!(plain(error), "Client error: refused");
+        assert_eq!(plain("connection closed"), "connection closed");
     }
 }

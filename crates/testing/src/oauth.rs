@@ -7,6 +7,7 @@ mod authorize;
 mod endpoints;
 mod fault;
 mod grants;
+mod register;
 
 pub use fault::{Endpoint, Fault};
 

@@ -70,7 +70,7 @@ pub struct MockOAuthArgs {
     /// Lifetime of refresh tokens.
     #[arg(long, value_name = "SECONDS", default_value_t = 2_592_000, value_parser = clap::value_parser!(i64).range(1..=31_536_000))]
     pub refresh_token_ttl: i64,
-    /// Break an endpoint: metadata, jwks, authorize, token, userinfo or all, `=`, and slow:MILLISECONDS, status:CODE, garbage,
+    /// Break an endpoint: metadata, jwks, register, authorize, token, userinfo or all, `=`, and slow:MILLISECONDS, status:CODE, garbage,
     /// wrong-issuer:URL, expired-tokens, unpublished-key, wrong-nonce or wrong-audience:TEXT; may be given again.
     #[arg(long, value_name = "ENDPOINT=FAULT", value_parser = fault)]
     pub fault: Vec<(Endpoint, Fault)>,

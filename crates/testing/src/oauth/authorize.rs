@@ -65,7 +65,7 @@ fn check(state: &State, parameters: &Parameters) -> Checked {
 }
 
 impl State {
-    fn may_redirect_to(&self, text: &str, uri: &Url) -> bool {
+    pub(super) fn may_redirect_to(&self, text: &str, uri: &Url) -> bool {
         let valid = &self.options.valid_redirect_uris;
         if valid.is_empty() {
             return matches!(uri.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));

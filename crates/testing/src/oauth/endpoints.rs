@@ -11,7 +11,7 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use super::{Endpoint, Fault, Shared, State, authorize, grants, pause};
+use super::{Endpoint, Fault, Shared, State, authorize, grants, pause, register};
 use crate::{lock, token::jwks};
 
 pub(super) fn routes(state: Shared) -> Router {
@@ -22,6 +22,7 @@ pub(super) fn routes(state: Shared) -> Router {
         .route("/oauth/authorize", get(authorize::ask).post(authorize::submit))
         .route("/oauth/authorize/submit", post(authorize::submit))
         .route("/oauth/token", post(grants::token))
+        .route("/oauth/register", post(register::register))
         .route("/userinfo", get(userinfo).post(userinfo))
         .layer(middleware::from_fn_with_state(state.clone(), faulty))
         .with_state(state)
@@ -65,6 +66,7 @@ async fn faulty(Extracted(state): Extracted<Shared>, request: Request, next: Nex
     let endpoint = match path.as_str() {
         "/.well-known/jwks.json" => Endpoint::Jwks,
         "/oauth/token" => Endpoint::Token,
+        "/oauth/register" => Endpoint::Register,
         "/userinfo" => Endpoint::Userinfo,
         path if path.starts_with("/oauth/authorize") => Endpoint::Authorize,
         _ => Endpoint::Metadata,
@@ -114,6 +116,7 @@ async fn metadata(Extracted(state): Extracted<Shared>) -> Response {
             "issuer": issuer,
             "authorization_endpoint": format!("{base}/oauth/authorize"),
             "token_endpoint": format!("{base}/oauth/token"),
+            "registration_endpoint": format!("{base}/oauth/register"),
             "userinfo_endpoint": format!("{base}/userinfo"),
             "jwks_uri": format!("{base}/.well-known/jwks.json"),
             "response_types_supported": ["code"],

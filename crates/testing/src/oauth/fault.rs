@@ -9,6 +9,8 @@ pub enum Endpoint {
     Metadata,
     /// The key set.
     Jwks,
+    /// `/oauth/register`.
+    Register,
     /// `/oauth/authorize`.
     Authorize,
     /// `/oauth/token`.
@@ -43,18 +45,19 @@ pub enum Fault {
 impl FromStr for Endpoint {
     type Err = String;
 
-    /// `metadata`, `jwks`, `authorize`, `token`, `userinfo` or `all`.
+    /// `metadata`, `jwks`, `register`, `authorize`, `token`, `userinfo` or `all`.
     fn from_str(text: &str) -> Result<Self, String> {
         Ok(match text {
             "metadata" => Self::Metadata,
             "jwks" => Self::Jwks,
+            "register" => Self::Register,
             "authorize" => Self::Authorize,
             "token" => Self::Token,
             "userinfo" => Self::Userinfo,
             "all" => Self::All,
             _ => {
                 return Err(format!(
-                    "there is no endpoint `{text}`; there are metadata, jwks, authorize, token, userinfo and all"
+                    "there is no endpoint `{text}`; there are metadata, jwks, register, authorize, token, userinfo and all"
                 ));
             }
         })

@@ -19,6 +19,7 @@ fn a_rust_server_whole_and_broken() {
             .arg(project.join("Cargo.toml"))
             .arg("--target-dir")
             .arg(target)
+            .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
             .env("BREAK", broken)
             .env("RUST_BACKTRACE", "0")
             .output()

@@ -333,3 +333,32 @@ async fn client_documents_are_served_over_https_by_an_own_authority() {
     let document: Value = http.get(&id).send().await.unwrap().json().await.unwrap();
     assert_eq!(document["client_id"], json!(id));
 }
+
+#[tokio::test]
+async fn a_client_that_registers_itself_gets_through() {
+    let (server, client) = started(approving()).await;
+    let register = async |body: Value| {
+        let url = format!("{}/oauth/register", client.base);
+        let request = client.http.post(url).header("content-type", "application/json").body(body.to_string());
+        let response = request.send().await.unwrap();
+        (response.status(), response.json::<Value>().await.unwrap())
+    };
+    let metadata = client.http.get(format!("{}/.well-known/oauth-authorization-server", client.base));
+    let metadata: Value = metadata.send().await.unwrap().json().await.unwrap();
+    assert_eq!(metadata["registration_endpoint"], format!("{}/oauth/register", client.base));
+
+    let (status, known) = register(json!({"redirect_uris": [BACK], "client_name": "mine"})).await;
+    assert_eq!((status, &known["client_name"]), (StatusCode::CREATED, &json!("mine")));
+    assert!(known["client_secret"].is_string() && known["client_id_issued_at"].is_i64(), "{known}");
+    let id = known["client_id"].as_str().unwrap();
+    let answer = client.answer(&[("client_id", id)]).await;
+    let (status, tokens) = client.redeem(&answer["code"], &[("client_id", id)]).await;
+    assert_eq!(status, StatusCode::OK, "{tokens}");
+
+    let (_, public) = register(json!({"redirect_uris": [BACK], "token_endpoint_auth_method": "none"})).await;
+    assert!(public.get("client_secret").is_none() && public["client_id"] != known["client_id"], "{public}");
+    let (status, error) = register(json!({"redirect_uris": ["https://elsewhere.example/"]})).await;
+    assert_eq!((status, &error["error"]), (StatusCode::BAD_REQUEST, &json!("invalid_redirect_uri")));
+    server.inject_fault(Endpoint::Register, Fault::Status(503), Some(1));
+    assert_eq!(register(json!({"redirect_uris": [BACK]})).await.0, StatusCode::SERVICE_UNAVAILABLE);
+}
