@@ -20,16 +20,19 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// The digest of a line: over the one before, and the line itself up to its own digest.
-pub(crate) fn link(before: &str, body: &str) -> String {
-    let parts = [before, "\n", body];
+pub(crate) fn link(before: &str, body: &[u8]) -> String {
+    let parts = [before.as_bytes(), b"\n", body];
     hex(&parts.iter().fold(Sha256::new(), |digest, part| digest.chain_update(part)).finalize())
 }
 
-/// A JSON object's text with its digest at the end; and the digest.
-pub(crate) fn sealed(before: &str, object: &str) -> (String, String) {
-    let body = object.strip_suffix('}').unwrap_or(object);
-    let chain = link(before, body);
-    (format!("{body}{MARK}{chain}\"}}\n"), chain)
+/// Makes a JSON object's text a line, with its digest at the end; returns the digest.
+pub(crate) fn seal(before: &str, object: &mut Vec<u8>) -> String {
+    object.pop_if(|last| *last == b'}');
+    let chain = link(before, object);
+    for part in [MARK, &chain, "\"}\n"] {
+        object.extend(part.as_bytes());
+    }
+    chain
 }
 
 /// The digest a line carries.

@@ -1,6 +1,7 @@
 //! The file that is written.
 
 use std::{
+    cell::RefCell,
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
     os::unix::fs::MetadataExt as _,
@@ -13,7 +14,7 @@ use serde_json::json;
 
 use crate::{
     CONTINUES, LOST, TORN,
-    chain::{carried, sealed, sha256_hex},
+    chain::{carried, seal, sha256_hex},
 };
 
 /// Bytes at the end of a file in which its last line is looked for.
@@ -39,6 +40,13 @@ pub enum AuditError {
     /// It is something else.
     #[error("{0} is not an audit file: its last line has no digest; name a new file")]
     Foreign(PathBuf),
+}
+
+/// Bytes of a line's room that a thread keeps for the next; most lines need some 500.
+const MOST_KEPT: usize = 64 * 1024;
+
+thread_local! {
+    static LINE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Events lost between two warnings.
@@ -95,7 +103,8 @@ impl AuditFile {
             return Ok(false);
         }
         let mut new = Held::open(&self.path)?;
-        new.put(&json!({"event": CONTINUES, "previous": held.chain}).to_string(), self.sync).map_err(told)?;
+        let mut line = json!({"event": CONTINUES, "previous": held.chain}).to_string().into_bytes();
+        new.put(&mut line, self.sync).map_err(told)?;
         new.lost = held.lost;
         *held = new;
         Ok(true)
@@ -104,12 +113,21 @@ impl AuditFile {
     /// Appends a JSON object as one line. What cannot be written is told in the log, counted, and noted in the file once there is
     /// room again; the caller goes on.
     pub fn append(&self, object: &impl Serialize) {
-        let text = match serde_json::to_string(object) {
-            Ok(text) if text.len() > 2 && text.starts_with('{') => text,
-            _ => return tracing::error!("an audit event is not a JSON object with members; it is not kept"),
-        };
+        LINE.with_borrow_mut(|line| {
+            line.clear();
+            self.append_as(line, object);
+            if line.capacity() > MOST_KEPT {
+                *line = Vec::new();
+            }
+        });
+    }
+
+    fn append_as(&self, line: &mut Vec<u8>, object: &impl Serialize) {
+        if serde_json::to_writer(&mut *line, object).is_err() || line.len() <= 2 || !line.starts_with(b"{") {
+            return tracing::error!("an audit event is not a JSON object with members; it is not kept");
+        }
         let mut held = self.held();
-        let written = held.recover(self.sync).and_then(|()| held.put(&text, self.sync));
+        let written = held.recover(self.sync).and_then(|()| held.put(line, self.sync));
         if let Err(error) = written {
             if held.lost.is_multiple_of(SAY_AGAIN) {
                 let (path, lost) = (self.path.display(), held.lost + 1);
@@ -154,9 +172,10 @@ impl Held {
         Ok(())
     }
 
-    fn put(&mut self, object: &str, sync: bool) -> io::Result<()> {
-        let (line, chain) = sealed(&self.chain, object);
-        self.write(line.as_bytes())?;
+    /// Writes an object's text as one line; `line` is that line then.
+    fn put(&mut self, line: &mut Vec<u8>, sync: bool) -> io::Result<()> {
+        let chain = seal(&self.chain, line);
+        self.write(line)?;
         self.chain = chain;
         if sync { self.file.sync_data() } else { Ok(()) }
     }
@@ -172,7 +191,8 @@ impl Held {
             self.is_dirty = false;
         }
         if self.lost > 0 {
-            self.put(&json!({"event": LOST, "count": self.lost}).to_string(), sync)?;
+            let mut line = json!({"event": LOST, "count": self.lost}).to_string().into_bytes();
+            self.put(&mut line, sync)?;
             tracing::warn!(lost = self.lost, "audit events are written again; some are lost");
             self.lost = 0;
         }
@@ -187,10 +207,12 @@ impl Held {
         // Its members in this order: `NOTE`.
         let note =
             format!("{{\"event\":\"{TORN}\",\"sha256\":\"{}\",\"bytes\":{}}}", sha256_hex(&torn), torn.len());
-        let (line, chain) = sealed(&self.chain, &note);
+        let mut line = note.into_bytes();
+        let chain = seal(&self.chain, &mut line);
         // In one piece, so that a crash leaves no line without its note.
         self.length += torn.len() as u64;
-        self.write(format!("\n{line}").as_bytes())?;
+        line.insert(0, b'\n');
+        self.write(&line)?;
         self.chain = chain;
         Ok(())
     }

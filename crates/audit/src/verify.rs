@@ -86,7 +86,7 @@ pub fn verify(mut file: impl BufRead) -> Result<Verified, Broken> {
             }
             continue;
         };
-        if chain != link(&verified.chain, body) {
+        if chain != link(&verified.chain, body.as_bytes()) {
             return Err(Broken::Chain(at));
         }
         let note: Note = serde_json::from_str(text).unwrap_or_default();

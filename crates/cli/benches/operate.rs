@@ -2,14 +2,17 @@
 //!
 //! `cargo bench -p gatewright-cli --bench operate` starts the real binary in each set-up, sends the same requests to all of them in
 //! turns, and prints two tables. CPU time is the servers' own, read from `/proc/PID/task/*/schedstat`, so the client's work
-//! and other load on the machine do not count. The second table needs `redis-server`. `-- --quick` asks less, to see that it works.
+//! and other load on the machine do not count. The second table needs `redis-server`.
+//!
+//! `-- --quick` asks less, to see that it works. `-- --against PATH` asks another build of the binary the same in the same rounds, so
+//! that both stand side by side. `-- --only telemetry` and `-- --only instances` print one table.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
 use std::{
     fs,
     io::{BufRead as _, BufReader},
     net::{SocketAddr, TcpListener as StdListener},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
@@ -27,6 +30,9 @@ struct Amount {
     rounds: usize,
 }
 
+/// After this long a server has done what it puts off.
+const SETTLE: Duration = Duration::from_millis(1_500);
+
 /// Connections that ask at the same time.
 const CONNECTIONS: usize = 4;
 
@@ -39,9 +45,20 @@ fn main() {
         true => Amount { requests: 300, rounds: 3 },
         false => Amount { requests: 3_000, rounds: 7 },
     };
-    runtime.block_on(telemetry(folder.path(), amount));
-    runtime.block_on(instances(folder.path(), amount));
+    let after = |name: &str| std::env::args().skip_while(|argument| argument != name).nth(1);
+    let only = after("--only");
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    if wanted("telemetry") {
+        let against = after("--against").map(PathBuf::from);
+        runtime.block_on(telemetry(folder.path(), amount, against.as_deref()));
+    }
+    if wanted("instances") {
+        runtime.block_on(instances(folder.path(), amount));
+    }
 }
+
+/// The build that is measured.
+const BINARY: &str = env!("CARGO_BIN_EXE_gatewright");
 
 struct Server {
     child: Child,
@@ -57,16 +74,16 @@ impl Drop for Server {
 
 impl Server {
     /// On one core of its own when `core` is given.
-    fn start(folder: &Path, name: &str, config: &Value, core: Option<usize>) -> Self {
+    fn start(binary: &Path, folder: &Path, name: &str, config: &Value, core: Option<usize>) -> Self {
         let file = folder.join(format!("{name}.json"));
         fs::write(&file, config.to_string()).unwrap();
         let mut command = match core {
             Some(core) => {
                 let mut command = Command::new("taskset");
-                command.args(["-c", &core.to_string(), env!("CARGO_BIN_EXE_gatewright")]);
+                command.args(["-c", &core.to_string()]).arg(binary);
                 command
             }
-            None => Command::new(env!("CARGO_BIN_EXE_gatewright")),
+            None => Command::new(binary),
         };
         command.args(["serve", "--no-watch", "--config"]).arg(file);
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -156,53 +173,70 @@ async fn collector() -> String {
 }
 
 /// CPU per request with nothing, and with more and more of what tells operators.
-async fn telemetry(folder: &Path, amount: Amount) {
-    let traces = json!({"otlp": {"endpoint": collector().await}});
-    let audit = |name: &str| json!({"file": folder.join(name)});
+async fn telemetry(folder: &Path, amount: Amount, against: Option<&Path>) {
+    let collector = collector().await;
+    let traces = |ratio: f64| json!({"otlp": {"endpoint": collector, "sampleRatio": ratio}});
     let admin = |console: bool| json!({"port": 0, "console": console});
-    let set_ups = [
-        ("nothing", json!({})),
-        ("metrics", json!({"admin": admin(false)})),
-        ("metrics, console", json!({"admin": admin(true)})),
-        ("audit", json!({"audit": audit("a.jsonl")})),
-        ("traces, all of them", json!({"telemetry": traces})),
-        ("all of it", json!({"admin": admin(true), "audit": audit("b.jsonl"), "telemetry": traces})),
-    ];
-    let servers: Vec<Server> = set_ups
-        .iter()
-        .enumerate()
-        .map(|(at, (_, more))| {
+    let set_ups = |folder: &Path| {
+        let audit = |name: &str| json!({"file": folder.join(name)});
+        [
+            ("nothing", json!({})),
+            ("metrics", json!({"admin": admin(false)})),
+            ("metrics, console", json!({"admin": admin(true)})),
+            ("audit", json!({"audit": audit("a.jsonl")})),
+            ("traces, all of them", json!({"telemetry": traces(1.0)})),
+            (
+                "metrics, audit, traces, one in ten (recommended)",
+                json!({"admin": admin(false), "audit": audit("c.jsonl"), "telemetry": traces(0.1)}),
+            ),
+            (
+                "all of it, every trace",
+                json!({"admin": admin(true), "audit": audit("b.jsonl"), "telemetry": traces(1.0)}),
+            ),
+        ]
+    };
+    let builds = [Some(Path::new(BINARY)), against];
+    let mut servers = Vec::new();
+    for (build, binary) in builds.into_iter().flatten().enumerate() {
+        let folder = folder.join(format!("build-{build}"));
+        fs::create_dir(&folder).unwrap();
+        for (at, (name, more)) in set_ups(&folder).into_iter().enumerate() {
             let mut config = json!({
                 "http": {"port": 0}, "apps": {"crm": {"builtin": "crm"}}, "codecall": {"worker": {"workers": 1}},
             });
             config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            Server::start(folder, &format!("set-up-{at}"), &config, None)
-        })
-        .collect();
+            let name = if build == 0 { name.to_owned() } else { format!("the other build: {name}") };
+            servers.push((name, Server::start(binary, &folder, &format!("set-up-{at}"), &config, None)));
+        }
+    }
+    let per_build = set_ups(folder).len();
     let client = reqwest::Client::builder().tcp_nodelay(true).build().unwrap();
     println!("\n| CPU of the server, µs each | {} | |", Kind::ALL.map(|(name, _)| name).join(" | | "));
     println!("|---|---|---|---|---|");
     let mut spent = vec![[const { Vec::new() }; 2]; servers.len()];
     for round in 0..=amount.rounds {
         for (which, (_, kind)) in Kind::ALL.into_iter().enumerate() {
+            let requests = amount.requests / if round == 0 { 5 } else { 1 };
+            let before: Vec<Duration> = servers.iter().map(|(_, server)| server.cpu()).collect();
             // Each round begins with another server: none has the warmest moment for itself.
             for turn in 0..servers.len() {
-                let at = (turn + round) % servers.len();
-                let (server, requests) = (&servers[at], amount.requests / if round == 0 { 5 } else { 1 });
-                let before = server.cpu();
-                ask(&client, server.address, kind, requests).await;
+                ask(&client, servers[(turn + round) % servers.len()].1.address, kind, requests).await;
+            }
+            // Spans leave up to a second later: that work counts too.
+            tokio::time::sleep(SETTLE).await;
+            for (at, (_, server)) in servers.iter().enumerate() {
                 if round > 0 {
-                    spent[at][which].push((server.cpu() - before).as_secs_f64() * 1e6 / requests as f64);
+                    spent[at][which].push((server.cpu() - before[at]).as_secs_f64() * 1e6 / requests as f64);
                 }
             }
         }
     }
     let mut floor = [0.0; 2];
-    for (at, (name, _)) in set_ups.iter().enumerate() {
+    for (at, (name, _)) in servers.iter().enumerate() {
         print!("| {name} |");
         for which in 0..2 {
             let mid = median(&mut spent[at][which]);
-            if at == 0 {
+            if at % per_build == 0 {
                 floor[which] = mid;
             }
             print!(" {mid:.1} | {:+.1} % |", (mid / floor[which] - 1.0) * 100.0);
@@ -243,7 +277,9 @@ async fn instances(folder: &Path, Amount { requests, rounds }: Amount) {
             "tokenStorage": {"type": "redis", "config": {"host": "127.0.0.1", "port": port}},
         },
     });
-    let servers = [0, 1].map(|core| Server::start(folder, &format!("instance-{core}"), &config, Some(core)));
+    let servers = [0, 1].map(|core| {
+        Server::start(Path::new(BINARY), folder, &format!("instance-{core}"), &config, Some(core))
+    });
     let client = reqwest::Client::builder().tcp_nodelay(true).build().unwrap();
     let (mut alone, mut both) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     let cpu = || servers.iter().map(Server::cpu).sum::<Duration>();

@@ -13,7 +13,7 @@ use gatewright_audit::{AuditFile, hex};
 use gatewright_auth::{AuditEvent, AuditSink};
 use gatewright_core::{CallRecord, Execution, TraceContext};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{config::Config, exit::BadConfig};
@@ -70,7 +70,7 @@ struct Line<'a> {
     actor: &'a str,
     status: &'a str,
     duration_us: u64,
-    calls: Vec<CallLine<'a>>,
+    calls: Calls<'a>,
     #[serde(skip_serializing_if = "is_zero")]
     more_calls: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,6 +83,15 @@ struct Line<'a> {
     script: Option<ScriptLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<BTreeMap<&'a str, &'a Value>>,
+}
+
+/// As a list of [`CallLine`]s, without one being made.
+struct Calls<'a>(&'a [CallRecord]);
+
+impl Serialize for Calls<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(CallLine::from))
+    }
 }
 
 #[derive(Serialize)]
@@ -139,7 +148,7 @@ impl Audit {
             actor: &principal.subject,
             status: execution.ending.status(),
             duration_us: micros(execution.duration),
-            calls: execution.calls.iter().map(CallLine::from).collect(),
+            calls: Calls(&execution.calls),
             more_calls: execution.more_calls,
             client: principal.client_id.as_deref(),
             ip: execution.address,

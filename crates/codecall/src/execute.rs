@@ -24,7 +24,7 @@ pub(crate) struct ExecuteInput {
 }
 
 impl CodeCall {
-    #[tracing::instrument(name = "script.run", skip_all, fields(principal.subject = %principal.subject, size_bytes = input.script.len()))]
+    #[tracing::instrument(name = "script.run", level = "debug", skip_all, fields(principal.subject = %principal.subject, size_bytes = input.script.len()))]
     pub(crate) async fn execute(
         &self,
         input: ExecuteInput,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -25,7 +25,8 @@ pub struct Ending {
 impl Ending {
     /// It did what was asked.
     pub fn ok() -> Self {
-        Self { ok: true, status: "ok".into() }
+        static OK: LazyLock<Arc<str>> = LazyLock::new(|| "ok".into());
+        Self { ok: true, status: OK.clone() }
     }
 
     /// It did not, with a status or code.

@@ -39,8 +39,8 @@ pub use memory::{MemoryTransport, memory_transport};
 pub use names::{ToolNames, check_app_id};
 pub use network::{Network, caller_address};
 pub use observe::{
-    Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer,
-    ScriptFacts, Trail,
+    Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
+    ScriptFacts, Subject, Trail,
 };
 pub use plugin::{DirectAccess, Plugin};
 pub use principal::{Principal, Scopes};

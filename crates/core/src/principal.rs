@@ -1,6 +1,9 @@
 //! Who is calling, and what they were granted.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+};
 
 use rmcp::{RoleServer, service::RequestContext};
 
@@ -44,7 +47,8 @@ pub struct Principal {
 impl Principal {
     /// The caller when authentication is off: unnamed, and allowed everything.
     pub fn local() -> Self {
-        Self { subject: "anonymous".into(), client_id: None, scopes: Scopes::All }
+        static ANONYMOUS: LazyLock<Arc<str>> = LazyLock::new(|| "anonymous".into());
+        Self { subject: ANONYMOUS.clone(), client_id: None, scopes: Scopes::All }
     }
 
     /// The principal an authenticator put on the request, or [`Principal::local`] when none runs.

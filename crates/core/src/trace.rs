@@ -1,6 +1,11 @@
 //! A place in a distributed trace (W3C Trace Context, level 1).
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
+
+use rmcp::model::JsonObject;
+
+pub(crate) const TRACEPARENT: &str = "traceparent";
+pub(crate) const TRACESTATE: &str = "tracestate";
 
 /// Longest `tracestate` that is passed on (§3.3.1.5 asks for 512 characters at least).
 const MOST_STATE: usize = 512;
@@ -82,7 +87,22 @@ impl TraceContext {
 
     /// `traceparent` for whoever is called from here.
     pub fn to_header(&self) -> String {
-        format!("00-{}-{}-{:02x}", hex(&self.trace_id), hex(&self.span_id), u8::from(self.sampled))
+        let mut text = String::with_capacity(55);
+        text.push_str("00-");
+        push_hex(&mut text, &self.trace_id);
+        text.push('-');
+        push_hex(&mut text, &self.span_id);
+        text.push_str(if self.sampled { "-01" } else { "-00" });
+        text
+    }
+
+    /// Puts this span's place into the `_meta` of a message to another server, instead of what is there (SEP-414).
+    pub(crate) fn tell(&self, meta: &mut JsonObject) {
+        meta.insert(TRACEPARENT.to_owned(), self.to_header().into());
+        match &self.state {
+            Some(state) => meta.insert(TRACESTATE.to_owned(), (&**state).into()),
+            None => meta.remove(TRACESTATE),
+        };
     }
 
     fn parse(text: &str) -> Option<([u8; 16], [u8; 8], bool)> {
@@ -98,31 +118,62 @@ impl TraceContext {
     }
 }
 
+/// Random bytes not handed out yet. They are fetched many at a time: a system call for each id costs more than the rest of a span.
+struct Pool {
+    bytes: [u8; 512],
+    used: usize,
+}
+
+thread_local! {
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; 512], used: 512 }) };
+}
+
 fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
+    let mut id = [0; N];
+    let is_full = POOL.with_borrow_mut(|pool| {
+        if pool.used + N > pool.bytes.len() {
+            getrandom::fill(&mut pool.bytes).ok()?;
+            pool.used = 0;
+        }
+        id.copy_from_slice(&pool.bytes[pool.used..pool.used + N]);
+        pool.used += N;
+        Some(())
+    });
     // Without randomness the id is not unique; that costs a trace its shape and nothing else.
-    if getrandom::fill(&mut bytes).is_err() {
-        bytes[N - 1] = 1;
+    if is_full.is_none() {
+        id[N - 1] = 1;
     }
-    bytes
+    id
 }
 
 fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let both = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
     let mut text = String::with_capacity(2 * bytes.len());
-    text.extend(bytes.iter().flat_map(both).map(char::from));
+    push_hex(&mut text, bytes);
     text
 }
 
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in bytes {
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+}
+
+/// The bytes that lower-case hexadecimal digits stand for.
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let lower = text.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
-    if text.len() != 2 * N || !lower {
+    let digit = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
         return None;
     }
     let mut bytes = [0; N];
-    for (at, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()?;
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
     }
     Some(bytes)
 }

@@ -1,61 +1,90 @@
 //! Label values from bounded sets, whatever clients send.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use gatewright_core::Ending;
+use prometheus::Histogram;
+use rustc_hash::FxHashMap;
 
 /// Tools with series of their own; further ones share `_OTHER`.
 pub const MOST_TOOLS: usize = 1_000;
+/// Prompts with series of their own; further ones share `_OTHER`.
+pub const MOST_PROMPTS: usize = 200;
 /// What shares a series.
 pub(crate) const OTHER: &str = "_OTHER";
 /// Statuses that servers behind the gateway may bring along with series of their own.
 const MOST_STATUSES: usize = 100;
 
-/// Names seen so far, up to a number.
+/// Names seen so far, up to a number, each with what belongs to it.
 #[derive(Debug)]
-struct Names {
+struct Names<T> {
     most: usize,
-    seen: RwLock<HashSet<Box<str>>>,
+    seen: RwLock<FxHashMap<Box<str>, T>>,
 }
 
-impl Names {
+impl<T: Default> Names<T> {
     fn new(most: usize) -> Self {
         Self { most, seen: RwLock::default() }
     }
 
-    fn label<'a>(&self, name: &'a str) -> &'a str {
-        if self.seen.read().unwrap_or_else(PoisonError::into_inner).contains(name) {
-            return name;
+    /// Does `work` with what belongs to `name`; none when there is no room for it.
+    fn with<R>(&self, name: &str, work: impl FnOnce(&T) -> R) -> Option<R> {
+        if let Some(known) = self.seen.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Some(work(known));
         }
         let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() == self.most {
-            return OTHER;
+        if seen.len() == self.most && !seen.contains_key(name) {
+            return None;
         }
-        seen.insert(name.into());
-        name
+        Some(work(seen.entry(name.into()).or_default()))
     }
+
+    fn label<'a>(&self, name: &'a str) -> &'a str {
+        self.with(name, |_| name).unwrap_or(OTHER)
+    }
+}
+
+/// The series of a tool that hold what went well, once something did: found with the tool's name alone.
+#[derive(Debug, Default)]
+pub(crate) struct Well {
+    /// Requests of clients.
+    pub(crate) asked: OnceLock<Histogram>,
+    /// Calls of the app.
+    pub(crate) called: OnceLock<Histogram>,
 }
 
 /// The labels of one process.
 #[derive(Debug)]
 pub(crate) struct Labels {
-    tools: Names,
-    statuses: Names,
+    tools: Names<Well>,
+    prompts: Names<()>,
+    statuses: Names<()>,
 }
 
 impl Default for Labels {
     fn default() -> Self {
-        Self { tools: Names::new(MOST_TOOLS), statuses: Names::new(MOST_STATUSES) }
+        Self {
+            tools: Names::new(MOST_TOOLS),
+            prompts: Names::new(MOST_PROMPTS),
+            statuses: Names::new(MOST_STATUSES),
+        }
     }
 }
 
 impl Labels {
     /// The tool, when it is served.
-    pub(crate) fn tool<'a>(&self, name: &'a Arc<str>, is_known: bool) -> &'a str {
+    pub(crate) fn tool<'a>(&self, name: &'a str, is_known: bool) -> &'a str {
         if is_known { self.tools.label(name) } else { OTHER }
+    }
+
+    /// Does `work` with the series of a tool that is served; none when its series are those of [`OTHER`].
+    pub(crate) fn well(&self, name: &str, work: impl FnOnce(&Well)) -> Option<()> {
+        self.tools.with(name, work)
+    }
+
+    /// The prompt, when it is served.
+    pub(crate) fn prompt<'a>(&self, name: &'a str) -> &'a str {
+        self.prompts.label(name)
     }
 
     /// Empty for what went well (as the conventions have it), else the status or code.
@@ -78,12 +107,12 @@ mod tests {
     fn names_are_bounded_whatever_is_called() {
         let labels = Labels::default();
         for n in 0..2 * MOST_TOOLS {
-            let name: Arc<str> = format!("app:tool{n}").into();
+            let name = format!("app:tool{n}");
             let expected = if n < MOST_TOOLS { &*name } else { OTHER };
             assert_eq!(labels.tool(&name, true), expected);
         }
-        assert_eq!(labels.tool(&"app:tool0".into(), true), "app:tool0");
-        assert_eq!(labels.tool(&"made:up".into(), false), OTHER);
+        assert_eq!(labels.tool("app:tool0", true), "app:tool0");
+        assert_eq!(labels.tool("made:up", false), OTHER);
     }
 
     #[test]

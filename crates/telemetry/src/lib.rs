@@ -2,16 +2,22 @@
 //!
 //! [`Metrics`] is an [`Observer`](gatewright_core::Observer): put it on the gateway, and [`Metrics::render`] gives the text of
 //! `/metrics`. Names and attributes follow the OpenTelemetry conventions for MCP (`mcp.server.operation.duration`); label
-//! values come from bounded sets: tools that are served (at most [`MOST_TOOLS`]), statuses of the contract.
+//! values come from bounded sets: tools and prompts that are served (at most [`MOST_TOOLS`] and [`MOST_PROMPTS`]), statuses of the
+//! contract.
 //!
-//! [`Traces`] is another: one span for each `tools/call` (`tools/call codecall:execute`), one below it for each call it made.
+//! [`Traces`] is another: one span for each request (`tools/call codecall:execute`, `resources/read`), one below it for each call of a
+//! tool that came of it.
 #![forbid(unsafe_code)]
 
+mod config;
 mod labels;
 mod metrics;
 mod otlp;
+mod queue;
 mod spans;
+mod wire;
 
-pub use labels::MOST_TOOLS;
+pub use config::OtlpConfig;
+pub use labels::{MOST_PROMPTS, MOST_TOOLS};
 pub use metrics::{Metrics, WorkerCounts};
-pub use otlp::{OtlpConfig, Sending, Traces};
+pub use otlp::{Sending, Traces};

@@ -1,12 +1,14 @@
 //! The instruments, and what they are fed.
 
-use gatewright_core::{AppHealth, Execution, Observer, Registry};
+use gatewright_core::{AppHealth, CallRecord, Ending, Execution, Observer, Operation, Registry, Subject};
 use prometheus::{
-    Encoder as _, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry as Instruments, TextEncoder,
+    Encoder as _, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec,
+    Opts, Registry as Instruments, TextEncoder,
 };
 
-use crate::labels::Labels;
+use crate::labels::{Labels, Well};
+
+const TOOLS_CALL: &str = "tools/call";
 
 /// Bounds of durations in seconds: those the conventions advise for `mcp.server.operation.duration`.
 const SECONDS: [f64; 13] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
@@ -33,8 +35,8 @@ pub struct Metrics {
     labels: Labels,
     operations: HistogramVec,
     calls: HistogramVec,
-    script_bytes: HistogramVec,
-    answer_bytes: HistogramVec,
+    script_bytes: Histogram,
+    answer_bytes: Histogram,
     limited: IntCounterVec,
     app_up: IntGaugeVec,
     tools: IntGauge,
@@ -54,22 +56,22 @@ impl Metrics {
         let seconds = |name: &str, help: &str, labels: &[&str]| {
             HistogramVec::new(HistogramOpts::new(name, help).buckets(SECONDS.to_vec()), labels)
         };
-        let bytes = |name: &str, help: &str, labels: &[&str]| {
-            HistogramVec::new(HistogramOpts::new(name, help).buckets(BYTES.to_vec()), labels)
+        let bytes = |name: &str, help: &str| {
+            Histogram::with_opts(HistogramOpts::new(name, help).buckets(BYTES.to_vec()))
         };
         let metrics = Self {
             operations: seconds(
                 "mcp_server_operation_duration_seconds",
-                "Duration of tools/call requests of clients, by tool; error_type is empty for what went well",
-                &["mcp_method_name", "gen_ai_tool_name", "error_type"],
+                "Duration of requests of clients, by method and tool or prompt; error_type is empty for what went well",
+                &["mcp_method_name", "gen_ai_tool_name", "gen_ai_prompt_name", "error_type"],
             )?,
             calls: seconds(
                 "gatewright_tool_call_duration_seconds",
                 "Duration of calls of apps' tools, direct or by code mode",
                 &["gen_ai_tool_name", "error_type"],
             )?,
-            script_bytes: bytes("gatewright_script_size_bytes", "Length of scripts", &[])?,
-            answer_bytes: bytes("gatewright_answer_size_bytes", "Text in answers to clients", &[])?,
+            script_bytes: bytes("gatewright_script_size_bytes", "Length of scripts")?,
+            answer_bytes: bytes("gatewright_answer_size_bytes", "Text in answers to clients")?,
             limited: IntCounterVec::new(
                 Opts::new("gatewright_rate_limited_total", "Calls refused by a rate limit"),
                 &["gen_ai_tool_name"],
@@ -127,29 +129,65 @@ fn size(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-impl Observer for Metrics {
-    fn finished(&self, execution: &Execution) {
-        let tool = self.labels.tool(&execution.tool, execution.is_known);
-        let error = self.labels.error_type(&execution.ending);
-        self.operations
-            .with_label_values(&["tools/call", tool, error])
-            .observe(execution.duration.as_secs_f64());
+impl Metrics {
+    fn asked(&self, method: &str, tool: &str, prompt: &str, error: &str) -> Histogram {
+        self.operations.with_label_values(&[method, tool, prompt, error])
+    }
+
+    fn tool_asked(&self, tool: &str, is_known: bool, ending: &Ending, seconds: f64) {
+        let fresh = || self.asked(TOOLS_CALL, tool, "", "");
+        let well = |series: &Well| series.asked.get_or_init(fresh).observe(seconds);
+        if is_known && ending.is_ok() && self.labels.well(tool, well).is_some() {
+            return;
+        }
+        let (tool, error) = (self.labels.tool(tool, is_known), self.labels.error_type(ending));
+        self.asked(TOOLS_CALL, tool, "", error).observe(seconds);
+        self.limited(tool, error);
+    }
+
+    fn tool_called(&self, call: &CallRecord, is_counted: bool) {
+        let seconds = call.duration.as_secs_f64();
+        let fresh = || self.calls.with_label_values(&[&*call.tool, ""]);
+        let well = |series: &Well| series.called.get_or_init(fresh).observe(seconds);
+        if call.ending.is_ok() && self.labels.well(&call.tool, well).is_some() {
+            return;
+        }
+        let (tool, error) = (self.labels.tool(&call.tool, true), self.labels.error_type(&call.ending));
+        self.calls.with_label_values(&[tool, error]).observe(seconds);
+        if is_counted {
+            self.limited(tool, error);
+        }
+    }
+
+    fn limited(&self, tool: &str, error: &str) {
         if error == gatewright_core::codes::RATE_LIMIT {
             self.limited.with_label_values(&[tool]).inc();
         }
+    }
+}
+
+impl Observer for Metrics {
+    fn finished(&self, execution: &Execution) {
+        let seconds = execution.duration.as_secs_f64();
+        self.tool_asked(&execution.tool, execution.is_known, &execution.ending, seconds);
         for call in &execution.calls {
-            let tool = self.labels.tool(&call.tool, true);
-            let error = self.labels.error_type(&call.ending);
-            self.calls.with_label_values(&[tool, error]).observe(call.duration.as_secs_f64());
-            if execution.is_meta && error == gatewright_core::codes::RATE_LIMIT {
-                self.limited.with_label_values(&[tool]).inc();
-            }
+            // The refusal of a direct call is counted above.
+            self.tool_called(call, execution.is_meta);
         }
         if let Some(script) = execution.script {
-            self.script_bytes.with_label_values::<&str>(&[]).observe(script.bytes as f64);
+            self.script_bytes.observe(script.bytes as f64);
         }
         if let Some(bytes) = execution.bytes {
-            self.answer_bytes.with_label_values::<&str>(&[]).observe(bytes as f64);
+            self.answer_bytes.observe(bytes as f64);
         }
+    }
+
+    fn operated(&self, operation: &Operation) {
+        let prompt = match &operation.subject {
+            Some(Subject::Prompt(prompt)) => self.labels.prompt(prompt),
+            _ => "",
+        };
+        let error = self.labels.error_type(&operation.ending);
+        self.asked(operation.method, "", prompt, error).observe(operation.duration.as_secs_f64());
     }
 }

@@ -54,7 +54,7 @@ async fn metrics_count_executions_and_the_calls_inside_them() {
             .to_owned()
     };
     let count = |front: &str| line(front).rsplit(' ').next().unwrap().parse::<f64>().unwrap();
-    let execute = "mcp_server_operation_duration_seconds_count{error_type=\"\",gen_ai_tool_name=\"codecall:execute\",mcp_method_name=\"tools/call\"}";
+    let execute = "mcp_server_operation_duration_seconds_count{error_type=\"\",gen_ai_prompt_name=\"\",gen_ai_tool_name=\"codecall:execute\",mcp_method_name=\"tools/call\"}";
     assert!((count(execute) - 1.0).abs() < f64::EPSILON);
     let failed = execute.replace("error_type=\"\"", "error_type=\"tool_error\"");
     assert!((count(&failed) - 1.0).abs() < f64::EPSILON);

@@ -54,7 +54,12 @@ impl Collector {
         Self { url: listen(Router::new().route("/v1/traces", post(take))).await, got }
     }
 
-    /// Everything that came, as trees need it: by name.
+    /// The spans of calls, in the order they came.
+    fn calls(&self) -> Vec<Span> {
+        self.spans().into_iter().filter(|span| span.name.starts_with("tools/call")).collect()
+    }
+
+    /// Everything that came, in its order.
     fn spans(&self) -> Vec<Span> {
         let got = self.got.lock().unwrap();
         let resources = got.iter().flat_map(|(_, request)| request.resource_spans.clone());
@@ -83,9 +88,20 @@ async fn upstream() -> String {
         let params = &asked["params"];
         let result = match (asked["method"].as_str(), params["name"].as_str()) {
             (Some("initialize"), _) => json!({
-                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "up", "version": "1"},
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+                "serverInfo": {"name": "up", "version": "1"},
             }),
             (Some("tools/list"), _) => json!({"tools": [tool("echo"), tool("fail"), tool("break")]}),
+            (Some("resources/list"), _) => json!({"resources": [{"uri": "up://one", "name": "one"}]}),
+            (Some("resources/templates/list"), _) => json!({"resourceTemplates": []}),
+            (Some("prompts/list"), _) => json!({"prompts": [{"name": "greet"}]}),
+            (Some("resources/read"), _) if params["uri"] == "up://one" => {
+                json!({"contents": [{"uri": "up://one", "text": params["_meta"].to_string()}]})
+            }
+            (Some("prompts/get"), _) => {
+                let content = json!({"type": "text", "text": params["_meta"].to_string()});
+                json!({"messages": [{"role": "user", "content": content}]})
+            }
             (Some("tools/call"), Some("echo")) => json!({
                 "content": [{"type": "text", "text": "echoed"}], "structuredContent": params["_meta"],
             }),
@@ -163,7 +179,12 @@ impl Session {
         headers: &[(&str, &str)],
     ) -> Value {
         let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
-        let message = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        self.ask(id, "tools/call", params, headers).await
+    }
+
+    /// Sends a request; the answer, result or error.
+    async fn ask(&self, id: &str, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let text = self.post(&message, headers).await.text().await.unwrap();
         let lines = text.lines().filter_map(|line| line.strip_prefix("data:"));
         let mut answers = lines.filter_map(|data| serde_json::from_str::<Value>(data).ok());
@@ -197,7 +218,7 @@ async fn a_script_is_a_span_with_one_below_it_for_each_call_which_the_server_beh
     let (headers, _) = collector.got.lock().unwrap()[0].clone();
     assert_eq!(headers["x-api-key"], "let me in");
     assert_eq!(headers["content-type"], "application/x-protobuf");
-    let spans = collector.spans();
+    let spans = collector.calls();
     let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
     assert_eq!(
         names,
@@ -269,7 +290,7 @@ async fn a_trace_of_the_http_request_goes_on_too_and_is_linked_when_the_message_
     let unknown = session.call("4", "up:echoo", json!({}), json!({}), &[]).await;
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     served.terminate();
-    let spans = collector.spans();
+    let spans = collector.calls();
     assert_eq!(spans.len(), 5, "{spans:?}");
     assert!(
         one["result"]["traceparent"].as_str().unwrap().starts_with("00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-")
@@ -299,9 +320,57 @@ async fn what_is_not_recorded_says_so_to_the_server_behind_and_is_not_sent() {
     // The client records it: so it is recorded here, whatever the share of those that begin here.
     assert!(told(json!({"traceparent": above("01")})).await.ends_with("-01"));
     served.terminate();
-    let spans = collector.spans();
+    let spans = collector.calls();
     assert_eq!(spans.len(), 2);
     assert!(spans.iter().all(|span| hex(&span.trace_id) == TRACE));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_is_a_span_which_the_server_behind_goes_on_from() {
+    let collector = Collector::start(200).await;
+    let mut served = start(&collector.url, "").await;
+    let session = Session::open(&served).await;
+    let listed = session.ask("1", "prompts/list", json!({}), &[]).await;
+    let prompt =
+        listed["result"]["prompts"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str());
+    let prompt = prompt.filter(|name| name.contains("greet")).collect::<String>();
+    let meta = json!({"traceparent": above("01"), "tracestate": "vendor=7"});
+    let read = session.ask("2", "resources/read", json!({"uri": "up://one", "_meta": meta}), &[]).await;
+    let got = session.ask("3", "prompts/get", json!({"name": prompt}), &[]).await;
+    let missing = session.ask("4", "resources/read", json!({"uri": "up://none"}), &[]).await;
+    assert!(missing["error"]["code"].is_number(), "{missing}");
+    session.ask("5", "made/up", json!({}), &[]).await;
+    session.ask("6", "ping", json!({}), &[]).await;
+    served.terminate();
+
+    let spans = collector.spans();
+    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    let get = format!("prompts/get {prompt}");
+    assert_eq!(
+        names,
+        ["initialize", "prompts/list", "resources/read", &get, "resources/read", "_OTHER", "ping"]
+    );
+    assert!(spans.iter().all(|span| span.kind() == SpanKind::Server));
+    let of_read = about(&spans[2]);
+    assert_eq!(
+        (of_read["mcp.resource.uri"].as_str(), of_read["jsonrpc.request.id"].as_str()),
+        ("up://one", "2")
+    );
+    assert_eq!(of_read["mcp.session.id"], session.id);
+    assert_eq!((hex(&spans[2].trace_id).as_str(), hex(&spans[2].parent_span_id).as_str()), (TRACE, ABOVE));
+    assert_eq!(about(&spans[3])["gen_ai.prompt.name"], prompt);
+    for failed in [4, 5] {
+        assert_eq!(spans[failed].status.as_ref().unwrap().code(), SpanStatus::Error);
+        assert!(about(&spans[failed]).contains_key("rpc.response.status_code"));
+    }
+
+    let told = |text: &Value| serde_json::from_str::<Value>(text.as_str().unwrap()).unwrap();
+    let of_read = told(&read["result"]["contents"][0]["text"]);
+    assert_eq!(of_read["traceparent"], format!("00-{TRACE}-{}-01", hex(&spans[2].span_id)));
+    assert_eq!(of_read["tracestate"], "vendor=7");
+    let of_get = told(&got["result"]["messages"][0]["content"]["text"]);
+    let place = format!("00-{}-{}-01", hex(&spans[3].trace_id), hex(&spans[3].span_id));
+    assert_eq!(of_get["traceparent"], place);
 }
 
 /// Asks 300 times; the longest answer, and what the log says of traces.

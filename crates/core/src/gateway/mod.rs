@@ -1,11 +1,13 @@
 //! The MCP server in front of the registry: one [`ServerHandler`] for every transport and both protocol eras.
 //!
-//! Lists are in `lists`, calls in `calls`, resources and prompts in `content`, change notifications in `changes`.
+//! Lists are in `lists`, calls in `calls`, resources and prompts in `content`, change notifications in `changes`;
+//! what observers are told of everything but calls in `operate`.
 
 mod calls;
 mod changes;
 mod content;
 mod lists;
+mod operate;
 mod stamp;
 mod unknown;
 
@@ -21,17 +23,17 @@ use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
         CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse,
-        GetTaskParams, GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, LoggingLevel, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
-        UpdateTaskParams,
+        GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
+        ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{Invoker, Observer, Plugin, Principal, Registry};
+use crate::{Invoker, Observer, Plugin, Principal, Registry, Subject, observe::Observers};
 
 /// How the gateway introduces itself and pages.
 #[derive(Debug, Clone)]
@@ -65,7 +67,7 @@ struct Shared {
     plugins: Vec<Arc<dyn Plugin>>,
     subscriptions: changes::SubscriptionTable,
     stop: CancellationToken,
-    observers: Arc<[Arc<dyn Observer>]>,
+    observers: Observers,
 }
 
 /// The MCP server. [`Gateway::session`] makes one value for each connection; they share everything but their own state.
@@ -113,17 +115,17 @@ impl Gateway {
                 invoker,
                 plugins,
                 stop: CancellationToken::new(),
-                observers: Arc::new([]),
+                observers: Observers::new(Vec::new()),
             }),
             session: Session::new(),
         }
     }
 
-    /// Tells `observers` of every `tools/call`. To be called before the first session.
+    /// Tells `observers` of every request. To be called before the first session.
     #[must_use]
     pub fn observed_by(mut self, observers: Vec<Arc<dyn Observer>>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.observers = observers.into();
+            shared.observers = Observers::new(observers);
         }
         self
     }
@@ -187,9 +189,28 @@ impl ServerHandler for Gateway {
         info
     }
 
-    async fn discover(&self, _context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let versions = self.supported_protocol_versions().into_owned();
-        Ok(DiscoverResult::from_server_info(versions, self.get_info()))
+    async fn ping(&self, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.operate("ping", None, context, async |_| Ok(())).await
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let work = async |context: RequestContext<RoleServer>| {
+            context.peer.set_peer_info(request.clone());
+            self.negotiate_initialize(&request)
+        };
+        self.operate("initialize", None, context, work).await
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let work = async |_| {
+            let versions = self.supported_protocol_versions().into_owned();
+            Ok(DiscoverResult::from_server_info(versions, self.get_info()))
+        };
+        self.operate("server/discover", None, context, work).await
     }
 
     async fn list_tools(
@@ -197,7 +218,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.tools(request.as_ref(), &context)
+        let work = async |context| self.tools(request.as_ref(), &context);
+        self.operate("tools/list", None, context, work).await
     }
 
     async fn call_tool(
@@ -218,7 +240,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.resources(request.as_ref(), &context)
+        let work = async |context| self.resources(request.as_ref(), &context);
+        self.operate("resources/list", None, context, work).await
     }
 
     async fn list_resource_templates(
@@ -226,7 +249,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.templates(request.as_ref(), &context)
+        let work = async |context| self.templates(request.as_ref(), &context);
+        self.operate("resources/templates/list", None, context, work).await
     }
 
     async fn list_prompts(
@@ -234,7 +258,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.prompts(request.as_ref(), &context)
+        let work = async |context| self.prompts(request.as_ref(), &context);
+        self.operate("prompts/list", None, context, work).await
     }
 
     async fn read_resource(
@@ -242,7 +267,9 @@ impl ServerHandler for Gateway {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.read(request, context).await
+        let subject = Subject::Resource(request.uri.as_str().into());
+        let work = async |context| self.read(request, context).await;
+        self.operate("resources/read", Some(subject), context, work).await
     }
 
     async fn get_prompt(
@@ -250,7 +277,9 @@ impl ServerHandler for Gateway {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.prompt(request, context).await
+        let subject = self.known_prompt(&request.name);
+        let work = async |context| self.prompt(request, context).await;
+        self.operate("prompts/get", subject, context, work).await
     }
 
     async fn complete(
@@ -258,17 +287,26 @@ impl ServerHandler for Gateway {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.completion(request, context).await
+        let subject = match &request.r#ref {
+            Reference::Prompt(prompt) => self.known_prompt(&prompt.name),
+            Reference::Resource(resource) => Some(Subject::Resource(resource.uri.as_str().into())),
+            _ => None,
+        };
+        let work = async |context| self.completion(request, context).await;
+        self.operate("completion/complete", subject, context, work).await
     }
 
     async fn set_level(
         &self,
         request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.session.log_level.store(stamp::rank(request.level), Ordering::Relaxed);
-        self.tell_level(request.level).await;
-        Ok(())
+        let work = async |_| {
+            self.session.log_level.store(stamp::rank(request.level), Ordering::Relaxed);
+            self.tell_level(request.level).await;
+            Ok(())
+        };
+        self.operate("logging/setLevel", None, context, work).await
     }
 
     async fn subscribe(
@@ -276,16 +314,22 @@ impl ServerHandler for Gateway {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.follow_resource(request.uri, context).await
+        let subject = Subject::Resource(request.uri.as_str().into());
+        let work = async |context| self.follow_resource(request.uri, context).await;
+        self.operate("resources/subscribe", Some(subject), context, work).await
     }
 
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.session_unsubscribe(&request.uri);
-        Ok(())
+        let subject = Subject::Resource(request.uri.as_str().into());
+        let work = async |_| {
+            self.session_unsubscribe(&request.uri);
+            Ok(())
+        };
+        self.operate("resources/unsubscribe", Some(subject), context, work).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -293,7 +337,12 @@ impl ServerHandler for Gateway {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        self.serve_subscription(context).await
+        let watch = self.watch_stream("subscriptions/listen", context.request_context());
+        let ended = self.serve_subscription(context).await;
+        if let Some(watch) = watch {
+            watch.end(&ended);
+        }
+        ended
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -305,11 +354,14 @@ impl ServerHandler for Gateway {
         mut request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let owner = self.task_owner(&mut request.task_id)?;
-        let mut result = owner.app.get_task(request, context.clone()).await?;
-        result.task.task.task_id = calls::task_id(&owner.id, &result.task.task.task_id);
-        self.stamp(&context, &mut result.meta);
-        Ok(result)
+        let work = async |context: RequestContext<RoleServer>| {
+            let owner = self.task_owner(&mut request.task_id)?;
+            let mut result = owner.app.get_task(request, context.clone()).await?;
+            result.task.task.task_id = calls::task_id(&owner.id, &result.task.task.task_id);
+            self.stamp(&context, &mut result.meta);
+            Ok(result)
+        };
+        self.operate("tasks/get", None, context, work).await
     }
 
     async fn update_task(
@@ -317,8 +369,11 @@ impl ServerHandler for Gateway {
         mut request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let owner = self.task_owner(&mut request.task_id)?;
-        owner.app.update_task(request, context).await
+        let work = async |context| {
+            let owner = self.task_owner(&mut request.task_id)?;
+            owner.app.update_task(request, context).await
+        };
+        self.operate("tasks/update", None, context, work).await
     }
 
     async fn cancel_task(
@@ -326,8 +381,11 @@ impl ServerHandler for Gateway {
         mut request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let owner = self.task_owner(&mut request.task_id)?;
-        owner.app.cancel_task(request, context).await
+        let work = async |context| {
+            let owner = self.task_owner(&mut request.task_id)?;
+            owner.app.cancel_task(request, context).await
+        };
+        self.operate("tasks/cancel", None, context, work).await
     }
 
     /// Known methods come here too when their params do not fit.
@@ -336,7 +394,8 @@ impl ServerHandler for Gateway {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unknown::refusal(&request, stamp::is_modern(&context)))
+        let work = async |context| Err(unknown::refusal(&request, stamp::is_modern(&context)));
+        self.operate(unknown::label(&request.method), None, context, work).await
     }
 }
 

@@ -15,6 +15,30 @@ use serde_json::Value;
 const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
+/// The methods whose requests can come here, for observers; clients could make any number of others.
+const SERVED: [&str; 15] = [
+    "initialize",
+    "ping",
+    "tools/call",
+    "tools/list",
+    "prompts/get",
+    "prompts/list",
+    "resources/read",
+    "resources/list",
+    "resources/templates/list",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+    "logging/setLevel",
+    "server/discover",
+    "subscriptions/listen",
+];
+
+/// What observers are told for a method: its name, or `_OTHER`.
+pub(super) fn label(method: &str) -> &'static str {
+    SERVED.into_iter().find(|served| *served == method).unwrap_or("_OTHER")
+}
+
 /// -32602 with what is wrong for a method there is, -32601 for the rest (JSON-RPC 2.0 §5.1).
 pub(super) fn refusal(request: &CustomRequest, modern: bool) -> ErrorData {
     let params = request.params.clone().unwrap_or_else(|| Value::Object(Default::default()));

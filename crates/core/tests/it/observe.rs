@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use gatewright_core::{
-    AppOptions, Execution, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Registry, ToolNames,
-    memory_transport,
+    AppOptions, Execution, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Operation, Registry, Subject,
+    ToolNames, memory_transport,
     rmcp::{
         RoleClient, ServiceExt as _,
-        model::{CallToolRequestParams, CallToolResponse},
+        model::{CallToolRequestParams, CallToolResponse, ReadResourceRequestParams},
         service::RunningService,
     },
 };
@@ -18,12 +18,17 @@ use crate::support::Handler;
 #[derive(Default)]
 struct Heard {
     all: Mutex<Vec<Execution>>,
+    operations: Mutex<Vec<Operation>>,
     everything: bool,
 }
 
 impl Observer for Heard {
     fn finished(&self, execution: &Execution) {
         self.all.lock().unwrap().push(execution.clone());
+    }
+
+    fn operated(&self, operation: &Operation) {
+        self.operations.lock().unwrap().push(operation.clone());
     }
 
     fn wants_arguments(&self) -> bool {
@@ -89,4 +94,20 @@ async fn who_asks_for_them_is_given_arguments_and_spans() {
     let all = heard.all.lock().unwrap();
     assert_eq!(all[0].arguments.as_ref().unwrap()["secret"], "s3cret");
     assert_ne!(all[0].calls[0].span_id.unwrap(), all[0].trace.as_ref().unwrap().span_id);
+}
+
+#[tokio::test]
+async fn requests_of_other_methods_are_told_with_what_they_are_about() {
+    let heard = Arc::new(Heard { everything: true, ..Heard::default() });
+    let client = client(heard.clone()).await;
+    client.peer().list_all_tools().await.unwrap();
+    let missing = ReadResourceRequestParams::new("crm://nothing");
+    client.peer().read_resource(missing).await.unwrap_err();
+    let all = heard.operations.lock().unwrap();
+    let told: Vec<_> = all.iter().map(|one| (one.method, one.ending.is_ok())).collect();
+    assert_eq!(told, [("initialize", true), ("tools/list", true), ("resources/read", false)]);
+    assert_eq!(all[1].subject, None);
+    assert_eq!(all[2].subject, Some(Subject::Resource("crm://nothing".into())));
+    assert!(all.iter().all(|one| one.trace.is_some()));
+    assert!(heard.all.lock().unwrap().is_empty(), "none of them is an execution");
 }

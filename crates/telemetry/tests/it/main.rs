@@ -1,4 +1,6 @@
-//! Traces as a collector gets them.
+//! Traces as a collector gets them, and metrics as Prometheus does.
 
+#[cfg(test)]
+mod metrics;
 #[cfg(test)]
 mod otlp;

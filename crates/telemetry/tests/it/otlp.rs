@@ -6,7 +6,10 @@ use std::{
 };
 
 use axum::{Router, body::Bytes, http::HeaderMap, http::StatusCode, routing::post};
-use gatewright_core::{Arrival, CallRecord, Ending, Execution, Observer as _, Principal, TraceContext};
+use gatewright_core::{
+    Arrival, CallRecord, Ending, Execution, Observer as _, Operation, Principal, Subject, TraceContext,
+    rmcp::model::RequestId,
+};
 use gatewright_telemetry::{OtlpConfig, Traces};
 use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest,
@@ -133,6 +136,43 @@ async fn a_collector_gets_a_span_for_the_execution_and_one_below_it_for_each_cal
     assert_eq!(of_call["error.type"], "RATE_LIMIT");
     assert!(!attributes(&all[0].attributes).contains_key("error.type"));
     assert_eq!(attributes(&all[0].attributes)["client.address"], "127.0.0.1");
+}
+
+#[tokio::test]
+async fn a_request_of_another_method_is_a_span_named_by_what_is_bounded_only() {
+    let mut collector = Collector::start(&[]).await;
+    let (traces, sending) = Traces::start(&collector.config, "1").unwrap();
+    let about = [
+        ("tools/list", None),
+        ("prompts/get", Some(Subject::Prompt("crm:greet".into()))),
+        ("resources/read", Some(Subject::Resource(format!("crm://{}", "é".repeat(10_000)).into()))),
+    ];
+    for (method, subject) in about {
+        traces.operated(&Operation {
+            method,
+            subject,
+            principal: Principal::local(),
+            address: None,
+            started: UNIX_EPOCH + Duration::from_secs(100),
+            duration: Duration::from_millis(20),
+            ending: Ending::OK,
+            trace: Some(TraceContext::below(None)),
+            arrival: Arrival { request_id: Some(RequestId::Number(7)), ..Arrival::default() },
+        });
+    }
+    sending.finish().await;
+    let (_, request) = collector.got.recv().await.unwrap();
+    let all = spans(&request);
+    let names: Vec<_> = all.iter().map(|span| span.name.as_str()).collect();
+    assert_eq!(names, ["tools/list", "prompts/get crm:greet", "resources/read"]);
+    assert!(all.iter().all(|span| span.kind() == SpanKind::Server && span.status.is_none()));
+    assert_eq!(attributes(&all[0].attributes)["jsonrpc.request.id"], "7");
+    assert_eq!(attributes(&all[1].attributes)["gen_ai.prompt.name"], "crm:greet");
+    let read = attributes(&all[2].attributes);
+    assert_eq!(read["mcp.method.name"], "resources/read");
+    // 1,024 bytes at most, and no half of a letter.
+    assert_eq!(read["mcp.resource.uri"], format!("crm://{}", "é".repeat(509)));
+    assert!(!read.contains_key("gen_ai.operation.name"), "no tool is executed");
 }
 
 #[tokio::test]

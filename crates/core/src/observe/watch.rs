@@ -1,0 +1,100 @@
+//! An execution from its beginning to its end.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{CallToolResponse, JsonObject},
+    service::RequestContext,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    Arrival, CallerAddress, Ending, Execution, Observers, ScriptFacts, Trail, arrival,
+    ending::{ended, text_bytes},
+};
+use crate::Principal;
+
+/// An execution under way. Dropped before its end, it is told as cancelled.
+pub(crate) struct Watch {
+    observers: Observers,
+    trail: Trail,
+    execution: Option<Execution>,
+}
+
+/// What is known of an execution when it starts.
+pub(crate) struct Begun<'a> {
+    pub(crate) tool: Arc<str>,
+    pub(crate) is_meta: bool,
+    pub(crate) is_known: bool,
+    pub(crate) principal: &'a Principal,
+    pub(crate) arguments: Option<&'a JsonObject>,
+    pub(crate) context: &'a RequestContext<RoleServer>,
+    /// Whether a client sent it.
+    pub(crate) by_client: bool,
+}
+
+impl Watch {
+    /// To be called when there are observers.
+    pub(crate) fn begin(observers: &Observers, begun: Begun<'_>) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let context = begun.context;
+        let script = begun.arguments.filter(|_| begun.is_meta).and_then(|all| all.get("script")?.as_str());
+        let trace = observers.place(|| arrival::place(context));
+        let shown = begun.by_client && trace.as_ref().is_some_and(|trace| trace.sampled);
+        let execution = Execution {
+            id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
+            tool: begun.tool,
+            is_meta: begun.is_meta,
+            is_known: begun.is_known,
+            principal: begun.principal.clone(),
+            address: CallerAddress::of(context).map(|at| at.0),
+            started: SystemTime::now(),
+            duration: Duration::ZERO,
+            ending: Ending::CANCELLED,
+            bytes: None,
+            script: script.map(|text| ScriptFacts { sha256: Sha256::digest(text).into(), bytes: text.len() }),
+            arguments: begun.arguments.filter(|_| observers.arguments).cloned(),
+            calls: Vec::new(),
+            more_calls: 0,
+            trace: trace.clone(),
+            arrival: if shown { Arrival::of(context) } else { Arrival::default() },
+        };
+        Self { observers: observers.clone(), trail: Trail::new(trace), execution: Some(execution) }
+    }
+
+    pub(crate) fn trail(&self) -> Trail {
+        self.trail.clone()
+    }
+
+    /// As [`Watch::end`], for a call that no client asked for.
+    pub(crate) fn end_invoked(mut self, answer: &Result<CallToolResponse, crate::InvokeError>) {
+        if let Some(execution) = &mut self.execution {
+            (execution.ending, execution.bytes) = ended(answer);
+        }
+    }
+
+    pub(crate) fn end(mut self, answer: &Result<CallToolResponse, ErrorData>) {
+        if let Some(execution) = &mut self.execution {
+            execution.ending = Ending::of(answer);
+            execution.bytes = answer.as_ref().ok().and_then(text_bytes);
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let Some(mut execution) = self.execution.take() else { return };
+        execution.duration = self.trail.elapsed();
+        (execution.calls, execution.more_calls) = self.trail.take();
+        for observer in self.observers.all.iter() {
+            observer.finished(&execution);
+        }
+    }
+}

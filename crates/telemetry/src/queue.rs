@@ -1,0 +1,157 @@
+//! Spans that wait to be sent, in batches.
+
+use std::{
+    collections::VecDeque,
+    mem,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+/// Requests that wait to be sent; more are dropped.
+const WAITING: usize = 2_048;
+/// Spans that wait to be sent; requests beyond are dropped. An execution has up to 1,001.
+const WAITING_SPANS: usize = 32_768;
+/// Requests sent at once: what OpenTelemetry's own exporters send.
+const BATCH: usize = 512;
+/// Spans sent at once: some 2 MiB, half of what collectors take.
+const BATCH_SPANS: usize = 4_096;
+
+/// The spans of some requests, each written as a field of a protobuf message.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    requests: usize,
+    spans: usize,
+}
+
+impl Batch {
+    pub(crate) fn spans(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn takes(&self, spans: usize) -> bool {
+        self.requests < BATCH && (self.requests == 0 || self.spans + spans <= BATCH_SPANS)
+    }
+}
+
+/// Batches in the order they were begun; the last one is open.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    held: Mutex<Held>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    full: VecDeque<Batch>,
+    open: Batch,
+    requests: usize,
+    spans: usize,
+    is_closed: bool,
+}
+
+impl Held {
+    fn has_room(&self, spans: usize) -> bool {
+        !self.is_closed && self.requests < WAITING && self.spans + spans <= WAITING_SPANS
+    }
+}
+
+impl Queue {
+    /// Whether a request of so many spans would be kept.
+    pub(crate) fn has_room(&self, spans: usize) -> bool {
+        self.held().has_room(spans)
+    }
+
+    /// Keeps the spans of one request, when there is room.
+    pub(crate) fn push(&self, bytes: &[u8], spans: usize) -> bool {
+        let mut held = self.held();
+        if !held.has_room(spans) {
+            return false;
+        }
+        let is_full = !held.open.takes(spans);
+        if is_full {
+            let full = mem::take(&mut held.open);
+            held.full.push_back(full);
+        }
+        let is_first = held.open.requests == 0;
+        held.open.bytes.extend(bytes);
+        held.open.requests += 1;
+        held.open.spans += spans;
+        held.requests += 1;
+        held.spans += spans;
+        drop(held);
+        // The task that sends sleeps through all others.
+        if is_full || is_first {
+            self.changed.notify_one();
+        }
+        true
+    }
+
+    /// Waits for the first of a batch, or for a full one. May return without.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Whether a batch is full.
+    pub(crate) fn has_full(&self) -> bool {
+        !self.held().full.is_empty()
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held().requests == 0
+    }
+
+    /// The oldest batch, full or not.
+    pub(crate) fn take(&self) -> Option<Batch> {
+        let mut held = self.held();
+        let batch = held.full.pop_front().unwrap_or_else(|| mem::take(&mut held.open));
+        held.requests -= batch.requests;
+        held.spans -= batch.spans;
+        (batch.requests > 0).then_some(batch)
+    }
+
+    /// Takes no more.
+    pub(crate) fn close(&self) {
+        self.held().is_closed = true;
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_full_by_requests_or_by_spans() {
+        let by_requests = Queue::default();
+        for _ in 0..=BATCH {
+            assert!(by_requests.push(b"x", 1));
+        }
+        assert_eq!(by_requests.take().map(|batch| batch.requests), Some(BATCH));
+        assert_eq!(by_requests.take().map(|batch| batch.requests), Some(1));
+        assert!(by_requests.take().is_none() && by_requests.is_empty());
+
+        let by_spans = Queue::default();
+        for _ in 0..5 {
+            assert!(by_spans.push(b"x", 1_001));
+        }
+        assert!(by_spans.has_full());
+        assert_eq!(by_spans.take().map(|batch| batch.spans), Some(4_004));
+        assert_eq!(by_spans.take().map(|batch| batch.spans), Some(1_001));
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_makes_room_again() {
+        let queue = Queue::default();
+        assert_eq!((0..3_000).filter(|_| queue.push(b"x", 1)).count(), WAITING);
+        assert!(!queue.has_room(1));
+        assert!(queue.take().is_some() && queue.has_room(1));
+        queue.close();
+        assert!(!queue.push(b"x", 1), "a queue that is closed takes nothing");
+    }
+}
