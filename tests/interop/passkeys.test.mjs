@@ -225,6 +225,8 @@ test("a user without a password begins with the link of the command line", async
   assert.ok(link.startsWith(`${server.issuer}/oauth/enrol#`), link);
   const code = link.split("#")[1];
   const { page, close } = await visit();
+  await page.goto(at("/oauth/enrol"));
+  await inspect(page, "enrol-code-light");
   const asked = [];
   page.on("request", (request) => asked.push(`${request.url()} ${request.headers().referer ?? ""}`));
   await page.goto(link);
@@ -248,7 +250,6 @@ test("without script the code of a link is pasted, and the page says that a pass
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   await page.goto(at("/oauth/enrol#not-a-code"));
-  await inspect(page, "enrol-code-light");
   await page.fill("#token", "not-a-code");
   await page.click("button");
   await page.getByText("This link is over or was used").waitFor();

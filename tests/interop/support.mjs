@@ -10,6 +10,7 @@ import { createInterface } from "node:readline";
 import { freePort, instance } from "./instances.mjs";
 import { proxy } from "./proxy.mjs";
 import { redis } from "./redis.mjs";
+import { searched } from "./seen.mjs";
 
 export const gatewright = process.env.GATEWRIGHT;
 
@@ -63,19 +64,20 @@ export async function serve(config) {
   await writeFile(file, JSON.stringify({ ...config, http: { port: 0, ...config.http } }));
   const child = spawn(gatewright, ["serve", "--config", file], { stdio: ["ignore", "ignore", "pipe"] });
   const log = [];
-  for await (const line of createInterface({ input: child.stderr })) {
-    log.push(line);
-    const found = line.match(/http:\/\/\S+\/mcp/);
-    if (found) {
-      child.stderr.resume();
-      const end = async () => {
-        await stop(child);
-        await rm(folder, { recursive: true, force: true });
-      };
-      return { url: new URL(found[0]), instances: 1, stop: end };
-    }
-  }
-  throw new Error(`gatewright serve ended before it served:\n${log.join("\n")}`);
+  const lines = createInterface({ input: child.stderr }).on("line", (line) => log.push(line));
+  const url = await new Promise((found, failed) => {
+    lines.on("line", (line) => {
+      const [address] = line.match(/http:\/\/\S+\/mcp/) ?? [];
+      if (address) found(new URL(address));
+    });
+    lines.on("close", () => failed(new Error(`gatewright serve ended before it served:\n${log.join("\n")}`)));
+  });
+  const end = async () => {
+    await stop(child);
+    await rm(folder, { recursive: true, force: true });
+    searched(log);
+  };
+  return { url, instances: 1, stop: end };
 }
 
 async function stop(child) {

@@ -223,9 +223,12 @@ impl Metadata {
             return Err((BAD, "post_logout_redirect_uris holds an unacceptable address"));
         }
         Ok(OAuthClient {
+            // A name of nothing that is shown is none.
             name: self
                 .client_name
-                .map_or_else(|| "An unnamed client".to_owned(), |name| crate::pages::plain(&name, 80)),
+                .map(|name| crate::pages::plain(&name, 80))
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| "An unnamed client".to_owned()),
             id,
             redirect_uris,
             post_logout_redirect_uris,

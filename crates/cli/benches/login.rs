@@ -85,7 +85,7 @@ impl Server {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let line = lines.find(|line| line.contains("serving MCP on http://")).unwrap();
         std::thread::spawn(move || lines.for_each(drop));
-        let url = format!("http{}", line.rsplit_once("http").unwrap().1);
+        let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
         let token = if logged_in { Some(token(client, url.trim_end_matches("/mcp")).await) } else { None };
         let (cpu_us, times_us) = Default::default();
         Self { name, child: Ended(child), url, token, cpu_us, times_us, _folder: folder }

@@ -4,10 +4,15 @@
   "use strict";
   const link = document.querySelector("form[data-link]");
   if (link) {
-    if (location.hash.length < 2) return;
-    link.elements.token.value = location.hash.slice(1);
-    history.replaceState(null, "", location.pathname);
-    HTMLFormElement.prototype.submit.call(link);
+    const send = () => {
+      if (location.hash.length < 2) return;
+      link.elements.token.value = location.hash.slice(1);
+      history.replaceState(null, "", location.pathname);
+      HTMLFormElement.prototype.submit.call(link);
+    };
+    // The link may be opened where this page is shown already.
+    addEventListener("hashchange", send);
+    send();
     return;
   }
   const form = document.querySelector("form[data-passkey]");

@@ -129,6 +129,15 @@ async fn manage(site: &Site, method: Method, id: &str, token: &str, body: &str) 
 }
 
 #[tokio::test]
+async fn a_client_whose_name_shows_nothing_is_unnamed() {
+    let site = dcr(json!({})).await;
+    for name in ["", "  ", "\u{202e}\u{200b}"] {
+        let body = json!({"client_name": name, "redirect_uris": ["https://n.example/cb"]}).to_string();
+        assert_eq!(register(&site, &body).await.json()["client_name"], "An unnamed client", "{name:?}");
+    }
+}
+
+#[tokio::test]
 async fn h01_a_registration_is_answered_in_full_and_works() {
     let site = dcr(json!({})).await;
     let answer = register(&site, r#"{"client_name":"New","redirect_uris":["https://n.example/cb"]}"#).await;

@@ -17,7 +17,7 @@ use std::{
 use reqwest::{Method, Url, header::HeaderMap};
 use serde_json::{Value, json};
 
-use crate::support::gatewright;
+use crate::{seen, support::gatewright};
 
 pub const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 pub const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
@@ -90,6 +90,12 @@ impl Log {
         self.0.lock().unwrap().0.join("\n")
     }
 
+    /// Waits until all was read of a process that ended; not for what its own children may hold open.
+    fn wait_for_end(&self) {
+        let held = self.0.lock().unwrap();
+        let _ = self.1.wait_timeout_while(held, Duration::from_secs(10), |held| !held.1).unwrap();
+    }
+
     /// The first line that holds `part`; none when the process ended without it.
     pub fn wait_for(&self, part: &str) -> Option<String> {
         let mut held = self.0.lock().unwrap();
@@ -107,11 +113,13 @@ impl Log {
     }
 }
 
-/// A running `gatewright serve`; killed when dropped.
+/// A running `gatewright serve`; killed when dropped, and what it wrote is then searched for every secret that was [`seen`].
 pub struct Site {
     pub child: Child,
     pub base: String,
     pub log: Arc<Log>,
+    /// Where events are written.
+    audits: Vec<String>,
     _folder: tempfile::TempDir,
 }
 
@@ -119,6 +127,15 @@ impl Drop for Site {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            return;
+        }
+        // What it wrote is complete, and holds no secret that the test saw.
+        self.log.wait_for_end();
+        seen::in_none_of("output", &self.log.text());
+        for path in &self.audits {
+            seen::in_none_of("audit file", &std::fs::read_to_string(path).unwrap_or_default());
+        }
     }
 }
 
@@ -159,7 +176,10 @@ impl Site {
         let Some(line) = log.wait_for("serving MCP on http://") else { panic!("{}", log.text()) };
         let base = format!("http{}", line.rsplit_once("http").unwrap().1);
         let base = base.split_whitespace().next().unwrap().trim_end_matches("/mcp").to_owned();
-        Self { child, base, log, _folder: folder }
+        let config: Value = serde_json::from_str(text).unwrap_or_default();
+        let audits = [&config["audit"]["file"], &config["auth"]["auditFile"]];
+        let audits = audits.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        Self { child, base, log, audits, _folder: folder }
     }
 
     pub fn gate(&self) -> Gate {
@@ -217,6 +237,7 @@ impl Gate {
         let host = public.host_str().unwrap().to_owned()
             + &public.port().map(|port| format!(":{port}")).unwrap_or_default();
         for _ in 0..self.instances.len() {
+            seen::request(path, headers, &body);
             let instance = &self.instances[self.turn.fetch_add(1, Ordering::Relaxed) % self.instances.len()];
             let mut request = self.client.request(method.clone(), format!("{instance}{path}"));
             request =
@@ -227,7 +248,9 @@ impl Gate {
             match request.send().await {
                 Ok(answer) => {
                     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-                    return Answer { status, headers, body: answer.text().await.unwrap() };
+                    let answer = Answer { status, headers, body: answer.text().await.unwrap() };
+                    seen::answer(&answer);
+                    return answer;
                 }
                 Err(error) if error.is_connect() => continue,
                 Err(error) => panic!("{error:?}"),

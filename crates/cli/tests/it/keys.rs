@@ -29,6 +29,32 @@ fn a_password_becomes_an_argon2id_hash_and_comes_from_standard_input_only() {
     assert_eq!((code, out.as_str()), (2, ""), "{err}");
 }
 
+#[test]
+fn an_enrolment_link_needs_a_store_that_the_running_server_shares() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gatewright.json");
+    let local = json!({"passkeys": {"enabled": true}, "users": [{"username": "grace"}]});
+    let enrol = |storage: Value| {
+        let mut all = config(json!({"local": local, "tokenStorage": storage}));
+        all["http"]["publicUrl"] = json!("http://localhost:3000");
+        std::fs::write(&file, all.to_string()).unwrap();
+        run(&["user", "enrol", "grace", "--config", file.to_str().unwrap()])
+    };
+    let (code, out, err) = enrol(json!({"type": "memory"}));
+    assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    assert!(
+        err.contains("`auth.tokenStorage.type: memory`") && err.contains("use `redis` or `sqlite`"),
+        "{err}"
+    );
+    let (code, out, err) =
+        enrol(json!({"type": "sqlite", "config": {"path": folder.path().join("auth.db")}}));
+    let link = out
+        .trim()
+        .strip_prefix("http://localhost:3000/oauth/enrol#")
+        .unwrap_or_else(|| panic!("{code} {err}"));
+    assert!(link.len() == 43 && !err.contains(link), "once, on standard output: {err}");
+}
+
 #[tokio::test]
 async fn a_generated_key_of_each_kind_signs_the_tokens_of_a_server() {
     for algorithm in ["RS256", "es256", "EdDSA"] {

@@ -53,6 +53,8 @@ mod search;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod seen;
+#[cfg(test)]
 mod semantic;
 #[cfg(test)]
 mod serve;
