@@ -83,7 +83,7 @@ pub struct PoolStats {
 
 enum Slot {
     Ready(Worker),
-    /// A replacement failed; whoever takes this place starts a worker.
+    /// Nobody needed a worker here yet, or a replacement failed: whoever takes this place starts one.
     Empty,
 }
 
@@ -106,7 +106,12 @@ impl Shared {
         if self.free.is_closed() {
             return Some(slot);
         }
-        slots.push_back(slot);
+        // Workers that are there come before those to be started; each in turn, so that one that was killed is soon found.
+        let ready = slots.iter().filter(|slot| matches!(slot, Slot::Ready(_))).count();
+        match slot {
+            Slot::Ready(_) => slots.insert(ready, slot),
+            Slot::Empty => slots.push_back(slot),
+        }
         self.free.add_permits(1);
         None
     }
@@ -156,6 +161,9 @@ impl WorkerPool {
             })?;
             report = worker.report.clone();
             shared.put(Slot::Ready(worker));
+        }
+        for _ in config.workers..config.max_workers {
+            shared.put(Slot::Empty);
         }
         if config.adapter == Adapter::Processes && !report.is_complete() {
             tracing::warn!(missing = %report.missing.join("; "), "the sandbox around scripts is incomplete");

@@ -117,8 +117,11 @@ pub struct WorkerConfig {
     pub adapter: Adapter,
     /// Refuse to start when the kernel lacks Landlock or seccomp. Default false: start-up says so once.
     pub require_sandbox: bool,
-    /// Workers kept ready: 1 to 256. Default: the number of cores.
+    /// Workers ready from the start: 1 to 256. Default: the number of cores, or `maxWorkers` when that is less.
     pub workers: Option<usize>,
+    /// Workers at most: `workers` to 256. Default: four per core, and at least 8; `workers` when only that is set. A worker is held
+    /// while its script waits for tools; beyond `workers`, one is started when a script would have to wait, and kept.
+    pub max_workers: Option<usize>,
     /// Runs that may wait for a worker: 0 to 100,000. Default 64.
     pub queue: usize,
     /// Longest wait for a worker. Default 5 s.
@@ -135,6 +138,7 @@ impl Default for WorkerConfig {
             adapter: Adapter::default(),
             require_sandbox: false,
             workers: None,
+            max_workers: None,
             queue: 64,
             queue_timeout: Duration::from_secs(5),
             recycle_after: 1_000,
@@ -154,9 +158,14 @@ impl WorkerConfig {
             .queue(self.queue)
             .queue_timeout(self.queue_timeout)
             .recycle_after(self.recycle_after);
-        match self.workers {
-            Some(workers) => config.workers(workers),
-            None => config,
+        match (self.workers, self.max_workers) {
+            (None, None) => config,
+            (Some(workers), None) => config.workers(workers),
+            (Some(workers), Some(most)) => config.workers(workers).max_workers(most),
+            (None, Some(most)) => {
+                let cores = std::thread::available_parallelism().map_or(2, usize::from);
+                config.workers(cores.min(most)).max_workers(most)
+            }
         }
     }
 }
@@ -206,6 +215,11 @@ impl CodeCallConfig {
         check("vm.maxToolCalls", vm.max_tool_calls.is_none_or(|n| n <= 100_000), "must be at most 100000");
         let worker = &self.worker;
         check("worker.workers", worker.workers.is_none_or(|n| (1..=256).contains(&n)), "must be 1 to 256");
+        check(
+            "worker.maxWorkers",
+            worker.max_workers.is_none_or(|n| (worker.workers.unwrap_or(1)..=256).contains(&n)),
+            "must be 1 to 256, and not below `workers`",
+        );
         check("worker.queue", worker.queue <= 100_000, "must be at most 100000");
         check("worker.recycleAfter", worker.recycle_after > 0, "must be at least 1");
         problems.extend(self.embedding.problems());

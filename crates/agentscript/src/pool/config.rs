@@ -28,6 +28,7 @@ pub struct WorkerCommand {
 pub struct PoolConfig {
     pub(super) adapter: Adapter,
     pub(super) workers: usize,
+    pub(super) max_workers: usize,
     pub(super) queue: usize,
     pub(super) queue_timeout: Duration,
     pub(super) watchdog_extra: Duration,
@@ -41,9 +42,12 @@ pub struct PoolConfig {
 
 impl Default for PoolConfig {
     fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             adapter: Adapter::default(),
-            workers: std::thread::available_parallelism().map_or(2, usize::from),
+            workers: cores,
+            // A worker is held while its script waits for a tool, which is most of the time.
+            max_workers: (4 * cores).max(8),
             queue: 64,
             queue_timeout: Duration::from_secs(5),
             watchdog_extra: Duration::from_millis(500),
@@ -65,10 +69,20 @@ impl PoolConfig {
         self
     }
 
-    /// Workers kept warm, each serving one run at a time; at least 1. Default: one per core.
+    /// Workers that the pool begins with, each serving one run at a time; at least 1. Default: one per core. Sets
+    /// [`PoolConfig::max_workers`] to the same number.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
+        self.max_workers = self.workers;
+        self
+    }
+
+    /// Workers at most, not below [`PoolConfig::workers`]: beyond those, one is started for a run that would have to wait, and
+    /// kept. Default: four per core, and 8 at least.
+    #[must_use]
+    pub fn max_workers(mut self, workers: usize) -> Self {
+        self.max_workers = workers.max(self.workers);
         self
     }
 

@@ -143,6 +143,34 @@ async fn queue_full_and_queue_timeout_and_pool_disposed() {
 }
 
 #[tokio::test]
+async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_keeps_them() {
+    let pool = WorkerPool::new(config().workers(1).max_workers(3)).expect("it starts");
+    assert_eq!(pool.stats().idle, 1);
+    let hold = CancellationToken::new();
+    let run = |source: &'static str| {
+        let (pool, hold) = (Arc::clone(&pool), hold.clone());
+        tokio::spawn(async move { pool.run(RunRequest::new(source), Arc::new(Tools::default()), hold).await })
+    };
+    let held: Vec<_> = (0..3).map(|_| run("await callTool('never', {})")).collect();
+    let one_more = run("return 1");
+    while pool.stats().waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!((pool.stats().idle, pool.stats().waiting), (0, 1));
+    hold.cancel();
+    for run in held {
+        assert!(matches!(run.await.unwrap().verdict, Verdict::Worker(WorkerError::Aborted)));
+    }
+    one_more.await.unwrap();
+    let runs = (0..3).map(|_| async { value(&go(&pool, "return 1").await) });
+    assert_eq!(futures::future::join_all(runs).await, [json!(1), json!(1), json!(1)]);
+    while pool.stats().idle < 3 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(pool.idle_pids().len(), 3, "those that were started are kept");
+}
+
+#[tokio::test]
 async fn execution_aborted_frees_the_place_for_the_next_run() {
     let pool = WorkerPool::new(config().workers(1)).expect("it starts");
     let cancel = CancellationToken::new();

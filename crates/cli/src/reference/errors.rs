@@ -119,10 +119,10 @@ fn workers(text: &mut String) {
             "Try once more; report it with the script if it comes again.",
         ),
         (WorkerError::Disposed, "The server is ending: try again."),
-        (WorkerError::QueueFull(64), "Try again later; raise `codecall.worker.queue` or `workers`."),
+        (WorkerError::QueueFull(64), "Try again later; raise `codecall.worker.queue` or `maxWorkers`."),
         (
             WorkerError::QueueTimeout(Duration::from_secs(5)),
-            "Try again later; raise `codecall.worker.workers`.",
+            "Try again later; raise `codecall.worker.maxWorkers`.",
         ),
         (WorkerError::Aborted, "Nothing: the caller cancelled."),
         (WorkerError::MessageFlood(1_000), "Make fewer calls and log less."),
