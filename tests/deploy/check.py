@@ -14,6 +14,7 @@ import tempfile
 import traceback
 import urllib.request
 
+import alarms
 import helm_python as helm
 import kubernetes_validate
 import yaml
@@ -23,10 +24,17 @@ BINARY = os.environ["GATEWRIGHT"]
 TOOLS = pathlib.Path(sys.executable).parent
 CHART = ROOT / "deploy/helm/gatewright"
 KUBERNETES = "1.34"
+SEVERITY = {
+    "GatewrightAuthFailures": "warning",
+    "GatewrightTokenRefreshRate": "warning",
+    "GatewrightKeySetErrors": "warning",
+    "GatewrightStoreErrors": "critical",
+    "GatewrightSlowTokens": "warning",
+}
 
 EVERYTHING = {
     "replicaCount": 3,
-    "secrets": {"BILLING_TOKEN": "not a secret"},
+    "secrets": {"BILLING_TOKEN": "not a secret", "ADMIN_TOKEN": "a-token-of-operators"},
     "existingSecret": "more",
     "restartOnConfigChange": True,
     "ingress": {"enabled": True, "className": "nginx", "host": "mcp.example.com", "tlsSecret": "cert"},
@@ -35,7 +43,18 @@ EVERYTHING = {
         "from": [{"namespaceSelector": {"matchLabels": {"team": "agents"}}}],
         "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"protocol": "TCP", "port": 6379}]}],
     },
-    "config": {"http": {"cluster": {"key": "${CLUSTER_KEY}", "advertise": "${POD_IP}:3000"}}},
+    "config": {
+        "http": {"cluster": {"key": "${CLUSTER_KEY}", "advertise": "${POD_IP}:3000"}},
+        "admin": {"host": "0.0.0.0", "token": "${ADMIN_TOKEN}"},
+        "audit": {"file": "/var/lib/gatewright/audit-${POD_NAME}.jsonl"},
+    },
+    "metrics": {
+        "from": [{"namespaceSelector": {"matchLabels": {"team": "operators"}}}],
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    },
+    "extraEnv": [{"name": "TZ", "value": "UTC"}],
+    "extraVolumes": [{"name": "state", "persistentVolumeClaim": {"claimName": "audit"}}],
+    "extraVolumeMounts": [{"name": "state", "mountPath": "/var/lib/gatewright"}],
     "podAnnotations": {"a": "b"},
     "podLabels": {"c": "d"},
     "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -61,7 +80,7 @@ def is_good_config(text):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "gatewright.yaml")
         file.write_text(text)
-        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x", "CLUSTER_KEY": "5e" * 32, "POD_IP": "10.0.0.1"})
+        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x", "CLUSTER_KEY": "5e" * 32, "POD_IP": "10.0.0.1", "POD_NAME": "x", "ADMIN_TOKEN": "x" * 16})
 
 
 def rendered(values):
@@ -69,7 +88,13 @@ def rendered(values):
         chart.validate_schema(chart.merge_values(values))
         files = chart.render(values, name="demo", namespace="prod")
     documents = [yaml.safe_load(text) for name, text in files.items() if name.endswith(".yaml")]
-    return {document["kind"]: document for document in documents if document}
+    manifests = {}
+    for document in filter(None, documents):
+        component = document["metadata"].get("labels", {}).get("app.kubernetes.io/component", "")
+        kind = f"{component} {document['kind']}".strip()
+        assert kind not in manifests, kind
+        manifests[kind] = document
+    return manifests
 
 
 def the_chart_passes_helms_own_linter():
@@ -92,12 +117,13 @@ def every_manifest_fits_the_schemas_of_kubernetes():
         (
             EVERYTHING,
             {"ConfigMap", "Deployment", "Service", "ServiceAccount", "NetworkPolicy"}
-            | {"Secret", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget"},
+            | {"Secret", "Ingress", "HorizontalPodAutoscaler", "PodDisruptionBudget", "admin Service", "ServiceMonitor"},
         ),
     ]:
         manifests = rendered(values)
         assert set(manifests) == kinds, set(manifests)
-        for manifest in manifests.values():
+        # Prometheus' operator brings the schema of its own kind; what is in it is looked at below.
+        for manifest in (manifest for kind, manifest in manifests.items() if kind != "ServiceMonitor"):
             kubernetes_validate.validate(manifest, KUBERNETES, strict=True)
 
 
@@ -135,6 +161,39 @@ def the_chart_runs_without_privileges_and_keeps_secrets_in_a_secret():
     assert security["capabilities"] == {"drop": ["ALL"]}
     others = {kind: manifest for kind, manifest in manifests.items() if kind != "Secret"}
     assert "not a secret" not in json.dumps(others)
+
+
+def the_admin_listener_is_reached_by_its_own_service_by_those_who_may_and_only_when_it_is_on():
+    for admin in [None, {}, {"host": "127.0.0.1"}]:
+        manifests = rendered({"config": {"admin": admin}} if admin is not None else {})
+        assert "admin Service" not in manifests and "9464" not in json.dumps(manifests), admin
+    manifests = rendered(EVERYTHING)
+    container = manifests["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    assert {"name": "admin", "containerPort": 9464} in container["ports"]
+    service = manifests["admin Service"]
+    assert service["spec"]["ports"] == [{"name": "admin", "port": 9464, "targetPort": "admin"}]
+    assert [port["name"] for port in manifests["Service"]["spec"]["ports"]] == ["http"]
+    (rule,) = [rule for rule in manifests["NetworkPolicy"]["spec"]["ingress"] if rule["ports"][0]["port"] == "admin"]
+    assert rule["from"] == EVERYTHING["metrics"]["from"]
+    monitor = manifests["ServiceMonitor"]
+    assert monitor["apiVersion"] == "monitoring.coreos.com/v1" and monitor["metadata"]["labels"]["release"] == "prometheus"
+    # It finds the admin service and not the public one, and shows a token that the pod is given too.
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    assert wanted <= service["metadata"]["labels"].items()
+    assert not wanted <= manifests["Service"]["metadata"]["labels"].items()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    credentials = endpoint.pop("authorization")["credentials"]
+    assert endpoint == {"port": "admin", "path": "/metrics", "interval": "30s"}
+    assert credentials["name"] == manifests["Secret"]["metadata"]["name"]
+    assert credentials["key"] in manifests["Secret"]["stringData"]
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert mounts == {"/etc/gatewright", "/tmp", "/var/lib/gatewright"}
+    try:
+        rendered({"metrics": {"serviceMonitor": {"enabled": True}}})
+    except helm.HelmError as error:
+        assert "config.admin" in str(error), error
+    else:
+        raise AssertionError("a monitor of nothing is made")
 
 
 def the_sample_app_and_its_openness_are_gone_with_the_first_app_of_ones_own():
@@ -253,6 +312,33 @@ def the_alerts_fire_above_their_thresholds_and_not_below():
     run("promtool", "test", "rules", "tests/deploy/alerts.yaml")
 
 
+def each_alert_fires_on_what_a_server_in_its_trouble_exports_and_no_other_does():
+    # RefreshRate compares with the day before: ten refreshes a minute, as after a quiet day.
+    quiet = 24 * 60
+    for alert, (before, after) in alarms.troubles().items():
+        assert set(before) == set(after)
+        # Scraped each minute: as it was, then as it became.
+        series = [
+            {"series": f'{name}{{job="gatewright"}}', "values": f"{value}x{quiet} {after[name]}x20"}
+            for name, value in before.items()
+            if name.startswith("gatewright_")
+        ]
+        fires = {"labels": f'ALERTS{{alertname="{alert}", alertstate="firing", job="gatewright", severity="{SEVERITY[alert]}"}}', "value": 1}
+        test = {
+            "interval": "1m",
+            "input_series": series,
+            "promql_expr_test": [
+                {"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{quiet - 1}m", "exp_samples": []},
+                {"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{quiet + 4}m", "exp_samples": [fires]},
+            ],
+        }
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            rules = str(ROOT / "deploy/prometheus-rules.yaml")
+            yaml.safe_dump({"rule_files": [rules], "evaluation_interval": "1m", "tests": [test]}, file)
+            file.flush()
+            run("promtool", "test", "rules", file.name)
+
+
 def exported():
     """The names of all metrics of a server with authentication."""
     config = "apps:\n  crm: { builtin: crm }\nadmin: { port: 0 }\nauth: { mode: orchestrated }\n"
@@ -268,6 +354,8 @@ def exported():
                     break
             with urllib.request.urlopen(found[1] + "/metrics", timeout=30) as answer:
                 text = answer.read().decode()
+            # Names, units, types and help as Prometheus wants them.
+            run("promtool", "check", "metrics", input=text)
         finally:
             server.kill()
             server.wait()
@@ -297,7 +385,7 @@ def every_metric_that_alerts_and_the_dashboard_name_is_exported():
 
 
 def main():
-    checks = [value for name, value in globals().items() if callable(value) and re.match(r"(the|every)_", name)]
+    checks = [value for name, value in globals().items() if callable(value) and re.match(r"(the|every|each)_", name)]
     failed = 0
     for check in checks:
         name = check.__name__.replace("_", " ")

@@ -1,6 +1,6 @@
 //! The digests that hold lines together.
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sha2::{Digest as _, Sha256};
 
 /// What every line ends with, before the digest.
@@ -35,16 +35,12 @@ pub(crate) fn seal(before: &str, object: &mut Vec<u8>) -> String {
     chain
 }
 
-/// The digest a line carries.
-pub(crate) fn carried(line: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Line {
-        chain: String,
-    }
-    serde_json::from_str::<Line>(line).ok().map(|line| line.chain)
-}
-
-/// The line up to its digest.
-pub(crate) fn body(line: &str) -> Option<&str> {
-    line.rfind(MARK).map(|at| &line[..at])
+/// A line taken apart: what the digest is over, and the digest it carries. None for anything but a JSON object that ends with
+/// its digest: what came after it would be under no digest, and many readers take the last of two members of one name.
+pub(crate) fn parts(line: &str) -> Option<(&str, &str)> {
+    let (body, digest) = line.strip_suffix("\"}")?.rsplit_once(MARK)?;
+    let is_digest =
+        digest.len() == 64 && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_object = line.starts_with('{') && serde_json::from_str::<IgnoredAny>(line).is_ok();
+    (is_digest && is_object).then_some((body, digest))
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{
     CONTINUES, LOST, TORN,
-    chain::{carried, seal, sha256_hex},
+    chain::{parts, seal, sha256_hex},
 };
 
 /// Bytes at the end of a file in which its last line is looked for.
@@ -68,6 +68,8 @@ struct Held {
     length: u64,
     /// A write failed, and may have left a part of a line.
     is_dirty: bool,
+    /// What a process before this one left to be ended.
+    left: Option<Left>,
     /// Events that could not be written since the last that could.
     lost: u64,
 }
@@ -104,7 +106,11 @@ impl AuditFile {
         }
         let mut new = Held::open(&self.path)?;
         let mut line = json!({"event": CONTINUES, "previous": held.chain}).to_string().into_bytes();
-        new.put(&mut line, self.sync).map_err(told)?;
+        if let Err(source) = new.put(&mut line, self.sync) {
+            // Only as its first line does it say what the file continues.
+            let _ = new.file.set_len(new.length);
+            return Err(told(source));
+        }
         new.lost = held.lost;
         *held = new;
         Ok(true)
@@ -152,13 +158,23 @@ impl Held {
             Err(TryLockError::Error(source)) => return Err(told(source)),
         }
         let tail = Tail::of(&mut file).map_err(told)?.ok_or_else(|| AuditError::Foreign(path.to_owned()))?;
-        let mut held = Self { file, chain: tail.chain, length: tail.length, is_dirty: false, lost: 0 };
-        if tail.lacks_break {
-            held.write(b"\n").map_err(told)?;
-        }
+        let end = file.metadata().map_err(told)?.len();
+        let left = match (tail.lacks_break, tail.is_torn) {
+            (true, _) => Some(Left::Whole),
+            (false, true) => Some(Left::Torn { end }),
+            (false, false) => None,
+        };
         if tail.is_torn {
             tracing::warn!(path = %path.display(), "the last line of the audit file was cut in two; it stays, and is named in the next");
-            held.note_torn().map_err(told)?;
+        }
+        let is_dirty = left.is_some();
+        let mut held = Self { file, chain: tail.chain, length: tail.length, is_dirty, left, lost: 0 };
+        match held.recover(false) {
+            // A full disk keeps nobody from starting, as it keeps nobody from going on.
+            Err(error) if is_full(&error) => {
+                tracing::error!(path = %path.display(), %error, "the audit file cannot be written now; it is tried again with each event");
+            }
+            recovered => recovered.map_err(told)?,
         }
         Ok(held)
     }
@@ -184,10 +200,23 @@ impl Held {
     /// many events are missing.
     fn recover(&mut self, sync: bool) -> io::Result<()> {
         if self.is_dirty {
-            let there = self.file.metadata()?.len();
-            if there > self.length && self.file.set_len(self.length).is_err() {
-                self.note_torn()?;
+            match self.left {
+                Some(Left::Whole) => {
+                    self.file.write_all(b"\n")?;
+                    self.length += 1;
+                }
+                Some(Left::Torn { end }) => {
+                    // What earlier tries left of the note goes, the cut line stays.
+                    let _ = self.file.set_len(end);
+                    self.note_torn()?;
+                }
+                None => {
+                    if self.file.metadata()?.len() > self.length && self.file.set_len(self.length).is_err() {
+                        self.note_torn()?;
+                    }
+                }
             }
+            self.left = None;
             self.is_dirty = false;
         }
         if self.lost > 0 {
@@ -210,12 +239,27 @@ impl Held {
         let mut line = note.into_bytes();
         let chain = seal(&self.chain, &mut line);
         // In one piece, so that a crash leaves no line without its note.
-        self.length += torn.len() as u64;
         line.insert(0, b'\n');
         self.write(&line)?;
+        self.length += torn.len() as u64;
         self.chain = chain;
         Ok(())
     }
+}
+
+/// The last line of a file that a crash ended.
+#[derive(Debug)]
+enum Left {
+    /// It lacks its line break alone.
+    Whole,
+    /// It was cut in two; the file ended here.
+    Torn { end: u64 },
+}
+
+/// Whether there is no room, which may change.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// The end of a file.
@@ -241,7 +285,7 @@ impl Tail {
         if end.is_empty() {
             return Ok(Some(Self::default()));
         }
-        let digest = |line: &[u8]| std::str::from_utf8(line).ok().and_then(carried);
+        let digest = |line: &[u8]| Some(parts(std::str::from_utf8(line).ok()?)?.1.to_owned());
         let last = end.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         if let Some(chain) = digest(&end[last..]) {
             let length = start + end.len() as u64;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::{
     CONTINUES, LOST, TORN,
-    chain::{body, carried, link, sha256_hex},
+    chain::{link, parts, sha256_hex},
 };
 
 /// A file that fits together.
@@ -34,7 +34,7 @@ pub enum Broken {
     )]
     Chain(usize),
     /// A line cannot be read.
-    #[error("line {0} is not one that was written here")]
+    #[error("line {0} is not one that was written here, or was changed by hand")]
     Foreign(usize),
     /// The last line has no end.
     #[error("line {0} is cut off: a crash while it was written, or somebody's hand")]
@@ -73,8 +73,7 @@ pub fn verify(mut file: impl BufRead) -> Result<Verified, Broken> {
             return Err(Broken::CutOff(at));
         }
         let text = std::str::from_utf8(&line).ok();
-        let read = text.and_then(|text| Some((text, body(text)?, carried(text)?)));
-        let Some((text, body, chain)) = read else {
+        let Some((text, (body, chain))) = text.and_then(|text| Some((text, parts(text)?))) else {
             // It may be a line that was cut in two: then the next one says so. That one may have been cut as well.
             match &mut torn {
                 None => torn = Some((line, at)),
@@ -86,9 +85,6 @@ pub fn verify(mut file: impl BufRead) -> Result<Verified, Broken> {
             }
             continue;
         };
-        if chain != link(&verified.chain, body.as_bytes()) {
-            return Err(Broken::Chain(at));
-        }
         let note: Note = serde_json::from_str(text).unwrap_or_default();
         if let Some((cut, first)) = torn.take() {
             if note.event != TORN || note.sha256 != sha256_hex(&cut) {
@@ -96,12 +92,15 @@ pub fn verify(mut file: impl BufRead) -> Result<Verified, Broken> {
             }
             verified.torn += 1;
         }
+        if chain != link(&verified.chain, body.as_bytes()) {
+            return Err(Broken::Chain(at));
+        }
         match note.event.as_str() {
             CONTINUES if at == 1 => verified.previous = note.previous,
             LOST => verified.lost += note.count,
             _ => {}
         }
-        verified.chain = chain;
+        chain.clone_into(&mut verified.chain);
     }
     match torn {
         Some((_, first)) => Err(Broken::Foreign(first)),

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+/// Upper bounds of the histogram of how long issuing takes, in seconds; 0.5 is the alert's.
+const SECONDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 /// Issuing slower than this is counted apart.
 const SLOW: Duration = Duration::from_millis(500);
 
@@ -18,6 +20,8 @@ pub struct Metrics {
     jwks_errors: AtomicU64,
     store_errors: AtomicU64,
     issue_us: AtomicU64,
+    /// Answers by the first bound they are within; the last is beyond all.
+    issue_within: [AtomicU64; SECONDS.len() + 1],
     issue_slow: AtomicU64,
     passwords: AtomicU64,
 }
@@ -50,6 +54,8 @@ impl Metrics {
 
     pub(crate) fn took(&self, time: Duration) {
         self.issue_us.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Relaxed);
+        let within = SECONDS.partition_point(|bound| *bound < time.as_secs_f64());
+        self.issue_within[within].fetch_add(1, Relaxed);
         if time > SLOW {
             self.issue_slow.fetch_add(1, Relaxed);
         }
@@ -58,23 +64,64 @@ impl Metrics {
     /// The counters in Prometheus text form. No label holds anything of a caller.
     pub fn prometheus(&self) -> String {
         let mut out = String::new();
-        let seconds = self.issue_us.load(Relaxed) as f64 / 1e6;
-        let _ = writeln!(
-            out,
-            "# TYPE gatewright_auth_issue_seconds_sum counter\ngatewright_auth_issue_seconds_sum {seconds}"
-        );
-        for (name, value) in [
-            ("failures", &self.auth_failures),
-            ("tokens_issued", &self.issued),
-            ("tokens_refreshed", &self.refreshed),
-            ("jwks_errors", &self.jwks_errors),
-            ("store_errors", &self.store_errors),
-            ("issue_over_500ms", &self.issue_slow),
-            ("passwords_hashed", &self.passwords),
+        self.issued_in(&mut out);
+        for (name, help, value) in [
+            ("failures", "Refused credentials and failed logins", &self.auth_failures),
+            ("tokens_issued", "Tokens issued for a grant that was not a refresh", &self.issued),
+            ("tokens_refreshed", "Tokens issued for a refresh token", &self.refreshed),
+            ("jwks_errors", "Key sets that could not be fetched", &self.jwks_errors),
+            ("store_errors", "Requests that the token store did not answer", &self.store_errors),
+            (
+                "issue_over_500ms",
+                "Answers of the token endpoint that took longer than 500 ms",
+                &self.issue_slow,
+            ),
+            ("passwords_hashed", "Logins that cost a hash", &self.passwords),
         ] {
-            let name = format!("gatewright_auth_{name}_total");
-            let _ = writeln!(out, "# TYPE {name} counter\n{name} {}", value.load(Relaxed));
+            let (name, value) = (format!("gatewright_auth_{name}_total"), value.load(Relaxed));
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
         }
         out
+    }
+
+    /// The histogram of the token endpoint.
+    fn issued_in(&self, out: &mut String) {
+        const NAME: &str = "gatewright_auth_issue_seconds";
+        let _ = writeln!(out, "# HELP {NAME} How long the token endpoint takes to issue tokens");
+        let _ = writeln!(out, "# TYPE {NAME} histogram");
+        let mut count = 0;
+        let bounds = SECONDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
+        for (bound, within) in bounds.zip(&self.issue_within) {
+            count += within.load(Relaxed);
+            let _ = writeln!(out, "{NAME}_bucket{{le=\"{bound}\"}} {count}");
+        }
+        let seconds = self.issue_us.load(Relaxed) as f64 / 1e6;
+        let _ = writeln!(out, "{NAME}_sum {seconds}\n{NAME}_count {count}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_answer_is_within_its_bound_and_those_above_it() {
+        let metrics = Metrics::default();
+        for ms in [1, 5, 6, 500, 501, 9_000] {
+            metrics.took(Duration::from_millis(ms));
+        }
+        let text = metrics.prometheus();
+        for line in [
+            "gatewright_auth_issue_seconds_bucket{le=\"0.005\"} 2",
+            "gatewright_auth_issue_seconds_bucket{le=\"0.01\"} 3",
+            "gatewright_auth_issue_seconds_bucket{le=\"0.5\"} 4",
+            "gatewright_auth_issue_seconds_bucket{le=\"1\"} 5",
+            "gatewright_auth_issue_seconds_bucket{le=\"+Inf\"} 6",
+            "gatewright_auth_issue_seconds_count 6",
+            "gatewright_auth_issue_seconds_sum 10.013",
+            "gatewright_auth_issue_over_500ms_total 2",
+        ] {
+            assert!(text.lines().any(|held| held == line), "{line}: {text}");
+        }
     }
 }

@@ -215,6 +215,8 @@ impl ResourceServer {
 
     fn deny(&self, denied: Denied) -> Response<Body> {
         match denied {
+            // Of an external provider the keys cannot be had, which is counted where they are fetched.
+            Denied::Unavailable if matches!(self.inner.source, Source::External(_)) => {}
             Denied::Unavailable => self.inner.metrics.store_failed(),
             _ => self.inner.metrics.auth_failed(),
         }

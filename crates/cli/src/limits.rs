@@ -29,20 +29,42 @@ impl SharedCounter for StoreCounter {
     }
 }
 
-/// The limits of `rateLimits`; counted in `auth.tokenStorage` when that is Redis, else in this process.
+/// The limits of `rateLimits`; counted in `auth.tokenStorage` when that is Redis, else in this process. The store is opened without
+/// rules too: a reload may bring the first.
 ///
 /// # Errors
-/// A Redis that does not answer.
+/// A Redis that is needed and does not answer.
 pub async fn open(config: &Config) -> anyhow::Result<Arc<Limits>> {
     let limits = Limits::new(config.rate_limits.clone());
     let auth = &config.auth;
-    let shares = auth.mode == Mode::Orchestrated && auth.token_storage.kind == StorageKind::Redis;
-    if !shares || config.rate_limits.is_empty() {
+    if auth.token_storage.kind != StorageKind::Redis {
         return Ok(Arc::new(limits));
     }
     match open_store(auth, Arc::new(SystemClock)).await {
         Ok(store) => Ok(Arc::new(limits.shared(Arc::new(StoreCounter(store))))),
+        // Nothing else uses the store then.
+        Err(error) if config.rate_limits.is_empty() && auth.mode != Mode::Orchestrated => {
+            tracing::warn!(
+                "`auth.tokenStorage` cannot be used, so rules of `rateLimits` that a reload brings will be counted by this instance alone: {error}"
+            );
+            Ok(Arc::new(limits))
+        }
         Err(error) => Err(anyhow::Error::new(error)
             .context("`rateLimits` are counted in `auth.tokenStorage`, which cannot be used")),
+    }
+}
+
+/// Says which rules cover nothing: a misspelt name would otherwise go unnoticed. Apps may come later, so it is no error.
+pub fn tell_idle(config: &Config) {
+    for rule in &config.rate_limits {
+        let app = rule.tool.split_once(':').map_or("", |(app, _)| app);
+        let is_app = app.is_empty() || app == "codecall" || config.apps.contains_key(app);
+        if !is_app {
+            let tool = &rule.tool;
+            tracing::warn!(
+                tool,
+                "the rule of `rateLimits` for `{tool}` covers nothing: there is no app `{app}`"
+            );
+        }
     }
 }

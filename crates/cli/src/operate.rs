@@ -3,11 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use gatewright::{Observer, Running};
+use gatewright::{
+    Observer, Running,
+    server::{Occupancy, ServerBuilder},
+};
 use gatewright_admin::{Admin, AdminConfig};
 use gatewright_auth::Metrics as AuthMetrics;
 use gatewright_console::{Console, ConsoleOptions, Journal};
-use gatewright_telemetry::{Metrics, OtlpConfig, Sending, Traces, WorkerCounts};
+use gatewright_limits::Limits;
+use gatewright_telemetry::{HttpMetrics, Metrics, OpenCounts, OtlpConfig, Sending, Traces, WorkerCounts};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +61,18 @@ pub async fn finish(sending: Sending) {
 pub struct Watching {
     config: AdminConfig,
     metrics: Arc<Metrics>,
+    http: Arc<HttpMetrics>,
     journal: Option<Arc<Journal>>,
+}
+
+/// What there is to count besides calls.
+pub struct Counted {
+    /// The port for clients; none over stdio.
+    pub http: Option<Occupancy>,
+    /// The door, with authentication on.
+    pub auth: Option<Arc<AuthMetrics>>,
+    /// Who counts calls.
+    pub limits: Arc<Limits>,
 }
 
 impl Watching {
@@ -65,8 +80,15 @@ impl Watching {
     pub fn of(config: &Config) -> anyhow::Result<Option<Self>> {
         let Some(config) = config.admin.clone() else { return Ok(None) };
         let metrics = Arc::new(Metrics::new().context("the metrics cannot be set up")?);
+        let http = Arc::new(HttpMetrics::new().context("the metrics cannot be set up")?);
         let journal = config.console.then(|| Journal::new(KEPT));
-        Ok(Some(Self { config, metrics, journal }))
+        Ok(Some(Self { config, metrics, http, journal }))
+    }
+
+    /// Counts what `server` answers.
+    pub fn hear(&self, server: ServerBuilder) -> ServerBuilder {
+        let http = self.http.clone();
+        server.answered(move |method, route, status| http.answered(method, route, status.as_str()))
     }
 
     /// What the gateway tells of its calls.
@@ -80,12 +102,12 @@ impl Watching {
     pub async fn serve(
         self,
         running: &Running,
-        auth: Option<Arc<AuthMetrics>>,
+        counted: Counted,
         stop: CancellationToken,
     ) -> anyhow::Result<()> {
         let registry = running.gateway().registry().clone();
         let (metrics, pool) = (self.metrics, running.pool().cloned());
-        let counted = registry.clone();
+        let served = registry.clone();
         let mut admin = Admin::new(self.config.clone(), registry).metrics(move || {
             let workers = pool.as_ref().map(|pool| pool.stats()).map(|stats| WorkerCounts {
                 idle: stats.idle,
@@ -93,11 +115,25 @@ impl Watching {
                 running: stats.running,
                 replaced: stats.replaced,
             });
-            metrics.render(&counted, workers)
+            metrics.render(&served, workers)
         });
+        let Counted { http, auth, limits } = counted;
+        if let Some(occupancy) = http {
+            let answers = self.http;
+            admin = admin.metrics(move || {
+                let now = occupancy.now();
+                let (requests, streams, sessions) = (now.requests, now.streams, now.sessions);
+                answers.render(OpenCounts { requests, streams, sessions })
+            });
+        }
         if let Some(auth) = auth {
             admin = admin.metrics(move || auth.prometheus());
         }
+        admin = admin.metrics(move || {
+            let name = "gatewright_rate_limit_store_errors_total";
+            let help = "Calls that the store shared by all instances did not count";
+            format!("# HELP {name} {help}\n# TYPE {name} counter\n{name} {}\n", limits.shared_failures())
+        });
         if let Some(journal) = self.journal {
             let options =
                 ConsoleOptions { allowed_hosts: self.config.allowed_hosts.clone(), stop: stop.clone() };

@@ -65,6 +65,7 @@ pub struct Limits {
     said_ms: AtomicU64,
     /// Until when the shared counter is left alone.
     alone_until_ms: AtomicU64,
+    failures: AtomicU64,
 }
 
 impl std::fmt::Debug for Limits {
@@ -83,7 +84,13 @@ impl Limits {
             began: Instant::now(),
             said_ms: AtomicU64::new(u64::MAX),
             alone_until_ms: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
         }
+    }
+
+    /// How often the shared counter did not answer since the start. It is left alone for two seconds each time.
+    pub fn shared_failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
     }
 
     /// Goes on with other rules. A rule that stays keeps its counts.
@@ -112,6 +119,7 @@ impl Limits {
                 }
                 Ok(_) => return Ok(()),
                 Err(Unavailable) => {
+                    self.failures.fetch_add(1, Ordering::Relaxed);
                     self.alone_until_ms.store(self.now_ms() + LEAVE_ALONE_MS, Ordering::Relaxed);
                     self.say();
                 }
@@ -296,6 +304,7 @@ mod tests {
         counter.1.store(false, Ordering::SeqCst);
         assert!(passes(&limits, "x:y", &ada, None).await && !passes(&limits, "x:y", &ada, None).await);
         assert!(counter.0.lock().unwrap().is_empty(), "it is left alone for a moment");
+        assert_eq!(limits.shared_failures(), 1);
         limits.alone_until_ms.store(0, Ordering::Relaxed);
         assert!(passes(&limits, "x:y", &ada, None).await);
         assert_eq!(counter.0.lock().unwrap().len(), 1);

@@ -17,6 +17,7 @@ mod landing;
 mod lines;
 mod mcp;
 mod refusal;
+mod seen;
 mod server;
 mod sessions;
 mod sse;
@@ -26,6 +27,7 @@ pub use auth::{Authenticator, HttpResponse};
 pub use cluster::{ClusterConfig, ClusterKey};
 pub use config::{HttpConfig, InvalidHttpConfig};
 pub use lines::LineTransport;
+pub use seen::{Occupancy, Occupied};
 pub use server::{Bound, ServeError, Server, ServerBuilder};
 pub use stdio::{serve_lines, serve_stdio};
 

@@ -37,6 +37,8 @@ pub(crate) struct Door {
     authenticator: Option<Arc<dyn Authenticator>>,
     calls: Arc<Semaphore>,
     streams: Arc<Semaphore>,
+    /// Permits of `calls` and `streams`.
+    room: (usize, usize),
     pub(crate) most_bytes: usize,
     body_time: Duration,
     /// Cancelled when shutdown begins: streams that only wait end.
@@ -57,10 +59,17 @@ impl Door {
             authenticator,
             calls: Arc::new(Semaphore::new(config.max_concurrency)),
             streams: Arc::new(Semaphore::new(config.max_streams)),
+            room: (config.max_concurrency, config.max_streams),
             most_bytes: config.max_body_bytes,
             body_time: config.body_read_timeout,
             stopping,
         }
+    }
+
+    /// Requests that are worked on, and streams that are open.
+    pub(crate) fn open(&self) -> (usize, usize) {
+        let taken = |room: usize, left: &Semaphore| room.saturating_sub(left.available_permits());
+        (taken(self.room.0, &self.calls), taken(self.room.1, &self.streams))
     }
 
     /// Whether nobody has to say who they are.
@@ -131,6 +140,10 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    pub(crate) fn door(&self) -> &Door {
+        &self.door
+    }
+
     pub(crate) fn new(
         door: Arc<Door>,
         config: &HttpConfig,

@@ -6,10 +6,11 @@ use axum::{
     Router,
     body::Body,
     extract::ConnectInfo,
+    middleware::from_fn,
     routing::{get, post},
 };
 use gatewright_core::{CallerAddress, Gateway, Network, caller_address};
-use http::{HeaderMap, Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
@@ -27,6 +28,7 @@ use crate::{
     landing::{self, Page},
     mcp::{self, Door, Endpoint},
     refusal,
+    seen::{self, Answered, Occupancy, Route},
     sse::{self, SseEndpoint},
 };
 
@@ -58,7 +60,7 @@ impl Server {
     /// A server to be set up further.
     pub fn builder(gateway: Arc<Gateway>, config: HttpConfig) -> ServerBuilder {
         let (extra, details) = (Router::new(), Vec::new());
-        ServerBuilder { gateway, config, authenticator: None, extra, details, listener: None }
+        ServerBuilder { gateway, config, authenticator: None, extra, details, listener: None, answered: None }
     }
 }
 
@@ -70,6 +72,7 @@ pub struct ServerBuilder {
     extra: Router,
     details: Vec<health::Detail>,
     listener: Option<TcpListener>,
+    answered: Option<Answered>,
 }
 
 impl std::fmt::Debug for ServerBuilder {
@@ -94,6 +97,14 @@ impl ServerBuilder {
         value: impl Fn() -> serde_json::Value + Send + Sync + 'static,
     ) -> Self {
         self.details.push((key, Arc::new(value)));
+        self
+    }
+
+    /// Tells `hear` of every answer, once its head is known: the method of HTTP, the pattern of the route, and the status. Methods and
+    /// routes that are not the server's own are `_OTHER`, so that all three come from bounded sets.
+    #[must_use]
+    pub fn answered(mut self, hear: impl Fn(&str, &str, StatusCode) + Send + Sync + 'static) -> Self {
+        self.answered = Some(Arc::new(hear));
         self
     }
 
@@ -169,10 +180,14 @@ impl ServerBuilder {
                 get(health::ready).with_state(health::Ready { door, details: self.details.into() }),
             )
             .fallback(async move || refusal::nothing_here(&endpoint_path));
+        let routes = match &self.answered {
+            Some(_) => routes.layer(from_fn(seen::note_route)),
+            None => routes,
+        };
         let path = self.config.path.as_str().into();
         let times = Times::new(idle, self.config.header_read_timeout);
         let kept = Kept { times: times.clone(), stopping: stopping.clone() };
-        let front = Front { edge, path, endpoint, routes, whence, kept };
+        let front = Front { edge, path, endpoint, routes, whence, kept, answered: self.answered };
         Ok(Bound {
             listener,
             address,
@@ -197,6 +212,7 @@ struct Front {
     routes: Router,
     whence: Arc<Whence>,
     kept: Kept,
+    answered: Option<Answered>,
 }
 
 /// How long connections are kept, and whether they still are.
@@ -229,11 +245,13 @@ impl Front {
     ) -> Result<Response<Body>, Infallible> {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
-        let Self { edge, path, endpoint, routes, whence, kept } = self;
+        let Self { edge, path, endpoint, routes, whence, kept, answered } = self;
+        let method = seen::method(request.method());
+        let is_endpoint = request.uri().path() == &*path;
         let is_kept = idle::is_kept(request.version(), request.headers());
         let caller = whence.caller(peer, request.headers());
         request.extensions_mut().insert(caller);
-        let mut response = if request.uri().path() == &*path {
+        let mut response = if is_endpoint {
             edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await
         } else {
             let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
@@ -241,6 +259,10 @@ impl Front {
         };
         if is_kept && !kept.stopping.is_cancelled() {
             kept.times.say(response.headers_mut());
+        }
+        if let Some(answered) = answered {
+            let route = if is_endpoint { &*path } else { Route::of(response.extensions()) };
+            answered(method, route, response.status());
         }
         Ok(response)
     }
@@ -269,6 +291,11 @@ impl Bound {
     /// Where it listens, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// How full it is, to be asked while it serves.
+    pub fn occupancy(&self) -> Occupancy {
+        Occupancy(self.front.endpoint.clone())
     }
 
     /// Serves until `shutdown` is cancelled, then lets open requests end. Streams that only wait for notifications end at

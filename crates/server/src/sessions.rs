@@ -92,6 +92,11 @@ impl OwnedSessions {
         self.owners().get(id).is_some_and(|of| of == owner)
     }
 
+    /// How many are open.
+    pub(crate) fn open(&self) -> usize {
+        self.owners().len()
+    }
+
     /// Ends every session.
     pub(crate) async fn close_all(&self) {
         let all: Vec<SessionId> = self.owners().keys().cloned().collect();

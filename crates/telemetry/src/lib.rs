@@ -5,11 +5,14 @@
 //! values come from bounded sets: tools and prompts that are served (at most [`MOST_TOOLS`] and [`MOST_PROMPTS`]), statuses of the
 //! contract.
 //!
-//! [`Traces`] is another: one span for each request (`tools/call codecall:execute`, `resources/read`), one below it for each call of a
+//! [`HttpMetrics`] counts what the port for clients answers: also what is refused before a method of MCP is known.
+//!
+//! [`Traces`] is another observer: one span for each request (`tools/call codecall:execute`, `resources/read`), one below it for each call of a
 //! tool that came of it.
 #![forbid(unsafe_code)]
 
 mod config;
+mod http;
 mod labels;
 mod metrics;
 mod otlp;
@@ -18,6 +21,7 @@ mod spans;
 mod wire;
 
 pub use config::OtlpConfig;
+pub use http::{HttpMetrics, OpenCounts};
 pub use labels::{MOST_PROMPTS, MOST_TOOLS};
 pub use metrics::{Metrics, WorkerCounts};
 pub use otlp::{Sending, Traces};

@@ -55,6 +55,41 @@ fn a_line_that_is_changed_taken_out_put_in_or_moved_is_named() {
 }
 
 #[test]
+fn nothing_can_be_put_behind_the_digest_of_a_line() {
+    // Readers of JSON that take the last of two members would believe what is put there.
+    for tail in [",\"n\":7}", ",\"event\":\"other\"}", " }", "} ", "}\r", ",\"chain\":\"\"}"] {
+        for at in [0, 1, 3] {
+            let (_folder, path) = written(4);
+            let mut all = lines(&path);
+            all[at].pop();
+            all[at].push_str(tail);
+            rewrite(&path, &all);
+            assert!(
+                matches!(check(&path), Err(Broken::Foreign(line)) if line == at + 1),
+                "{tail:?} at {at}: {:?}",
+                check(&path)
+            );
+        }
+    }
+}
+
+#[test]
+fn each_line_is_missed_wherever_it_stood_and_an_empty_one_is_noticed() {
+    for at in 0..3 {
+        let (_folder, path) = written(4);
+        let mut all = lines(&path);
+        all.remove(at);
+        rewrite(&path, &all);
+        assert!(matches!(check(&path), Err(Broken::Chain(line)) if line == at + 1), "{:?}", check(&path));
+        let (_folder, path) = written(4);
+        let mut all = lines(&path);
+        all.insert(at, String::new());
+        rewrite(&path, &all);
+        assert!(matches!(check(&path), Err(Broken::Foreign(line)) if line == at + 1), "{:?}", check(&path));
+    }
+}
+
+#[test]
 fn lines_cut_off_at_the_end_change_the_last_digest() {
     let (_folder, path) = written(4);
     let whole = check(&path).unwrap();

@@ -50,7 +50,8 @@ impl OAuthError {
     pub(crate) fn too_many(retry: Duration) -> Self {
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
-            retry_after_s: Some(retry.as_secs().max(1)),
+            // Whoever waits this long is not refused again: a part of a second counts as one.
+            retry_after_s: Some((retry.as_secs() + u64::from(retry.subsec_nanos() > 0)).max(1)),
             ..Self::new("temporarily_unavailable", "too many requests; try again later")
         }
     }

@@ -8,6 +8,7 @@ use gatewright::{
     server::{Bound, ServerBuilder},
 };
 use gatewright_auth::Metrics as AuthMetrics;
+use gatewright_limits::Limits;
 use tokio::net::TcpListener;
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
     auth,
     config::Config,
     limits, logging,
-    operate::{self, Watching},
+    operate::{self, Counted, Watching},
     reload::{self, Loaded, Reloader},
     user_tokens::UserTokens,
 };
@@ -32,6 +33,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let stop = assemble::stop_signal()?;
     let starter = AppStarter::new();
     let (watching, limits) = (Watching::of(&config)?, limits::open(&config).await?);
+    limits::tell_idle(&config);
     let audit = audit::open(&config)?;
     let mut observers: Vec<Arc<dyn Observer>> = watching.iter().flat_map(Watching::observers).collect();
     observers.extend(audit.clone().map(|audit| audit as Arc<dyn Observer>));
@@ -48,8 +50,10 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         logging::apply(&config.logging);
         Ok(())
     });
+    let counted = limits.clone();
     reloader.live(vec!["rateLimits"], move |config| {
-        limits.replace(config.rate_limits.clone());
+        limits::tell_idle(config);
+        counted.replace(config.rate_limits.clone());
         Ok(())
     });
     if let Some(audit) = audit.clone() {
@@ -58,7 +62,8 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let served = if args.stdio {
         let following = stop.child_token();
         if let Some(watching) = watching {
-            watching.serve(&running, None, following.clone()).await?;
+            let counted = Counted { http: None, auth: None, limits };
+            watching.serve(&running, counted, following.clone()).await?;
         }
         let reloading = tokio::spawn(reloader.run(following.clone()));
         let served = serve_stdio(running.gateway().clone(), stop).await.map_err(anyhow::Error::from);
@@ -66,7 +71,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         reloading.await?;
         served
     } else {
-        serve_http(&running, &config, Extras { watching, tokens, audit, reloader }, stop).await
+        serve_http(&running, &config, Extras { watching, tokens, audit, limits, reloader }, stop).await
     };
     running.stop().await;
     if let Some(sending) = sending {
@@ -108,6 +113,7 @@ struct Extras {
     watching: Option<Watching>,
     tokens: UserTokens,
     audit: Option<Arc<Audit>>,
+    limits: Arc<Limits>,
     reloader: Reloader,
 }
 
@@ -117,15 +123,19 @@ async fn serve_http(
     extras: Extras,
     stop: tokio_util::sync::CancellationToken,
 ) -> anyhow::Result<()> {
-    let Extras { watching, tokens, audit, reloader } = extras;
-    let server = running.http(config.http.clone());
+    let Extras { watching, tokens, audit, limits, reloader } = extras;
+    let mut server = running.http(config.http.clone());
+    if let Some(watching) = &watching {
+        server = watching.hear(server);
+    }
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
     let (bound, auth) = listen(running, server, config, &tokens, audit).await?;
     let address = bound.local_addr();
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
     let following = stop.child_token();
     if let Some(watching) = watching {
-        watching.serve(running, auth, following.clone()).await?;
+        let counted = Counted { http: Some(bound.occupancy()), auth, limits };
+        watching.serve(running, counted, following.clone()).await?;
     }
     let reloading = tokio::spawn(reloader.run(following.clone()));
     bound.serve(stop).await;

@@ -92,6 +92,11 @@ impl AppConfig {
         Self { kind: AppKind::Builtin(builtin), shown: Shown { builtin: Some(builtin), ..Shown::default() } }
     }
 
+    /// Whether its tools are called `<app>:<tool>`.
+    pub fn has_prefix(&self) -> bool {
+        self.options().prefix
+    }
+
     /// How the registry shows and calls it.
     pub fn options(&self) -> AppOptions {
         let defaults = AppOptions::default();

@@ -203,6 +203,15 @@ impl Config {
         for (at, rule) in self.rate_limits.iter().enumerate() {
             if let Some((field, problem)) = rule.problem() {
                 findings.push(Finding::new(&format!("/rateLimits/{at}/{field}"), problem));
+            } else if rule.tool != "*"
+                && !rule.tool.contains(':')
+                && self.apps.values().all(AppConfig::has_prefix)
+            {
+                let problem = format!(
+                    "`{}` is no tool's name; write `<app>:<tool>`, such as `crm:users_list` or `codecall:execute`, however names are listed",
+                    rule.tool
+                );
+                findings.push(Finding::new(&format!("/rateLimits/{at}/tool"), problem));
             }
         }
         for (field, problem) in self.admin.iter().flat_map(AdminConfig::problems) {

@@ -9,12 +9,12 @@ use crate::served::Served;
 
 const CONFIG: &str = "apps:\n  crm: { builtin: crm }\nadmin: { port: 0 }\n";
 
-struct Admin {
-    server: Served,
+pub struct Admin {
+    pub server: Served,
     base: String,
 }
 
-fn start(config: &str) -> Admin {
+pub fn start(config: &str) -> Admin {
     // The admin listener is told after the server's own.
     let server = Served::start(config, &[]);
     let line = server.says("for operators on http://");
@@ -23,7 +23,7 @@ fn start(config: &str) -> Admin {
 }
 
 impl Admin {
-    async fn get(&self, path: &str) -> (u16, String) {
+    pub async fn get(&self, path: &str) -> (u16, String) {
         let answer = reqwest::get(format!("{}{path}", self.base)).await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())
     }

@@ -163,6 +163,36 @@ async fn a_full_disk_stops_no_call_and_what_is_missing_is_counted_in_the_file() 
 }
 
 #[tokio::test]
+async fn on_a_full_disk_a_server_starts_behind_a_line_that_a_crash_cut_and_notes_it_once_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let server = Served::start(&config(&file, ""), &[]);
+    for _ in 0..3 {
+        run(&server, "return 1;").await;
+    }
+    drop(server);
+    // Two whole lines, and a part of the third; the disk has room for these bytes and no more.
+    let mut text = fs::read(&file).unwrap();
+    let second = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0;
+    text.truncate(second + 60);
+    fs::write(&file, &text).unwrap();
+    let mut small = Command::new("bash");
+    small.args(["-c", "trap '' XFSZ; exec prlimit \"--fsize=$0:unlimited\" \"$@\""]);
+    small.arg(text.len().to_string()).arg(gatewright());
+    let server = Served::by(small, &config(&file, ""), &["--no-watch"]);
+    run(&server, "return 1;").await;
+    server.says("audit events cannot be written and are lost");
+    let id = server.child.id().to_string();
+    assert!(Command::new("prlimit").args(["--pid", &id, "--fsize=unlimited"]).status().unwrap().success());
+    run(&server, "return 2;").await;
+    let (code, body) = verify(&file);
+    assert_eq!((code, &body["torn"], &body["lost"]), (0, &json!(1), &json!(1)), "{body}");
+    // The whole lines, the cut one, the notes of both, and the event that found room.
+    assert_eq!(body["lines"], 6, "{body}");
+    assert!(fs::read(&file).unwrap().starts_with(&text), "what was there stays");
+}
+
+#[tokio::test]
 async fn a_second_process_on_one_file_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.jsonl");

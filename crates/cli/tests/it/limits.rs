@@ -122,6 +122,67 @@ async fn two_processes_on_one_redis_let_exactly_the_limit_pass() {
 }
 
 #[tokio::test]
+async fn rules_that_a_reload_brings_are_shared_too_whatever_the_mode() {
+    let redis = Redis::start();
+    let store =
+        format!("tokenStorage: {{ type: redis, config: {{ host: 127.0.0.1, port: {} }} }}", redis.port);
+    for mode in ["public", "orchestrated, allowDefaultPublic: true, anonymousScopes: [\"*\"]"] {
+        let without = format!("apps:\n  crm: {{ builtin: crm }}\nauth: {{ mode: {mode}, {store} }}\n");
+        let limit = if mode == "public" { 4 } else { 6 };
+        let with =
+            format!("{without}rateLimits: [{{ tool: \"codecall:search\", limit: {limit}, window: 1h }}]\n");
+        let servers = [Served::start(&without, &[]), Served::start(&without, &[])];
+        let clients = join_all(servers.iter().map(client)).await;
+        for server in &servers {
+            server.replace(&with);
+            server.hang_up();
+            server.says("was reloaded");
+        }
+        let calls = (0..20).map(|n| call(&clients[n % 2], "codecall:search", json!({"query": "users"})));
+        let passed = join_all(calls).await.iter().filter(|body| body["tools"].is_array()).count();
+        assert_eq!(passed, limit, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_not_there_is_no_obstacle_where_nothing_uses_it_and_is_one_for_rules() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let store = format!(
+        "auth: {{ mode: public, tokenStorage: {{ type: redis, config: {{ host: 127.0.0.1, port: {port} }} }} }}\n"
+    );
+    let without = format!("apps:\n  crm: {{ builtin: crm }}\n{store}");
+    drop(Served::start(&without, &[]));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gatewright.yaml");
+    std::fs::write(&file, format!("{without}rateLimits: [{{ tool: \"*\", limit: 1, window: 1h }}]\n"))
+        .unwrap();
+    let output = Command::new(crate::support::gatewright())
+        .args(["serve", "--port", "0", "--config"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && said.contains("`rateLimits` are counted in `auth.tokenStorage`"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_rule_that_covers_nothing_is_refused_or_told() {
+    let good = rules("  - { tool: \"codecall:search\", limit: 1, window: 1h }\n");
+    let server = Served::start(&good, &["--no-watch"]);
+    server.replace(&rules("  - { tool: codecall_search, limit: 1, window: 1h }\n"));
+    server.hang_up();
+    server.says("is refused, nothing changes");
+    let line = server.says("`codecall_search` is no tool's name; write `<app>:<tool>`");
+    assert!(line.contains("rateLimits.0.tool"), "{line}");
+    server.replace(&rules("  - { tool: \"crn:*\", limit: 1, window: 1h }\n"));
+    server.hang_up();
+    server.says("the rule of `rateLimits` for `crn:*` covers nothing: there is no app `crn`");
+}
+
+#[tokio::test]
 async fn a_redis_that_ends_makes_an_instance_count_for_itself() {
     let redis = Redis::start();
     let config = format!(

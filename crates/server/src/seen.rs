@@ -1,0 +1,84 @@
+//! What an operator sees of the door: every answer by route and status, and how full the server is.
+//!
+//! Requests that are refused before their method is known (who sends them, their size, their session) are told of nowhere else.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{MatchedPath, Request},
+    middleware::Next,
+    response::Response,
+};
+use http::{Method, StatusCode};
+
+use crate::mcp::Endpoint;
+
+/// What a route or a method that is not one of the server's own is called.
+const OTHER: &str = "_OTHER";
+
+/// Hears of every answer: method, route and status, each from a bounded set.
+pub(crate) type Answered = Arc<dyn Fn(&str, &str, StatusCode) + Send + Sync>;
+
+/// The pattern of the route that answered.
+#[derive(Clone)]
+pub(crate) struct Route(MatchedPath);
+
+impl Route {
+    /// The route of an answer; `_OTHER` where none matched.
+    pub(crate) fn of(extensions: &http::Extensions) -> &str {
+        extensions.get::<Self>().map_or(OTHER, |route| route.0.as_str())
+    }
+}
+
+/// Notes on an answer which route gave it.
+pub(crate) async fn note_route(request: Request, next: Next) -> Response {
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let mut response = next.run(request).await;
+    if let Some(matched) = matched {
+        response.extensions_mut().insert(Route(matched));
+    }
+    response
+}
+
+/// The method, when it is one of HTTP's own (RFC 9110 §9.3): clients could make any number of others.
+pub(crate) fn method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => OTHER,
+    }
+}
+
+/// How full a server is, to be asked at any time.
+#[derive(Clone)]
+pub struct Occupancy(pub(crate) Arc<Endpoint>);
+
+impl std::fmt::Debug for Occupancy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Occupied { requests, streams, sessions } = self.now();
+        write!(f, "Occupancy({requests} requests, {streams} streams, {sessions} sessions)")
+    }
+}
+
+/// How full a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Occupied {
+    /// Requests that are worked on, of `http.maxConcurrency`.
+    pub requests: usize,
+    /// Open streams of notifications, of `http.maxStreams`.
+    pub streams: usize,
+    /// Sessions of the older era that this instance holds, of `http.maxSessions`.
+    pub sessions: usize,
+}
+
+impl Occupancy {
+    /// At this moment.
+    pub fn now(&self) -> Occupied {
+        let (requests, streams) = self.0.door().open();
+        Occupied { requests, streams, sessions: self.0.sessions.open() }
+    }
+}
