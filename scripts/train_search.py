@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-# Columns that the order is made of; the rows have some more, which only the score uses.
+# Columns of a row behind its label: what the order is made of, as `Features::row` in crates/search/src/features.rs writes it.
 WEIGHTS = ["share", "matched", "description", "app", "name_pairs", "description_pairs", "clause", "relative"]
 PRIOR, PULL, STEPS, RATE = 25.0, 0.003, 150, 0.1
 

@@ -5,6 +5,7 @@
 
 mod compile;
 mod locale;
+pub(crate) mod names;
 mod prepare;
 mod realm;
 mod run;

@@ -149,22 +149,39 @@ pub enum WorkerError {
 }
 
 impl WorkerError {
+    /// The class names of all errors.
+    pub(crate) const CLASSES: [&'static str; 12] = [
+        "WorkerTimeoutError",
+        "WorkerMemoryError",
+        "WorkerCrashedError",
+        "WorkerPoolDisposedError",
+        "QueueFullError",
+        "QueueTimeoutError",
+        "ExecutionAbortedError",
+        "MessageFloodError",
+        "MessageValidationError",
+        "MessageSizeError",
+        "WorkerStartupError",
+        "TooManyPendingCallsError",
+    ];
+
     /// The contract's class name and code.
     pub fn class_and_code(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Timeout(_) => ("WorkerTimeoutError", "WORKER_TIMEOUT"),
-            Self::MemoryExceeded(_) => ("WorkerMemoryError", "WORKER_MEMORY_EXCEEDED"),
-            Self::Crashed(_) => ("WorkerCrashedError", "WORKER_CRASHED"),
-            Self::Disposed => ("WorkerPoolDisposedError", "POOL_DISPOSED"),
-            Self::QueueFull(_) => ("QueueFullError", "QUEUE_FULL"),
-            Self::QueueTimeout(_) => ("QueueTimeoutError", "QUEUE_TIMEOUT"),
-            Self::Aborted => ("ExecutionAbortedError", "EXECUTION_ABORTED"),
-            Self::MessageFlood(_) => ("MessageFloodError", "MESSAGE_FLOOD"),
-            Self::MessageInvalid => ("MessageValidationError", "MESSAGE_INVALID"),
-            Self::MessageTooLarge(_) => ("MessageSizeError", "MESSAGE_TOO_LARGE"),
-            Self::StartupFailed(_) => ("WorkerStartupError", "WORKER_STARTUP_FAILED"),
-            Self::TooManyPendingCalls(_) => ("TooManyPendingCallsError", "TOO_MANY_PENDING_CALLS"),
-        }
+        let (class, code) = match self {
+            Self::Timeout(_) => (0, "WORKER_TIMEOUT"),
+            Self::MemoryExceeded(_) => (1, "WORKER_MEMORY_EXCEEDED"),
+            Self::Crashed(_) => (2, "WORKER_CRASHED"),
+            Self::Disposed => (3, "POOL_DISPOSED"),
+            Self::QueueFull(_) => (4, "QUEUE_FULL"),
+            Self::QueueTimeout(_) => (5, "QUEUE_TIMEOUT"),
+            Self::Aborted => (6, "EXECUTION_ABORTED"),
+            Self::MessageFlood(_) => (7, "MESSAGE_FLOOD"),
+            Self::MessageInvalid => (8, "MESSAGE_INVALID"),
+            Self::MessageTooLarge(_) => (9, "MESSAGE_TOO_LARGE"),
+            Self::StartupFailed(_) => (10, "WORKER_STARTUP_FAILED"),
+            Self::TooManyPendingCalls(_) => (11, "TOO_MANY_PENDING_CALLS"),
+        };
+        (Self::CLASSES[class], code)
     }
 }
 
@@ -216,4 +233,28 @@ pub struct Outcome {
     pub calls: Vec<CallRecord>,
     /// Wall-clock time of the run.
     pub duration: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_of_the_pool_has_a_class_of_its_own() {
+        let all = [
+            WorkerError::Timeout(Duration::ZERO),
+            WorkerError::MemoryExceeded(0),
+            WorkerError::Crashed(String::new()),
+            WorkerError::Disposed,
+            WorkerError::QueueFull(0),
+            WorkerError::QueueTimeout(Duration::ZERO),
+            WorkerError::Aborted,
+            WorkerError::MessageFlood(0),
+            WorkerError::MessageInvalid,
+            WorkerError::MessageTooLarge(0),
+            WorkerError::StartupFailed(String::new()),
+            WorkerError::TooManyPendingCalls(0),
+        ];
+        assert_eq!(all.map(|error| error.class_and_code().0), WorkerError::CLASSES);
+    }
 }

@@ -102,21 +102,31 @@ pub struct Script {
     text: String,
     /// Byte offset in `text` and length of everything the validator added, in order.
     added: Vec<(u32, u32)>,
-    /// The last `return` outside all functions, in the caller's text.
-    returned: Option<Location>,
+    /// Byte offsets of each `return` outside all functions, in the text without what was added.
+    returns: Vec<u32>,
 }
 
 impl Script {
-    pub(crate) fn new(text: String, added: Vec<(u32, u32)>, returned: Option<Location>) -> Self {
-        Self { text, added, returned }
+    pub(crate) fn new(text: String, added: Vec<(u32, u32)>, returns: Vec<u32>) -> Self {
+        Self { text, added, returns }
     }
 
-    /// Where the script's result comes from, as far as the text tells.
-    pub(crate) fn returned(&self) -> Option<Location> {
-        self.returned
+    /// Where the `number`th `return` outside all functions stands, in the caller's text. Counted from 0, in the order that
+    /// `__ag_returns` is given in [`Script::text`]; when there is one, it is number 0.
+    pub(crate) fn returned(&self, number: u32) -> Option<Location> {
+        let offset = *self.returns.get(number as usize)?;
+        let mut plain = String::with_capacity(self.text.len());
+        let mut done = 0;
+        for (start, len) in &self.added {
+            plain.push_str(&self.text[done..*start as usize]);
+            done = (start + len) as usize;
+        }
+        plain.push_str(&self.text[done..]);
+        Some(validate::locate(&plain, offset))
     }
 
-    /// The body to run: strict JavaScript with `__ag_tick()` in every loop and function, on the lines of the caller's text.
+    /// The body to run: strict JavaScript with `__ag_tick()` in every loop and function, and `__ag_returns()` around what is
+    /// returned where there is more than one `return` outside them; on the lines of the caller's text.
     ///
     /// To run it, put `(async function(){` before it (same line) and a line feed and `})` behind it.
     pub fn text(&self) -> &str {
@@ -191,7 +201,7 @@ mod tests {
 
     #[test]
     fn locations_leave_out_what_was_added() {
-        let script = Script::new("ab\nx__y\n".to_owned(), vec![(4, 2)], None);
+        let script = Script::new("ab\nx__y\n".to_owned(), vec![(4, 2)], Vec::new());
         let map = |line, column| {
             let at = script.map_location(Location { line, column });
             (at.line, at.column)

@@ -116,13 +116,12 @@ fn finish(text: &str, parsed: &parse::Parsed<'_>, walked: walk::Walked) -> Resul
     if let Some(error) = parsed.semantic_error() {
         return Err(parse::rejection(text, error));
     }
-    let returned = walked.returned.map(|at| locate(text, at));
     let (text, added) = edits::apply(text, walked.ticks);
-    Ok(Script::new(text, added, returned))
+    Ok(Script::new(text, added, walked.returns))
 }
 
 /// Line and column (characters, both from 1) of a byte offset.
-fn locate(text: &str, offset: u32) -> Location {
+pub(crate) fn locate(text: &str, offset: u32) -> Location {
     let mut end = (offset as usize).min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -245,4 +245,52 @@ mod tests {
         let wanted = [5.0, 6.0, 5.0, 6.0, 3.0, 4.0, 5.0, 6.0];
         assert!(out.iter().zip(wanted).all(|(out, wanted)| (out - wanted).abs() < 1e-4), "{out:?}");
     }
+
+    /// Attention as it is written down, one number after another.
+    fn attend_slowly(rows: &[f32], size: usize, heads: usize) -> Vec<f64> {
+        let (count, width) = (rows.len() / (3 * size), size / heads);
+        let number = |token: usize, of: usize, at: usize| f64::from(rows[(token * 3 + of) * size + at]);
+        let mut out = vec![0.0; count * size];
+        for (token, out) in out.chunks_exact_mut(size).enumerate() {
+            for head in 0..heads {
+                let part = head * width..(head + 1) * width;
+                let scores: Vec<f64> = (0..count)
+                    .map(|other| {
+                        let product: f64 =
+                            part.clone().map(|at| number(token, 0, at) * number(other, 1, at)).sum();
+                        (product / (width as f64).sqrt()).exp()
+                    })
+                    .collect();
+                let whole: f64 = scores.iter().sum();
+                for at in part {
+                    out[at] = (0..count).map(|other| scores[other] / whole * number(other, 2, at)).sum();
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn attention_is_that_of_a_plain_loop_for_any_number_of_tokens() {
+        // Three heads of 20 numbers: more than a tile, and not a multiple of one.
+        let (heads, size) = (3, 60);
+        let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+        let mut next = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 40) as f32 / (1 << 22) as f32 - 2.0
+        };
+        for count in [1, 4, 5, 8, 16, 17, 37] {
+            let rows: Vec<f32> = (0..count * 3 * size).map(|_| next()).collect();
+            let (out, wanted) = (attend(&rows, size, heads), attend_slowly(&rows, size, heads));
+            assert_eq!(out.len(), wanted.len());
+            for (at, (out, wanted)) in out.iter().zip(wanted).enumerate() {
+                assert!(
+                    (f64::from(*out) - wanted).abs() < 1e-5,
+                    "{count} tokens, number {at}: {out} {wanted}"
+                );
+            }
+        }
+    }
 }

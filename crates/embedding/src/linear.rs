@@ -262,17 +262,58 @@ mod tests {
         assert_eq!(linear.apply(&vec![0.0; from]), [1.0]);
     }
 
+    /// Works out the sums in each way that the processor has; their names.
     #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn sums_are_the_same_on_every_processor() {
-        let Some(simd) = pulp::x86::V3::try_new() else { return };
+    fn each_way<const R: usize>() -> Vec<&'static str> {
         let steps: Vec<Step> =
             (0..9_usize).map(|n| std::array::from_fn(|at| (n * 37 + at * 11) as u8 as i8)).collect();
-        let pairs: Vec<[[i16; 2]; 3]> = (0..9_usize)
+        let pairs: Vec<[[i16; 2]; R]> = (0..9_usize)
             .map(|n| std::array::from_fn(|r| [(n * 4001 + r) as i16, (n * r * 911) as i16]))
             .collect();
-        assert_eq!(fast_sums(simd, &steps, &pairs), sums(&steps, &pairs));
-        let Some(simd) = pulp::x86::V4::try_new() else { return };
-        assert_eq!(wide_sums(simd, &steps, &pairs), sums(&steps, &pairs));
+        let plain = sums(&steps, &pairs);
+        for (row, sums) in plain.iter().enumerate() {
+            for (column, sum) in sums.iter().enumerate() {
+                let product = |(step, pair): (&Step, &[[i16; 2]; R])| {
+                    i32::from(step[2 * column]) * i32::from(pair[row][0])
+                        + i32::from(step[2 * column + 1]) * i32::from(pair[row][1])
+                };
+                assert_eq!(*sum, steps.iter().zip(&pairs).map(product).sum::<i32>());
+            }
+        }
+        let mut ways = vec!["plain loops"];
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            assert_eq!(fast_sums(simd, &steps, &pairs), plain);
+            ways.push("AVX2");
+        }
+        if let Some(simd) = pulp::x86::V4::try_new() {
+            assert_eq!(wide_sums(simd, &steps, &pairs), plain);
+            ways.push("AVX-512");
+        }
+        ways
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn sums_are_the_same_in_every_way_that_the_processor_has() {
+        let of_one = each_way::<1>();
+        for ways in [each_way::<2>(), each_way::<3>(), each_way::<4>(), each_way::<5>(), each_way::<ROWS>()] {
+            assert_eq!(ways, of_one);
+        }
+        // Shown by `--nocapture`: what is not there cannot be tried.
+        println!("sums by {}", of_one.join(", "));
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        let avx512 = avx2
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512cd")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        assert_eq!(of_one.contains(&"AVX2"), avx2, "the processor has it, or not");
+        assert_eq!(of_one.contains(&"AVX-512"), avx512, "the processor has it, or not");
     }
 }

@@ -1,5 +1,11 @@
 //! Measures the ranking on the sets of a folder: `eval FOLDER [NAME=VALUE ...]`.
-use std::{error::Error, fs::File, io::BufReader, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    error::Error,
+    fs::File,
+    io::BufReader,
+    path::Path,
+};
 
 use gatewright_search::{
     Document, Index, Query, Visible, Weights,
@@ -192,16 +198,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     unanswerable(&sets, &indexes)
 }
 
-/// Prints how well queries without an answer are told apart, by four meanings of the word: short and
-/// longer texts that no tool answers, the other sets' queries (some of which do have an answer), and a set's own with their tools taken away
-/// (for most of which another tool would do).
+/// Prints how well queries without an answer are told apart, by five meanings of the word: short and
+/// longer texts that no tool answers, the other sets' queries (some of which do have an answer), and a set's own with the whole apps of
+/// their tools taken away, or with these tools alone (for most of which another tool would do).
 fn unanswerable(sets: &[Set], indexes: &[Index]) -> Result<(), Box<dyn Error>> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/data"));
     let read =
         |name: &str| Ok::<_, Box<dyn Error>>(read_cases(BufReader::new(File::open(folder.join(name))?))?);
     let (short, long) = (read("unanswerable.jsonl")?, read("unanswerable_long.jsonl")?);
     let mut good = Vec::new();
-    let mut bad: [Vec<Vec<f32>>; 4] = Default::default();
+    let mut bad: [Vec<Vec<f32>>; 5] = Default::default();
     for (set, index) in sets.iter().zip(indexes) {
         let few = |set: &'_ Set| set.cases.len() / 400 + 1;
         good.push(
@@ -216,17 +222,26 @@ fn unanswerable(sets: &[Set], indexes: &[Index]) -> Result<(), Box<dyn Error>> {
                 .map(|case| index.best(&case.query))
                 .collect(),
         );
-        let removed = |case: &Case| {
-            let sees = |name: &str| !case.relevant.iter().any(|one| one == name);
-            let query = Query::new(&case.query).top_k(1).min_score(0.0).visible(Visible::By(&sees));
+        let among = |text: &str, sees: &(dyn Fn(&str) -> bool + Sync)| {
+            let query = Query::new(text).top_k(1).min_score(0.0).visible(Visible::By(sees));
             index.search(&query).hits.first().map_or(0.0, |hit| hit.score)
         };
-        bad[3].push(set.cases.iter().step_by(few(set)).map(removed).collect());
+        let apps: HashMap<&str, &str> =
+            set.corpus.iter().map(|tool| (tool.name.as_str(), tool.app_id.as_str())).collect();
+        let without_apps = |case: &Case| {
+            let gone: HashSet<Option<&&str>> =
+                case.relevant.iter().map(|name| apps.get(name.as_str())).collect();
+            among(&case.query, &|name| !gone.contains(&apps.get(name)))
+        };
+        let without_tools =
+            |case: &Case| among(&case.query, &|name| !case.relevant.iter().any(|one| one == name));
+        bad[3].push(set.cases.iter().step_by(few(set)).map(without_apps).collect());
+        bad[4].push(set.cases.iter().step_by(few(set)).map(without_tools).collect());
     }
     let pooled: Vec<f32> = good.concat();
-    for (label, bad) in
-        ["short texts", "long texts", "other sets' queries", "tools taken away"].iter().zip(&bad)
-    {
+    let labels =
+        ["short texts", "long texts", "other sets' queries", "whole apps taken away", "tools taken away"];
+    for (label, bad) in labels.iter().zip(&bad) {
         let each: Vec<f64> =
             good.iter().zip(bad).map(|(good, bad)| area_under_roc(good, bad).unwrap_or(0.0)).collect();
         let all = bad.concat();

@@ -47,10 +47,12 @@ pub struct Query<'a> {
     pub min_best: f32,
 }
 
-/// Score below which a hit is noise.
+/// [`Hit::score`] (0 to 1) below which a hit is noise: behind the best, such tools share a common word with the query.
 pub const DEFAULT_MIN_SCORE: f32 = 0.05;
 
-/// Score below which the best hit is more likely a near-miss than an answer.
+/// [`Hit::score`] (0 to 1) below which the best hit counts as a near-miss and nothing is returned. Set so that hardly a query
+/// with an answer loses it (0.4 % of those of the development sets), so many near-misses stay: 28 % of 122 short texts
+/// that no tool answers come back empty (`docs/benchmarks/search.md`). [`Query::min_score`] replaces it.
 pub const DEFAULT_MIN_BEST: f32 = 0.06;
 
 impl<'a> Query<'a> {
@@ -107,7 +109,10 @@ pub struct Hit {
     pub app_id: String,
     /// Its description, whole.
     pub description: String,
-    /// 0-1, the share of what a perfect match for this query would score. Comparable between queries.
+    /// How much of the query the tool's text answers, above 0 and up to 1, and comparable between queries: the share of a
+    /// perfect match, marked down where that is little evidence (common words, a corrected spelling, one telling word out of
+    /// several; see `docs/SEARCH.md`, "Scores"). Not a probability: the best hit of most requests scores between 0.1 and 0.6,
+    /// and 1 means that the query is the tool's name. Never less than that of the hits behind it.
     pub score: f32,
 }
 

@@ -4,6 +4,7 @@
 //! empty text for each that is not given. Every language is treated as English in UTC; `date` says for which the order of a date differs.
 
 mod collate;
+mod currency;
 mod date;
 mod number;
 
@@ -12,12 +13,12 @@ use date::Parts;
 /// Answers the prelude: what a text is, or `!` and the message of a `RangeError`, or `?` and that of a `TypeError`.
 ///
 /// `kind` 0 compares `a` and `b` (`-1`, `0`, `1`); 1 writes the number `a`; 2, 3 and 4 the date and time, the date, the time of
-/// `a` in milliseconds.
-pub(super) fn answer(kind: i32, a: &str, b: &str, options: &[String]) -> String {
+/// `a` in milliseconds. Long work asks `stop` now and then; when told to, its answer is nothing to rely on.
+pub(super) fn answer(kind: i32, a: &str, b: &str, options: &[String], stop: &dyn Fn() -> bool) -> String {
     let options = Options(options);
     let moment = |parts| date::date_text(a.parse().unwrap_or(f64::NAN), parts, &options);
     let answer = match kind {
-        0 => collate::compare(a, b, &options).map(|order| (order as i8).to_string()),
+        0 => collate::compare(a, b, &options, stop).map(|order| (order as i8).to_string()),
         1 => number::number_text(a, &options),
         2 => moment(Parts::Both),
         3 => moment(Parts::Date),
@@ -65,6 +66,27 @@ impl Options<'_> {
             Ok(number) if number >= least as f64 && number <= most as f64 => Ok(Some(number as usize)),
             _ => Err(Mistake::Range(format!("{name} value is out of range."))),
         }
+    }
+
+    /// Nothing, or `only`, as the option `name` or the key `key` of the language: there is no other here.
+    fn only(&self, at: usize, name: &str, key: &str, only: &str) -> Result<(), Mistake> {
+        match self.get(at).or(self.extension(key)?) {
+            Some(text) if !text.eq_ignore_ascii_case(only) => Err(Mistake::Range(format!(
+                "{name}: '{}' is not available in scripts; there is {only} only",
+                shortened(text)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the language says for a key of two letters, as `h23` for `hc` in `en-u-hc-h23`; empty where it says no more.
+    fn extension(&self, key: &str) -> Result<Option<&str>, Mistake> {
+        let Some((_, keys)) = self.language()?.split_once("-u-") else { return Ok(None) };
+        let mut parts = keys.split('-').skip_while(|part| *part != key);
+        if parts.next().is_none() {
+            return Ok(None);
+        }
+        Ok(Some(parts.next().filter(|part| part.len() > 2).unwrap_or_default()))
     }
 
     /// The language, checked for its form: `en`, `en-US`, `zh-Hant-TW`, with extensions.

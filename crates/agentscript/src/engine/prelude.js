@@ -1,7 +1,7 @@
 // The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
 // and returns the functions the engine drives a run with. Everything it needs
 // later it takes hold of now.
-(function (host, tick, made, now, random, speciesOf, done, failed, inEnglish) {
+(function (host, tick, made, returns, now, random, speciesOf, done, failed, inEnglish) {
   'use strict';
   const { freeze, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
   const { isArray } = Array;
@@ -242,12 +242,24 @@
   const numberValue = Number.prototype.valueOf, bigintValue = BigInt.prototype.valueOf, { is } = Object;
   const LONGEST = 1048576;
   const ORDER = 0, NUMBER = 1, MOMENT = 2, DATE = 3, TIME = 4;
-  const orderOptions = ['sensitivity', 'numeric', 'ignorePunctuation', 'caseFirst'];
+  const orderOptions = ['sensitivity', 'numeric', 'ignorePunctuation', 'caseFirst', 'usage', 'localeMatcher', 'collation'];
   const numberOptions = ['style', 'currency', 'currencyDisplay', 'currencySign', 'notation', 'compactDisplay', 'useGrouping',
     'minimumIntegerDigits', 'minimumFractionDigits', 'maximumFractionDigits', 'minimumSignificantDigits', 'maximumSignificantDigits',
-    'signDisplay', 'roundingMode'];
+    'signDisplay', 'roundingMode', 'roundingIncrement', 'roundingPriority', 'trailingZeroDisplay', 'numberingSystem', 'localeMatcher',
+    'unit', 'unitDisplay'];
   const dateOptions = ['weekday', 'era', 'year', 'month', 'day', 'dayPeriod', 'hour', 'minute', 'second', 'fractionalSecondDigits',
-    'timeZoneName', 'hour12', 'hourCycle', 'timeZone', 'dateStyle', 'timeStyle'];
+    'timeZoneName', 'hour12', 'hourCycle', 'timeZone', 'dateStyle', 'timeStyle', 'calendar', 'numberingSystem', 'localeMatcher',
+    'formatMatcher'];
+  // Options that are true or false, whatever they are given as; and one that also has names.
+  const truths = freeze({ __proto__: null, numeric: true, ignorePunctuation: true, hour12: true });
+  const counts = freeze({ __proto__: null, minimumIntegerDigits: true, minimumFractionDigits: true, maximumFractionDigits: true,
+    minimumSignificantDigits: true, maximumSignificantDigits: true, roundingIncrement: true, fractionalSecondDigits: true });
+  const groupingOf = (value) => {
+    if (value === true) return 'always';
+    if (!value) return 'never';
+    const name = text(value);
+    return name === 'true' || name === 'false' ? '' : name.slice(0, 100);
+  };
   const languageOf = (locales) => {
     const first = isArray(locales) ? locales[0] : locales;
     if (first === undefined) return '';
@@ -259,8 +271,13 @@
     if (options === undefined) return list;
     if (options === null) throw new TypeErrorCtor('Cannot convert undefined or null to object');
     for (let i = 0; i < names.length; i++) {
-      const value = options[names[i]];
-      list[i + 1] = value === undefined ? '' : text(value).slice(0, 100);
+      const name = names[i], value = options[name];
+      if (value === undefined) list[i + 1] = '';
+      else if (truths[name]) list[i + 1] = value ? 'true' : 'false';
+      else if (counts[name]) list[i + 1] = StringFn(+value);
+      else if (name === 'useGrouping') list[i + 1] = groupingOf(value);
+      // An empty text is none of the values that any of them has.
+      else list[i + 1] = text(value).slice(0, 100) || '-';
     }
     return list;
   };
@@ -332,16 +349,16 @@
     return ['error', text(name), text(message), '', stack];
   };
   const start = (main) => {
-    const fail = (error) => {
+    const fail = (error, ofResult) => {
       let parts;
       try { parts = describe(error); } catch { parts = ['error', 'Error', 'unprintable error', '', '']; }
-      failed(parts[0], parts[1], parts[2], parts[3], parts[4]);
+      failed(ofResult && parts[0] === 'error' ? 'result' : parts[0], parts[1], parts[2], parts[3], parts[4]);
     };
     main().then((value) => {
       let json;
-      try { json = encode(value, 'the result'); } catch (error) { fail(error); return; }
+      try { json = encode(value, 'the result'); } catch (error) { fail(error, true); return; }
       done(json);
-    }, fail);
+    }, (error) => fail(error, false));
   };
   const deepFreeze = (value) => {
     const queue = [value];
@@ -401,6 +418,7 @@
   hidden(global, 'structuredClone', structuredClone);
   hidden(global, '__ag_tick', tick);
   hidden(global, '__ag_made', made);
+  hidden(global, '__ag_returns', returns);
   hidden(global, 'console', consoleObject);
   const kept = { __proto__: null };
   for (const name of ['Object', 'Array', 'String', 'Number', 'Boolean', 'Symbol', 'BigInt', 'Math', 'JSON', 'Date', 'RegExp', 'Map',
@@ -408,7 +426,7 @@
     'EvalError', 'AggregateError', 'Infinity', 'NaN', 'undefined', 'parseInt', 'parseFloat', 'isNaN', 'isFinite',
     'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
-    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', 'console']) kept[name] = true;
+    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns', 'console']) kept[name] = true;
 
   const intrinsics = new Set(), prototypes = new Set();
   const proto = (value) => { if (value !== undefined) { intrinsics.add(value); prototypes.add(value); } };

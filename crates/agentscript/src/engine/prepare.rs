@@ -25,11 +25,7 @@ impl Ending {
                 *location = script.map_location(*location);
             }
             // The engine found fault with the result when the script's own code had ended.
-            Self::Runtime { location, name, message }
-                if name.starts_with("Result") || message.starts_with("the result ") =>
-            {
-                *location = script.returned();
-            }
+            Self::Runtime { location, returned: Some(number), .. } => *location = script.returned(*number),
             _ => {}
         }
         self

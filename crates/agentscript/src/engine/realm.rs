@@ -8,8 +8,8 @@ use rquickjs::{
 
 use super::{
     compile::Compiler,
-    locale,
-    run::{Ending, is_limit, location},
+    locale, names,
+    run::{Ending, location},
     state::{Doom, Refused, State},
 };
 use crate::{
@@ -110,6 +110,11 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
         for_made.charge_text(harden::text_len(&text));
         if for_made.is_doomed() { Err(throw(&ctx, &Refused("the run is over"))) } else { Ok(text) }
     })?;
+    let for_returns = Rc::clone(state);
+    let returns = Function::new(ctx.clone(), move |number: u32, value: Value<'js>| {
+        for_returns.returned.set(number);
+        value
+    })?;
     let now = Function::new(ctx.clone(), move || for_now.now_ms.get().floor())?;
     let random = Function::new(ctx.clone(), move || for_random.next_random())?;
     let for_species = Rc::clone(state);
@@ -130,10 +135,11 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
         move |kind: String, name: String, message: String, code: String, stack: String| {
             let ending = match kind.as_str() {
                 "tool" => Ending::Tool { tool_name: name, message, code },
-                _ => {
+                kind => {
                     // The names of limits are the engine's to give.
-                    let name = if is_limit(&name) { "Error".to_owned() } else { name };
-                    Ending::Runtime { name, message, location: location(&stack) }
+                    let name = if names::is_own(&name) { "Error".to_owned() } else { name };
+                    let returned = (kind == "result").then(|| on_failed.returned.get());
+                    Ending::Runtime { name, message, location: location(&stack), returned }
                 }
             };
             on_failed.settle(ending, String::new());
@@ -143,14 +149,13 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
     let english = Function::new(
         ctx.clone(),
         move |ctx: Ctx<'js>, kind: i32, a: String, b: String, options: Vec<String>| {
-            // Long texts take the engine no time that it would notice.
-            if for_english.must_stop() {
-                return Err(throw(&ctx, &Refused("the run is over")));
-            }
-            Ok(locale::answer(kind, &a, &b, &options))
+            // The engine's own poll does not see the time that this takes.
+            let stop = || for_english.must_stop();
+            let answer = if stop() { String::new() } else { locale::answer(kind, &a, &b, &options, &stop) };
+            if for_english.is_doomed() { Err(throw(&ctx, &Refused("the run is over"))) } else { Ok(answer) }
         },
     )?;
-    let natives = [host, tick, made, now, random, species, done, failed, english];
+    let natives = [host, tick, made, returns, now, random, species, done, failed, english];
     let exports = prelude.call((Rest(natives.to_vec()),))?;
     Ok((exports, natives.into()))
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Compiler, Realm,
     compile::Uncompilable,
+    names,
     realm::{self, NAME},
     state::{Doom, State},
 };
@@ -51,6 +52,9 @@ pub(crate) enum Ending {
         name: String,
         message: String,
         location: Option<Location>,
+        /// The `return` whose value was at fault, by its number. Inside the worker only, until its place is known.
+        #[serde(skip)]
+        returned: Option<u32>,
     },
     Tool {
         tool_name: String,
@@ -65,7 +69,12 @@ pub(crate) enum Ending {
 
 impl Ending {
     fn runtime(name: &str, message: impl Into<String>) -> Self {
-        Self::Runtime { name: name.to_owned(), message: message.into(), location: None }
+        Self::Runtime { name: name.to_owned(), message: message.into(), location: None, returned: None }
+    }
+
+    /// The value that the script returned cannot leave.
+    fn bad_result(name: &str, message: String, returned: u32) -> Self {
+        Self::Runtime { name: name.to_owned(), message, location: None, returned: Some(returned) }
     }
 }
 
@@ -123,35 +132,41 @@ impl Realm {
         };
         let ending = ending.unwrap_or_else(|| {
             let message = "the script waits for something that never happens";
-            (Ending::runtime("DeadlockError", message), String::new())
+            (Ending::runtime(names::DEADLOCK, message), String::new())
         });
-        check_result(ending, limits)
+        check_result(ending, limits, self.state.returned.get())
     }
 
     fn doom_ending(&self, limits: &Limits) -> Option<(Ending, String)> {
         let doom = self.state.doom.borrow_mut().take()?;
-        let ending = match doom {
+        Some((Ending::of(doom, limits), String::new()))
+    }
+}
+
+impl Ending {
+    fn of(doom: Doom, limits: &Limits) -> Self {
+        match doom {
             Doom::Timeout | Doom::Gone => Ending::Timeout,
             Doom::Iterations => Ending::runtime(
-                "IterationLimitError",
+                names::ITERATIONS,
                 format!(
                     "iteration limit reached: the script's loops may turn {} times",
                     limits.max_iterations
                 ),
             ),
             Doom::ToolCalls => Ending::runtime(
-                "ToolCallLimitError",
+                names::TOOL_CALLS,
                 format!("tool call limit reached: the script may make {} tool calls", limits.max_tool_calls),
             ),
             Doom::Memory => Ending::Memory(limits.memory_bytes),
             Doom::PendingCalls => Ending::PendingCalls(limits.max_pending_calls),
             Doom::MessageTooLarge => Ending::MessageTooLarge(limits.message_bytes),
             Doom::LogLines => Ending::runtime(
-                "LogLimitError",
+                names::LOG,
                 format!("log limit reached: the script may write {} console lines", limits.log_lines),
             ),
             Doom::LogBytes => Ending::runtime(
-                "LogLimitError",
+                names::LOG,
                 format!("log limit reached: the script may write {} bytes to the console", limits.log_bytes),
             ),
             Doom::Illegal(name) => Ending::Illegal {
@@ -162,8 +177,7 @@ impl Realm {
             Doom::SelfReference(message) => {
                 Ending::Illegal { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
             }
-        };
-        Some((ending, String::new()))
+        }
     }
 }
 
@@ -174,7 +188,7 @@ const GC_THRESHOLD: usize = 2 * 1024 * 1024;
 const MIN_STACK: usize = 64 * 1024;
 const MAX_STACK: usize = 8 * 1024 * 1024;
 
-fn check_result((ending, result): (Ending, String), limits: &Limits) -> (Ending, String) {
+fn check_result((ending, result): (Ending, String), limits: &Limits, returned: u32) -> (Ending, String) {
     if ending != Ending::Ok {
         return (ending, String::new());
     }
@@ -184,11 +198,11 @@ fn check_result((ending, result): (Ending, String), limits: &Limits) -> (Ending,
             result.len(),
             limits.result_bytes
         );
-        return (Ending::runtime("ResultSizeError", message), String::new());
+        return (Ending::bad_result(names::RESULT_SIZE, message, returned), String::new());
     }
     if protocol::too_deep(&result) {
         let message = format!("the result is nested deeper than {} levels", protocol::MAX_DEPTH);
-        return (Ending::runtime("ResultDepthError", message), String::new());
+        return (Ending::bad_result(names::RESULT_DEPTH, message, returned), String::new());
     }
     (ending, result)
 }
@@ -271,34 +285,7 @@ fn engine_failure<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error) -
     let part = |name: &str| value.as_object().and_then(|object| object.get::<_, String>(name).ok());
     let name = part("name").unwrap_or_else(|| "Error".to_owned());
     let message = part("message").unwrap_or_else(|| "the script failed".to_owned());
-    Ending::Runtime { name, message, location: None }
-}
-
-/// Whether an error of this name says that the engine, the pool or a limit ended a run.
-pub(super) fn is_limit(name: &str) -> bool {
-    matches!(
-        name,
-        "IterationLimitError"
-            | "ToolCallLimitError"
-            | "LogLimitError"
-            | "MemoryLimitError"
-            | "DeadlockError"
-            | "ResultSizeError"
-            | "ResultDepthError"
-            | "HostError"
-            | "WorkerTimeoutError"
-            | "WorkerMemoryError"
-            | "WorkerCrashedError"
-            | "WorkerPoolDisposedError"
-            | "WorkerStartupError"
-            | "QueueFullError"
-            | "QueueTimeoutError"
-            | "ExecutionAbortedError"
-            | "MessageFloodError"
-            | "MessageValidationError"
-            | "MessageSizeError"
-            | "TooManyPendingCallsError"
-    )
+    Ending::Runtime { name, message, location: None, returned: None }
 }
 
 /// The first place of the script in a stack text such as `    at f (script:3:7)`.
@@ -321,5 +308,43 @@ mod tests {
         assert_eq!(location(stack), Some(Location { line: 3, column: 7 }));
         assert_eq!(location("    at <anonymous> (script:1:20)"), Some(Location { line: 1, column: 2 }));
         assert_eq!(location(""), None);
+    }
+
+    #[test]
+    fn no_script_can_give_an_error_a_name_that_the_engine_or_the_pool_gives() {
+        let own = |ending: Ending| match ending {
+            Ending::Runtime { name, .. } => assert!(names::is_own(&name), "{name}"),
+            Ending::Ok
+            | Ending::Syntax { .. }
+            | Ending::Illegal { .. }
+            | Ending::Tool { .. }
+            | Ending::Timeout
+            | Ending::Memory(_)
+            | Ending::PendingCalls(_)
+            | Ending::MessageTooLarge(_) => {}
+        };
+        let limits = Limits { result_bytes: 10_000, ..Limits::default() };
+        for doom in [
+            Doom::Timeout,
+            Doom::Iterations,
+            Doom::ToolCalls,
+            Doom::Memory,
+            Doom::PendingCalls,
+            Doom::MessageTooLarge,
+            Doom::SelfReference(String::new()),
+            Doom::Illegal(String::new()),
+            Doom::LogLines,
+            Doom::LogBytes,
+            Doom::Gone,
+        ] {
+            own(Ending::of(doom, &limits));
+        }
+        for result in ["1".repeat(10_001), "[".repeat(200) + &"]".repeat(200)] {
+            let (ending, _) = check_result((Ending::Ok, result), &limits, 0);
+            assert_ne!(ending, Ending::Ok);
+            own(ending);
+        }
+        assert!(names::is_own(names::DEADLOCK) && names::is_own(names::HOST));
+        assert!(!names::is_own("RateLimitError") && !names::is_own("TypeError"));
     }
 }

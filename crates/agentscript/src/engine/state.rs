@@ -43,6 +43,8 @@ pub(crate) struct State {
     doomed: Cell<bool>,
     /// How the script's promise settled, and its result.
     pub(super) settled: RefCell<Option<(Ending, String)>>,
+    /// The `return` outside all functions that was last carried out, by its number; counted only where there are several.
+    pub(super) returned: Cell<u32>,
     iterations: Cell<u64>,
     max_iterations: Cell<u64>,
     memory_bytes: Cell<u64>,
@@ -72,6 +74,7 @@ impl State {
             doom: RefCell::new(None),
             doomed: Cell::new(false),
             settled: RefCell::new(None),
+            returned: Cell::new(0),
             iterations: Cell::new(0),
             max_iterations: Cell::new(u64::MAX),
             memory_bytes: Cell::new(u64::MAX),
@@ -91,6 +94,7 @@ impl State {
         self.doom.replace(None);
         self.doomed.set(false);
         self.settled.replace(None);
+        self.returned.set(0);
         self.iterations.set(0);
         self.calls.set(0);
         self.next_id.set(0);

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Lease, RunRequest};
 use crate::{
-    engine::{Ending, Failure, Settings},
+    engine::{Ending, Failure, Settings, names},
     host::{Host, ToolCall, ToolFailure},
     limits::Limits,
     outcome::{CallRecord, CallStatus, Outcome, Verdict, WorkerError},
@@ -247,7 +247,7 @@ fn put_answer(
     let Some(answer) = answer else {
         record.close(id, CallStatus::Error, Some("HOST_PANIC".to_owned()));
         return Err(Stop::Kill(Verdict::RuntimeError {
-            name: "HostError".to_owned(),
+            name: names::HOST.to_owned(),
             message: format!(
                 "the host failed while it answered {}",
                 if is_call { "callTool" } else { "getTool" }
@@ -417,7 +417,9 @@ impl Record {
             }
             Ending::Syntax { message, location } => Verdict::SyntaxError { message, location },
             Ending::Illegal { kind, message, location } => Verdict::IllegalAccess { kind, message, location },
-            Ending::Runtime { name, message, location } => Verdict::RuntimeError { name, message, location },
+            Ending::Runtime { name, message, location, .. } => {
+                Verdict::RuntimeError { name, message, location }
+            }
             Ending::Tool { tool_name, message, code } => Verdict::ToolError { tool_name, message, code },
             Ending::Timeout => Verdict::Timeout { message: self.timeout_message() },
             Ending::Memory(_) => Verdict::Worker(WorkerError::MemoryExceeded(self.limits.memory_bytes)),

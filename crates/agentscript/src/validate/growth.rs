@@ -59,6 +59,8 @@ pub(super) struct Growth {
     joined: Vec<(u32, SymbolId)>,
     /// Expressions that make a text no tick sees, outer ones first.
     made: Vec<Span>,
+    /// What each `return` outside all functions returns.
+    returned: Vec<Option<Span>>,
     /// The template behind a tag, which is no expression.
     tagged: Option<Span>,
     /// An addition that is the left side of one that was looked at.
@@ -75,6 +77,11 @@ impl Growth {
         self.outer_end = self.outer_end.max(span.end);
         let at = if matches!(form, Form::Block) { body.start + 1 } else { body.start };
         self.bodies.push(Body { span, at, end: body.end, form, scope, names: Vec::new() });
+    }
+
+    /// A `return` outside all functions, and what it returns.
+    pub(super) fn returned(&mut self, value: Option<Span>) {
+        self.returned.push(value);
     }
 
     /// Notes the variables that `node` joins to something.
@@ -112,7 +119,8 @@ impl Growth {
                     && member.static_property_name().is_some_and(|name| name == "concat")
                 {
                     self.join(scoping, member.object());
-                    // Within `a?.b.concat(c).d` a call of ours would end the chain too early: the whole chain is charged.
+                    // Within `a?.b.concat(c).d()` a call of ours would end the chain too early: the chain is charged as a whole
+                    // (below), when it ends in a call. One that ends in a member leaves no text behind.
                     if !it.optional && !has_optional(&it.callee) {
                         self.make(it.span, is_hidden(member.object()));
                     }
@@ -180,12 +188,21 @@ impl Growth {
                 }
             }
         }
-        // Ticks first: they are around what begins at the same place.
+        // With several, the engine is told which one it was: to say where a bad result comes from.
+        let several = self.returned.len() > 1;
+        let returned = self.returned.iter().enumerate().filter(|_| several).flat_map(|(number, value)| {
+            let edits = |value: &Span| {
+                let open = format!(" __ag_returns({number},(");
+                [Edit::open(value.start, open), Edit::close(value.end, "))")]
+            };
+            value.as_ref().map(edits).into_iter().flatten()
+        });
+        // Ticks first, then returns: they are around what begins at the same place.
         let made = self.made.iter().flat_map(|span| {
             // The space keeps it apart from a word in front of a quote.
             [Edit::open(span.start, " __ag_made("), Edit::close(span.end, ")")]
         });
-        self.bodies.iter().flat_map(|body| body.tick(scoping)).chain(made).collect()
+        self.bodies.iter().flat_map(|body| body.tick(scoping)).chain(returned).chain(made).collect()
     }
 }
 

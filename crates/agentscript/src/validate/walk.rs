@@ -29,8 +29,8 @@ pub(super) struct Walked {
     pub(super) refusal: Option<Refusal>,
     /// The ticks to insert.
     pub(super) ticks: Vec<Edit>,
-    /// The last `return` outside all functions.
-    pub(super) returned: Option<u32>,
+    /// Where each `return` outside all functions begins.
+    pub(super) returns: Vec<u32>,
     /// Something looks like a call with type arguments.
     pub(super) maybe_generic: bool,
 }
@@ -51,7 +51,7 @@ pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Walked {
         plain: Vec::new(),
         growth: Growth::default(),
         functions: 0,
-        found: Walked { refusal: None, ticks: Vec::new(), returned: None, maybe_generic: false },
+        found: Walked { refusal: None, ticks: Vec::new(), returns: Vec::new(), maybe_generic: false },
     };
     walk.visit_program(parsed.program);
     walk.found.ticks = walk.growth.ticks(&parsed.scoping);
@@ -88,7 +88,8 @@ impl<'a> VisitJs<'a> for Walk<'_> {
             }
             AstKind::MethodDefinition(_) => self.method_next = true,
             AstKind::ReturnStatement(it) if self.functions == 0 => {
-                self.found.returned = Some(it.span.start);
+                self.found.returns.push(it.span.start);
+                self.growth.returned(it.argument.as_ref().map(GetSpan::span));
             }
             AstKind::Function(it) => {
                 self.functions += 1;

@@ -1,11 +1,14 @@
 //! Every limit, each tried by a script that wants past it and catches whatever it can.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use gatewright_agentscript::{CallStatus, IllegalKind, Outcome, RunRequest, Verdict, WorkerError};
+use gatewright_agentscript::{
+    CallStatus, IllegalKind, Outcome, RunRequest, Verdict, WorkerError, WorkerPool,
+};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use super::support::{limited, run, run_with, value};
+use super::support::{Tools, config, limited, run, run_with, value};
 
 #[track_caller]
 fn ended_by(outcome: &Outcome, limit: &str, says: &str) {
@@ -224,4 +227,21 @@ async fn too_many_pending_calls_end_the_run() {
         outcome.verdict
     );
     assert_eq!(outcome.calls.len(), 5);
+}
+
+#[tokio::test]
+async fn comparing_texts_of_full_length_ends_in_time_without_the_watchdog() {
+    // So late that only the run itself can end it in time.
+    let late = Duration::from_secs(600);
+    let pool = WorkerPool::new(config().workers(1).watchdog_extra(late)).unwrap();
+    // Each character has eighteen parts; a comparison of them takes minutes in a build that is not optimised.
+    let mut request = RunRequest::new(
+        "const long = '\\ufdfa'.repeat(524287); for (;;) (long + 'a').localeCompare(long + 'b')",
+    );
+    request.limits.timeout = Duration::from_millis(200);
+    request.limits.max_iterations = u64::MAX;
+    let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
+    assert!(matches!(outcome.verdict, Verdict::Timeout { .. }), "{:?}", outcome.verdict);
+    // One comparison to its end takes longer.
+    assert!(outcome.duration < Duration::from_secs(20), "{:?}", outcome.duration);
 }

@@ -65,20 +65,82 @@ fn lands(case: &Case, verdict: &Verdict) -> bool {
     }
 }
 
-/// Runs `case`; what is wrong with how it ended, if anything.
-async fn complaint(pool: &WorkerPool, case: &Case, timeout: Duration) -> Option<String> {
+/// How a case ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Landing {
+    Right,
+    /// Time ran out: of a script that had not ended, or of a landing that is right.
+    Late(String),
+    Wrong(String),
+}
+
+fn judge(case: &Case, verdict: &Verdict, took: Duration, timeout: Duration) -> Landing {
+    let name = format!("{}/{}", case.family, case.name);
+    if lands(case, verdict) {
+        let late = took > timeout + Duration::from_secs(1);
+        return if late { Landing::Late(format!("{name}: took {took:?}")) } else { Landing::Right };
+    }
+    let got: String = format!("{verdict:?}").chars().take(200).collect();
+    let complaint = format!("{name}: expected {:?}, got {got}", case.expect);
+    match verdict {
+        Verdict::Timeout { .. } | Verdict::Worker(WorkerError::Timeout(_) | WorkerError::QueueTimeout(_)) => {
+            Landing::Late(complaint)
+        }
+        _ => Landing::Wrong(complaint),
+    }
+}
+
+/// Runs `case`.
+async fn landing(pool: &WorkerPool, case: &Case, timeout: Duration) -> Landing {
     let mut request = RunRequest::new(case.script.clone());
     request.policy = ScriptPolicy::new(case.preset).reserved_tool_prefixes(["codecall:", "codecall_"]);
     request.limits = Limits { timeout, ..Limits::preset(case.preset) };
     let started = Instant::now();
     let outcome: Outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
-    let took = started.elapsed();
-    let name = format!("{}/{}", case.family, case.name);
-    if !lands(case, &outcome.verdict) {
-        let got: String = format!("{:?}", outcome.verdict).chars().take(200).collect();
-        return Some(format!("{name}: expected {:?}, got {got}", case.expect));
+    judge(case, &outcome.verdict, started.elapsed(), timeout)
+}
+
+#[test]
+fn only_what_ended_late_is_tried_again() {
+    let case = |expect: Expect| Case {
+        family: "some".to_owned(),
+        name: "case".to_owned(),
+        preset: gatewright_agentscript::Preset::Secure,
+        expect,
+        script: String::new(),
+    };
+    let ok = || case(Expect::Ok(json!(1)));
+    let value = |text: &str| Verdict::Ok(serde_json::from_str(text).unwrap());
+    let (soon, late) = (Duration::from_millis(5), TIMEOUT + Duration::from_secs(2));
+    let timeout = || Verdict::Timeout { message: String::new() };
+    assert_eq!(judge(&ok(), &value("1"), soon, TIMEOUT), Landing::Right);
+    assert_eq!(judge(&case(Expect::Limit), &timeout(), soon, TIMEOUT), Landing::Right);
+    for (case, verdict, took) in [
+        (ok(), value("1"), late),
+        (case(Expect::Limit), timeout(), late),
+        (ok(), timeout(), soon),
+        (case(Expect::Memory), timeout(), soon),
+        (ok(), Verdict::Worker(WorkerError::Timeout(TIMEOUT)), soon),
+        (ok(), Verdict::Worker(WorkerError::QueueTimeout(TIMEOUT)), soon),
+    ] {
+        assert!(matches!(judge(&case, &verdict, took, TIMEOUT), Landing::Late(_)), "{case:?} {verdict:?}");
     }
-    (took > timeout + Duration::from_secs(1)).then(|| format!("{name}: took {took:?}"))
+    for (case, verdict) in [
+        (ok(), value("2")),
+        (ok(), Verdict::Worker(WorkerError::MemoryExceeded(1))),
+        (ok(), Verdict::Worker(WorkerError::Crashed(String::new()))),
+        (case(Expect::Limit), value("1")),
+        (case(Expect::Memory), Verdict::Worker(WorkerError::MessageTooLarge(1))),
+        (case(Expect::Safe), Verdict::Worker(WorkerError::Crashed(String::new()))),
+        (case(Expect::Illegal("IllegalTimer".to_owned())), value("1")),
+    ] {
+        for took in [soon, late] {
+            assert!(
+                matches!(judge(&case, &verdict, took, TIMEOUT), Landing::Wrong(_)),
+                "{case:?} {verdict:?}"
+            );
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -90,31 +152,37 @@ async fn every_script_of_the_corpus_ends_as_it_says_within_its_limit_and_harms_n
         .map(|lane| {
             let (pool, cases) = (Arc::clone(&pool), Arc::clone(&cases));
             tokio::spawn(async move {
-                let mut wrong = Vec::new();
+                let (mut late, mut wrong) = (Vec::new(), Vec::new());
                 for at in (lane..cases.len()).step_by(2) {
-                    if complaint(&pool, &cases[at], TIMEOUT).await.is_some() {
-                        wrong.push(at);
+                    match landing(&pool, &cases[at], TIMEOUT).await {
+                        Landing::Right => {}
+                        Landing::Late(_) => late.push(at),
+                        Landing::Wrong(complaint) => wrong.push(complaint),
                     }
                 }
-                wrong
+                (late, wrong)
             })
         })
         .collect();
-    let mut again = Vec::new();
+    let (mut again, mut wrong) = (Vec::new(), Vec::new());
     for lane in lanes {
-        again.extend(lane.await.expect("no panic"));
+        let (late, complaints) = lane.await.expect("no panic");
+        again.extend(late);
+        wrong.extend(complaints);
     }
-    // A worker that others keep from the processor ends late through no fault of its own: each gets more time, and more than one try.
-    let mut wrong = Vec::new();
+    // A worker that others keep from the processor ends late through no fault of its own: each gets more time, and more than one
+    // try. What landed elsewhere is wrong at once.
     for at in again {
-        let mut last = None;
+        let mut last = Landing::Right;
         for times in [2, 4, 8] {
-            last = complaint(&pool, &cases[at], TIMEOUT * times).await;
-            if last.is_none() {
+            last = landing(&pool, &cases[at], TIMEOUT * times).await;
+            if !matches!(last, Landing::Late(_)) {
                 break;
             }
         }
-        wrong.extend(last);
+        if let Landing::Late(complaint) | Landing::Wrong(complaint) = last {
+            wrong.push(complaint);
+        }
     }
     let after =
         pool.run(RunRequest::new("return 1"), Arc::new(Tools::default()), CancellationToken::new()).await;

@@ -229,3 +229,53 @@ async fn an_error_that_a_script_names_after_a_limit_is_not_reported_as_one() {
     let outcome = run("const e = new Error('slow down'); e.name = 'RateLimitError'; throw e").await;
     assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "RateLimitError"));
 }
+
+async fn place(source: &str) -> (String, Option<u32>) {
+    match run(source).await.verdict {
+        Verdict::RuntimeError { name, location, .. } => (name, location.map(|at| at.line)),
+        other => panic!("{source}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_bad_result_is_placed_at_the_return_it_came_from() {
+    let deep = "let deep = []; for (let i = 0; i < 150; i++) deep = [deep]; const o = {}; o.o = o;";
+    for (returns, line) in [
+        ("if (o) return o;\nreturn 1", 2),
+        ("if (o) return 1, o\nreturn 1", 2),
+        ("for (const x of [1]) return [() => x, o]\nreturn 1", 2),
+        ("if (!o) return o;\nreturn (\n  o)", 3),
+        ("try { return 1 } finally {\n  return o }", 3),
+        ("try { return o } finally { (() => { return 2 })() }\nreturn 3", 2),
+        ("const pick = (a) => { if (a) return o; return 1 };\nif (o) return pick(1);\nreturn pick(0)", 3),
+        ("if (o) { return { toJSON: () => 1 } }\nreturn 1", 2),
+        ("if (o as unknown) return o as any;\nreturn 1 as const", 2),
+        ("if (o) return Promise.resolve(o);\nreturn 1", 2),
+        ("return o", 2),
+    ] {
+        assert_eq!(
+            place(&format!("{deep}\n{returns}")).await,
+            ("TypeError".to_owned(), Some(line)),
+            "{returns}"
+        );
+    }
+    for (returns, line) in [("if (o) return deep;\nreturn 1", 2), ("return deep", 2)] {
+        let name = "ResultDepthError".to_owned();
+        assert_eq!(place(&format!("{deep}\n{returns}")).await, (name, Some(line)), "{returns}");
+    }
+    let large = "if ('x'.length)\n  return 'x'.repeat(2 << 20);\nreturn 1";
+    assert_eq!(place(large).await, ("ResultSizeError".to_owned(), Some(2)));
+}
+
+#[tokio::test]
+async fn an_error_without_a_place_is_not_placed_at_a_return_for_what_it_says() {
+    for thrown in
+        ["{ message: 'the result is mine' }", "'the result of mine'", "{ name: 'ResultLost', message: 'm' }"]
+    {
+        assert_eq!(
+            place(&format!("if (Math.random() < 2) throw {thrown};\nreturn 1")).await.1,
+            None,
+            "{thrown}"
+        );
+    }
+}

@@ -267,6 +267,13 @@ fn a_tick_receives_the_variables_that_may_hold_a_growing_text() {
         ("while (1) o.n += 1", "while (1) {__ag_tick();o.n += 1}"),
         ("while (1) f(a?.b.concat(c))", "while (1) {__ag_tick();f( __ag_made(a?.b.concat(c)))}"),
         ("while (1) f(a?.b.concat(c).d().e)", "while (1) {__ag_tick();f(a?.b.concat(c).d().e)}"),
+        ("return a", "return a"),
+        ("if (a) return; return b", "if (a) return; return  __ag_returns(1,(b))"),
+        (
+            "while (a) return b, c\nreturn () => d",
+            "while (a) {__ag_tick();return  __ag_returns(0,(b, c))}\nreturn  __ag_returns(1,(() => (__ag_tick(),d)))",
+        ),
+        ("f(() => { return a }); return b", "f(() => {__ag_tick(); return a }); return b"),
         ("while (1) f(a?.b.concat(c).d())", "while (1) {__ag_tick();f( __ag_made(a?.b.concat(c).d()))}"),
         ("while (1) f(a.b.concat(c))", "while (1) {__ag_tick();f( __ag_made(a.b.concat(c)))}"),
         ("const f = (s, t = s + s) => f(t)", "const f = (s, t =  __ag_made(s + s)) => (__ag_tick(),f(t))"),

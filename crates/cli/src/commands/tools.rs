@@ -178,7 +178,7 @@ async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result
             }
             explain_words(&words);
             if words.terms.is_empty() && !words.exact_name {
-                println!("  no word in common");
+                println!("  not among the 100 best by words");
             }
         }
         return Ok(());

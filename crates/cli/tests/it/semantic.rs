@@ -331,7 +331,7 @@ fn an_explanation_says_how_meaning_and_words_made_the_place() {
     let (told, first) = explained(&file, "staff roster");
     assert!(first.starts_with("crm:users_list 0."), "{told}");
     assert!(first.contains("in meaning (cosine)") && first.contains("meaning +"), "{told}");
-    assert!(first.contains("no word in common"), "{told}");
+    assert!(first.contains("not among the 100 best by words"), "{told}");
     assert_the_guide_shows(&first);
     let output = Command::new(gatewright())
         .args(["tools", "search", "-v", "--app", "billing", "--config"])

@@ -90,7 +90,7 @@ fn row(explanation: &Explanation, meaning: Option<&Meaning>) -> Markup {
                     @if !explanation.exact_name {
                         (format!("; placed by words {by_words:+.2}, meaning {by_meaning:+.2}, the better {by_either:+.2}"))
                     }
-                    @if explanation.terms.is_empty() && !explanation.exact_name { "; no word in common" }
+                    @if explanation.terms.is_empty() && !explanation.exact_name { "; not among the 100 best by words" }
                 }
             }
             @if !explanation.terms.is_empty() {
@@ -160,7 +160,7 @@ mod tests {
         for part in [
             "By words 0.000, in meaning 0.540 (cosine)",
             "placed by words +0.10, meaning +4.70, the better +1.60",
-            "no word in common",
+            "; not among the 100 best by words",
             "List &lt;users&gt;",
         ] {
             assert!(shown.contains(part), "{part} in {shown}");

@@ -10,7 +10,7 @@ use std::{
     io::{self, Read, Write as _},
     path::Path,
     sync::{
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -18,7 +18,7 @@ use std::{
 
 use rustc_hash::FxHashSet;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 use super::{
@@ -50,6 +50,11 @@ pub(super) struct Graph {
     starts: Vec<u32>,
     /// All vectors in order of their labels, from the first time that many are asked for by label.
     rows: OnceLock<Vec<i8>>,
+    /// Held while `rows` are read.
+    reading: Arc<Mutex<()>>,
+    /// How often they were.
+    #[cfg(test)]
+    pub(super) reads: AtomicUsize,
     searching: Semaphore,
 }
 
@@ -109,6 +114,9 @@ impl Graph {
             keys,
             starts,
             rows: OnceLock::new(),
+            reading: Arc::default(),
+            #[cfg(test)]
+            reads: AtomicUsize::new(0),
             searching: Semaphore::new(SEARCHES),
         })
     }
@@ -211,8 +219,8 @@ impl Graph {
     }
 
     /// The nearest of some vectors, each compared.
-    pub(super) fn nearest_of(
-        &self,
+    pub(super) async fn nearest_of(
+        self: &Arc<Self>,
         query: &[i8],
         limit: usize,
         labels: &[u32],
@@ -221,17 +229,33 @@ impl Graph {
             let vectors = self.read(labels.iter().copied())?;
             cosines(query, vectors.chunks_exact(self.dimensions))
         } else {
-            let rows = match self.rows.get() {
-                Some(rows) => rows,
-                None => {
-                    let rows = self.read(0..self.keys.len() as u32)?;
-                    self.rows.get_or_init(|| rows)
-                }
-            };
+            let rows = self.rows().await?;
             let row = |label: &u32| &rows[*label as usize * self.dimensions..][..self.dimensions];
             cosines(query, labels.iter().map(row))
         };
         Ok(best(labels.iter().map(|label| self.keys[*label as usize]).zip(cosines).collect(), limit))
+    }
+
+    /// All vectors side by side. Read at the first time only, on a thread that may wait for the disk, whoever asks meanwhile
+    /// or gives up.
+    async fn rows(self: &Arc<Self>) -> io::Result<&[i8]> {
+        if self.rows.get().is_none() {
+            let reading = Arc::clone(&self.reading).lock_owned().await;
+            if self.rows.get().is_none() {
+                let this = Arc::clone(self);
+                let read = move || {
+                    #[cfg(test)]
+                    this.reads.fetch_add(1, Ordering::Relaxed);
+                    let rows = this.read(0..this.keys.len() as u32)?;
+                    // Nobody else sets it while this is held.
+                    let _ = this.rows.set(rows);
+                    drop(reading);
+                    Ok::<_, io::Error>(())
+                };
+                tokio::task::spawn_blocking(read).await.map_err(other)??;
+            }
+        }
+        self.rows.get().map(Vec::as_slice).ok_or_else(|| invalid("its vectors were not read"))
     }
 }
 

@@ -341,7 +341,7 @@ impl VectorStore for LargeStore {
         });
         let more = match labels {
             None => graph.near(&query, limit, &hidden, None).await,
-            Some(labels) if labels.len() <= FEW => graph.nearest_of(&query, limit, &labels),
+            Some(labels) if labels.len() <= FEW => graph.nearest_of(&query, limit, &labels).await,
             Some(labels) => graph.near(&query, limit, &hidden, Some(&Labels::new(&graph, &labels))).await,
         };
         found.extend(more.map_err(|error| EmbeddingError::store_because("vector graph failed", error))?);

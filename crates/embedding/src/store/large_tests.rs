@@ -277,8 +277,37 @@ async fn nearly_all_of_the_nearest_are_found_with_and_without_a_filter() {
         let wanted = exact.nearest(&query, 10, Some(&half)).await.unwrap();
         let near = graph.near(&small(&query), 10, &FxHashSet::default(), Some(&among)).await.unwrap();
         of_half += same(&near, &wanted);
-        let compared = graph.nearest_of(&small(&query), 10, &labels).unwrap();
+        let compared = graph.nearest_of(&small(&query), 10, &labels).await.unwrap();
         assert_eq!(same(&compared, &wanted), 10, "each of them is compared");
     }
     assert!(found > 490 && of_half > 490, "{found} and {of_half} of 500");
+}
+
+#[tokio::test]
+async fn the_first_filter_that_leaves_many_reads_all_vectors_once_and_beside_the_runtime() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(filled(&folder.path().join("v.bin"), 3_000).await);
+    let graph = store.inner.read().graph.clone().unwrap();
+    let (query, among) = (Random(5).vector(), (0..1_000).map(key).collect::<Vec<_>>());
+    {
+        // One that gives up does not make the others begin anew.
+        let mut first = std::pin::pin!(store.nearest(&query, 5, Some(&among)));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(
+            first.as_mut().poll(&mut context).is_pending(),
+            "it read the vectors on the runtime's thread"
+        );
+    }
+    let all: Vec<_> = (0..20)
+        .map(|_| {
+            let (store, query, among) = (Arc::clone(&store), query.clone(), among.clone());
+            tokio::spawn(async move { store.nearest(&query, 5, Some(&among)).await.unwrap() })
+        })
+        .collect();
+    let mut found = Vec::new();
+    for one in all {
+        found.push(one.await.unwrap());
+    }
+    assert!(found.iter().all(|one| *one == found[0] && one.len() == 5));
+    assert_eq!(graph.reads.load(Ordering::Relaxed), 1);
 }

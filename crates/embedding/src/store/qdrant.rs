@@ -27,7 +27,7 @@ impl QdrantStore {
     /// Opens a collection of the server at `url`, or makes it for vectors of so many dimensions.
     ///
     /// # Errors
-    /// When the server cannot be reached or refuses, or the collection has other dimensions.
+    /// When the server cannot be reached, refuses or redirects, or the collection has other dimensions.
     pub async fn open(
         url: &str,
         collection: &str,
@@ -48,10 +48,14 @@ impl QdrantStore {
             value.set_sensitive(true);
             headers.insert("api-key", value);
         }
-        let mut client = Client::builder().default_headers(headers).timeout(TIMEOUT);
+        // A redirect would take the API key to another server: only well-known headers are dropped on the way.
+        let mut client = Client::builder()
+            .default_headers(headers)
+            .timeout(TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none());
         if url.starts_with("http://") {
             // Small images have no CA certificates, and nothing here needs them.
-            client = client.tls_certs_only([]).redirect(reqwest::redirect::Policy::none());
+            client = client.tls_certs_only([]);
         }
         let client =
             client.build().map_err(|error| EmbeddingError::store_because("no HTTP client", error))?;
@@ -91,6 +95,11 @@ impl QdrantStore {
         let status = response.status();
         if status == StatusCode::NOT_FOUND {
             return Ok(None);
+        }
+        if status.is_redirection() {
+            return Err(EmbeddingError::store(format!(
+                "Qdrant answers {status}, which is not followed: set the address it leads to"
+            )));
         }
         if !status.is_success() {
             return Err(EmbeddingError::store(format!("Qdrant answers {status}")));

@@ -99,3 +99,24 @@ async fn a_server_that_is_down_or_refuses_is_an_error_that_does_not_show_the_key
     assert!(!format!("{error:?}").contains("k3y"));
     assert!(QdrantStore::open(&url, "../x", None, 3).await.is_err());
 }
+
+#[tokio::test]
+async fn a_redirect_is_an_error_and_takes_the_key_nowhere() {
+    let asked = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&asked);
+    let other = serve(move |_| {
+        *count.lock().unwrap() += 1;
+        Answer::json(200, &json!({"result": {"config": {"params": {"vectors": {"size": 3}}}}}))
+    })
+    .await;
+    for status in [301, 302, 303, 307, 308] {
+        let to = other.clone();
+        let url = serve(move |_| Answer::new(status, "").header("location", &to)).await;
+        // A scheme is the same in capitals, and `https` is not `http`: what one kind of address does, all do.
+        for url in [url.clone(), url.replace("http:", "HTTP:")] {
+            let error = QdrantStore::open(&url, "tools", Some("secret"), 3).await.unwrap_err();
+            assert!(error.to_string().contains("not followed"), "{url}: {error}");
+        }
+    }
+    assert_eq!(*asked.lock().unwrap(), 0, "the other server was asked");
+}

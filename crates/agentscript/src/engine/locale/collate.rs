@@ -3,7 +3,7 @@
 //! Unicode TR10 with three levels: what the letters are, which marks they carry, whether they are capitals. Texts are compared level by
 //! level and never copied.
 
-use std::{cmp::Ordering, collections::VecDeque, str::Chars};
+use std::{cell::Cell, cmp::Ordering, collections::VecDeque, str::Chars};
 
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical, decompose_compatible};
 
@@ -50,28 +50,38 @@ const SENSITIVITY: usize = 1;
 const NUMERIC: usize = 2;
 const IGNORE_PUNCTUATION: usize = 3;
 const CASE_FIRST: usize = 4;
+const USAGE: usize = 5;
+const LOCALE_MATCHER: usize = 6;
+const COLLATION: usize = 7;
 
-/// How `a` and `b` are ordered.
+/// How `a` and `b` are ordered. Asks `stop` after each [`STEPS`] characters and elements whether to go on; when not, the texts
+/// count as equal.
 ///
 /// # Errors
 /// A language that is not one, an option that does not exist.
-pub(super) fn compare<'t>(a: &'t str, b: &'t str, options: &Options<'_>) -> Result<Ordering, Mistake> {
-    let language = options.language()?;
+pub(super) fn compare<'t>(
+    a: &'t str,
+    b: &'t str,
+    options: &Options<'_>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Ordering, Mistake> {
+    options.one_of(USAGE, "usage", &["sort"])?;
+    options.one_of(LOCALE_MATCHER, "localeMatcher", &["best fit", "lookup"])?;
+    options.only(COLLATION, "collation", "co", "default")?;
     let sensitivity = options.one_of(SENSITIVITY, "sensitivity", &["variant", "base", "accent", "case"])?;
-    let case_first = options.one_of(CASE_FIRST, "caseFirst", &["false", "lower", "upper"])?;
-    let truthy = |at: usize| options.get(at).map(|text| !matches!(text, "false" | "0" | "null" | "NaN"));
-    let numeric = truthy(NUMERIC).unwrap_or_else(|| {
-        // `en-u-kn` and `en-u-kn-true` ask for it in the language.
-        language.split_once("-u-").is_some_and(|(_, keys)| {
-            let mut keys = keys.split('-').skip_while(|key| *key != "kn").skip(1);
-            keys.clone().next() != Some("false") && (keys.next().is_some() || language.ends_with("-kn"))
-        })
-    });
+    let mut case_first = options.one_of(CASE_FIRST, "caseFirst", &["false", "lower", "upper"])?;
+    if options.get(CASE_FIRST).is_none() && options.extension("kf")? == Some("upper") {
+        case_first = "upper";
+    }
+    // `en-u-kn` and `en-u-kn-true` ask for it in the language.
+    let in_language = matches!(options.extension("kn")?, Some("" | "true"));
+    let numeric = options.get(NUMERIC).map_or(in_language, |text| text == "true");
     if a == b {
         return Ok(Ordering::Equal);
     }
-    let shifted = truthy(IGNORE_PUNCTUATION).unwrap_or(false);
-    let elements = |text: &'t str| Elements::new(text, numeric, shifted);
+    let shifted = options.get(IGNORE_PUNCTUATION) == Some("true");
+    let work = Work { left: Cell::new(STEPS), over: Cell::new(false), stop };
+    let elements = |text: &'t str| Elements::new(text, numeric, shifted, &work);
     let level = |of: fn(&Element) -> u32| {
         let ours = elements(a).map(|element| of(&element)).filter(|weight| *weight != 0);
         ours.cmp(elements(b).map(|element| of(&element)).filter(|weight| *weight != 0))
@@ -88,7 +98,7 @@ pub(super) fn compare<'t>(a: &'t str, b: &'t str, options: &Options<'_>) -> Resu
                 level(|element| u32::from(element.form))
             }
         };
-    Ok(match sensitivity {
+    let order = match sensitivity {
         "base" => letters,
         "accent" => letters.then_with(marks),
         // Small or capital, and nothing else that tells forms of a letter apart.
@@ -98,10 +108,34 @@ pub(super) fn compare<'t>(a: &'t str, b: &'t str, options: &Options<'_>) -> Resu
             if case_first == "upper" { case.reverse() } else { case }
         }),
         _ => letters.then_with(marks).then_with(forms),
-    })
+    };
+    Ok(if work.over.get() { Ordering::Equal } else { order })
+}
+
+/// Steps between two looks at whether to go on: less than a millisecond of work.
+const STEPS: u32 = 4_096;
+
+/// What a comparison has done since it last asked whether to go on.
+struct Work<'w> {
+    left: Cell<u32>,
+    over: Cell<bool>,
+    stop: &'w dyn Fn() -> bool,
+}
+
+impl Work<'_> {
+    /// Counts a step; whether it may be made.
+    fn step(&self) -> bool {
+        let left = self.left.get() - 1;
+        self.left.set(if left == 0 { STEPS } else { left });
+        if left == 0 {
+            self.over.set(self.over.get() || (self.stop)());
+        }
+        !self.over.get()
+    }
 }
 
 struct Elements<'a> {
+    work: &'a Work<'a>,
     chars: Chars<'a>,
     ready: VecDeque<Element>,
     /// Digits at the front of `chars` whose number has been announced.
@@ -114,7 +148,7 @@ impl Iterator for Elements<'_> {
     type Item = Element;
 
     fn next(&mut self) -> Option<Element> {
-        loop {
+        while self.work.step() {
             if let Some(element) = self.ready.pop_front() {
                 let variable = (SPACE..SYMBOL).contains(&element.letter);
                 if self.shifted && variable {
@@ -133,12 +167,13 @@ impl Iterator for Elements<'_> {
                 self.spell(next);
             }
         }
+        None
     }
 }
 
 impl<'a> Elements<'a> {
-    fn new(text: &'a str, numeric: bool, shifted: bool) -> Self {
-        Self { chars: text.chars(), ready: VecDeque::new(), digits: 0, numeric, shifted }
+    fn new(text: &'a str, numeric: bool, shifted: bool, work: &'a Work<'a>) -> Self {
+        Self { work, chars: text.chars(), ready: VecDeque::new(), digits: 0, numeric, shifted }
     }
 
     /// Announces a run of digits by its length without leading zeros, and its first digit.
@@ -265,7 +300,35 @@ mod tests {
 
     fn order(a: &str, b: &str, options: &[&str]) -> Ordering {
         let options: Vec<String> = options.iter().map(|text| (*text).to_owned()).collect();
-        compare(a, b, &Options(&options)).unwrap()
+        compare(a, b, &Options(&options), &|| false).unwrap()
+    }
+
+    #[test]
+    fn long_texts_are_compared_in_steps_that_can_be_the_last() {
+        // What says nothing, what is passed over, numbers, characters of eighteen parts: all of it takes time.
+        for (unit, count, options) in [
+            ("a", 65_536, &[][..]),
+            ("\u{200b}", 65_536, &[]),
+            ("-", 65_536, &["", "", "", "true"]),
+            ("a1", 65_536, &["", "", "true"]),
+            ("\u{fdfa}", 8_192, &[]),
+        ] {
+            let options: Vec<String> = options.iter().map(|text| (*text).to_owned()).collect();
+            let (a, b) = (unit.repeat(count) + "x", unit.repeat(count) + "y");
+            let asked = Cell::new(0_usize);
+            let ask = |limit: usize| {
+                asked.set(0);
+                let stop = || {
+                    asked.set(asked.get() + 1);
+                    asked.get() >= limit
+                };
+                compare(&a, &b, &Options(&options), &stop)
+            };
+            assert_eq!(ask(usize::MAX), Ok(Ordering::Less), "{unit}");
+            assert!(asked.get() >= 2 * count / 4_096, "{unit}: {}", asked.get());
+            assert_eq!(ask(3), Ok(Ordering::Equal), "{unit}");
+            assert_eq!(asked.get(), 3, "{unit}: it went on");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Numbers as English writes them: groups of three, percent, money, short forms, a chosen number of digits.
 
-use super::{Mistake, Options, shortened};
+use super::{
+    Mistake, Options,
+    currency::{Money, currency},
+};
 
 const STYLE: usize = 1;
-const CURRENCY: usize = 2;
-const CURRENCY_DISPLAY: usize = 3;
 const CURRENCY_SIGN: usize = 4;
 const NOTATION: usize = 5;
 const COMPACT_DISPLAY: usize = 6;
@@ -16,32 +17,13 @@ const MIN_SIGNIFICANT: usize = 11;
 const MAX_SIGNIFICANT: usize = 12;
 const SIGN_DISPLAY: usize = 13;
 const ROUNDING_MODE: usize = 14;
-
-/// Signs of currencies; any other is written as its code.
-const SIGNS: [(&str, &str); 19] = [
-    ("USD", "$"),
-    ("EUR", "€"),
-    ("GBP", "£"),
-    ("JPY", "¥"),
-    ("INR", "₹"),
-    ("CNY", "CN¥"),
-    ("KRW", "₩"),
-    ("AUD", "A$"),
-    ("CAD", "CA$"),
-    ("MXN", "MX$"),
-    ("BRL", "R$"),
-    ("NZD", "NZ$"),
-    ("HKD", "HK$"),
-    ("ILS", "₪"),
-    ("VND", "₫"),
-    ("TWD", "NT$"),
-    ("PHP", "₱"),
-    ("XAF", "FCFA"),
-    ("XOF", "F\u{202f}CFA"),
-];
-/// Currencies without a smaller unit, and those with a thousandth.
-const WHOLE: [&str; 11] = ["JPY", "KRW", "VND", "XAF", "XOF", "CLP", "ISK", "HUF", "IDR", "COP", "PYG"];
-const THOUSANDTHS: [&str; 6] = ["KWD", "BHD", "JOD", "OMR", "TND", "LYD"];
+const ROUNDING_INCREMENT: usize = 15;
+const ROUNDING_PRIORITY: usize = 16;
+const TRAILING_ZEROS: usize = 17;
+const NUMBERING_SYSTEM: usize = 18;
+const LOCALE_MATCHER: usize = 19;
+const UNIT: usize = 20;
+const UNIT_DISPLAY: usize = 21;
 
 /// A number as decimal digits: 0.d₁d₂… times ten to the power of `point`. No digits: zero.
 #[derive(Clone)]
@@ -143,6 +125,16 @@ pub(super) fn number_text(text: &str, options: &Options<'_>) -> Result<String, M
         &["auto", "always", "exceptZero", "never", "negative"],
     )?;
     options.one_of(ROUNDING_MODE, "roundingMode", &["halfExpand"])?;
+    options.one_of(ROUNDING_INCREMENT, "roundingIncrement", &["1"])?;
+    options.one_of(ROUNDING_PRIORITY, "roundingPriority", &["auto"])?;
+    options.one_of(LOCALE_MATCHER, "localeMatcher", &["best fit", "lookup"])?;
+    options.one_of(UNIT_DISPLAY, "unitDisplay", &["short", "narrow", "long"])?;
+    options.only(NUMBERING_SYSTEM, "numberingSystem", "nu", "latn")?;
+    if options.get(UNIT).is_some() {
+        return Err(Mistake::Range(
+            "unit is not supported in scripts: write it behind the number".to_owned(),
+        ));
+    }
     let digits = Digits::read(options, style, money.as_ref(), compact)?;
 
     let (negative, bare) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
@@ -159,7 +151,7 @@ pub(super) fn number_text(text: &str, options: &Options<'_>) -> Result<String, M
     let plus = !negative && (sign == "always" || (sign == "exceptZero" && !zero));
     let unsigned = match &money {
         Some(money) => {
-            let gap = money.sign.ends_with(|c: char| c.is_alphabetic())
+            let gap = money.sign.ends_with(|c: char| c.is_alphabetic() || c == '.')
                 && body.starts_with(|c: char| c.is_ascii_digit());
             format!("{}{}{body}", money.sign, if gap { "\u{a0}" } else { "" })
         }
@@ -174,41 +166,6 @@ pub(super) fn number_text(text: &str, options: &Options<'_>) -> Result<String, M
     })
 }
 
-struct Money {
-    sign: String,
-    places: usize,
-}
-
-fn currency(options: &Options<'_>, style: &str) -> Result<Option<Money>, Mistake> {
-    let display = options.one_of(CURRENCY_DISPLAY, "currencyDisplay", &["symbol", "narrowSymbol", "code"])?;
-    let code = options.get(CURRENCY).map(str::to_ascii_uppercase);
-    if let Some(code) = &code
-        && (code.len() != 3 || !code.bytes().all(|byte| byte.is_ascii_uppercase()))
-    {
-        return Err(Mistake::Range(format!("Invalid currency code : {}", shortened(code))));
-    }
-    if style != "currency" {
-        return Ok(None);
-    }
-    let Some(code) = code else {
-        return Err(Mistake::Type("Currency code is required with currency style.".to_owned()));
-    };
-    let places = match code.as_str() {
-        whole if WHOLE.contains(&whole) => 0,
-        fine if THOUSANDTHS.contains(&fine) => 3,
-        _ => 2,
-    };
-    let known = SIGNS.iter().find(|(known, _)| *known == code).map(|(_, sign)| *sign);
-    let sign = match (display, known) {
-        ("code", _) | (_, None) => code,
-        ("narrowSymbol", Some(sign)) if sign.ends_with(['$', '¥']) => {
-            sign.trim_start_matches(|c: char| c.is_ascii_uppercase() && c != 'R').to_owned()
-        }
-        (_, Some(sign)) => sign.to_owned(),
-    };
-    Ok(Some(Money { sign, places }))
-}
-
 /// How many digits are written.
 struct Digits {
     grouped: bool,
@@ -219,6 +176,8 @@ struct Digits {
     significant: Option<(usize, usize)>,
     /// Nothing was said: short forms choose for themselves.
     free: bool,
+    /// Zeros behind the point are left out when there is nothing else.
+    whole_without_zeros: bool,
 }
 
 impl Digits {
@@ -228,7 +187,12 @@ impl Digits {
         money: Option<&Money>,
         compact: bool,
     ) -> Result<Self, Mistake> {
-        let grouping = options.get(USE_GROUPING).unwrap_or(if compact { "min2" } else { "auto" });
+        let usual = if compact { "min2" } else { "auto" };
+        let grouping = match options.get(USE_GROUPING) {
+            Some(_) => options.one_of(USE_GROUPING, "useGrouping", &["auto", "always", "min2", "never"])?,
+            None => usual,
+        };
+        let zeros = options.one_of(TRAILING_ZEROS, "trailingZeroDisplay", &["auto", "stripIfInteger"])?;
         let min_integer = options.count(MIN_INTEGER, "minimumIntegerDigits", 1, 21)?.unwrap_or(1);
         let least = options.count(MIN_FRACTION, "minimumFractionDigits", 0, 100)?;
         let most = options.count(MAX_FRACTION, "maximumFractionDigits", 0, 100)?;
@@ -253,7 +217,8 @@ impl Digits {
         let significant = (least_significant.is_some() || most_significant.is_some())
             .then(|| (least_significant.unwrap_or(1), most_significant.unwrap_or(21)));
         Ok(Self {
-            grouped: grouping != "false",
+            grouped: grouping != "never",
+            whole_without_zeros: zeros == "stripIfInteger",
             early: grouping != "min2",
             min_integer,
             fraction,
@@ -307,7 +272,8 @@ impl Digits {
         let zero = shown.is_zero();
         let (whole, fraction) = shown.written(self.min_integer, places);
         let mut text = if self.grouped { grouped(&whole, self.early) } else { whole };
-        if !fraction.is_empty() {
+        let left_out = self.whole_without_zeros && fraction.bytes().all(|digit| digit == b'0');
+        if !fraction.is_empty() && !left_out {
             text.push('.');
             text.push_str(&fraction);
         }

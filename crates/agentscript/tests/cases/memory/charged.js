@@ -190,6 +190,10 @@ const o = { s: 'aaaa' }; for (let i = 0; i < 28; i++) { o.s = o?.s.concat(o.s).t
 // expect: ok [null, "ab", 3]
 const a = null, b = { t: 'a' }; return [a?.t.concat('b') ?? null, b?.t.concat('b'), b?.t.concat('bc').length]
 
+//// optional chain with concat that ends in a member keeps no text
+// expect: ok 8388608
+const o = { s: 'aaaa'.repeat(1048576) }; let n = 0; for (let i = 0; i < 1; i++) { n = o?.s.concat(o.s).length } return n
+
 //// growth by concat that was taken out
 // expect: memory
 const f = ''.concat; const o = { s: 'aaaa' }; for (let i = 0; i < 40; i++) { o.s = f.call(o.s, o.s) } return 1

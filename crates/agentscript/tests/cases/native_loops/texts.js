@@ -77,3 +77,12 @@ return String.raw({ raw: { length: 2 ** 53 - 1 } }).length
 //// lookahead that never moves
 // expect: limit
 return /(?:(?=(a+))\1)*b/.test('a'.repeat(1000000))
+
+//// comparing_texts_of_full_length
+// expect: limit
+const long = '\ufdfa'.repeat(524287);
+for (let i = 0; i < 1000; i++) (long + 'a').localeCompare(long + 'b', 'en', { numeric: true });
+
+//// comparing_texts_of_more_than_full_length
+// expect: runtime RangeError
+return 'a'.repeat(524288).localeCompare('a'.repeat(524289));

@@ -1,0 +1,20 @@
+//! Names of errors that are the engine's, the pool's or a limit's to give: no error of a script comes out under one.
+
+use crate::outcome::WorkerError;
+
+pub(crate) const ITERATIONS: &str = "IterationLimitError";
+pub(crate) const TOOL_CALLS: &str = "ToolCallLimitError";
+pub(crate) const LOG: &str = "LogLimitError";
+pub(crate) const DEADLOCK: &str = "DeadlockError";
+pub(crate) const RESULT_SIZE: &str = "ResultSizeError";
+pub(crate) const RESULT_DEPTH: &str = "ResultDepthError";
+pub(crate) const HOST: &str = "HostError";
+/// Nothing is called so, and whoever reads it would take it for a limit.
+const MEMORY: &str = "MemoryLimitError";
+
+const OWN: [&str; 8] = [ITERATIONS, TOOL_CALLS, LOG, DEADLOCK, RESULT_SIZE, RESULT_DEPTH, HOST, MEMORY];
+
+/// Whether an error of this name says that the engine, the pool or a limit ended a run.
+pub(crate) fn is_own(name: &str) -> bool {
+    OWN.contains(&name) || WorkerError::CLASSES.contains(&name)
+}
