@@ -7,6 +7,8 @@ mod filters;
 mod finding;
 mod kinds_of_tools;
 #[cfg(test)]
+mod scores;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod updates;
