@@ -65,6 +65,8 @@ export async function serve(config) {
   const child = spawn(gatewright, ["serve", "--config", file], { stdio: ["ignore", "ignore", "pipe"] });
   const log = [];
   const lines = createInterface({ input: child.stderr }).on("line", (line) => log.push(line));
+  let complete = false;
+  lines.on("close", () => (complete = true));
   const url = await new Promise((found, failed) => {
     lines.on("line", (line) => {
       const [address] = line.match(/http:\/\/\S+\/mcp/) ?? [];
@@ -75,6 +77,8 @@ export async function serve(config) {
   const end = async () => {
     await stop(child);
     await rm(folder, { recursive: true, force: true });
+    // What it wrote last may still be on its way when it has ended.
+    if (!complete) await once(lines, "close", { signal: AbortSignal.timeout(60_000) });
     searched(log);
   };
   return { url, instances: 1, stop: end };

@@ -60,6 +60,14 @@ pub fn apply(config: &LoggingConfig) {
     }
 }
 
+/// Leaves out what the client library logs, unless somebody chose a level: for commands that tell its errors themselves.
+pub fn without_client_library() {
+    if let Some(filter) = FILTER.get() {
+        // The filter is there for as long as the program runs.
+        let _ = filter.reload(EnvFilter::new(format!("info,{QUIET},rmcp=off")));
+    }
+}
+
 /// `rmcp` logs three lines at INFO for each stateless request; only its warnings concern an operator.
 const QUIET: &str = "rmcp=warn,hyper=warn,reqwest=warn,h2=warn";
 

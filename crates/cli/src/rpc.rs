@@ -1,17 +1,20 @@
 //! A client of a gateway: in this process, or at a URL.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, error::Error};
 
 use gatewright_core::{Gateway, memory_transport};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient, ServiceExt,
     model::{CallToolRequestParams, CallToolResult, JsonObject, Tool},
-    service::RunningService,
-    transport::{StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig},
+    service::{ClientInitializeError, RunningService},
+    transport::{
+        StreamableHttpClientTransport,
+        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
+    },
 };
 
-use crate::exit::BadConfig;
+use crate::{exit::BadConfig, logging};
 
 /// A header of the command line. Its value may be a secret and is in no message.
 fn header(text: &str) -> anyhow::Result<(HeaderName, HeaderValue)> {
@@ -44,6 +47,7 @@ impl Rpc {
 
     /// Connects to an MCP endpoint, with a bearer token and headers (`Name: value`) if there are some.
     pub async fn remote(url: &str, token: Option<&str>, headers: &[String]) -> anyhow::Result<Self> {
+        logging::without_client_library();
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
         if let Some(token) = token.map(str::trim).filter(|token| !token.is_empty()) {
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -54,23 +58,9 @@ impl Rpc {
         }
         let headers = headers.iter().map(|text| header(text)).collect::<anyhow::Result<HashMap<_, _>>>()?;
         let transport = StreamableHttpClientTransport::from_config(config.custom_headers(headers));
-        match ().serve(transport).await {
-            Ok(client) => Ok(Self { client }),
-            // The reason is in the text alone: the transport's own type is erased.
-            Err(error) if format!("{error:?}").contains("AuthRequired") => {
-                let problem = match token {
-                    None => "wants an access token: pass it with --token or GATEWRIGHT_TOKEN",
-                    Some(_) => {
-                        "does not accept the access token: it may have expired, or be for another server"
-                    }
-                };
-                Err(anyhow::anyhow!("{url} {problem}"))
-            }
-            Err(error) => Err(anyhow::anyhow!(
-                "no MCP server answers at {url}: {}; is it running, and is that its MCP endpoint?",
-                plain(&error.to_string())
-            )),
-        }
+        let client = ().serve(transport).await;
+        let client = client.map_err(|error| anyhow::anyhow!(not_connected(url, token.is_some(), &error)))?;
+        Ok(Self { client })
     }
 
     /// All tools the server lists.
@@ -90,20 +80,86 @@ impl Rpc {
     }
 }
 
-/// What the client library says, without the names of its types around it.
-fn plain(error: &str) -> &str {
-    let error = error.rsplit_once("] error: ").map_or(error, |(_, inner)| inner);
-    error.rsplit_once(", when ").map_or(error, |(problem, _)| problem)
+/// Why there is no connection, and what to do about it.
+fn not_connected(url: &str, with_token: bool, error: &ClientInitializeError) -> String {
+    const WHICH: &str = "is that the address of its MCP endpoint, such as http://127.0.0.1:3000/mcp?";
+    match error {
+        // The library's error gives it as a field, not as its source.
+        ClientInitializeError::TransportError { error, .. } => {
+            match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+                Some(StreamableHttpError::AuthRequired(_)) if with_token => format!(
+                    "{url} does not accept the access token: it may have expired, or be for another server"
+                ),
+                Some(StreamableHttpError::AuthRequired(_)) => {
+                    format!("{url} wants an access token: pass it with --token or GATEWRIGHT_TOKEN")
+                }
+                Some(StreamableHttpError::Client(error)) if error.is_connect() => format!(
+                    "no MCP server answers at {url}: {}; start it, or correct the host and port",
+                    last_cause(error)
+                ),
+                Some(StreamableHttpError::Client(error)) => {
+                    format!("no MCP server answers at {url}: {}; {WHICH}", last_cause(error))
+                }
+                Some(StreamableHttpError::UnexpectedContentType(kind)) => format!(
+                    "no MCP server answers at {url}: what answers sends {}; {WHICH}",
+                    kind.as_deref().unwrap_or("something without a content type")
+                ),
+                _ => format!("no MCP server answers at {url}: {}; {WHICH}", last_cause(&*error.error)),
+            }
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
+            not_connected(url, with_token, fallback)
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("the MCP server at {url} refuses the connection: {} ({})", error.message, error.code.0)
+        }
+        ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+            format!("{url} answers `initialize` with something else than its result; {WHICH}")
+        }
+        error => format!("no MCP server answers at {url}: {}; {WHICH}", last_cause(error)),
+    }
+}
+
+/// What went wrong in the end: the outer errors only say that something did.
+fn last_cause(error: &(dyn Error + 'static)) -> String {
+    let last = std::iter::successors(Some(error), |error| (*error).source()).last();
+    last.unwrap_or(error).to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use rmcp::{model::ErrorData, transport::DynamicTransportError};
+
     use super::*;
 
+    fn told(error: Box<dyn Error + Send + Sync>) -> String {
+        let error =
+            DynamicTransportError::from_parts("a::Type<b::Type>", std::any::TypeId::of::<()>(), error);
+        let error =
+            ClientInitializeError::TransportError { error, context: "send initialize request".into() };
+        not_connected("http://a.example/mcp", false, &error)
+    }
+
     #[test]
-    fn the_library_s_types_are_left_out_of_its_errors() {
-        let error = "Send message error Transport [a::B<c::D>] error: Client error: refused, when send initialize request";
-        assert_eq!(plain(error), "Client error: refused");
-        assert_eq!(plain("connection closed"), "connection closed");
+    fn the_cause_in_the_end_is_told_whatever_stands_in_its_text() {
+        let cause = "read [1] error: gone, when it was late";
+        let text = told(anyhow::anyhow!(cause).context("outer] error: inner, when it was sent").into());
+        assert!(
+            text.starts_with(&format!("no MCP server answers at http://a.example/mcp: {cause}; is that")),
+            "{text}"
+        );
+        type Http = StreamableHttpError<reqwest::Error>;
+        let text = told(Box::new(Http::UnexpectedContentType(Some("text/html, when it failed".into()))));
+        assert!(text.contains("text/html, when it failed") && !text.contains("Type"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_refuses_is_told_from_one_that_is_none() {
+        let error = ErrorData::invalid_request("Unsupported protocol version", None);
+        let text = not_connected("http://a.example/mcp", true, &ClientInitializeError::JsonRpcError(error));
+        assert_eq!(
+            text,
+            "the MCP server at http://a.example/mcp refuses the connection: Unsupported protocol version (-32600)"
+        );
     }
 }

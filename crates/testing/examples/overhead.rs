@@ -58,7 +58,7 @@ async fn main() {
     measure("spawned Rust server, HTTP: the same, start and stop", 50, || spawned(rust())).await;
     let stdio = || rust().arg("--stdio").transport(Transport::Stdio);
     measure("spawned Rust server, stdio: the same", 50, || spawned(stdio())).await;
-    measure("bare: spawn the program and wait for its end", 50, || async {
+    measure("any process: spawn `true` and wait for its end", 50, || async {
         let mut command = tokio::process::Command::new("true");
         command.stdin(Stdio::null()).stdout(Stdio::null()).status().await.unwrap();
     })

@@ -16,6 +16,7 @@ mod raw;
 mod resources;
 mod tools;
 mod trace;
+mod waiting;
 
 pub use connect::McpBuilder;
 pub use handlers::Elicited;

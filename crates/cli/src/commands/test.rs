@@ -1,16 +1,20 @@
-//! `gatewright test`: test suites against an MCP server in any language. The engine is `gatewright_testing::suite`.
+//! `gatewright test`: test suites against an MCP server in any language. The engine is `gatewright_testing::suite`; what makes
+//! `--watch` run again is decided in `rerun`.
+
+mod rerun;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io::{IsTerminal as _, Write as _},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::atomic::{AtomicUsize, Ordering},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use anyhow::Context as _;
 use gatewright_testing::suite::{self, RunOptions, Suite, SuiteReport};
+use rerun::{Rerun, State};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -161,12 +165,9 @@ fn tell(args: &TestArgs, reports: &[SuiteReport]) -> anyhow::Result<()> {
 
 /// Runs, waits for a change, and runs again.
 async fn watch(args: &TestArgs, options: &RunOptions, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
-    let (mut written, mut outputs) = (BTreeSet::new(), BTreeSet::new());
-    for file in args.junit.iter().chain(&args.tap) {
-        outputs.insert(plain(file));
-    }
+    let mut rerun = Rerun::new(args.junit.iter().chain(&args.tap));
     loop {
-        let before = state(&args.files, &outputs);
+        let before = state(&args.files);
         let outcome = tokio::select! {
             outcome = once(args, options) => outcome,
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
@@ -175,77 +176,34 @@ async fn watch(args: &TestArgs, options: &RunOptions, stop: &CancellationToken) 
             // A suite that is being written may be wrong for a while.
             exit::report(&error);
         }
-        // What two runs in a row changed, and is no source, is written by the server: it starts no third one.
-        let mut changed = changes(&before, &state(&args.files, &outputs));
-        changed.retain(|file| !is_source(file));
-        outputs.extend(changed.intersection(&written).cloned());
-        written = changed;
-        let before: BTreeMap<_, _> = before.into_iter().filter(|(file, _)| !outputs.contains(file)).collect();
+        rerun.ran(before, &state(&args.files));
         let _ = writeln!(std::io::stdout(), "waiting for changes; Ctrl-C stops");
         loop {
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(200)) => {}
                 () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
             }
-            if state(&args.files, &outputs) != before {
+            if rerun.is_due(&state(&args.files)) {
                 break;
             }
         }
     }
 }
 
-/// When files were changed, and their sizes.
-type State = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
-
-/// Files that are new, gone or other.
-fn changes(before: &State, after: &State) -> BTreeSet<PathBuf> {
-    let files = before.keys().chain(after.keys());
-    files.filter(|file| before.get(*file) != after.get(*file)).cloned().collect()
-}
-
-/// Whether people write files of this kind.
-fn is_source(file: &Path) -> bool {
-    const ENDINGS: [&str; 10] = ["yaml", "yml", "js", "mjs", "cjs", "ts", "mts", "py", "rs", "go"];
-    file.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| ENDINGS.contains(&ending))
-}
-
-/// A path without `./`, as directories are walked.
-fn plain(path: &Path) -> PathBuf {
-    path.components().filter(|part| *part != Component::CurDir).collect()
-}
-
-/// When the suites and the files beside them, but `outputs`, were changed.
-fn state(named: &[PathBuf], outputs: &BTreeSet<PathBuf>) -> State {
+/// When the suites and the files beside them were changed.
+fn state(named: &[PathBuf]) -> State {
     const MOST: usize = 5_000;
-    let mut found = BTreeMap::new();
+    let mut found = State::new();
     for path in named {
         let dir = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
         below(dir, &mut |file| {
-            let name = plain(file);
             if found.len() < MOST
-                && !outputs.contains(&name)
                 && let Ok(facts) = file.metadata()
             {
-                found.insert(name, (facts.modified().ok(), facts.len()));
+                found.insert(rerun::plain(file), (facts.modified().ok(), facts.len()));
             }
         });
     }
     found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_that_change_are_found_whatever_happened_to_them() {
-        let state = |files: &[(&str, u64)]| -> State {
-            files.iter().map(|(name, size)| (PathBuf::from(name), (None, *size))).collect()
-        };
-        let changed =
-            changes(&state(&[("a", 1), ("b", 1), ("c", 1)]), &state(&[("a", 1), ("b", 2), ("d", 1)]));
-        assert_eq!(changed.into_iter().collect::<Vec<_>>(), ["b", "c", "d"].map(PathBuf::from));
-        assert_eq!(plain(Path::new("./out/./x.xml")), Path::new("out/x.xml"));
-    }
 }

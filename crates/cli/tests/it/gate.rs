@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufRead as _, BufReader, Write as _},
+    io::{BufRead as _, BufReader, Read, Write as _},
     process::{Child, Command, Stdio},
     sync::{
         Arc, Condvar, Mutex, OnceLock,
@@ -83,33 +83,81 @@ pub fn secret(id: &str) -> String {
 
 /// Lines of a process, as they come.
 #[derive(Default)]
-pub struct Log(Mutex<(Vec<String>, bool)>, Condvar);
+pub struct Log {
+    printed: Mutex<Printed>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Printed {
+    lines: Vec<String>,
+    /// Streams that are not read to their end.
+    open: usize,
+}
 
 impl Log {
-    pub fn text(&self) -> String {
-        self.0.lock().unwrap().0.join("\n")
+    /// Reads one more stream, in a thread of its own. Bytes that are no text are kept as U+FFFD.
+    fn follow(self: &Arc<Self>, stream: impl Read + Send + 'static) {
+        self.printed.lock().unwrap().open += 1;
+        let log = self.clone();
+        std::thread::spawn(move || {
+            let (mut stream, mut line) = (BufReader::new(stream), Vec::new());
+            while stream.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+                line.clear();
+                log.printed.lock().unwrap().lines.push(text);
+                log.changed.notify_all();
+            }
+            log.printed.lock().unwrap().open -= 1;
+            log.changed.notify_all();
+        });
     }
 
-    /// Waits until all was read of a process that ended; not for what its own children may hold open.
-    fn wait_for_end(&self) {
-        let held = self.0.lock().unwrap();
-        let _ = self.1.wait_timeout_while(held, Duration::from_secs(10), |held| !held.1).unwrap();
+    pub fn text(&self) -> String {
+        self.printed.lock().unwrap().lines.join("\n")
+    }
+
+    /// All that a process printed which was told to end, read to the end. Panics when somebody holds its streams open for longer
+    /// than `patience`: what is searched then is not all of it.
+    fn text_to_the_end(&self, patience: Duration) -> String {
+        let held = self.printed.lock().unwrap();
+        let (held, waited) =
+            self.changed.wait_timeout_while(held, patience, |printed| printed.open > 0).unwrap();
+        let (text, open) = (held.lines.join("\n"), held.open);
+        drop(held);
+        assert!(!waited.timed_out(), "{open} streams of a server that ended are still open: {text}");
+        text
     }
 
     /// The first line that holds `part`; none when the process ended without it.
     pub fn wait_for(&self, part: &str) -> Option<String> {
-        let mut held = self.0.lock().unwrap();
+        let mut held = self.printed.lock().unwrap();
         loop {
-            if let Some(line) = held.0.iter().find(|line| line.contains(part)) {
+            if let Some(line) = held.lines.iter().find(|line| line.contains(part)) {
                 return Some(line.clone());
             }
-            if held.1 {
+            if held.open == 0 {
                 return None;
             }
-            let (next, waited) = self.1.wait_timeout(held, Duration::from_secs(60)).unwrap();
-            assert!(!waited.timed_out(), "no `{part}` within a minute: {}", next.0.join("\n"));
+            let (next, waited) = self.changed.wait_timeout(held, Duration::from_secs(60)).unwrap();
+            assert!(!waited.timed_out(), "no `{part}` within a minute: {}", next.lines.join("\n"));
             held = next;
         }
+    }
+}
+
+/// The files that a configuration has events written to.
+fn audit_files(config: &str) -> Vec<String> {
+    let config: Value = serde_saphyr::from_str(config).unwrap();
+    let named = [&config["audit"]["file"], &config["auth"]["auditFile"]];
+    named.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Searches the files that a server wrote events to. One that cannot be read is a failure: nobody knows what it holds.
+fn search_audit_files(paths: &[String]) {
+    for path in paths {
+        let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("the audit file {path}: {error}"));
+        seen::in_none_of("audit file", &String::from_utf8_lossy(&bytes));
     }
 }
 
@@ -131,11 +179,8 @@ impl Drop for Site {
             return;
         }
         // What it wrote is complete, and holds no secret that the test saw.
-        self.log.wait_for_end();
-        seen::in_none_of("output", &self.log.text());
-        for path in &self.audits {
-            seen::in_none_of("audit file", &std::fs::read_to_string(path).unwrap_or_default());
-        }
+        seen::in_none_of("output", &self.log.text_to_the_end(Duration::from_secs(60)));
+        search_audit_files(&self.audits);
     }
 }
 
@@ -160,26 +205,12 @@ impl Site {
             .spawn()
             .unwrap();
         let log = Arc::new(Log::default());
-        let (printed, kept) = (BufReader::new(child.stdout.take().unwrap()).lines(), log.clone());
-        std::thread::spawn(move || {
-            printed.map_while(Result::ok).for_each(|line| kept.0.lock().unwrap().0.push(line))
-        });
-        let (lines, kept) = (BufReader::new(child.stderr.take().unwrap()).lines(), log.clone());
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                kept.0.lock().unwrap().0.push(line);
-                kept.1.notify_all();
-            }
-            kept.0.lock().unwrap().1 = true;
-            kept.1.notify_all();
-        });
+        log.follow(child.stdout.take().unwrap());
+        log.follow(child.stderr.take().unwrap());
         let Some(line) = log.wait_for("serving MCP on http://") else { panic!("{}", log.text()) };
         let base = format!("http{}", line.rsplit_once("http").unwrap().1);
         let base = base.split_whitespace().next().unwrap().trim_end_matches("/mcp").to_owned();
-        let config: Value = serde_json::from_str(text).unwrap_or_default();
-        let audits = [&config["audit"]["file"], &config["auth"]["auditFile"]];
-        let audits = audits.into_iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        Self { child, base, log, audits, _folder: folder }
+        Self { child, base, log, audits: audit_files(text), _folder: folder }
     }
 
     pub fn gate(&self) -> Gate {
@@ -464,4 +495,49 @@ pub fn parameter(url: &Url, name: &str) -> String {
 
 fn base64(text: &str) -> String {
     base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text)
+}
+
+/// What a panic says.
+fn said(what: impl FnOnce() + std::panic::UnwindSafe) -> String {
+    *std::panic::catch_unwind(what).unwrap_err().downcast::<String>().unwrap()
+}
+
+#[test]
+fn what_a_server_printed_is_searched_when_both_its_streams_are_at_their_end() {
+    let log = Arc::new(Log::default());
+    let (out, mut write_out) = std::io::pipe().unwrap();
+    let (err, write_err) = std::io::pipe().unwrap();
+    log.follow(out);
+    log.follow(err);
+    drop(write_err);
+    write_out.write_all(b"one \xff\n").unwrap();
+    assert_eq!(log.wait_for("one").unwrap(), "one \u{fffd}");
+    // The output is still open: what was printed so far is not taken for all of it.
+    let held = log.clone();
+    let told = said(std::panic::AssertUnwindSafe(move || {
+        held.text_to_the_end(Duration::from_millis(1));
+    }));
+    assert!(told.starts_with("1 streams of a server that ended are still open: one"), "{told}");
+    let writer = std::thread::spawn(move || {
+        write_out.write_all(b"two, without an end of its line").unwrap();
+    });
+    let all = log.text_to_the_end(Duration::from_secs(60));
+    writer.join().unwrap();
+    assert_eq!(all, "one \u{fffd}\ntwo, without an end of its line");
+    assert_eq!(log.wait_for("three"), None);
+}
+
+#[test]
+fn an_audit_file_that_cannot_be_read_is_no_clean_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("audit.jsonl").display().to_string();
+    let named = audit_files(&format!("audit:\n  file: {path}\nauth: {{ auditFile: {path} }}\n"));
+    assert_eq!(named, [path.clone(), path.clone()]);
+    let told = said(|| search_audit_files(&named));
+    assert!(told.starts_with(&format!("the audit file {path}: ")), "{told}");
+    // Not text, and a secret in it.
+    seen::request("/", &[], "code=a-code-in-an-audit-file");
+    std::fs::write(&path, b"\xff a-code-in-an-audit-file").unwrap();
+    let told = said(|| search_audit_files(&named));
+    assert!(told.contains("holds secrets"), "{told}");
 }

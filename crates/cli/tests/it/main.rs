@@ -39,6 +39,8 @@ mod limits;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod no_server;
+#[cfg(test)]
 mod notes;
 #[cfg(test)]
 mod operate;

@@ -35,8 +35,8 @@ pub(super) struct Settings {
 
 /// A server that is started for the connection.
 pub(crate) struct Starting {
-    /// How long it may take until it answers `initialize`.
-    pub(crate) timeout: Duration,
+    /// How long it may take until it answers `initialize`. None: as long as the client waits for any answer.
+    pub(crate) timeout: Option<Duration>,
     /// What was run and what it printed, for the error when it does not.
     pub(crate) details: Box<dyn Fn() -> String + Send + Sync>,
 }
@@ -173,7 +173,8 @@ impl McpBuilder {
         self
     }
 
-    /// How long to wait for an answer. Default 30 s.
+    /// How long to wait for an answer. Default 30 s. For the first one of a server that is started for the connection,
+    /// [`ServerBuilder::startup_timeout`](crate::ServerBuilder::startup_timeout) counts where it is set.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self

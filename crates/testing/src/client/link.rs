@@ -1,18 +1,18 @@
-//! One connection: who waits for which answer, and where everything else goes.
+//! One connection: where what comes goes. Who waits for which answer is in `waiting`.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, Weak},
+    sync::{Arc, Weak},
     time::SystemTime,
 };
 
 use serde_json::{Value, json};
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
-};
+use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::{LogLevel, Notification, engine::Core};
+use super::{
+    LogLevel, Notification,
+    engine::Core,
+    waiting::{Settled, Waiting},
+};
 use crate::{
     ClientError, lock,
     mock::RpcRequest,
@@ -32,9 +32,9 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Ends an open request: its stream where it has one of its own, else with `notifications/cancelled`.
+    /// Tells the server that a request is given up: by the end of its stream where it has one of its own, else with
+    /// `notifications/cancelled`.
     pub(super) async fn cancel(&self, id: &Value) {
-        lock(&self.waiting.by_id).remove(&id.to_string());
         if !self.wire.cancel(id) {
             let cancel =
                 json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
@@ -46,36 +46,6 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         self.pump.abort();
-    }
-}
-
-pub(super) type Answer = Result<RpcResponse, ClientError>;
-
-/// Who waits for which answer.
-#[derive(Default)]
-pub(super) struct Waiting {
-    pub(super) by_id: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
-    /// Why nothing comes any more.
-    pub(super) closed: Mutex<Option<String>>,
-}
-
-impl Waiting {
-    pub(super) fn register(&self, id: &Value) -> oneshot::Receiver<Answer> {
-        let (tell, told) = oneshot::channel();
-        lock(&self.by_id).insert(id.to_string(), tell);
-        told
-    }
-
-    pub(super) fn settle(&self, id: &Value, answer: Answer) -> bool {
-        let waiter = lock(&self.by_id).remove(&id.to_string());
-        waiter.is_some_and(|waiter| waiter.send(answer).is_ok())
-    }
-
-    pub(super) fn close(&self, why: &str) {
-        *lock(&self.closed) = Some(why.to_owned());
-        for (_, waiter) in lock(&self.by_id).drain() {
-            let _ = waiter.send(Err(ClientError::Closed(why.to_owned())));
-        }
     }
 }
 
@@ -129,8 +99,10 @@ pub(super) async fn pump(
             (None, id) => {
                 let id = id.unwrap_or(Value::Null);
                 let text = shorten(&message.to_string(), 300);
-                if !waiting.settle(&id, Ok(RpcResponse { raw: message })) {
-                    core.logs.own(LogLevel::Warning, format!("{UNCLAIMED}: {text}"));
+                match waiting.settle(&id, Ok(RpcResponse { raw: message })) {
+                    Settled::Told => {}
+                    Settled::Late => core.logs.own(LogLevel::Debug, format!("a late answer: {text}")),
+                    Settled::Unclaimed => core.logs.own(LogLevel::Warning, format!("{UNCLAIMED}: {text}")),
                 }
             }
         }

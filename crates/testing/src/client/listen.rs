@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use super::{
     Mcp, Notification,
     engine::{Core, result_of},
-    link::{Answer, Link},
+    link::Link,
+    waiting::Told,
 };
 use crate::ClientError;
 
@@ -23,7 +23,7 @@ pub struct Subscription {
     link: Arc<Link>,
     id: Value,
     agreed: Value,
-    answer: oneshot::Receiver<Answer>,
+    answer: Told,
 }
 
 impl std::fmt::Debug for Subscription {
@@ -65,8 +65,7 @@ impl Mcp {
                 }
             },
             answer = &mut answer => {
-                let answer = answer.unwrap_or_else(|_| Err(ClientError::Closed("the connection ended".into())))?;
-                let answer = result_of("subscriptions/listen", answer)?;
+                let answer = result_of("subscriptions/listen", answer?)?;
                 return Err(ClientError::Shape {
                     method: request.method,
                     problem: format!("it came before `{ACKNOWLEDGED}`"),
@@ -120,8 +119,7 @@ impl Subscription {
     /// The server did not within `timeout`, or the connection ended.
     pub async fn ended(self, timeout: Duration) -> Result<Value, ClientError> {
         match tokio::time::timeout(timeout, self.answer).await {
-            Ok(Ok(answer)) => result_of("subscriptions/listen", answer?),
-            Ok(Err(_)) => Err(ClientError::Closed("the connection ended".into())),
+            Ok(answer) => result_of("subscriptions/listen", answer?),
             Err(_) => Err(ClientError::TimedOut {
                 method: "the end of subscriptions/listen".into(),
                 after: timeout,

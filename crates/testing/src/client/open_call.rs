@@ -6,23 +6,25 @@ use std::{
 };
 
 use serde_json::Value;
-use tokio::{sync::oneshot, task::AbortHandle};
+use tokio::task::AbortHandle;
 
 use super::{
     RequestTrace,
     engine::{Core, result_of},
-    link::{Answer, Link},
+    link::Link,
+    waiting::Told,
 };
 use crate::{ClientError, mock::RpcRequest, records::ToolResult};
 
 /// A call that was sent and is not answered yet: for tests of what happens meanwhile, and of cancelling. Made by
-/// [`ToolCall::begin`](super::ToolCall::begin). Dropping it leaves the call open.
+/// [`ToolCall::begin`](super::ToolCall::begin). Dropping it leaves the call open;
+/// its answer is then no complaint.
 #[must_use = "await its `result` or `cancel` it"]
 pub struct OpenCall {
     pub(super) core: Arc<Core>,
     pub(super) link: Arc<Link>,
     pub(super) request: RpcRequest,
-    pub(super) told: oneshot::Receiver<Answer>,
+    pub(super) told: Told,
     pub(super) sending: AbortHandle,
     pub(super) started: Instant,
     pub(super) timestamp: SystemTime,
@@ -61,7 +63,7 @@ impl OpenCall {
     pub async fn result(self) -> Result<ToolResult, ClientError> {
         let after = *crate::lock(&self.core.timeout);
         let answer = match tokio::time::timeout(after, self.told).await {
-            Ok(told) => told.unwrap_or_else(|_| Err(ClientError::Closed("the connection ended".into()))),
+            Ok(answer) => answer,
             Err(_) => {
                 self.link.cancel(&self.request.id).await;
                 let method = self.request.method.clone();
@@ -75,6 +77,7 @@ impl OpenCall {
             params: self.request.params,
             response: answer.as_ref().ok().cloned(),
             failure: answer.as_ref().err().map(ToString::to_string),
+            disconnected: matches!(answer, Err(ClientError::Closed(_))),
             mocked: false,
             duration_ms,
             timestamp: self.timestamp,

@@ -17,6 +17,9 @@ pub struct RequestTrace {
     pub response: Option<RpcResponse>,
     /// Why there was no answer.
     pub failure: Option<String>,
+    /// Whether that was for want of a connection.
+    #[serde(skip)]
+    pub(crate) disconnected: bool,
     /// Whether a mock or an interceptor answered.
     pub mocked: bool,
     /// How long it took, in milliseconds.
@@ -71,5 +74,50 @@ impl Trace {
 
     pub(super) fn push(&self, entry: RequestTrace) {
         lock(&self.entries).push(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+    use super::*;
+    use crate::{Mcp, RpcRequest};
+
+    /// Greets, fails at `fail` with words of its own, and goes away at anything else.
+    async fn server(stream: tokio::io::DuplexStream) {
+        let (reader, mut writer) = tokio::io::split(stream);
+        let mut lines = BufReader::new(reader).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let asked: Value = serde_json::from_str(&line).unwrap();
+            let info = json!({"name": "n", "version": "1"});
+            let mut answer = match asked["method"].as_str().unwrap() {
+                "initialize" => {
+                    json!({"result": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}})
+                }
+                "fail" => json!({"error": {"code": -32000, "message": "not connected: to the database"}}),
+                "notifications/initialized" => continue,
+                _ => return,
+            };
+            (answer["jsonrpc"], answer["id"]) = ("2.0".into(), asked["id"].clone());
+            writer.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_broke_is_told_from_a_failure_with_such_words() {
+        let (ours, theirs) = tokio::io::duplex(4096);
+        tokio::spawn(server(theirs));
+        let (reader, writer) = tokio::io::split(ours);
+        let mcp = Mcp::lines(reader, writer).connect().await.unwrap();
+        let ask = async |method: &str| {
+            let _ = mcp.raw().request(RpcRequest::new(method, json!({}))).await;
+            mcp.trace().last().unwrap()
+        };
+        let failed = ask("fail").await;
+        assert!(failed.to_string().contains("not connected: to the database") && !failed.disconnected);
+        assert!(ask("go away").await.disconnected);
+        assert!(ask("fail").await.disconnected, "nobody is there any more");
     }
 }

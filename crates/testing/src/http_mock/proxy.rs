@@ -136,6 +136,7 @@ async fn handle(
     let headers: Vec<(String, String)> = request
         .headers()
         .iter()
+        // Meant for this proxy, not for the one who is called.
         .filter(|(name, _)| *name != "proxy-connection" && *name != "proxy-authorization")
         .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
         .collect();
@@ -225,7 +226,7 @@ impl Inner {
         };
         let mut request = network.request(method, &call.url).body(body);
         for (name, value) in &call.headers {
-            if name != "host" && !is_of_connection(name) {
+            if name != "host" && !OF_CONNECTION.contains(&name.as_str()) {
                 request = request.header(name, value);
             }
         }
@@ -233,10 +234,9 @@ impl Inner {
     }
 }
 
-/// Headers that belong to one connection, not to the answer (RFC 9110 §7.6.1), and the length, which is counted anew.
-fn is_of_connection(name: &str) -> bool {
-    matches!(name, "connection" | "content-length" | "transfer-encoding" | "keep-alive" | "upgrade")
-}
+/// Headers that belong to one connection, not to a request or an answer (RFC 9110 §7.6.1), and the length, which is counted anew.
+const OF_CONNECTION: [&str; 7] =
+    ["connection", "content-length", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
 
 /// What went wrong in the end: the outer errors only say that something did.
 fn last_cause(error: &reqwest::Error) -> String {
@@ -250,7 +250,7 @@ fn last_cause(error: &reqwest::Error) -> String {
 async fn whole(response: reqwest::Response) -> Result<HttpResponse, String> {
     let mut answer = HttpResponse { status: response.status().as_u16(), ..HttpResponse::default() };
     for (name, value) in response.headers() {
-        if !is_of_connection(name.as_str()) {
+        if !OF_CONNECTION.contains(&name.as_str()) {
             answer = answer.header(name.as_str(), String::from_utf8_lossy(value.as_bytes()));
         }
     }
@@ -260,7 +260,7 @@ async fn whole(response: reqwest::Response) -> Result<HttpResponse, String> {
 
 fn passed(response: reqwest::Response) -> Answer {
     let (mut parts, body) = http::Response::from(response).into_parts();
-    for name in ["connection", "content-length", "transfer-encoding", "keep-alive", "upgrade"] {
+    for name in OF_CONNECTION {
         parts.headers.remove(name);
     }
     parts.version = hyper::Version::HTTP_11;

@@ -7,6 +7,9 @@ use tokio::time::Instant;
 use super::{Kind, Process, Server, ServerInfo, StartError, port};
 use crate::wire::http::direct_client;
 
+/// How long a server may take until it answers, when the test does not say.
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Tries when the port turns out to be taken.
 const MOST_TRIES: u32 = 3;
 
@@ -60,7 +63,8 @@ impl Server {
             advice: not_runnable(&error),
             ..options.failure(reserved, format!("it cannot be run: {error}"), log)
         })?;
-        let deadline = Instant::now() + options.startup_timeout;
+        let patience = options.startup_timeout.unwrap_or(STARTUP_TIMEOUT);
+        let deadline = Instant::now() + patience;
         let client =
             direct_client("http://").map_err(|error| options.failure(reserved, error.to_string(), log))?;
         let mut rounds = 0u32;
@@ -91,8 +95,7 @@ impl Server {
                 break other;
             }
             if Instant::now() >= deadline {
-                let problem =
-                    format!("it did not answer on port {reserved} within {:?}", options.startup_timeout);
+                let problem = format!("it did not answer on port {reserved} within {patience:?}");
                 let listens = port::listening(process.pid());
                 let failure = options.failure(reserved, problem, log);
                 process.stop().await;

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use gatewright_findings::{Finding, Schema, escape, unknown};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     expectations::{self, EXPECTATIONS},
@@ -82,7 +82,7 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
     ] {
         found.steps(&format!("/{key}"), steps);
     }
-    let variables = Variables { known: Map::new(), written: file.variables.clone() };
+    let variables = Variables::of_file(file.variables.clone());
     for (name, problem) in variables.circles() {
         found.add(&format!("/variables/{}", escape(name)), problem);
     }
@@ -99,6 +99,9 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
         }
         if let Some(user) = &test.user {
             found.user(&format!("{place}/as"), user);
+        }
+        for (name, problem) in variables.own_circles(&test.variables) {
+            found.add(&format!("{place}/variables/{}", escape(&name)), problem);
         }
         if test.record.is_some() && file.tests[..index].iter().any(|earlier| earlier.record == test.record) {
             found.add(

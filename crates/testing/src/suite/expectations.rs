@@ -62,6 +62,17 @@ pub(super) struct Known {
     pub(super) check: Check,
 }
 
+impl Known {
+    /// Whether it expects a failure, `negated` or not.
+    pub(super) fn is_about_failure(&self, negated: bool) -> bool {
+        match self.name {
+            "toBeError" | "toHaveError" | "toHaveErrorCode" | "toBeRefused" => !negated,
+            "toBeSuccessful" => negated,
+            _ => false,
+        }
+    }
+}
+
 macro_rules! expectations {
     ($($name:literal $argument:ident $about:literal => $check:expr;)+) => {
         &[$(Known { name: $name, argument: Argument::$argument, about: $about, check: $check }),+]

@@ -234,7 +234,8 @@ pub(super) struct TestEntry {
     /// Whom the client connects as.
     #[serde(rename = "as")]
     pub(super) user: Option<User>,
-    /// Variables of this test, over those of the suite.
+    /// Variables of this test, over those of the suite. They may name each other in any order, and `${random}`; one that names
+    /// itself means the one of the suite.
     #[serde(default)]
     pub(super) variables: Map<String, Value>,
     /// How long the test may take. Default 60000.
@@ -384,18 +385,6 @@ impl Step {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Expectation(pub(super) Value);
-
-impl Expectation {
-    /// Whether it expects a failure.
-    pub(super) fn is_about_failure(&self) -> bool {
-        let Ok(written) = super::expectations::read(&self.0) else { return false };
-        match super::expectations::find(&written.name).map(|known| known.name) {
-            Some("toBeError" | "toHaveError" | "toHaveErrorCode" | "toBeRefused") => !written.negated,
-            Some("toBeSuccessful") => written.negated,
-            _ => false,
-        }
-    }
-}
 
 impl JsonSchema for Expectation {
     fn schema_name() -> Cow<'static, str> {

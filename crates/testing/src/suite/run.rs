@@ -62,11 +62,13 @@ async fn run(
         left_out: suite.file.tests.len() - chosen.len(),
     };
     let all_skipped = chosen.iter().all(|index| suite.file.tests[*index].skip.is_some());
-    let written = suite.file.variables.clone();
-    let mut variables = Variables { known: options.variables.clone(), written };
+    let mut variables = Variables::of_file(suite.file.variables.clone());
+    variables.known.clone_from(&options.variables);
     let environment =
         options.environment.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str())));
     variables.known.insert("env".into(), Value::Object(environment.collect()));
+    // One for all that is outside of tests.
+    variables.known.insert("random".into(), crate::random_text().into());
 
     // Nothing is started for tests that do not run.
     let stage = match all_skipped {
@@ -187,7 +189,8 @@ async fn own_stage(
     variables: &Variables,
 ) -> (TestOutcome, Vec<String>) {
     let after = suite.file.tests[index].timeout_ms.map_or(TEST_TIMEOUT, Duration::from_millis);
-    let on_stage = Mutex::new(Scene { at: String::new(), server: shared.server.clone(), mcp: None });
+    let (server, http) = (shared.server.clone(), shared.http.clone());
+    let on_stage = Mutex::new(Scene { at: String::new(), server, http, mcp: None });
     let played = async {
         if !suite.file.server.per_test {
             return play(suite, shared, index, variables.clone(), &on_stage).await;
@@ -196,7 +199,10 @@ async fn own_stage(
             Ok(own) => own,
             Err(problem) => return Err(problem),
         };
-        lock(&on_stage).server = own.server.clone();
+        {
+            let mut scene = lock(&on_stage);
+            (scene.server, scene.http) = (own.server.clone(), own.http.clone());
+        }
         let mut variables = variables.clone();
         variables.known.extend(own.facts());
         let outcome = play(suite, &own, index, variables, &on_stage).await;
@@ -216,7 +222,7 @@ async fn own_stage(
                 "" => "while it connected: ",
                 at => at,
             };
-            let seen = seen(&scene.server, shared.http.as_ref(), scene.mcp.as_ref()).await;
+            let seen = seen(&scene.server, scene.http.as_ref(), scene.mcp.as_ref()).await;
             let problem = format!(
                 "{at}the test took longer than {after:?}; raise its `timeoutMs` when that is right{seen}"
             );
@@ -228,7 +234,9 @@ async fn own_stage(
 /// Where a test is, for the report of one that takes too long.
 struct Scene {
     at: String,
+    /// Its own ones where each test has a server of its own.
     server: Server,
+    http: Option<HttpMock>,
     mcp: Option<Mcp>,
 }
 
@@ -240,11 +248,8 @@ async fn play(
     on_stage: &Mutex<Scene>,
 ) -> Result<(), String> {
     let test = &suite.file.tests[index];
-    for (name, value) in &test.variables {
-        let value = variables.fill(value)?;
-        variables.known.insert(name.clone(), value);
-    }
     variables.known.insert("random".into(), crate::random_text().into());
+    variables.add_own(&test.variables)?;
     let user = test.user.as_ref().or(suite.file.user.as_ref());
     let mut actor = actor(suite, stage, user, variables, test.record.as_deref()).await?;
     lock(on_stage).mcp = Some(actor.mcp.clone());

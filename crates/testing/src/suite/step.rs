@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Suite,
-    expectations::{self, text},
+    expectations::{self, Known, Written, text},
     format::{Expectation, List, MockEntry, Step},
     stage::Stage,
     variables::Variables,
@@ -107,31 +107,27 @@ impl Actor<'_> {
     pub(super) async fn take(&mut self, step: &Step) -> Result<(), String> {
         let got = self.act(step).await?;
         let subject = got.subject();
-        let mut about_failure = false;
+        let expected: Vec<_> = step.expect.iter().map(|one| self.expected(one)).collect::<Result<_, _>>()?;
+        // Whoever looks at a raw answer knows that it may be an error.
+        let about_failure = match step.raw {
+            Some(_) => !expected.is_empty(),
+            None => expected.iter().any(|(known, written)| known.is_about_failure(written.negated)),
+        };
         // There is nothing to compare with an expectation of something else.
         if let (Got::Failed(_) | Got::Refused(_), Some(failure)) = (&got, got.failure())
             && step.raw.is_none()
-            && !step.expect.iter().any(Expectation::is_about_failure)
+            && !about_failure
         {
             let meant = if matches!(got, Got::Refused(_)) { "toBeRefused" } else { "toBeError" };
             return Err(format!("{failure}\nexpect it with `{meant}` when it is meant"));
         }
-        for one in &step.expect {
-            let written = expectations::read(&self.variables.fill(&one.0)?)?;
-            let known = expectations::find(&written.name)
-                .ok_or_else(|| format!("there is no expectation `{}`", written.name))?;
-            known
-                .argument
-                .check(&written.argument, true)
-                .map_err(|problem| format!("`{}` {problem}, not {}", known.name, written.argument))?;
+        for (known, written) in &expected {
             settle((known.check)(&subject, &written.argument), written.negated, &subject).map_err(
                 |mismatch| {
                     let not = if written.negated { "not " } else { "" };
                     format!("{not}{}\n{mismatch}", known.name)
                 },
             )?;
-            // Whoever looks at a raw answer knows that it may be an error.
-            about_failure |= step.raw.is_some() || one.is_about_failure();
         }
         // A failure nobody expected must not pass for want of an expectation.
         if let (Some(failure), false) = (got.failure(), about_failure) {
@@ -145,6 +141,18 @@ impl Actor<'_> {
             self.variables.known.insert(name.clone(), value.clone());
         }
         Ok(())
+    }
+
+    /// An expectation with its variables filled in.
+    fn expected(&self, one: &Expectation) -> Result<(&'static Known, Written), String> {
+        let written = expectations::read(&self.variables.fill(&one.0)?)?;
+        let known = expectations::find(&written.name)
+            .ok_or_else(|| format!("there is no expectation `{}`", written.name))?;
+        known
+            .argument
+            .check(&written.argument, true)
+            .map_err(|problem| format!("`{}` {problem}, not {}", known.name, written.argument))?;
+        Ok((known, written))
     }
 
     async fn act(&mut self, step: &Step) -> Result<Got, String> {

@@ -9,6 +9,8 @@ pub(super) struct Variables {
     pub(super) known: Map<String, Value>,
     /// Values that a suite file wrote: they may name other variables. What is `known` wins.
     pub(super) written: Map<String, Value>,
+    /// Values that a test's own variables hide: what such a variable means when it names itself.
+    hidden: Map<String, Value>,
 }
 
 impl Variables {
@@ -21,6 +23,44 @@ impl Variables {
     /// A text with its variables filled in, as text.
     pub(super) fn text(&self, text: &str) -> Result<String, String> {
         self.fill_text(text, &mut Vec::new()).map(|value| super::expectations::text(&value))
+    }
+
+    /// Those of a suite file, before anything ran.
+    pub(super) fn of_file(written: Map<String, Value>) -> Self {
+        Self { written, ..Self::default() }
+    }
+
+    /// Adds a test's own variables, which win over all others of their names. In any order they may name each other and what was
+    /// there before; one that names itself means the one it hides. Each has one value from here on.
+    pub(super) fn add_own(&mut self, own: &Map<String, Value>) -> Result<(), String> {
+        let scope = self.with_own(own);
+        for name in own.keys() {
+            let value = scope.find(name, &mut Vec::new())?;
+            self.known.insert(name.clone(), value);
+        }
+        Ok(())
+    }
+
+    /// These and a test's own, not filled in.
+    fn with_own(&self, own: &Map<String, Value>) -> Self {
+        let mut scope = self.clone();
+        for (name, value) in own {
+            if let Ok(hidden) = self.find(name, &mut Vec::new()) {
+                scope.hidden.insert(name.clone(), hidden);
+            }
+            scope.known.remove(name);
+            scope.written.insert(name.clone(), value.clone());
+        }
+        scope
+    }
+
+    /// Every variable of a test's own that leads back to itself by way of others, with the problem. One that names itself may
+    /// mean what a step is yet to save.
+    pub(super) fn own_circles(&self, own: &Map<String, Value>) -> Vec<(String, String)> {
+        let mut scope = self.with_own(own);
+        scope.hidden = own.keys().map(|name| (name.clone(), Value::Null)).collect();
+        let all = scope.circles().into_iter().filter(|(name, _)| own.contains_key(*name));
+        all.map(|(name, problem)| (name.to_owned(), problem)).collect()
     }
 
     /// Every variable of the file that leads back to itself, with the problem.
@@ -53,6 +93,11 @@ impl Variables {
         let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
         let whole = match (self.known.get(first), self.written.get(first)) {
             (Some(known), _) => known.clone(),
+            (None, Some(_))
+                if within.last().is_some_and(|one| one == first) && self.hidden.contains_key(first) =>
+            {
+                self.hidden[first].clone()
+            }
             (None, Some(_)) if within.iter().any(|one| one == first) => {
                 let begin = within.iter().position(|one| one == first).unwrap_or_default();
                 let way = within[begin..].join("` → `");
@@ -125,7 +170,7 @@ mod tests {
 
     fn variables(value: Value) -> Variables {
         let Value::Object(all) = value else { unreachable!() };
-        Variables { known: all, written: Map::new() }
+        Variables { known: all, ..Variables::default() }
     }
 
     #[test]
@@ -149,7 +194,7 @@ mod tests {
     }
 
     fn written(value: Value) -> Variables {
-        Variables { known: Map::new(), written: variables(value).known }
+        Variables::of_file(variables(value).known)
     }
 
     #[test]
@@ -168,6 +213,38 @@ mod tests {
         let error = all.fill(&json!("${a}")).unwrap_err();
         assert_eq!(error, "the variable `a` leads back to itself: `a` → `b` → `c` → `a`");
         assert_eq!(all.circles().iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    fn own(value: Value) -> Map<String, Value> {
+        variables(value).known
+    }
+
+    #[test]
+    fn a_test_s_own_variables_may_name_each_other_in_any_order() {
+        let mut all = written(json!({"host": "a.example", "id": "suite"}));
+        all.known.insert("random".into(), "r1".into());
+        all.add_own(&own(json!({"a": "${url}/${id}", "id": "id-${random}", "url": "https://${host}/${id}"})))
+            .unwrap();
+        assert_eq!(all.text("${a} ${id}").unwrap(), "https://a.example/id-r1/id-r1 id-r1");
+        // One value each, whatever a step saves later.
+        all.known.insert("host".into(), "b.example".into());
+        assert_eq!(all.text("${url}").unwrap(), "https://a.example/id-r1");
+    }
+
+    #[test]
+    fn a_test_s_own_variable_that_names_itself_means_the_one_it_hides() {
+        let mut all = written(json!({"who": "Ada"}));
+        all.known.insert("saved".into(), "${said}".into());
+        all.add_own(&own(json!({"who": "${who} ${who} ${b}", "b": "of ${saved}", "saved": "<${saved}>"})))
+            .unwrap();
+        assert_eq!(all.text("${who}, ${saved}").unwrap(), "Ada Ada of <${said}>, <${said}>");
+        let error = all.add_own(&own(json!({"new": "${new}"}))).unwrap_err();
+        assert_eq!(error, "the variable `new` leads back to itself: `new` → `new`");
+        let circle = own(json!({"x": "${y}", "y": "${x}"}));
+        assert_eq!(all.own_circles(&circle).len(), 2);
+        assert_eq!(all.own_circles(&own(json!({"new": "${new}", "env": "${env.X}"}))), []);
+        let error = all.add_own(&circle).unwrap_err();
+        assert_eq!(error, "the variable `x` leads back to itself: `x` → `y` → `x`");
     }
 
     #[test]

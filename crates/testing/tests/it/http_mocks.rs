@@ -5,6 +5,8 @@ use std::{process::Stdio, time::Duration};
 use gatewright_testing::{HttpMock, HttpMockOptions, Regex, http_mock, http_response};
 use serde_json::json;
 
+use crate::support::written;
+
 /// Runs a program whose HTTP calls go to `http`, and gives what it prints.
 async fn run(http: &HttpMock, program: &str, args: &[&str]) -> String {
     let mut command = tokio::process::Command::new(program);
@@ -174,7 +176,7 @@ async fn a_cassette_is_recorded_once_and_replayed_without_a_network() {
         http.record(&file).unwrap();
         assert!(ask(http.clone()).await.text().await.unwrap().contains("very secret"));
     }
-    let cassette = wait_for(&file).await;
+    let cassette = written(&file).await;
     for secret in ["very secret", "hidden", "Bearer x", "password=p"] {
         assert!(!cassette.contains(secret), "{cassette}");
     }
@@ -184,20 +186,6 @@ async fn a_cassette_is_recorded_once_and_replayed_without_a_network() {
     let text = ask(http.clone()).await.text().await.unwrap();
     assert!(text.contains("\"user\":\"ada\"") && text.contains("[redacted]"), "{text}");
     assert_eq!(ask(http).await.status(), 599);
-}
-
-/// The proxy ends with the last connection that uses it.
-async fn wait_for(file: &std::path::Path) -> String {
-    tokio::time::timeout(Duration::from_secs(10), async {
-        loop {
-            match std::fs::read_to_string(file) {
-                Ok(text) if text.ends_with('\n') => return text,
-                _ => tokio::task::yield_now().await,
-            }
-        }
-    })
-    .await
-    .unwrap()
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use tokio::{
     net::TcpListener,
 };
 
+use crate::support::written;
+
 #[tokio::test]
 async fn a_stream_that_never_ends_is_passed_on_as_it_comes() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -46,15 +48,7 @@ async fn a_call_that_reaches_nobody_is_named_and_not_recorded() {
         );
         assert!(problem.contains("refused"), "the cause in the end: {problem}");
     }
-    let written = async {
-        loop {
-            match std::fs::read_to_string(&file) {
-                Ok(text) if text.ends_with('\n') => return text,
-                _ => tokio::task::yield_now().await,
-            }
-        }
-    };
-    let cassette = tokio::time::timeout(std::time::Duration::from_secs(10), written).await.unwrap();
+    let cassette = written(&file).await;
     assert!(cassette.contains("\"entries\": []"), "{cassette}");
 }
 
@@ -69,4 +63,38 @@ async fn a_websocket_is_refused_and_named() {
     assert!(answer.text().await.unwrap().contains("does not speak WebSocket"));
     let problem = http.assert_done().unwrap_err().to_string();
     assert!(problem.contains("GET https://live.example/feed (a WebSocket"), "{problem}");
+}
+
+#[tokio::test]
+async fn headers_of_one_connection_are_not_passed_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let upstream = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let (mut request, mut chunk) = (String::new(), [0; 4096]);
+        while !request.contains("\r\n\r\n") {
+            let read = stream.read(&mut chunk).await.unwrap();
+            assert!(read > 0, "{request}");
+            request.push_str(&String::from_utf8_lossy(&chunk[..read]));
+        }
+        let head = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nkeep-alive: timeout=5\r\nproxy-connection: keep-alive\r\n\
+            te: trailers\r\nx-kept: 1\r\n\r\nhi";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        request
+    });
+    let http = http_mock::interceptor().unwrap();
+    http.allow_passthrough(true);
+    let request = http.client().unwrap().get(format!("http://{address}/"));
+    let request = request.header("te", "trailers").header("proxy-connection", "close").header("x-kept", "1");
+    let answer = request.send().await.unwrap();
+    for name in ["keep-alive", "proxy-connection", "te"] {
+        assert!(!answer.headers().contains_key(name), "{name}: {answer:?}");
+    }
+    assert_eq!(answer.headers()["x-kept"], "1");
+    assert_eq!(answer.text().await.unwrap(), "hi");
+    let asked = upstream.await.unwrap().to_lowercase();
+    assert!(
+        asked.contains("x-kept: 1") && !asked.contains("\nte:") && !asked.contains("proxy-connection"),
+        "{asked}"
+    );
 }

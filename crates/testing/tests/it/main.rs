@@ -23,6 +23,8 @@ mod http_passthrough;
 #[cfg(test)]
 mod intercepts;
 #[cfg(test)]
+mod late_answers;
+#[cfg(test)]
 mod matchers;
 #[cfg(test)]
 mod memory;
@@ -36,6 +38,10 @@ mod mocks;
 mod oauth;
 #[cfg(test)]
 mod servers;
+#[cfg(test)]
+mod suite_files;
+#[cfg(test)]
+mod suite_reports;
 #[cfg(test)]
 mod suites;
 #[cfg(test)]

@@ -1,16 +1,8 @@
-//! Suites in YAML.
+//! Suites in YAML, run. What a suite file may not hold is in `suite_files`, what a report says in `suite_reports`.
 
-use gatewright_testing::suite::{RunOptions, Suite, SuiteReport, TestOutcome, junit, readable, tap};
+use gatewright_testing::suite::{RunOptions, Suite, TestOutcome, tap};
 
-use crate::support::script;
-
-fn everything(tests: &str) -> Suite {
-    Suite::parse(
-        "suite.yaml",
-        &format!("name: everything\nserver: {{ command: everything_server }}\n{tests}"),
-    )
-    .unwrap()
-}
+use crate::support::{script, suite_of_everything as everything};
 
 #[tokio::test]
 async fn every_kind_of_step_and_expectation() {
@@ -60,40 +52,6 @@ tests:
 }
 
 #[tokio::test]
-async fn a_failure_names_step_expectation_and_what_was_seen() {
-    let suite =
-        everything("tests: [{ name: \"a <b>\", steps: [{ list: tools, expect: [toContainTool: ecko] }] }]");
-    let report = suite.run(&RunOptions::default()).await;
-    assert!(!report.passed());
-    let TestOutcome::Failed(why) = &report.tests[0].outcome else { panic!("{report:?}") };
-    for part in [
-        "suite.yaml:3: step 1 (list): toContainTool\nexpected: a tool `ecko`",
-        "did you mean `echo`?",
-        "requests:\n  tools/list",
-        "| listening on",
-    ] {
-        assert!(why.contains(part), "{part:?} is not in\n{why}");
-    }
-    let text = tap(std::slice::from_ref(&report));
-    assert!(
-        text.starts_with(
-            "TAP version 14\n1..1\nnot ok 1 - everything > a <b>\n  ---\n  message: |\n    suite.yaml:3: step 1"
-        ),
-        "{text}"
-    );
-    let xml = junit(&[report]);
-    assert!(
-        xml.contains("<testsuite name=\"everything\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\""),
-        "{xml}"
-    );
-    assert!(
-        xml.contains("name=\"a &lt;b&gt;\"")
-            && xml.contains("<failure type=\"expectation\" message=\"suite.yaml:3: step 1"),
-        "{xml}"
-    );
-}
-
-#[tokio::test]
 async fn users_of_a_mock_issuer_and_http_mocks_reach_the_server() {
     let text = format!(
         r#"
@@ -112,179 +70,6 @@ tests:
     );
     let report = Suite::parse("x", &text).unwrap().run(&RunOptions::default()).await;
     assert!(report.passed(), "{}", tap(&[report]));
-}
-
-#[tokio::test]
-async fn a_server_that_does_not_start_fails_every_test_with_its_last_words() {
-    let text = format!(
-        "server: {{ command: {}, env: {{ BREAK: exit }} }}\ntests: [{{ name: a, steps: [] }}, {{ name: b, steps: [] }}]",
-        script("tiny.mjs")
-    );
-    let report = Suite::parse("x", &text).unwrap().run(&RunOptions::default()).await;
-    for test in report.tests {
-        assert!(matches!(test.outcome, TestOutcome::Failed(why) if why.contains("no database: giving up")));
-    }
-}
-
-/// What is wrong with a suite, as one text.
-fn wrong(text: &str) -> String {
-    Suite::parse("bad.yaml", text).unwrap_err().to_string()
-}
-
-#[test]
-fn a_bad_suite_says_where_and_what_was_meant() {
-    let rows = [
-        ("tests: []", "bad.yaml:1: \"server\" is a required property"),
-        (
-            "server: { comand: x }\ntests: []",
-            "bad.yaml:1: server.comand: unknown key; did you mean `command`?",
-        ),
-        (
-            "server:\n  command: x\ntests:\n  - nam: t\n",
-            "bad.yaml:4: tests.0.nam: unknown key; did you mean `name`?",
-        ),
-        ("server: {}\ntests: []", "server: it needs exactly one of `command` and `url`"),
-        ("server: { command: x, url: 'http://a/mcp' }\ntests: []", "exactly one of `command` and `url`"),
-        ("server: { url: example }\ntests: []", "server.url: `example` is no http or https URL"),
-        ("server: [", "bad.yaml:1: "),
-        (
-            "server: { command: x }\nauth: { audiense: y }\ntests: []",
-            "auth.audiense: unknown key; did you mean `audience`?",
-        ),
-        ("server: { command: x }\nauth: { issuer: 'http://a' }\ntests: []", "need its `key`"),
-        (
-            "server: { command: x }\nas: admim\ntests: []",
-            "bad.yaml:2: as: `admim`: unknown user; did you mean `admin`?",
-        ),
-        (
-            "server: { command: x }\nhttpMocks:\n  - { urlRegex: '(' }\ntests: []",
-            "bad.yaml:3: httpMocks.0.urlRegex: this is no regular expression",
-        ),
-        (
-            "server: { url: 'http://a/mcp' }\nhttpMocks: [{ url: x }]\ntests: []",
-            "calls of a server that runs already cannot be mocked",
-        ),
-        (
-            "server: { command: x, transport: stdo }\ntests: []",
-            "server.transport: `stdo`: unknown value; did you mean `stdio`?",
-        ),
-        ("", "bad.yaml:1: "),
-        ("- a\n- b", "bad.yaml:1: "),
-        ("server: { command: x }\ntests: {}", "bad.yaml:2: tests: "),
-        ("server: { command: x }\ntests: []\ntests: []", "bad.yaml:3: "),
-        ("server:\n\tcommand: x", "bad.yaml:2: "),
-        (
-            "server: { command: x, logLevel: loud }\ntests: []",
-            "bad.yaml:1: server.logLevel: `loud`: unknown value",
-        ),
-        ("server: { command: x, port: 70000 }\ntests: []", "bad.yaml:1: server.port"),
-        (
-            "server: { command: x }\ntests:\n  - { name: t, steps: [] }\n  - { name: t, steps: [] }",
-            "bad.yaml:4: tests.1.name: there is a test `t` already",
-        ),
-        (
-            "server: { command: x }\ntests:\n  - { name: a, record: f, steps: [] }\n  - { name: b, record: f, steps: [] }",
-            "bad.yaml:4: tests.1.record: another test has this cassette",
-        ),
-        (
-            "server: { command: x, perTest: true }\nrecordHttp: f\ntests: []",
-            "bad.yaml:2: recordHttp: with `perTest`",
-        ),
-        ("server: { url: 'http://a/mcp' }\nrecordHttp: f\ntests: []", "start it with `command`"),
-        (
-            "server: { command: x }\nhttpMocks:\n  - { url: a, json: 1, text: b }\ntests: []",
-            "bad.yaml:3: httpMocks.0: `json` and `text` exclude each other",
-        ),
-        ("server: { command: x }\nhttpMocks: [{ json: 1 }]\ntests: []", "it needs `url` or `urlRegex`"),
-        (
-            "server: { command: x }\ntests:\n  - name: t\n    steps: []\n    mocks:\n      - { tool: a, resource: b, response: c }",
-            "bad.yaml:6: tests.0.mocks.0: it needs exactly one of `tool`, `resource` and `method`",
-        ),
-        (
-            "server: { command: x }\ntests:\n  - name: t\n    steps: []\n    mocks:\n      - { tool: a }",
-            "bad.yaml:6: tests.0.mocks.0: it needs exactly one of `response` and `error`",
-        ),
-        (
-            "server: { command: x }\ntests: [{ name: t, steps: [], elicitation: { action: yes } }]",
-            "bad.yaml:2: tests.0.elicitation.action",
-        ),
-    ];
-    for (text, part) in rows {
-        let told = wrong(text);
-        assert!(told.contains(part), "{part}\n{told}");
-        for line in told.lines() {
-            let place = line.strip_prefix("bad.yaml:").and_then(|rest| rest.split_once(": "));
-            assert!(place.is_some_and(|(line, _)| line.parse::<usize>().is_ok()), "no line: {told}");
-        }
-    }
-    assert!(
-        Suite::from_file("/no/such.yaml")
-            .unwrap_err()
-            .to_string()
-            .contains("/no/such.yaml: it cannot be read")
-    );
-}
-
-#[test]
-fn a_bad_step_says_where_and_what_was_meant() {
-    let of = |step: &str| {
-        wrong(&format!("server: {{ command: x }}\ntests:\n  - name: t\n    steps:\n      - {step}\n"))
-    };
-    let rows = [
-        (
-            "{ list: tools, expect: [toContainTol: a] }",
-            "bad.yaml:5: tests.0.steps.0.expect.0: `toContainTol`: unknown expectation; did you mean `toContainTool`?",
-        ),
-        ("{ list: tools, call: a }", "this one is `list` and `call`"),
-        ("{ expect: [toBeError] }", "this one is none"),
-        ("{ list: tool }", "tests.0.steps.0.list"),
-        (
-            "{ call: a, expect: [toBeError: soon] }",
-            "`toBeError` takes a whole number, such as -32602, or nothing, not \"soon\"",
-        ),
-        ("{ get: a, expect: [toHaveMessages: many] }", "`toHaveMessages` takes a whole number of 0 or more"),
-        ("{ list: tools, expect: [toContainTool] }", "`toContainTool` takes a text, not null"),
-        ("{ call: a, expect: [toBeSuccessful: yes] }", "`toBeSuccessful` takes no argument"),
-        (
-            "{ call: a, expect: [{ toBeError: 1, toHaveError: 1 }] }",
-            "an expectation is a name or a name with an argument",
-        ),
-        ("{ list: tools, with: { a: 1 } }", "`with` belongs to `call`, `get`, `notify`, not to `list`"),
-        ("{ call: a, count: 2 }", "`count` belongs to `wait`, `httpCalls`"),
-        (
-            "{ call: a, save: { x: structuredContent.id } }",
-            "is no JSON pointer; did you mean `/structuredContent/id`?",
-        ),
-        ("{ httpCalls: x }", "without `httpMocks` or `recordHttp`"),
-        ("{ authenticate: nobody }", "`nobody`: unknown user"),
-    ];
-    for (step, part) in rows {
-        assert!(of(step).contains(part) && of(step).starts_with("bad.yaml:5: "), "{part}\n{}", of(step));
-    }
-}
-
-#[test]
-fn every_problem_of_a_suite_is_told_at_once_in_the_order_of_the_file() {
-    let text = wrong("server: { comand: x }\ntests:\n  - name: t\n    stps: []\n    steps: []\n");
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 2, "{text}");
-    assert!(
-        lines[0].starts_with("bad.yaml:1: server.comand") && lines[1].starts_with("bad.yaml:4: tests.0.stps"),
-        "{text}"
-    );
-}
-
-#[test]
-fn the_schema_knows_every_key_and_every_expectation() {
-    let schema = gatewright_testing::suite::schema();
-    for key in
-        ["server", "auth", "users", "setup", "beforeEach", "afterEach", "teardown", "tests", "httpMocks"]
-    {
-        assert!(schema["properties"][key]["description"].is_string(), "{key}: {schema:#}");
-    }
-    let names = schema["$defs"]["Expectation"]["anyOf"][0]["enum"].as_array().unwrap();
-    assert!(names.len() >= 19 && names.contains(&"toBeRefused".into()), "{names:?}");
-    assert!(schema["$defs"]["Step"]["properties"]["listen"]["description"].is_string());
 }
 
 #[tokio::test]
@@ -450,135 +235,6 @@ tests:
 }
 
 #[tokio::test]
-async fn a_test_that_takes_too_long_is_ended() {
-    let suite =
-        everything("tests: [{ name: slow, timeoutMs: 100, steps: [{ wait: never, timeoutMs: 60000 }] }]");
-    let report = suite.run(&RunOptions::default()).await;
-    assert!(
-        matches!(&report.tests[0].outcome, TestOutcome::Failed(why) if why.contains("longer than 100ms")),
-        "{report:?}"
-    );
-}
-
-fn why(report: &SuiteReport) -> &str {
-    match &report.tests[0].outcome {
-        TestOutcome::Failed(why) => why,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// A suite for the small server over standard input and output.
-fn tiny(broken: &str, rest: &str) -> Suite {
-    let text = format!(
-        "server: {{ command: {}, args: [--stdio], transport: stdio, env: {{ BREAK: \"{broken}\" }}, startupTimeoutMs: 60000 }}\n{rest}",
-        script("tiny.mjs")
-    );
-    Suite::parse("suite.yaml", &text).unwrap()
-}
-
-#[tokio::test]
-async fn a_test_that_takes_too_long_says_at_which_step_and_what_it_waited_for() {
-    for (broken, says) in [
-        ("silence", "no answer: the test waited no longer"),
-        ("words", "where only messages belong (log to standard error instead): let me see"),
-        ("other-id", "wrong on the wire: an answer nobody waits for: {\"id\":\"other\""),
-    ] {
-        // A machine under load may need longer until the server has started.
-        for seconds in [1, 4, 16, 64] {
-            let suite = tiny(
-                broken,
-                &format!("tests: [{{ name: t, timeoutMs: {seconds}000, steps: [{{ list: tools }}] }}]"),
-            );
-            let report = suite.run(&RunOptions::default()).await;
-            let why = why(&report);
-            if why.starts_with("while it connected: ") && seconds < 64 {
-                continue;
-            }
-            let head = format!("suite.yaml:2: step 1 (list): the test took longer than {seconds}s");
-            assert!(why.starts_with(&head) && why.contains("tools/list {}") && why.contains(says), "{why}");
-            break;
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_stdio_server_that_does_not_answer_in_the_time_to_start_is_told_with_its_command() {
-    let text = format!(
-        "server: {{ command: {}, args: [--stdio], transport: stdio, env: {{ BREAK: mute }}, startupTimeoutMs: 300 }}\n\
-         tests: [{{ name: t, steps: [{{ list: tools }}] }}]",
-        script("tiny.mjs")
-    );
-    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
-    let why = why(&report);
-    for part in [
-        "`initialize` was not answered within 300ms",
-        "command: node ",
-        "try: it must answer on its standard output",
-    ] {
-        assert!(why.contains(part), "{part}: {why}");
-    }
-}
-
-#[tokio::test]
-async fn answers_that_are_no_json_rpc_fail_the_test() {
-    for (broken, says) in [
-        ("bare", "it has no `\"jsonrpc\": \"2.0\"`"),
-        ("both", "it has both `result` and `error`"),
-        ("revision", "which this client does not speak"),
-    ] {
-        let suite = tiny(broken, "tests: [{ name: t, steps: [{ list: tools }] }]");
-        let report = suite.run(&RunOptions::default()).await;
-        assert!(why(&report).contains(says), "{broken}: {}", why(&report));
-    }
-}
-
-#[tokio::test]
-async fn what_is_wrong_on_the_wire_is_noted_though_the_test_passes() {
-    let suite = tiny("twice", "tests: [{ name: t, steps: [{ list: tools }, { raw: { method: ping } }] }]");
-    let report = suite.run(&RunOptions::default()).await;
-    report.assert_passed();
-    assert!(report.tests[0].notes[0].starts_with("an answer nobody waits for"), "{report:?}");
-    let (text, lines) = (readable(std::slice::from_ref(&report), false), tap(&[report]));
-    assert!(text.contains("\n      ! an answer nobody waits for"), "{text}");
-    assert!(lines.contains("\n# an answer nobody waits for"), "{lines}");
-}
-
-#[tokio::test]
-async fn a_server_that_dies_during_a_test_is_told_with_its_end() {
-    let text = format!(
-        "server: {{ command: {}, env: {{ BREAK: die }} }}\ntests: [{{ name: t, steps: [{{ list: tools }}] }}]",
-        script("tiny.mjs")
-    );
-    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
-    assert!(why(&report).contains("the server ended: signal: 9 (SIGKILL)"), "{}", why(&report));
-}
-
-#[tokio::test]
-async fn a_script_that_is_not_there_is_named_with_the_one_that_is() {
-    let near = script("tiny.mjs").replace("tiny.mjs", "tinny.mjs");
-    let text = format!("server: {{ command: {near} }}\ntests: [{{ name: t, steps: [{{ list: tools }}] }}]");
-    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
-    let why = why(&report);
-    assert!(
-        why.contains(&format!("there is no file {near}")) && why.contains("did you mean `tiny.mjs`"),
-        "{why}"
-    );
-}
-
-#[tokio::test]
-async fn a_refusal_is_told_before_what_was_expected_instead() {
-    let text = format!(
-        "server: {{ command: {}, env: {{ BREAK: auth }} }}\n\
-         tests: [{{ name: t, steps: [{{ list: tools, expect: [toContainTool: env] }}] }}]",
-        script("tiny.mjs")
-    );
-    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
-    let why = why(&report);
-    let says = "step 1 (list): the server refused the request: HTTP 401";
-    assert!(why.contains(says) && why.contains("expect it with `toBeRefused`"), "{why}");
-}
-
-#[tokio::test]
 async fn variables_hold_variables_and_mocks_of_tools_have_times() {
     let suite = everything(
         r#"
@@ -594,27 +250,6 @@ tests:
     suite.run(&RunOptions::default()).await.assert_passed();
 }
 
-#[test]
-fn a_suite_that_cannot_work_is_told_before_it_runs() {
-    let wrong = |text: &str| {
-        Suite::parse("x.yaml", &format!("server: {{ command: x }}\n{text}")).unwrap_err().to_string()
-    };
-    assert_eq!(wrong("tests: []"), "x.yaml:2: tests: a suite holds at least one test");
-    let text = wrong("variables: { a: \"${b}\", b: \"${a}\" }\ntests: [{ name: t, steps: [] }]");
-    assert!(
-        text.starts_with("x.yaml:2: variables.a: the variable `a` leads back to itself: `a` → `b` → `a`"),
-        "{text}"
-    );
-    let text = wrong(
-        "httpMocks: [{ url: x, status: 9999, headers: { \"a b\": c } }]\ntests: [{ name: t, steps: [] }]",
-    );
-    assert!(
-        text.contains("9999 is no HTTP status") && text.contains("`a b` is no name of an HTTP header"),
-        "{text}"
-    );
-    assert_eq!(wrong("tests: []\ntests: []"), "x.yaml:3: duplicate mapping key: tests");
-}
-
 #[tokio::test]
 async fn a_suite_runs_against_a_server_that_runs_already() {
     let server = crate::support::everything().start().await.unwrap();
@@ -628,25 +263,22 @@ async fn a_suite_runs_against_a_server_that_runs_already() {
 }
 
 #[tokio::test]
-async fn reports_for_people_and_machines_agree() {
+async fn a_test_s_own_variables_name_each_other_and_random_is_one_text_throughout_a_test() {
     let suite = everything(
-        "tests:\n  - { name: good, steps: [] }\n  - { name: bad, steps: [{ call: nope }] }\n  - { name: later, skip: why, steps: [] }",
+        r#"
+variables: { who: Ada, seen: "${random}" }
+setup: [{ call: echo, with: { text: "${random}" }, save: { outside: /structuredContent/text } }]
+tests:
+  - name: t
+    variables: { mail: "${user}@a.example", user: "${who}-${random}", who: "the ${who}" }
+    steps:
+      - call: echo
+        with: { text: "${mail}" }
+        expect: [toHaveTextContent: "the Ada-${random}@a.example"]
+        save: { first: /structuredContent/text }
+      - { call: echo, with: { text: "${user}@a.example" }, expect: [toHaveTextContent: "${first}"] }
+      - { call: echo, with: { text: "${random}" }, expect: [toHaveTextContent: "${seen}", not: { toHaveTextContent: "${outside}" }] }
+"#,
     );
-    let report = suite.run(&RunOptions::default()).await;
-    let text = readable(std::slice::from_ref(&report), false);
-    assert!(
-        text.contains("✓ good") && text.contains("✗ bad") && text.contains("- later (skipped: why)"),
-        "{text}"
-    );
-    assert!(text.ends_with("1 passed, 1 failed, 1 skipped\n"), "{text}");
-    let machine = gatewright_testing::suite::json(std::slice::from_ref(&report));
-    assert_eq!(machine["passed"], false);
-    assert_eq!(machine["suites"][0]["tests"][1]["line"], 5);
-    assert_eq!(machine["suites"][0]["tests"][1]["outcome"], "failed");
-    // Jenkins' schema (junit-10.xsd) wants `errors`, and knows no file or line of a test.
-    let xml = junit(std::slice::from_ref(&report));
-    assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
-    let cases: Vec<&str> = xml.split("<testcase ").skip(1).collect();
-    assert!(cases.iter().all(|case| !case.contains(" line=") && !case.contains(" file=")), "{xml}");
-    assert!(tap(&[report]).contains("ok 3 - everything > later # SKIP why"));
+    suite.run(&RunOptions::default()).await.assert_passed();
 }

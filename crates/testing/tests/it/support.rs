@@ -3,7 +3,7 @@
 mod everything;
 
 pub(crate) use everything::Everything;
-use gatewright_testing::{Mcp, Server, ServerBuilder};
+use gatewright_testing::{Mcp, Server, ServerBuilder, suite::Suite};
 
 /// A client of the server with one of everything, in this process.
 pub(crate) async fn memory() -> Mcp {
@@ -18,4 +18,23 @@ pub(crate) fn everything() -> ServerBuilder {
 /// A file under `tests/servers`.
 pub(crate) fn script(name: &str) -> String {
     format!("{}/tests/servers/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A suite for the server with one of everything.
+pub(crate) fn suite_of_everything(tests: &str) -> Suite {
+    let head = "name: everything\nserver: { command: everything_server }";
+    Suite::parse("suite.yaml", &format!("{head}\n{tests}")).unwrap()
+}
+
+/// What stands in a cassette that is written once its proxy has ended, which is with the last connection that uses it.
+pub(crate) async fn written(cassette: &std::path::Path) -> String {
+    let whole = async {
+        loop {
+            match std::fs::read_to_string(cassette) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), whole).await.unwrap()
 }

@@ -76,7 +76,7 @@ if (process.argv.includes("--stdio")) {
     }
     let body = "";
     request.on("data", (data) => (body += data));
-    request.on("end", () => {
+    request.on("end", async () => {
       let message;
       try {
         message = JSON.parse(body);
@@ -87,6 +87,7 @@ if (process.argv.includes("--stdio")) {
         );
       }
       if (message.id === undefined) return response.writeHead(202).end();
+      if (how === "calls" && message.method === "tools/call") await fetch("https://nobody.example/called").catch(() => {});
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify(answer(message)));
     });

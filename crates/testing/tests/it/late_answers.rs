@@ -1,0 +1,131 @@
+//! Answers that come when nobody waits for them any more, from a server whose every line the test writes.
+
+use std::time::Duration;
+
+use gatewright_testing::{ClientError, LogLevel, Mcp, RpcRequest};
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+
+/// The server's end of a connection.
+struct Played {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    writer: WriteHalf<DuplexStream>,
+}
+
+impl Played {
+    /// The next message of this method.
+    async fn asked(&mut self, method: &str) -> Value {
+        loop {
+            let line = self.lines.next_line().await.unwrap().unwrap_or_else(|| panic!("no `{method}`"));
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["method"] == method {
+                return message;
+            }
+        }
+    }
+
+    async fn say(&mut self, message: &Value) {
+        self.writer.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn answer(&mut self, asked: &Value, result: Value) {
+        self.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})).await;
+    }
+
+    /// Once this is answered, everything that was said before has been heard.
+    async fn heard(&mut self, mcp: &Mcp) {
+        let answer = async {
+            let asked = self.asked("ping").await;
+            self.answer(&asked, json!({})).await;
+        };
+        tokio::join!(answer, mcp.raw().request(RpcRequest::new("ping", Value::Null).id("heard"))).1.unwrap();
+    }
+}
+
+async fn connected() -> (Mcp, Played) {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(theirs);
+    let mut server = Played { lines: BufReader::new(reader).lines(), writer };
+    let greet = async {
+        let asked = server.asked("initialize").await;
+        let info = json!({"name": "played", "version": "1"});
+        let result =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info});
+        server.answer(&asked, result).await;
+    };
+    let (reader, writer) = tokio::io::split(ours);
+    let (mcp, ()) = tokio::join!(Mcp::lines(reader, writer).connect(), greet);
+    (mcp.unwrap(), server)
+}
+
+/// What the client finds wrong.
+fn complaints(mcp: &Mcp) -> Vec<String> {
+    let all = mcp.logs().all().into_iter().filter(|entry| entry.level >= LogLevel::Warning);
+    all.map(|entry| entry.message).collect()
+}
+
+#[tokio::test]
+async fn late_answers_to_requests_that_were_given_up_are_no_complaints_and_second_ones_are() {
+    let (mcp, mut server) = connected().await;
+    let mut given_up = Vec::new();
+
+    mcp.set_timeout(Duration::from_millis(10));
+    let error = mcp.tools().call("slow", json!({})).await.unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+    mcp.set_timeout(Duration::from_secs(60));
+    given_up.push(server.asked("tools/call").await);
+
+    tokio::select! {
+        answer = async { mcp.tools().call("slow", json!({})).await } => panic!("{answer:?}"),
+        asked = server.asked("tools/call") => given_up.push(asked),
+    }
+
+    let open = mcp.tools().call("slow", json!({})).begin().await.unwrap();
+    given_up.push(server.asked("tools/call").await);
+    open.cancel().await;
+
+    let open = mcp.tools().call("slow", json!({})).begin().await.unwrap();
+    given_up.push(server.asked("tools/call").await);
+    drop(open);
+
+    let listened = async {
+        let asked = server.asked("subscriptions/listen").await;
+        let method = "notifications/subscriptions/acknowledged";
+        server.say(&json!({"jsonrpc": "2.0", "method": method, "params": {"notifications": {}}})).await;
+        asked
+    };
+    let (subscription, asked) = tokio::join!(mcp.listen(json!({"toolsListChanged": true})), listened);
+    drop(subscription.unwrap());
+    given_up.push(asked);
+
+    for asked in &given_up {
+        server.answer(asked, json!({"content": []})).await;
+    }
+    server.heard(&mcp).await;
+    assert_eq!(complaints(&mcp), [""; 0]);
+    assert_eq!(mcp.logs().search("a late answer").len(), given_up.len());
+
+    for asked in &given_up {
+        server.answer(asked, json!({"content": []})).await;
+    }
+    server.answer(&json!({"id": "never asked"}), json!({})).await;
+    server.heard(&mcp).await;
+    assert_eq!(complaints(&mcp).len(), given_up.len() + 1, "{:?}", complaints(&mcp));
+    assert!(complaints(&mcp).iter().all(|one| one.starts_with("an answer nobody waits for")));
+}
+
+#[tokio::test]
+async fn a_raw_text_that_is_answered_with_its_id_and_without_is_answered_once_too_often() {
+    let (mcp, mut server) = connected().await;
+    let answered = async {
+        let asked = server.asked("odd").await;
+        server.answer(&asked, json!({})).await;
+    };
+    let (answer, ()) = tokio::join!(mcp.raw().send_raw(r#"{"id": 7, "method": "odd"}"#), answered);
+    assert_eq!(answer.unwrap().id(), 7);
+    server.answer(&json!({}), json!({})).await;
+    server.heard(&mcp).await;
+    assert_eq!(complaints(&mcp).len(), 1, "{:?}", complaints(&mcp));
+}

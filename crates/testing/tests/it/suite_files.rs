@@ -1,0 +1,194 @@
+//! Suite files that cannot be used: where something is wrong, and what was meant.
+
+use gatewright_testing::suite::Suite;
+
+/// What is wrong with a suite, as one text.
+fn wrong(text: &str) -> String {
+    Suite::parse("bad.yaml", text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_bad_suite_says_where_and_what_was_meant() {
+    let rows = [
+        ("tests: []", "bad.yaml:1: \"server\" is a required property"),
+        (
+            "server: { comand: x }\ntests: []",
+            "bad.yaml:1: server.comand: unknown key; did you mean `command`?",
+        ),
+        (
+            "server:\n  command: x\ntests:\n  - nam: t\n",
+            "bad.yaml:4: tests.0.nam: unknown key; did you mean `name`?",
+        ),
+        ("server: {}\ntests: []", "server: it needs exactly one of `command` and `url`"),
+        ("server: { command: x, url: 'http://a/mcp' }\ntests: []", "exactly one of `command` and `url`"),
+        ("server: { url: example }\ntests: []", "server.url: `example` is no http or https URL"),
+        ("server: [", "bad.yaml:1: "),
+        (
+            "server: { command: x }\nauth: { audiense: y }\ntests: []",
+            "auth.audiense: unknown key; did you mean `audience`?",
+        ),
+        ("server: { command: x }\nauth: { issuer: 'http://a' }\ntests: []", "need its `key`"),
+        (
+            "server: { command: x }\nas: admim\ntests: []",
+            "bad.yaml:2: as: `admim`: unknown user; did you mean `admin`?",
+        ),
+        (
+            "server: { command: x }\nhttpMocks:\n  - { urlRegex: '(' }\ntests: []",
+            "bad.yaml:3: httpMocks.0.urlRegex: this is no regular expression",
+        ),
+        (
+            "server: { url: 'http://a/mcp' }\nhttpMocks: [{ url: x }]\ntests: []",
+            "calls of a server that runs already cannot be mocked",
+        ),
+        (
+            "server: { command: x, transport: stdo }\ntests: []",
+            "server.transport: `stdo`: unknown value; did you mean `stdio`?",
+        ),
+        ("", "bad.yaml:1: "),
+        ("- a\n- b", "bad.yaml:1: "),
+        ("server: { command: x }\ntests: {}", "bad.yaml:2: tests: "),
+        ("server: { command: x }\ntests: []\ntests: []", "bad.yaml:3: "),
+        ("server:\n\tcommand: x", "bad.yaml:2: "),
+        (
+            "server: { command: x, logLevel: loud }\ntests: []",
+            "bad.yaml:1: server.logLevel: `loud`: unknown value",
+        ),
+        ("server: { command: x, port: 70000 }\ntests: []", "bad.yaml:1: server.port"),
+        (
+            "server: { command: x }\ntests:\n  - { name: t, steps: [] }\n  - { name: t, steps: [] }",
+            "bad.yaml:4: tests.1.name: there is a test `t` already",
+        ),
+        (
+            "server: { command: x }\ntests:\n  - { name: a, record: f, steps: [] }\n  - { name: b, record: f, steps: [] }",
+            "bad.yaml:4: tests.1.record: another test has this cassette",
+        ),
+        (
+            "server: { command: x, perTest: true }\nrecordHttp: f\ntests: []",
+            "bad.yaml:2: recordHttp: with `perTest`",
+        ),
+        ("server: { url: 'http://a/mcp' }\nrecordHttp: f\ntests: []", "start it with `command`"),
+        (
+            "server: { command: x }\nhttpMocks:\n  - { url: a, json: 1, text: b }\ntests: []",
+            "bad.yaml:3: httpMocks.0: `json` and `text` exclude each other",
+        ),
+        ("server: { command: x }\nhttpMocks: [{ json: 1 }]\ntests: []", "it needs `url` or `urlRegex`"),
+        (
+            "server: { command: x }\ntests:\n  - name: t\n    steps: []\n    mocks:\n      - { tool: a, resource: b, response: c }",
+            "bad.yaml:6: tests.0.mocks.0: it needs exactly one of `tool`, `resource` and `method`",
+        ),
+        (
+            "server: { command: x }\ntests:\n  - name: t\n    steps: []\n    mocks:\n      - { tool: a }",
+            "bad.yaml:6: tests.0.mocks.0: it needs exactly one of `response` and `error`",
+        ),
+        (
+            "server: { command: x }\ntests: [{ name: t, steps: [], elicitation: { action: yes } }]",
+            "bad.yaml:2: tests.0.elicitation.action",
+        ),
+    ];
+    for (text, part) in rows {
+        let told = wrong(text);
+        assert!(told.contains(part), "{part}\n{told}");
+        for line in told.lines() {
+            let place = line.strip_prefix("bad.yaml:").and_then(|rest| rest.split_once(": "));
+            assert!(place.is_some_and(|(line, _)| line.parse::<usize>().is_ok()), "no line: {told}");
+        }
+    }
+    assert!(
+        Suite::from_file("/no/such.yaml")
+            .unwrap_err()
+            .to_string()
+            .contains("/no/such.yaml: it cannot be read")
+    );
+}
+
+#[test]
+fn a_bad_step_says_where_and_what_was_meant() {
+    let of = |step: &str| {
+        wrong(&format!("server: {{ command: x }}\ntests:\n  - name: t\n    steps:\n      - {step}\n"))
+    };
+    let rows = [
+        (
+            "{ list: tools, expect: [toContainTol: a] }",
+            "bad.yaml:5: tests.0.steps.0.expect.0: `toContainTol`: unknown expectation; did you mean `toContainTool`?",
+        ),
+        ("{ list: tools, call: a }", "this one is `list` and `call`"),
+        ("{ expect: [toBeError] }", "this one is none"),
+        ("{ list: tool }", "tests.0.steps.0.list"),
+        (
+            "{ call: a, expect: [toBeError: soon] }",
+            "`toBeError` takes a whole number, such as -32602, or nothing, not \"soon\"",
+        ),
+        ("{ get: a, expect: [toHaveMessages: many] }", "`toHaveMessages` takes a whole number of 0 or more"),
+        ("{ list: tools, expect: [toContainTool] }", "`toContainTool` takes a text, not null"),
+        ("{ call: a, expect: [toBeSuccessful: yes] }", "`toBeSuccessful` takes no argument"),
+        (
+            "{ call: a, expect: [{ toBeError: 1, toHaveError: 1 }] }",
+            "an expectation is a name or a name with an argument",
+        ),
+        ("{ list: tools, with: { a: 1 } }", "`with` belongs to `call`, `get`, `notify`, not to `list`"),
+        ("{ call: a, count: 2 }", "`count` belongs to `wait`, `httpCalls`"),
+        (
+            "{ call: a, save: { x: structuredContent.id } }",
+            "is no JSON pointer; did you mean `/structuredContent/id`?",
+        ),
+        ("{ httpCalls: x }", "without `httpMocks` or `recordHttp`"),
+        ("{ authenticate: nobody }", "`nobody`: unknown user"),
+    ];
+    for (step, part) in rows {
+        assert!(of(step).contains(part) && of(step).starts_with("bad.yaml:5: "), "{part}\n{}", of(step));
+    }
+}
+
+#[test]
+fn every_problem_of_a_suite_is_told_at_once_in_the_order_of_the_file() {
+    let text = wrong("server: { comand: x }\ntests:\n  - name: t\n    stps: []\n    steps: []\n");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(
+        lines[0].starts_with("bad.yaml:1: server.comand") && lines[1].starts_with("bad.yaml:4: tests.0.stps"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_schema_knows_every_key_and_every_expectation() {
+    let schema = gatewright_testing::suite::schema();
+    for key in
+        ["server", "auth", "users", "setup", "beforeEach", "afterEach", "teardown", "tests", "httpMocks"]
+    {
+        assert!(schema["properties"][key]["description"].is_string(), "{key}: {schema:#}");
+    }
+    let names = schema["$defs"]["Expectation"]["anyOf"][0]["enum"].as_array().unwrap();
+    assert!(names.len() >= 19 && names.contains(&"toBeRefused".into()), "{names:?}");
+    assert!(schema["$defs"]["Step"]["properties"]["listen"]["description"].is_string());
+}
+
+#[test]
+fn a_suite_that_cannot_work_is_told_before_it_runs() {
+    let wrong = |text: &str| {
+        Suite::parse("x.yaml", &format!("server: {{ command: x }}\n{text}")).unwrap_err().to_string()
+    };
+    assert_eq!(wrong("tests: []"), "x.yaml:2: tests: a suite holds at least one test");
+    let text = wrong("variables: { a: \"${b}\", b: \"${a}\" }\ntests: [{ name: t, steps: [] }]");
+    assert!(
+        text.starts_with("x.yaml:2: variables.a: the variable `a` leads back to itself: `a` → `b` → `a`"),
+        "{text}"
+    );
+    let text =
+        wrong("tests: [{ name: t, steps: [], variables: { own: \"${own}!\", a: \"${b}\", b: \"${a}\" } }]");
+    assert!(
+        text.starts_with(
+            "x.yaml:2: tests.0.variables.a: the variable `a` leads back to itself: `a` → `b` → `a`"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains("own"), "{text}");
+    let text = wrong(
+        "httpMocks: [{ url: x, status: 9999, headers: { \"a b\": c } }]\ntests: [{ name: t, steps: [] }]",
+    );
+    assert!(
+        text.contains("9999 is no HTTP status") && text.contains("`a b` is no name of an HTTP header"),
+        "{text}"
+    );
+    assert_eq!(wrong("tests: []\ntests: []"), "x.yaml:3: duplicate mapping key: tests");
+}

@@ -1,0 +1,225 @@
+//! What a report of a suite says: of a failure, of a server that does not do what it should, and in which formats.
+
+use gatewright_testing::suite::{RunOptions, Suite, SuiteReport, TestOutcome, junit, readable, tap};
+
+use crate::support::{script, suite_of_everything as everything};
+
+#[tokio::test]
+async fn a_failure_names_step_expectation_and_what_was_seen() {
+    let suite =
+        everything("tests: [{ name: \"a <b>\", steps: [{ list: tools, expect: [toContainTool: ecko] }] }]");
+    let report = suite.run(&RunOptions::default()).await;
+    assert!(!report.passed());
+    let TestOutcome::Failed(why) = &report.tests[0].outcome else { panic!("{report:?}") };
+    for part in [
+        "suite.yaml:3: step 1 (list): toContainTool\nexpected: a tool `ecko`",
+        "did you mean `echo`?",
+        "requests:\n  tools/list",
+        "| listening on",
+    ] {
+        assert!(why.contains(part), "{part:?} is not in\n{why}");
+    }
+    let text = tap(std::slice::from_ref(&report));
+    assert!(
+        text.starts_with(
+            "TAP version 14\n1..1\nnot ok 1 - everything > a <b>\n  ---\n  message: |\n    suite.yaml:3: step 1"
+        ),
+        "{text}"
+    );
+    let xml = junit(&[report]);
+    assert!(
+        xml.contains("<testsuite name=\"everything\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\""),
+        "{xml}"
+    );
+    assert!(
+        xml.contains("name=\"a &lt;b&gt;\"")
+            && xml.contains("<failure type=\"expectation\" message=\"suite.yaml:3: step 1"),
+        "{xml}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_start_fails_every_test_with_its_last_words() {
+    let text = format!(
+        "server: {{ command: {}, env: {{ BREAK: exit }} }}\ntests: [{{ name: a, steps: [] }}, {{ name: b, steps: [] }}]",
+        script("tiny.mjs")
+    );
+    let report = Suite::parse("x", &text).unwrap().run(&RunOptions::default()).await;
+    for test in report.tests {
+        assert!(matches!(test.outcome, TestOutcome::Failed(why) if why.contains("no database: giving up")));
+    }
+}
+
+#[tokio::test]
+async fn a_test_that_takes_too_long_is_ended() {
+    let suite =
+        everything("tests: [{ name: slow, timeoutMs: 100, steps: [{ wait: never, timeoutMs: 60000 }] }]");
+    let report = suite.run(&RunOptions::default()).await;
+    assert!(
+        matches!(&report.tests[0].outcome, TestOutcome::Failed(why) if why.contains("longer than 100ms")),
+        "{report:?}"
+    );
+}
+
+fn why(report: &SuiteReport) -> &str {
+    match &report.tests[0].outcome {
+        TestOutcome::Failed(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A suite for the small server over standard input and output.
+fn tiny(broken: &str, rest: &str) -> Suite {
+    let text = format!(
+        "server: {{ command: {}, args: [--stdio], transport: stdio, env: {{ BREAK: \"{broken}\" }}, startupTimeoutMs: 60000 }}\n{rest}",
+        script("tiny.mjs")
+    );
+    Suite::parse("suite.yaml", &text).unwrap()
+}
+
+#[tokio::test]
+async fn a_test_that_takes_too_long_says_at_which_step_and_what_it_waited_for() {
+    for (broken, says) in [
+        ("silence", "no answer: the test waited no longer"),
+        ("words", "where only messages belong (log to standard error instead): let me see"),
+        ("other-id", "wrong on the wire: an answer nobody waits for: {\"id\":\"other\""),
+    ] {
+        // A machine under load may need longer until the server has started.
+        for seconds in [1, 4, 16, 64] {
+            let suite = tiny(
+                broken,
+                &format!("tests: [{{ name: t, timeoutMs: {seconds}000, steps: [{{ list: tools }}] }}]"),
+            );
+            let report = suite.run(&RunOptions::default()).await;
+            let why = why(&report);
+            if why.starts_with("while it connected: ") && seconds < 64 {
+                continue;
+            }
+            let head = format!("suite.yaml:2: step 1 (list): the test took longer than {seconds}s");
+            assert!(why.starts_with(&head) && why.contains("tools/list {}") && why.contains(says), "{why}");
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stdio_server_that_does_not_answer_in_the_time_to_start_is_told_with_its_command() {
+    let text = format!(
+        "server: {{ command: {}, args: [--stdio], transport: stdio, env: {{ BREAK: mute }}, startupTimeoutMs: 300 }}\n\
+         tests: [{{ name: t, steps: [{{ list: tools }}] }}]",
+        script("tiny.mjs")
+    );
+    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
+    let why = why(&report);
+    for part in [
+        "`initialize` was not answered within 300ms",
+        "command: node ",
+        "try: it must answer on its standard output",
+    ] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
+}
+
+#[tokio::test]
+async fn answers_that_are_no_json_rpc_fail_the_test() {
+    for (broken, says) in [
+        ("bare", "it has no `\"jsonrpc\": \"2.0\"`"),
+        ("both", "it has both `result` and `error`"),
+        ("revision", "which this client does not speak"),
+    ] {
+        let suite = tiny(broken, "tests: [{ name: t, steps: [{ list: tools }] }]");
+        let report = suite.run(&RunOptions::default()).await;
+        assert!(why(&report).contains(says), "{broken}: {}", why(&report));
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_on_the_wire_is_noted_though_the_test_passes() {
+    let suite = tiny("twice", "tests: [{ name: t, steps: [{ list: tools }, { raw: { method: ping } }] }]");
+    let report = suite.run(&RunOptions::default()).await;
+    report.assert_passed();
+    assert!(report.tests[0].notes[0].starts_with("an answer nobody waits for"), "{report:?}");
+    let (text, lines) = (readable(std::slice::from_ref(&report), false), tap(&[report]));
+    assert!(text.contains("\n      ! an answer nobody waits for"), "{text}");
+    assert!(lines.contains("\n# an answer nobody waits for"), "{lines}");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_during_a_test_is_told_with_its_end() {
+    let text = format!(
+        "server: {{ command: {}, env: {{ BREAK: die }} }}\ntests: [{{ name: t, steps: [{{ list: tools }}] }}]",
+        script("tiny.mjs")
+    );
+    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
+    assert!(why(&report).contains("the server ended: signal: 9 (SIGKILL)"), "{}", why(&report));
+}
+
+#[tokio::test]
+async fn a_script_that_is_not_there_is_named_with_the_one_that_is() {
+    let near = script("tiny.mjs").replace("tiny.mjs", "tinny.mjs");
+    let text = format!("server: {{ command: {near} }}\ntests: [{{ name: t, steps: [{{ list: tools }}] }}]");
+    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
+    let why = why(&report);
+    assert!(
+        why.contains(&format!("there is no file {near}")) && why.contains("did you mean `tiny.mjs`"),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_before_what_was_expected_instead() {
+    let text = format!(
+        "server: {{ command: {}, env: {{ BREAK: auth }} }}\n\
+         tests: [{{ name: t, steps: [{{ list: tools, expect: [toContainTool: env] }}] }}]",
+        script("tiny.mjs")
+    );
+    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
+    let why = why(&report);
+    let says = "step 1 (list): the server refused the request: HTTP 401";
+    assert!(why.contains(says) && why.contains("expect it with `toBeRefused`"), "{why}");
+}
+
+#[tokio::test]
+async fn reports_for_people_and_machines_agree() {
+    let suite = everything(
+        "tests:\n  - { name: good, steps: [] }\n  - { name: bad, steps: [{ call: nope }] }\n  - { name: later, skip: why, steps: [] }",
+    );
+    let report = suite.run(&RunOptions::default()).await;
+    let text = readable(std::slice::from_ref(&report), false);
+    assert!(
+        text.contains("✓ good") && text.contains("✗ bad") && text.contains("- later (skipped: why)"),
+        "{text}"
+    );
+    assert!(text.ends_with("1 passed, 1 failed, 1 skipped\n"), "{text}");
+    let machine = gatewright_testing::suite::json(std::slice::from_ref(&report));
+    assert_eq!(machine["passed"], false);
+    assert_eq!(machine["suites"][0]["tests"][1]["line"], 5);
+    assert_eq!(machine["suites"][0]["tests"][1]["outcome"], "failed");
+    // Jenkins' schema (junit-10.xsd) wants `errors`, and knows no file or line of a test.
+    let xml = junit(std::slice::from_ref(&report));
+    assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
+    let cases: Vec<&str> = xml.split("<testcase ").skip(1).collect();
+    assert!(cases.iter().all(|case| !case.contains(" line=") && !case.contains(" file=")), "{xml}");
+    assert!(tap(&[report]).contains("ok 3 - everything > later # SKIP why"));
+}
+
+#[tokio::test]
+async fn a_test_with_a_server_of_its_own_that_takes_too_long_is_told_with_the_http_calls_of_that_server() {
+    // A machine under load may need longer until the server has started.
+    for seconds in [1, 4, 16, 64] {
+        let text = format!(
+            "server: {{ command: {}, perTest: true, env: {{ BREAK: calls }} }}\n\
+             httpMocks: [{{ url: \"https://api.example.com\", json: {{}} }}]\n\
+             tests: [{{ name: t, timeoutMs: {seconds}000, steps: [{{ call: env }}, {{ wait: never, timeoutMs: 600000 }}] }}]",
+            script("tiny.mjs")
+        );
+        let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
+        let why = why(&report);
+        if !why.starts_with("suite.yaml:3: step 2 (wait): ") && seconds < 64 {
+            continue;
+        }
+        assert!(why.contains(&format!("the test took longer than {seconds}s")), "{why}");
+        assert!(why.contains("\nno HTTP mock wants: GET https://nobody.example/called"), "{why}");
+        break;
+    }
+}
