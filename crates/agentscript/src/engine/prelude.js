@@ -288,7 +288,24 @@
     return answer;
   };
   const moment = (kind, date, rest) => english(kind, StringFn(dateValue.call(date)), '', choices(rest[0], rest[1], dateOptions));
+  // The engine's own pass nothing on to the elements.
+  const viewLength = getOwnPropertyDescriptor(getPrototypeOf(Uint8Array).prototype, 'length').get;
+  const listed = (list, length, rest) => {
+    let out = '';
+    for (let i = 0; i < length; i++) {
+      const value = list[i];
+      if (i > 0) out += ',';
+      if (value !== undefined && value !== null) out += value.toLocaleString(rest[0], rest[1]);
+      tick(out);
+    }
+    return out;
+  };
   const forPeople = [
+    [Array.prototype, { toLocaleString(...rest) {
+      if (this === undefined || this === null) throw new TypeErrorCtor('toLocaleString called on null or undefined');
+      return listed(this, this.length, rest);
+    } }],
+    [getPrototypeOf(Uint8Array).prototype, { toLocaleString(...rest) { return listed(this, viewLength.call(this), rest); } }],
     [String.prototype, { localeCompare(that, ...rest) {
       if (this === undefined || this === null) throw new TypeErrorCtor('localeCompare called on null or undefined');
       const a = text(this), b = text(that);

@@ -68,6 +68,8 @@ for (const number of ['12', '12.5', '12.001', '-0', '1e6']) for (const other of 
   out(`(${number}).toLocaleString("en-US", { trailingZeroDisplay: "stripIfInteger"${other} })`);
 out(`(1234.5).toLocaleString("en-u-nu-latn")`);
 out(`(12345678901234567890n).toLocaleString()`); out(`1234n.toLocaleString("en-US", { style: "currency", currency: "USD" })`);
+for (const list of ['[1234.5, 2].toLocaleString("en-US", { style: "currency", currency: "USD" })', 'new Float64Array([1234.5, 7]).toLocaleString("en-US", { minimumFractionDigits: 2 })', '[new Date(0), null, undefined, [1e4, ["a"]], , 2n].toLocaleString("en-GB", { timeZone: "UTC" })',
+  '[1].toLocaleString("e")', '[].toLocaleString("e")', '[1.5].toLocaleString("en", { style: "x" })', '[].toLocaleString.length', 'new Uint8Array(3).toLocaleString()', '[true, { toLocaleString: (...a) => a.length }, {}].toLocaleString("en")', '[[1, 2], [3]].toLocaleString()']) out(list);
 out(`[1234.5, 1000, null].toLocaleString()`); out(`Number("1234.5").toLocaleString(undefined, { minimumFractionDigits: 2 })`);
 out(`[3, 20, 100].map((n) => n.toLocaleString("en-US", { minimumIntegerDigits: 3 }))`);
 

@@ -86,3 +86,20 @@ for (let i = 0; i < 1000; i++) (long + 'a').localeCompare(long + 'b', 'en', { nu
 //// comparing_texts_of_more_than_full_length
 // expect: runtime RangeError
 return 'a'.repeat(524288).localeCompare('a'.repeat(524289));
+
+//// a_list_without_end_for_people
+// expect: limit
+return ({ length: 2 ** 50, f: [].toLocaleString }).f();
+
+//// a_sparse_list_for_people
+// expect: limit
+return Array(2 ** 32 - 2).toLocaleString();
+
+//// a_list_in_itself_for_people
+// expect: runtime RangeError
+const a = [1]; a.push(a); return a.toLocaleString('en', {});
+
+//// long_texts_in_a_list_for_people
+// expect: memory
+const long = 'x'.repeat(1 << 20), item = { toLocaleString: () => long };
+return Array(64).fill(item).toLocaleString().length;
