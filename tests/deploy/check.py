@@ -360,14 +360,14 @@ def exported():
             server.kill()
             server.wait()
     # What is counted by tool shows only once a tool was called: those names are read where they are registered.
-    registered = (ROOT / "crates/telemetry/src/metrics.rs").read_text()
+    registered = "".join((ROOT / f"crates/telemetry/src/{name}.rs").read_text() for name in ("metrics", "http"))
     return set(re.findall(r"^# TYPE (\w+)", text, re.M)) | set(re.findall(r'"((?:mcp|gatewright)_\w+)"', registered))
 
 
 def every_metric_that_alerts_and_the_dashboard_name_is_exported():
     dashboard = json.loads((ROOT / "deploy/grafana-dashboard.json").read_text())
     queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 12
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"]) == 18
     for query in queries:
         plain = query.replace("$job", "gatewright")
         assert "$" not in plain, query
@@ -379,7 +379,7 @@ def every_metric_that_alerts_and_the_dashboard_name_is_exported():
     queries += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
     known = exported()
     for query in queries:
-        for name in re.findall(r"\b(?:mcp|gatewright)_[a-z0-9_]+", query):
+        for name in re.findall(r"\b(?:mcp|gatewright|process)_[a-z0-9_]+", query):
             base = re.sub(r"_(bucket|count|sum)$", "", name)
             assert name in known or base in known, f"{name} in {query}"
 

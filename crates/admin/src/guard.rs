@@ -27,6 +27,9 @@ pub(crate) async fn watch(State(guard): State<Guard>, request: Request, next: Ne
         return (StatusCode::MISDIRECTED_REQUEST, told).into_response();
     }
     if request.uri().path() != "/healthz" && !guard.knows(request.headers()) {
+        if request.headers().contains_key(header::AUTHORIZATION) {
+            tracing::warn!(path = request.uri().path(), "the admin listener was shown a wrong token");
+        }
         let headers = [(header::WWW_AUTHENTICATE, "Basic realm=\"gatewright admin\", charset=\"UTF-8\"")];
         return (StatusCode::UNAUTHORIZED, headers, Body::from("show `admin.token`")).into_response();
     }

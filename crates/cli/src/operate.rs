@@ -11,12 +11,18 @@ use gatewright_admin::{Admin, AdminConfig};
 use gatewright_auth::Metrics as AuthMetrics;
 use gatewright_console::{Console, ConsoleOptions, Journal};
 use gatewright_limits::Limits;
-use gatewright_telemetry::{HttpMetrics, Metrics, OpenCounts, OtlpConfig, Sending, Traces, WorkerCounts};
+use gatewright_telemetry::{
+    HttpMetrics, Metrics, OpenCounts, OtlpConfig, Sending, Traces, WorkerCounts, process_metrics,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, environment};
+use crate::{
+    config::{Config, environment},
+    reload,
+};
 
 /// Executions that the console can show.
 const KEPT: usize = 500;
@@ -73,6 +79,8 @@ pub struct Counted {
     pub auth: Option<Arc<AuthMetrics>>,
     /// Who counts calls.
     pub limits: Arc<Limits>,
+    /// Where reloading stands.
+    pub config: watch::Receiver<reload::Status>,
 }
 
 impl Watching {
@@ -117,7 +125,7 @@ impl Watching {
             });
             metrics.render(&served, workers)
         });
-        let Counted { http, auth, limits } = counted;
+        let Counted { http, auth, limits, config } = counted;
         if let Some(occupancy) = http {
             let answers = self.http;
             admin = admin.metrics(move || {
@@ -129,7 +137,7 @@ impl Watching {
         if let Some(auth) = auth {
             admin = admin.metrics(move || auth.prometheus());
         }
-        admin = admin.metrics(move || {
+        admin = admin.metrics(reload::metrics(config)).metrics(process_metrics).metrics(move || {
             let name = "gatewright_rate_limit_store_errors_total";
             let help = "Calls that the store shared by all instances did not count";
             format!("# HELP {name} {help}\n# TYPE {name} counter\n{name} {}\n", limits.shared_failures())

@@ -46,6 +46,32 @@ impl Status {
     }
 }
 
+/// The latest status in Prometheus' text format.
+pub fn metrics(status: latest::Receiver<Status>) -> impl Fn() -> String {
+    move || {
+        let status = status.borrow();
+        [
+            (
+                "generation",
+                "1 at the start, one more for each configuration that was taken over",
+                status.generation,
+            ),
+            (
+                "refused",
+                "1 when the file as it is now is bad; the last good one goes on",
+                u64::from(status.refused),
+            ),
+            ("restart_pending", "Keys of the file that wait for a restart", status.restart.len() as u64),
+        ]
+        .into_iter()
+        .map(|(name, help, value)| {
+            let name = format!("gatewright_config_{name}");
+            format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n")
+        })
+        .collect()
+    }
+}
+
 /// Takes a new configuration over, or says why it cannot; then what it did before goes on.
 type Taker = Box<dyn Fn(&Config) -> anyhow::Result<()> + Send>;
 
@@ -207,8 +233,9 @@ impl Reloader {
     }
 
     fn refuse(&self, why: &'static str, error: &anyhow::Error) {
-        tracing::error!("the configuration read after {why} is refused, nothing changes: {error:#}");
+        // First, so that whoever reads of it in the log finds it so.
         self.status.send_modify(|status| status.refused = true);
+        tracing::error!("the configuration read after {why} is refused, nothing changes: {error:#}");
     }
 
     fn takes(&self, path: &str) -> bool {

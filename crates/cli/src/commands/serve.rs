@@ -62,7 +62,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let served = if args.stdio {
         let following = stop.child_token();
         if let Some(watching) = watching {
-            let counted = Counted { http: None, auth: None, limits };
+            let counted = Counted { http: None, auth: None, limits, config: reloader.status() };
             watching.serve(&running, counted, following.clone()).await?;
         }
         let reloading = tokio::spawn(reloader.run(following.clone()));
@@ -134,7 +134,7 @@ async fn serve_http(
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
     let following = stop.child_token();
     if let Some(watching) = watching {
-        let counted = Counted { http: Some(bound.occupancy()), auth, limits };
+        let counted = Counted { http: Some(bound.occupancy()), auth, limits, config: reloader.status() };
         watching.serve(running, counted, following.clone()).await?;
     }
     let reloading = tokio::spawn(reloader.run(following.clone()));

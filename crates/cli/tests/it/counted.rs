@@ -86,6 +86,45 @@ async fn methods_and_paths_that_clients_make_up_make_no_series() {
 }
 
 #[tokio::test]
+async fn a_file_that_is_refused_and_keys_that_wait_for_a_restart_are_told() {
+    let admin = start(&format!("{OPEN}pageSize: 5\n"));
+    let told = async || {
+        let text = metrics(&admin).await;
+        ["generation", "refused", "restart_pending"]
+            .map(|name| value(&text, &format!("gatewright_config_{name}")) as u64)
+    };
+    assert_eq!(told().await, [1, 0, 0]);
+    for (config, said, expected) in [
+        (format!("{OPEN}pageSize: none\n"), "is refused, nothing changes", [1, 1, 0]),
+        (format!("{OPEN}pageSize: 6\ntoolNames: underscore\n"), "was reloaded", [2, 0, 2]),
+        (format!("{OPEN}pageSize: 5\n"), "was reloaded", [3, 0, 0]),
+    ] {
+        admin.server.replace(&config);
+        admin.server.hang_up();
+        admin.server.says(said);
+        assert_eq!(told().await, expected, "{config}");
+    }
+}
+
+#[tokio::test]
+async fn every_family_has_a_help_and_a_type_and_comes_once() {
+    let admin = start(&format!("{OPEN}auth: {{ mode: orchestrated }}\n"));
+    send(&admin, "GET", "/healthz", &[], "").await;
+    let text = metrics(&admin).await;
+    let mut seen = std::collections::BTreeSet::new();
+    for line in text.lines().filter(|line| line.starts_with("# TYPE ")) {
+        let name = line.split(' ').nth(2).unwrap();
+        assert!(seen.insert(name), "{name} comes twice");
+        assert!(text.contains(&format!("# HELP {name} ")), "{name} has no help");
+    }
+    for name in
+        ["process_resident_memory_bytes", "gatewright_auth_issue_seconds", "gatewright_config_generation"]
+    {
+        assert!(seen.contains(name), "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_provider_whose_keys_cannot_be_had_is_no_failure_of_the_token_store() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = nobody.local_addr().unwrap().port();
