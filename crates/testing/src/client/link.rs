@@ -36,8 +36,8 @@ impl Link {
     /// `notifications/cancelled`.
     pub(super) async fn cancel(&self, id: &Value) {
         if !self.wire.cancel(id) {
-            let cancel =
-                json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+            let params = json!({"requestId": id, "reason": "the test waits no longer"});
+            let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
             let _ = self.wire.send(Outgoing::message(&cancel)).await;
         }
     }

@@ -76,6 +76,8 @@ async fn late_answers_to_requests_that_were_given_up_are_no_complaints_and_secon
     assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
     mcp.set_timeout(Duration::from_secs(60));
     given_up.push(server.asked("tools/call").await);
+    let cancelled = server.asked("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], given_up[0]["id"]);
 
     tokio::select! {
         answer = async { mcp.tools().call("slow", json!({})).await } => panic!("{answer:?}"),
@@ -114,6 +116,17 @@ async fn late_answers_to_requests_that_were_given_up_are_no_complaints_and_secon
     server.heard(&mcp).await;
     assert_eq!(complaints(&mcp).len(), given_up.len() + 1, "{:?}", complaints(&mcp));
     assert!(complaints(&mcp).iter().all(|one| one.starts_with("an answer nobody waits for")));
+}
+
+#[tokio::test]
+async fn a_greeting_that_is_given_up_is_not_cancelled() {
+    let (ours, theirs) = tokio::io::duplex(1 << 16);
+    let (reader, writer) = tokio::io::split(ours);
+    let error = Mcp::lines(reader, writer).timeout(Duration::from_millis(10)).connect().await.unwrap_err();
+    assert!(error.to_string().starts_with("`initialize` was not answered within 10ms"), "{error}");
+    let mut lines = BufReader::new(theirs).lines();
+    assert!(lines.next_line().await.unwrap().unwrap().contains("initialize"));
+    assert_eq!(lines.next_line().await.unwrap(), None, "a client may not cancel it");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::AbortHandle;
 
 use super::Core;
@@ -219,9 +219,10 @@ impl Core {
         match tokio::time::timeout(after, answer).await {
             Ok(answer) => answer,
             Err(_) => {
-                let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
-                    "params": {"requestId": id, "reason": "the test waits no longer"}});
-                let _ = link.wire.send(Outgoing::message(&cancel)).await;
+                // "The `initialize` request MUST NOT be cancelled by clients" (2025-11-25, cancellation).
+                if method != "initialize" {
+                    link.cancel(id).await;
+                }
                 let hint = self.hint();
                 Err(ClientError::TimedOut { method: method.to_owned(), after, hint })
             }
