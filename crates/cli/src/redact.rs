@@ -7,6 +7,7 @@ use std::{
 };
 
 use regex::{NoExpand, Regex};
+use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Fields whose values are never shown, besides those of `logging.redact`.
@@ -46,7 +47,7 @@ fn patterns(more: &[String]) -> Option<Patterns> {
         .map(|n| regex::escape(&n))
         .collect();
     let fields = format!(
-        r#"(?i)(?P<name>\b(?:{})\\*["']?\s*[:=]\s*)(?:\\*"[^"\\]*\\*"|\\*'[^'\\]*\\*'|[^\s,;&}}\])"']+)"#,
+        r#"(?i)(?P<name>\b(?:{})\\*["']?\s*[:=]\s*)(?:(?P<a>")(?:[^"\\]|\\.)*(?P<b>")|(?P<c>\\+")[^"]*?(?P<d>\\+")|(?P<e>\\*')[^'\\]*(?P<f>\\*')|[^\s,;&}}\])"'\\]+)"#,
         names.join("|")
     );
     Some(Patterns {
@@ -72,7 +73,9 @@ pub fn also(names: &[String]) {
 
 fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
     // Most lines hold nothing of the kind and are not copied.
-    let line = match patterns.fields.replace_all(line, format!("${{name}}{MASK}")) {
+    // Quotes stay: a line of JSON must remain one.
+    let masked = format!("${{name}}${{a}}${{c}}${{e}}{MASK}${{b}}${{d}}${{f}}");
+    let line = match patterns.fields.replace_all(line, masked) {
         Cow::Borrowed(_) => Cow::Borrowed(line),
         Cow::Owned(line) => Cow::Owned(line),
     };
@@ -90,6 +93,43 @@ fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
     }
 }
 
+/// Longest line, in bytes: clients choose some of the texts that errors repeat.
+const LONGEST: usize = 16 * 1024;
+/// Longest text in a line of JSON that is too long.
+const LONGEST_TEXT: usize = 2 * 1024;
+
+/// The line, cut where it is too long; one of JSON stays one.
+fn short(line: &str) -> Cow<'_, str> {
+    if line.len() <= LONGEST {
+        return Cow::Borrowed(line);
+    }
+    if let Ok(Value::Object(mut fields)) = serde_json::from_str(line) {
+        fields.values_mut().for_each(shorten);
+        let line = Value::Object(fields).to_string();
+        if line.len() <= LONGEST {
+            return Cow::Owned(line + "\n");
+        }
+        return Cow::Owned(
+            json!({"level": "WARN", "fields": {"message": cut(&line, LONGEST / 2)}}).to_string() + "\n",
+        );
+    }
+    Cow::Owned(cut(line, LONGEST) + "\n")
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let end = text.floor_char_boundary(most);
+    format!("{}… ({} bytes more)", &text[..end], text.len() - end)
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > LONGEST_TEXT => *text = cut(text, LONGEST_TEXT),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
 /// Standard error, without secrets.
 #[derive(Debug, Clone, Copy)]
 pub struct CleanStderr;
@@ -98,6 +138,7 @@ impl Write for CleanStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let patterns = held().read().unwrap_or_else(PoisonError::into_inner);
         let line = String::from_utf8_lossy(bytes);
+        let line = short(&line);
         match &*patterns {
             // A line comes in one piece: the subscriber formats it before it writes.
             Some(patterns) => io::stderr().write_all(clean(&line, patterns).as_bytes())?,
@@ -128,10 +169,12 @@ mod tests {
         let patterns = patterns(&["x-key".to_owned()]).unwrap();
         for (line, expected) in [
             ("a access_token=abc b", "a access_token=[redacted] b"),
-            (r#"{"client_secret":"s3","n":1}"#, r#"{"client_secret":[redacted],"n":1}"#),
+            (r#"{"client_secret":"s3","n":1}"#, r#"{"client_secret":"[redacted]","n":1}"#),
+            (r#"{"password":"a\"b\\","n":1}"#, r#"{"password":"[redacted]","n":1}"#),
+            ("secret: 'a b', n: 1", "secret: '[redacted]', n: 1"),
             (
                 r#"body="{\"refresh_token\":\"r.1\",\"n\":1}""#,
-                r#"body="{\"refresh_token\":[redacted],\"n\":1}""#,
+                r#"body="{\"refresh_token\":\"[redacted]\",\"n\":1}""#,
             ),
             ("grant_type=x&code_verifier=v1&n=2", "grant_type=x&code_verifier=[redacted]&n=2"),
             ("X-Key: abc, n: 1", "X-Key: [redacted], n: 1"),
@@ -143,6 +186,33 @@ mod tests {
             ),
         ] {
             assert_eq!(clean(line, &patterns), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_of_json_is_one_after_its_secrets_are_masked() {
+        let patterns = patterns(&[]).unwrap();
+        let message = r#"got {"client_secret":"s3\\","api_key": 'x'} and secret="a b" password=c"#;
+        let line = json!({"fields": {"message": message, "password": "a\"b\\", "n": 1}}).to_string();
+        let cleaned = clean(&line, &patterns);
+        let read: Value = serde_json::from_str(&cleaned).unwrap_or_else(|error| panic!("{error}: {cleaned}"));
+        assert_eq!((&read["fields"]["password"], &read["fields"]["n"]), (&json!(MASK), &json!(1)));
+        for secret in ["s3", "a b", "=c"] {
+            assert!(!cleaned.contains(secret), "{secret} in {cleaned}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_cut_and_one_of_json_stays_one() {
+        assert!(matches!(short("short\n"), Cow::Borrowed("short\n")));
+        let text = short(&"é".repeat(LONGEST)).into_owned();
+        assert!(text.len() < LONGEST + 40 && text.ends_with("… (16384 bytes more)\n"), "{}", text.len());
+        let one = json!({"level": "WARN", "fields": {"message": "x".repeat(1_000_000), "n": 1}}).to_string();
+        let many = json!({"fields": vec!["x".repeat(1_000); 1_000]}).to_string();
+        for line in [one, many] {
+            let text = short(&line).into_owned();
+            let read: Value = serde_json::from_str(&text).unwrap();
+            assert!(text.len() <= LONGEST + 200 && read["fields"].is_object(), "{}", text.len());
         }
     }
 

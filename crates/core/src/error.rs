@@ -8,6 +8,8 @@ use rmcp::{
 };
 use serde_json::json;
 
+use crate::names::clipped;
+
 /// Stable codes (contract: "Script execution statuses and codes").
 pub mod codes {
     /// No tool of that name that the caller may see.
@@ -33,7 +35,7 @@ pub mod codes {
 #[non_exhaustive]
 pub enum InvokeError {
     /// No such tool, or none the caller may see.
-    #[error("tool `{name}` does not exist{}", suggestion(.nearest))]
+    #[error("tool `{}` does not exist{}", clipped(.name), suggestion(.nearest))]
     NotFound {
         /// The name asked for.
         name: String,

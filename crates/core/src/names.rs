@@ -23,6 +23,14 @@ impl ToolNames {
     }
 }
 
+/// Longest name that is looked at closely, repeated in an error or told to observers, in bytes. Clients may send names of megabytes.
+pub(crate) const LONGEST_NAME: usize = 256;
+
+/// The beginning of a stranger's text: at most [`LONGEST_NAME`] bytes.
+pub(crate) fn clipped(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LONGEST_NAME)]
+}
+
 /// The spelling without characters that some APIs refuse.
 pub(crate) fn underscore(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()

@@ -13,7 +13,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     App, AppEvent, AppHealth, Catalog, InputSchema, SchemaMode, ToolEntry, ToolMeta, ToolNames, ToolOverride,
-    names::underscore, tool::listed,
+    names::{LONGEST_NAME, underscore},
+    tool::listed,
 };
 
 /// How the gateway shows and calls one app.
@@ -124,9 +125,13 @@ impl Snapshot {
         self.by_name.get(name)
     }
 
-    /// The visible tool whose name is nearest to a misspelt one.
+    /// The visible tool whose name is nearest to a misspelt one; none for a name of more than 256 bytes, which costs too much to
+    /// compare: time grows with the product of the lengths, for each tool.
     pub fn nearest(&self, name: &str, visible: impl Fn(&ToolEntry) -> bool) -> Option<String> {
         const ENOUGH: f64 = 0.8;
+        if name.len() > LONGEST_NAME {
+            return None;
+        }
         let near = |tool: &Arc<ToolEntry>| {
             let whole = strsim::jaro_winkler(name, &tool.name);
             let tail = strsim::jaro_winkler(name, &tool.local_name);

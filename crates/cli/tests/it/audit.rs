@@ -193,6 +193,32 @@ async fn on_a_full_disk_a_server_starts_behind_a_line_that_a_crash_cut_and_notes
 }
 
 #[tokio::test]
+async fn a_tool_name_of_a_megabyte_costs_neither_seconds_nor_a_line_of_a_megabyte() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let mut server = Served::start(&config(&file, ""), &["--log-format", "json"]);
+    let url = format!("http://{}/mcp", server.address);
+    let client = ().serve(StreamableHttpClientTransport::from_uri(url)).await.unwrap();
+    let name = format!("crm:{}", "é".repeat(500_000));
+    let began = std::time::Instant::now();
+    for _ in 0..4 {
+        let error = client.peer().call_tool(CallToolRequestParams::new(name.clone())).await.unwrap_err();
+        assert!(error.to_string().len() < 1_000, "{error}");
+    }
+    // Comparing the name with every tool's takes 12 seconds each.
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    drop(client);
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(text.lines().count(), 4);
+    assert!(text.lines().all(|line| line.len() < 1_000 && line.contains("crm:éé")), "{}", text.len());
+    assert_eq!(verify(&file).0, 0);
+    for line in server.terminate() {
+        assert!(line.len() < 20_000, "{}", line.len());
+        serde_json::from_str::<Value>(&line).unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_second_process_on_one_file_does_not_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.jsonl");

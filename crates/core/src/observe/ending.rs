@@ -7,6 +7,8 @@ use rmcp::{
     model::{CallToolResponse, CallToolResult},
 };
 
+use crate::names::clipped;
+
 /// How something ended: `ok`, a status of the contract such as `tool_error`, or a code such as `RATE_LIMIT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
@@ -75,8 +77,8 @@ impl Ending {
         }
         let text = |pointer: &str| result.structured_content.as_ref()?.pointer(pointer)?.as_str();
         let status = text("/status").or_else(|| text("/code")).or_else(|| text("/error/code"));
-        let status =
-            status.map_or(Cow::Borrowed(crate::codes::TOOL_EXECUTION_ERROR), |s| s.to_owned().into());
+        let status = status
+            .map_or(Cow::Borrowed(crate::codes::TOOL_EXECUTION_ERROR), |s| clipped(s).to_owned().into());
         Self::shaped(status, Shape::Result)
     }
 
@@ -91,7 +93,8 @@ impl Ending {
     }
 
     pub(super) fn of_error(error: &ErrorData) -> Self {
-        let code = error.data.as_ref().and_then(|data| data["code"].as_str().map(str::to_owned));
+        let code =
+            error.data.as_ref().and_then(|data| data["code"].as_str().map(|code| clipped(code).to_owned()));
         let status = code.map_or(Cow::Borrowed("PROTOCOL_ERROR"), Cow::Owned);
         Self::shaped(status, Shape::Rpc(error.code.0))
     }

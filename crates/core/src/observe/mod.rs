@@ -119,7 +119,7 @@ pub struct ScriptFacts {
 pub struct Execution {
     /// Unique within the process, from 1.
     pub id: u64,
-    /// What was called, in the colon form: a meta-tool or a tool. As the client wrote it when there is no such tool.
+    /// What was called, in the colon form: a meta-tool or a tool. As the client wrote it, up to 256 bytes, when there is no such tool.
     pub tool: Arc<str>,
     /// Whether it is a plugin's own tool, such as `codecall:execute`.
     pub is_meta: bool,

@@ -19,7 +19,7 @@ use super::{
     Arrival, CallerAddress, Ending, Execution, Observers, ScriptFacts, Trail, arrival,
     ending::{ended, text_bytes},
 };
-use crate::Principal;
+use crate::{Principal, names::clipped};
 
 /// An execution under way. Dropped before its end, it is told as cancelled.
 pub(crate) struct Watch {
@@ -50,7 +50,7 @@ impl Watch {
         let shown = begun.by_client && trace.as_ref().is_some_and(|trace| trace.sampled);
         let execution = Execution {
             id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
-            tool: begun.tool,
+            tool: if begun.is_known { begun.tool } else { clipped(&begun.tool).into() },
             is_meta: begun.is_meta,
             is_known: begun.is_known,
             principal: begun.principal.clone(),
