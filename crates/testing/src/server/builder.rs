@@ -111,8 +111,8 @@ impl ServerBuilder {
     }
 
     /// How long it may take until it answers. Default 30 s. Over standard input and output this is the time until `initialize`
-    /// is answered, in place of [`McpBuilder::timeout`], which holds for every later request, and for this one when no
-    /// `startup_timeout` is set.
+    /// is answered, in place of [`McpBuilder::timeout`](crate::McpBuilder::timeout), which holds for every later request, and
+    /// for this one when no `startup_timeout` is set.
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
         self.startup_timeout = Some(timeout);
         self

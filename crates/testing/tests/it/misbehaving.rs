@@ -69,3 +69,12 @@ async fn something_that_is_no_mcp_server_is_reported_with_its_answer() {
     let error = server.client().connect().await.unwrap_err();
     assert_eq!(error.status(), Some(404));
 }
+
+#[tokio::test]
+async fn a_stdio_server_may_need_longer_to_start_than_for_any_later_answer() {
+    let stdio = Server::builder(script("tiny.mjs")).arg("--stdio").transport(Transport::Stdio);
+    let server = stdio.startup_timeout(Duration::from_secs(60)).start().await.unwrap();
+    // Nothing starts within a millisecond.
+    let mcp = server.client().timeout(Duration::from_millis(1)).connect().await.unwrap();
+    assert_eq!(mcp.server_info().unwrap().name, "tiny");
+}
