@@ -52,9 +52,9 @@ pub(super) struct Graph {
     rows: OnceLock<Vec<i8>>,
     /// Held while `rows` are read.
     reading: Arc<Mutex<()>>,
-    /// How often they were.
+    /// The threads that did.
     #[cfg(test)]
-    pub(super) reads: AtomicUsize,
+    pub(super) readers: std::sync::Mutex<Vec<thread::ThreadId>>,
     searching: Semaphore,
 }
 
@@ -116,7 +116,7 @@ impl Graph {
             rows: OnceLock::new(),
             reading: Arc::default(),
             #[cfg(test)]
-            reads: AtomicUsize::new(0),
+            readers: std::sync::Mutex::default(),
             searching: Semaphore::new(SEARCHES),
         })
     }
@@ -245,7 +245,9 @@ impl Graph {
                 let this = Arc::clone(self);
                 let read = move || {
                     #[cfg(test)]
-                    this.reads.fetch_add(1, Ordering::Relaxed);
+                    if let Ok(mut readers) = this.readers.lock() {
+                        readers.push(thread::current().id());
+                    }
                     let rows = this.read(0..this.keys.len() as u32)?;
                     // Nobody else sets it while this is held.
                     let _ = this.rows.set(rows);
