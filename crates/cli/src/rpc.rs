@@ -7,9 +7,9 @@ use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient, ServiceExt,
     model::{CallToolRequestParams, CallToolResult, JsonObject, Tool},
-    service::{ClientInitializeError, RunningService},
+    service::{ClientInitializeError, RunningService, ServiceError},
     transport::{
-        StreamableHttpClientTransport,
+        DynamicTransportError, StreamableHttpClientTransport,
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
     },
 };
@@ -65,13 +65,13 @@ impl Rpc {
 
     /// All tools the server lists.
     pub async fn tools(&self) -> anyhow::Result<Vec<Tool>> {
-        Ok(self.client.peer().list_all_tools().await?)
+        self.client.peer().list_all_tools().await.map_err(broken)
     }
 
     /// Calls a tool.
     pub async fn call(&self, name: &str, arguments: JsonObject) -> anyhow::Result<CallToolResult> {
         let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-        Ok(self.client.peer().call_tool(params).await?)
+        self.client.peer().call_tool(params).await.map_err(broken)
     }
 
     /// Ends the connection.
@@ -93,18 +93,15 @@ fn not_connected(url: &str, with_token: bool, error: &ClientInitializeError) -> 
                 Some(StreamableHttpError::AuthRequired(_)) => {
                     format!("{url} wants an access token: pass it with --token or GATEWRIGHT_TOKEN")
                 }
-                Some(StreamableHttpError::Client(error)) if error.is_connect() => format!(
+                Some(StreamableHttpError::Client(cause)) if cause.is_connect() => format!(
                     "no MCP server answers at {url}: {}; start it, or correct the host and port",
-                    last_cause(error)
+                    reason(error)
                 ),
-                Some(StreamableHttpError::Client(error)) => {
-                    format!("no MCP server answers at {url}: {}; {WHICH}", last_cause(error))
-                }
                 Some(StreamableHttpError::UnexpectedContentType(kind)) => format!(
                     "no MCP server answers at {url}: what answers sends {}; {WHICH}",
                     kind.as_deref().unwrap_or("something without a content type")
                 ),
-                _ => format!("no MCP server answers at {url}: {}; {WHICH}", last_cause(&*error.error)),
+                _ => format!("no MCP server answers at {url}: {}; {WHICH}", reason(error)),
             }
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
@@ -120,6 +117,25 @@ fn not_connected(url: &str, with_token: bool, error: &ClientInitializeError) -> 
     }
 }
 
+/// A request that failed once there was a connection.
+fn broken(error: ServiceError) -> anyhow::Error {
+    match error {
+        ServiceError::TransportSend(error) => {
+            anyhow::anyhow!("the connection to the MCP server broke: {}", reason(&error))
+        }
+        error => error.into(),
+    }
+}
+
+/// What went wrong on the way, without the names of the library's types.
+fn reason(error: &DynamicTransportError) -> String {
+    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        // The library's error gives it as a field, not as its source.
+        Some(StreamableHttpError::Client(cause)) => last_cause(cause),
+        _ => last_cause(&*error.error),
+    }
+}
+
 /// What went wrong in the end: the outer errors only say that something did.
 fn last_cause(error: &(dyn Error + 'static)) -> String {
     let last = std::iter::successors(Some(error), |error| (*error).source()).last();
@@ -128,9 +144,23 @@ fn last_cause(error: &(dyn Error + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::{model::ErrorData, transport::DynamicTransportError};
+    use rmcp::model::ErrorData;
 
     use super::*;
+
+    #[test]
+    fn a_connection_that_breaks_later_is_told_without_the_library_s_types() {
+        let cause = std::io::Error::other("reset by the peer");
+        let broke = ServiceError::TransportSend(DynamicTransportError::from_parts(
+            "a::Type<b::Type>",
+            std::any::TypeId::of::<()>(),
+            anyhow::Error::new(cause).context("sending").into(),
+        ));
+        let text = format!("{:#}", broken(broke));
+        assert_eq!(text, "the connection to the MCP server broke: reset by the peer");
+        let refused = ServiceError::McpError(ErrorData::invalid_params("no such tool", None));
+        assert!(broken(refused).is::<ServiceError>());
+    }
 
     fn told(error: Box<dyn Error + Send + Sync>) -> String {
         let error =
