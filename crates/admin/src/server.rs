@@ -1,19 +1,23 @@
 //! The listener and its routes.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
+    body::Body,
     extract::State,
     middleware::from_fn_with_state,
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use gatewright_core::{AppHealth, Registry};
-use http::{StatusCode, header};
+use http::{Request, StatusCode, header};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use crate::{AdminConfig, guard};
 
@@ -99,16 +103,48 @@ impl Admin {
         let told = |source| AdminError { address, source };
         let listener = TcpListener::bind(address).await.map_err(told)?;
         let bound = listener.local_addr().map_err(told)?;
-        let routes = self.router();
-        tokio::spawn(async move {
-            // Streams that follow live never end by themselves: whoever watches is cut off.
-            let serve = axum::serve(listener, routes);
-            tokio::select! {
-                Err(error) = serve.into_future() => tracing::error!(%error, "the admin listener ended"),
-                () = stop.cancelled() => {}
-            }
-        });
+        tokio::spawn(serve(listener, self.router(), stop));
         Ok(bound)
+    }
+}
+
+/// Connections at the same time. More are closed at once: whoever reaches the listener, token or not, must not use up the
+/// descriptors that clients need.
+const MOST_CONNECTIONS: usize = 256;
+/// How long a connection may be without a request, or on the way with one's headers.
+const WAIT: Duration = Duration::from_secs(75);
+
+async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(WAIT);
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            // Streams that follow live never end by themselves: whoever watches is cut off.
+            () = stop.cancelled() => return,
+        };
+        match accepted {
+            Ok(_) if connections.len() >= MOST_CONNECTIONS => {
+                tracing::warn!(
+                    most = MOST_CONNECTIONS,
+                    "the admin listener has too many connections; one was closed"
+                );
+            }
+            Ok((socket, _)) => {
+                let routes = routes.clone();
+                let service = service_fn(move |request: Request<Incoming>| {
+                    routes.clone().oneshot(request.map(Body::new))
+                });
+                connections.spawn(http.serve_connection(TokioIo::new(socket), service));
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: let connections end before the next try.
+                tracing::error!(%error, "a connection cannot be accepted by the admin listener");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
     }
 }
 
@@ -127,12 +163,74 @@ async fn ready(State(registry): State<Arc<Registry>>) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::{Body, to_bytes};
+    use axum::body::to_bytes;
     use gatewright_core::ToolNames;
-    use http::Request;
-    use tower::ServiceExt as _;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+    };
 
     use super::*;
+
+    async fn started() -> (SocketAddr, CancellationToken) {
+        let config = AdminConfig { port: 0, ..AdminConfig::default() };
+        let stop = CancellationToken::new();
+        let admin = Admin::new(config, Registry::new(ToolNames::default())).metrics(|| "answer 42\n".into());
+        (admin.start(stop.clone()).await.unwrap(), stop)
+    }
+
+    async fn asked(stream: &mut TcpStream) -> String {
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_most_are_closed_and_there_is_room_again_when_others_end() {
+        let (address, _stop) = started().await;
+        let mut held = Vec::new();
+        for _ in 0..MOST_CONNECTIONS {
+            held.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut more = TcpStream::connect(address).await.unwrap();
+        let closed = more.read(&mut [0; 1]).await;
+        assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+        let mut first = held.remove(0);
+        assert!(asked(&mut first).await.contains("answer 42"), "those that came before are served");
+        drop(held);
+        let again = async {
+            loop {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let ask = stream
+                    .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                    .await;
+                let mut text = String::new();
+                if ask.is_ok() && stream.read_to_string(&mut text).await.is_ok() && text.contains("answer 42")
+                {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), again).await.expect("there is room again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_sends_no_request_or_half_of_one_is_closed_in_time() {
+        let (address, _stop) = started().await;
+        for sent in [&b""[..], b"GET /metrics HTTP/1.1\r\nhost: loc"] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(sent).await.unwrap();
+            let mut rest = Vec::new();
+            // Time is not waited for: it passes while nothing else is to do.
+            let closed = tokio::time::timeout(2 * WAIT, stream.read_to_end(&mut rest)).await;
+            assert!(closed.is_ok(), "{sent:?} is held open");
+        }
+    }
 
     fn admin(token: Option<&str>) -> Router {
         let config = AdminConfig {
