@@ -125,7 +125,7 @@ impl Log {
             self.changed.wait_timeout_while(held, patience, |printed| printed.open > 0).unwrap();
         let (text, open) = (held.lines.join("\n"), held.open);
         drop(held);
-        assert!(!waited.timed_out(), "{open} streams of a server that ended are still open: {text}");
+        assert!(!waited.timed_out(), "streams ({open}) of a server that ended are still open: {text}");
         text
     }
 
@@ -517,7 +517,7 @@ fn what_a_server_printed_is_searched_when_both_its_streams_are_at_their_end() {
     let told = said(std::panic::AssertUnwindSafe(move || {
         held.text_to_the_end(Duration::from_millis(1));
     }));
-    assert!(told.starts_with("1 streams of a server that ended are still open: one"), "{told}");
+    assert!(told.contains("of a server that ended are still open: one"), "{told}");
     let writer = std::thread::spawn(move || {
         write_out.write_all(b"two, without an end of its line").unwrap();
     });
