@@ -124,7 +124,16 @@ export function faults(soak) {
       },
       spoils: never,
     },
+    ...(soak.observed ? [rotated(soak)] : []),
   ];
+}
+
+function rotated(soak) {
+  const run = async () => {
+    soak.observed.rotate();
+    process.kill(soak.server.child.pid, "SIGHUP");
+  };
+  return { name: "audit file rotated", run, spoils: () => false };
 }
 
 /// Open descriptors and resident memory (KiB) of a process.

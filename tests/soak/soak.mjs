@@ -1,8 +1,9 @@
 // A mixed load at 80 % of what the machine can do, while things go wrong. Every answer is judged.
 //
-// node soak.mjs [--seconds 30] [--share 0.8] [--calm] [--only WORD] [--gap SECONDS] [--report FILE] [--series FILE]: exit code 0 when everything held.
-// 300 seconds or more also judge p99 after each fault, and memory within 5 %. Calm: nothing goes wrong; what grows then is a leak. Only:
-// faults with this word in their names, one every `gap` seconds. The series has each second's requests, times, memory and use of the processor.
+// node soak.mjs [--seconds 30] [--share 0.8] [--calm] [--only WORD] [--gap SECONDS] [--bare] [--report FILE] [--series FILE]: exit code 0 when
+// everything held. 300 seconds or more also judge p99 after each fault, and memory within 5 %. Calm: nothing goes wrong; what grows then is a
+// leak. Only: faults with this word in their names, one every `gap` seconds. Bare: without metrics, audit and traces, to see what they cost. The
+// series has each second's requests, times, memory and use of the processor.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { getPriority, setPriority, tmpdir } from "node:os";
@@ -16,18 +17,20 @@ import { redis } from "../cluster/redis.mjs";
 import { children, faults, machine, usage } from "./faults.mjs";
 import { median, p99, quantile, recoveries, trend } from "./judge.mjs";
 import { kinds, token } from "./load.mjs";
+import { observed } from "./observed.mjs";
 import { CORES, processor } from "./processor.mjs";
 
 const options = {
   seconds: { type: "string", default: "30" },
   share: { type: "string", default: "0.8" },
   rate: { type: "string" },
-  workers: { type: "string", default: "8" },
+  workers: { type: "string" },
   only: { type: "string" },
   gap: { type: "string" },
   report: { type: "string" },
   series: { type: "string" },
   calm: { type: "boolean" },
+  bare: { type: "boolean" },
 };
 const { values } = parseArgs({ options });
 const SECONDS = Number(values.seconds);
@@ -54,6 +57,7 @@ async function start() {
   const client = { clientId: "soak", clientSecret: "kept-between-us-0123456789-abcdefghij", grantTypes: ["client_credentials"] };
   const soak = { folder, ledger, issuer, client, redisPort, resource: `${issuer}/mcp`, acknowledged: [] };
   soak.redis = await redis(redisPort, folder);
+  soak.observed = values.bare ? undefined : await observed(folder);
   const ledgerScript = join(import.meta.dirname, "../cluster/ledger.mjs");
   soak.server = await instance({
     http: { port, publicUrl: issuer, sessions: true },
@@ -62,7 +66,8 @@ async function start() {
       ledger: { command: process.execPath, args: [ledgerScript, ledger], timeout: LONG || values.gap ? "2s" : "10s" },
     },
     // Wall-clock time for a loaded machine: what is judged here is not the script's limit.
-    codecall: { vm: { timeoutMs: 10_000 }, worker: { workers: Number(values.workers), queue: 1_000 } },
+    codecall: { vm: { timeoutMs: 10_000 }, worker: { ...(values.workers && { workers: Number(values.workers) }), queue: 1_000 } },
+    ...soak.observed?.config,
     auth: {
       mode: "orchestrated",
       type: "local",
@@ -262,6 +267,13 @@ const lost = soak.acknowledged.filter((id) => !times.has(id)).length;
 must(twice === 0, `${twice} effects happened twice`);
 must(lost === 0, `${lost} acknowledged effects did not happen`);
 
+if (soak.observed) {
+  const [counted, audited] = [await soak.observed.counted(), soak.observed.audited()];
+  must(counted === audited && audited > 0, `the metrics counted ${counted} calls of tools, the audit holds ${audited}`);
+  must(soak.observed.got.bytes > 0, "the collector got no spans");
+  soak.told = `${audited} lines of calls in the audit, as many as the metrics counted; ${soak.observed.got.batches} batches of spans, ${(soak.observed.got.bytes / 1e6).toFixed(0)} MB`;
+}
+
 // A second without an answer is as slow as can be.
 const seconds = Array.from({ length: SECONDS }, (_, at) => ({
   answers: latencies[at]?.length ?? 0,
@@ -305,6 +317,7 @@ const report = `| | |
 | wrong answers | ${wrong.length} |
 | refused for overload | ${refusals} (${((refusals / asked) * 100).toFixed(2)} %) ${why} |
 | effects acknowledged, doubled, lost | ${soak.acknowledged.length}, ${twice}, ${lost} |
+| metrics, audit, traces | ${soak.told ?? "off"} |
 | p50, p99 of all; p99 of a calm second, bound | ${ms(quantile(flat, 0.5))}, ${ms(quantile(flat, 0.99))}; ${ms(back.base)}, ${ms(back.bound)} |
 | p50 and p99 of each kind | ${kindTimes.join("; ")} |
 | cores used: server, workers and app, Redis, harness, others | ${["server", "children", "redis", "harness", "others"].map(cores).join(", ")} |
@@ -329,6 +342,7 @@ if (values.report) writeFileSync(values.report, report);
 for (const failure of failures) console.log(`FAILED: ${failure}`);
 
 await soak.server.stop();
+soak.observed?.close();
 soak.redis.kill("SIGTERM");
 await once(soak.redis, "exit").catch(() => {});
 console.log(failures.length ? "soak: failed" : "soak: everything held");

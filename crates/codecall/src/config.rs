@@ -119,7 +119,7 @@ pub struct WorkerConfig {
     pub require_sandbox: bool,
     /// Workers ready from the start: 1 to 256. Default: the number of cores, or `maxWorkers` when that is less.
     pub workers: Option<usize>,
-    /// Workers at most: `workers` to 256. Default: four per core, and at least 8; `workers` when only that is set. A worker is held
+    /// Workers at most: `workers` to 256. Default: four per core, but at least 8 and at most 256; `workers` when only that is set. A worker is held
     /// while its script waits for tools; beyond `workers`, one is started when a script would have to wait, and kept.
     pub max_workers: Option<usize>,
     /// Runs that may wait for a worker: 0 to 100,000. Default 64.
@@ -149,7 +149,7 @@ impl Default for WorkerConfig {
 impl WorkerConfig {
     /// The pool these settings describe.
     pub fn pool(&self) -> PoolConfig {
-        let config = PoolConfig::default()
+        let mut config = PoolConfig::default()
             .adapter(match self.adapter {
                 Adapter::WorkerThreads => PoolAdapter::Processes,
                 Adapter::InProcess => PoolAdapter::InProcess,
@@ -158,15 +158,13 @@ impl WorkerConfig {
             .queue(self.queue)
             .queue_timeout(self.queue_timeout)
             .recycle_after(self.recycle_after);
-        match (self.workers, self.max_workers) {
-            (None, None) => config,
-            (Some(workers), None) => config.workers(workers),
-            (Some(workers), Some(most)) => config.workers(workers).max_workers(most),
-            (None, Some(most)) => {
-                let cores = std::thread::available_parallelism().map_or(2, usize::from);
-                config.workers(cores.min(most)).max_workers(most)
-            }
+        if let Some(workers) = self.workers {
+            config = config.workers(workers);
         }
+        if let Some(most) = self.max_workers {
+            config = config.max_workers(most);
+        }
+        config
     }
 }
 

@@ -64,7 +64,8 @@ pub struct HttpConfig {
     #[schemars(with = "String")]
     pub drain_timeout: Duration,
     /// Longest wait for the headers of a request, from its first byte on, 100 ms to 24 h; for the first request of a connection
-    /// from the connection's start. Default 30 s. Then the connection is closed.
+    /// from the connection's start. Default 30 s. Then the connection is closed. Bytes that came before the last answer do not count
+    /// as a first byte: a connection on which a request was begun early and nothing follows ends as an unused one does.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub header_read_timeout: Duration,

@@ -1,6 +1,6 @@
 //! Traces over OTLP: HTTP with protobuf, in batches, beside the calls and never in their way.
 //!
-//! A request's spans are written as protobuf when it is over, into the batch that is open ([`Queue`]): nothing is allocated for
+//! A request's spans are written as protobuf when it is over, into the batch that is open ([`Queue`]): no messages are built for
 //! them, and nobody is woken until the batch is full or a second old.
 
 use std::{
@@ -34,6 +34,9 @@ const SAY_AGAIN: u64 = 30;
 const GATHER: Duration = Duration::from_secs(1);
 /// How long a collector may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
+
+/// Bytes that a thread keeps for the next request's spans; those of a long script were more.
+const MOST_KEPT: usize = 64 * 1024;
 
 thread_local! {
     /// Where spans are written before they join a batch.
@@ -114,7 +117,11 @@ impl Traces {
             && SPANS.with_borrow_mut(|spans| {
                 spans.clear();
                 write(spans, trace);
-                self.queue.push(spans.as_bytes(), count)
+                let is_kept = self.queue.push(spans.as_bytes(), count);
+                if spans.as_bytes().len() > MOST_KEPT {
+                    *spans = Wire::default();
+                }
+                is_kept
             });
         if !is_kept {
             self.drop_one();
@@ -127,7 +134,11 @@ impl Traces {
         // A collector that is down must not fill the log.
         if now >= quiet && self.quiet_until.compare_exchange(quiet, now + SAY_AGAIN, Relaxed, Relaxed).is_ok()
         {
-            tracing::warn!(dropped, "traces are dropped: the collector is too slow or down");
+            let cause = match self.queue.is_closed() {
+                true => "these requests ended after the server stopped",
+                false => "the collector is too slow or down",
+            };
+            tracing::warn!(dropped, "traces are dropped: {cause}");
         }
     }
 }

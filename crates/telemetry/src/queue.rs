@@ -14,8 +14,8 @@ const WAITING: usize = 2_048;
 const WAITING_SPANS: usize = 32_768;
 /// Requests sent at once: what OpenTelemetry's own exporters send.
 const BATCH: usize = 512;
-/// Spans sent at once: some 2 MiB, half of what collectors take.
-const BATCH_SPANS: usize = 4_096;
+/// Bytes of spans sent at once, but for one request that alone is more: half of what collectors take by default.
+const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
 /// The spans of some requests, each written as a field of a protobuf message.
 #[derive(Debug, Default)]
@@ -30,8 +30,8 @@ impl Batch {
         &self.bytes
     }
 
-    fn takes(&self, spans: usize) -> bool {
-        self.requests < BATCH && (self.requests == 0 || self.spans + spans <= BATCH_SPANS)
+    fn takes(&self, bytes: usize) -> bool {
+        self.requests < BATCH && (self.requests == 0 || self.bytes.len() + bytes <= BATCH_BYTES)
     }
 }
 
@@ -69,7 +69,7 @@ impl Queue {
         if !held.has_room(spans) {
             return false;
         }
-        let is_full = !held.open.takes(spans);
+        let is_full = !held.open.takes(bytes.len());
         if is_full {
             let full = mem::take(&mut held.open);
             held.full.push_back(full);
@@ -117,6 +117,11 @@ impl Queue {
         self.held().is_closed = true;
     }
 
+    /// Whether it takes no more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.held().is_closed
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -127,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_is_full_by_requests_or_by_spans() {
+    fn a_batch_is_full_by_requests_or_by_bytes() {
         let by_requests = Queue::default();
         for _ in 0..=BATCH {
             assert!(by_requests.push(b"x", 1));
@@ -136,13 +141,15 @@ mod tests {
         assert_eq!(by_requests.take().map(|batch| batch.requests), Some(1));
         assert!(by_requests.take().is_none() && by_requests.is_empty());
 
-        let by_spans = Queue::default();
+        let by_bytes = Queue::default();
         for _ in 0..5 {
-            assert!(by_spans.push(b"x", 1_001));
+            assert!(by_bytes.push(&vec![0; BATCH_BYTES / 4], 1));
         }
-        assert!(by_spans.has_full());
-        assert_eq!(by_spans.take().map(|batch| batch.spans), Some(4_004));
-        assert_eq!(by_spans.take().map(|batch| batch.spans), Some(1_001));
+        assert!(by_bytes.has_full());
+        assert_eq!(by_bytes.take().map(|batch| batch.bytes.len()), Some(BATCH_BYTES));
+        assert!(by_bytes.push(&vec![0; 2 * BATCH_BYTES], 1), "one that is more goes alone");
+        assert_eq!(by_bytes.take().map(|batch| batch.requests), Some(1));
+        assert_eq!(by_bytes.take().map(|batch| batch.bytes.len()), Some(2 * BATCH_BYTES));
     }
 
     #[test]

@@ -67,9 +67,9 @@ impl Wire {
         match u8::try_from(length) {
             Ok(short) if short < 0x80 => self.0[at] = short,
             _ => {
-                let mut digits = Self::default();
-                digits.varint(length as u64);
-                self.0.splice(at..=at, digits.0);
+                let mut digits = [0; 10];
+                let count = varint(length as u64, &mut digits);
+                self.0.splice(at..=at, digits[..count].iter().copied());
             }
         }
     }
@@ -87,11 +87,25 @@ impl Wire {
         self.varint(u64::from(field) << 3 | kind as u64);
     }
 
-    fn varint(&mut self, mut value: u64) {
-        while value > 0x7f {
-            self.0.push((value & 0x7f) as u8 | 0x80);
-            value >>= 7;
+    fn varint(&mut self, value: u64) {
+        // Keys, and the lengths of nearly everything.
+        if value <= 0x7f {
+            return self.0.push(value as u8);
         }
-        self.0.push(value as u8);
+        let mut digits = [0; 10];
+        let count = varint(value, &mut digits);
+        self.0.extend(&digits[..count]);
     }
+}
+
+/// Seven bits in each byte, the lowest first; says how many bytes.
+fn varint(mut value: u64, digits: &mut [u8; 10]) -> usize {
+    let mut count = 0;
+    while value > 0x7f {
+        digits[count] = (value & 0x7f) as u8 | 0x80;
+        value >>= 7;
+        count += 1;
+    }
+    digits[count] = value as u8;
+    count + 1
 }

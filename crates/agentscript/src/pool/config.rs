@@ -23,6 +23,9 @@ pub struct WorkerCommand {
     pub args: Vec<OsString>,
 }
 
+/// Workers at most where nobody says how many.
+const MOST_WORKERS: usize = 256;
+
 /// Settings of a [`WorkerPool`](super::WorkerPool).
 #[derive(Debug, Clone)]
 pub struct PoolConfig {
@@ -42,12 +45,12 @@ pub struct PoolConfig {
 
 impl Default for PoolConfig {
     fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let cores = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_WORKERS);
         Self {
             adapter: Adapter::default(),
             workers: cores,
             // A worker is held while its script waits for a tool, which is most of the time.
-            max_workers: (4 * cores).max(8),
+            max_workers: (4 * cores).clamp(8, MOST_WORKERS),
             queue: 64,
             queue_timeout: Duration::from_secs(5),
             watchdog_extra: Duration::from_millis(500),
@@ -78,11 +81,12 @@ impl PoolConfig {
         self
     }
 
-    /// Workers at most, not below [`PoolConfig::workers`]: beyond those, one is started for a run that would have to wait, and
-    /// kept. Default: four per core, and 8 at least.
+    /// Workers at most, at least 1: beyond [`PoolConfig::workers`], one is started for a run that would have to wait, and kept.
+    /// Lowers `workers` where that is more. Default: four per core, but 8 at least and 256 at most.
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {
-        self.max_workers = workers.max(self.workers);
+        self.max_workers = workers.max(1);
+        self.workers = self.workers.min(self.max_workers);
         self
     }
 

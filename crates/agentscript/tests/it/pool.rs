@@ -147,12 +147,14 @@ async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_keeps
     let pool = WorkerPool::new(config().workers(1).max_workers(3)).expect("it starts");
     assert_eq!(pool.stats().idle, 1);
     let hold = CancellationToken::new();
-    let run = |source: &'static str| {
-        let (pool, hold) = (Arc::clone(&pool), hold.clone());
-        tokio::spawn(async move { pool.run(RunRequest::new(source), Arc::new(Tools::default()), hold).await })
+    let run = |source: &'static str, cancel: &CancellationToken| {
+        let (pool, cancel) = (Arc::clone(&pool), cancel.clone());
+        tokio::spawn(
+            async move { pool.run(RunRequest::new(source), Arc::new(Tools::default()), cancel).await },
+        )
     };
-    let held: Vec<_> = (0..3).map(|_| run("await callTool('never', {})")).collect();
-    let one_more = run("return 1");
+    let held: Vec<_> = (0..3).map(|_| run("await callTool('never', {})", &hold)).collect();
+    let one_more = run("return 1", &CancellationToken::new());
     while pool.stats().waiting == 0 {
         tokio::task::yield_now().await;
     }
@@ -161,7 +163,7 @@ async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_keeps
     for run in held {
         assert!(matches!(run.await.unwrap().verdict, Verdict::Worker(WorkerError::Aborted)));
     }
-    one_more.await.unwrap();
+    assert_eq!(value(&one_more.await.unwrap()), json!(1), "the one that waited is served");
     let runs = (0..3).map(|_| async { value(&go(&pool, "return 1").await) });
     assert_eq!(futures::future::join_all(runs).await, [json!(1), json!(1), json!(1)]);
     while pool.stats().idle < 3 {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use reqwest::redirect::Policy;
+use reqwest::{Url, redirect::Policy};
 
 use crate::{args::HealthArgs, exit};
 
@@ -13,7 +13,7 @@ pub async fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
     let url = format!("{}/{path}", args.url.trim_end_matches('/'));
     // A proxy that the environment names is not the server.
     let mut client = reqwest::Client::builder().timeout(args.timeout).no_proxy().redirect(Policy::none());
-    if url.starts_with("http://") {
+    if Url::parse(&url).is_ok_and(|url| url.scheme() == "http") {
         // Small images have no CA certificates, and nothing here needs them.
         client = client.tls_certs_only([]);
     }

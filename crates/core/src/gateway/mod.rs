@@ -227,7 +227,9 @@ impl ServerHandler for Gateway {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.call(request, context).await
+        // `rmcp` moves the future of a request several times, and it is as large as the largest of all these methods': so each is
+        // little more than a box.
+        Box::pin(self.call(request, context)).await
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
@@ -267,9 +269,9 @@ impl ServerHandler for Gateway {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let subject = Subject::Resource(request.uri.as_str().into());
+        let subject = self.observed(|| Some(Subject::Resource(request.uri.as_str().into())));
         let work = async |context| self.read(request, context).await;
-        self.operate("resources/read", Some(subject), context, work).await
+        self.operate("resources/read", subject, context, work).await
     }
 
     async fn get_prompt(
@@ -277,7 +279,7 @@ impl ServerHandler for Gateway {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let subject = self.known_prompt(&request.name);
+        let subject = self.observed(|| self.known_prompt(&request.name));
         let work = async |context| self.prompt(request, context).await;
         self.operate("prompts/get", subject, context, work).await
     }
@@ -287,11 +289,11 @@ impl ServerHandler for Gateway {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let subject = match &request.r#ref {
+        let subject = self.observed(|| match &request.r#ref {
             Reference::Prompt(prompt) => self.known_prompt(&prompt.name),
             Reference::Resource(resource) => Some(Subject::Resource(resource.uri.as_str().into())),
             _ => None,
-        };
+        });
         let work = async |context| self.completion(request, context).await;
         self.operate("completion/complete", subject, context, work).await
     }
@@ -314,9 +316,9 @@ impl ServerHandler for Gateway {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = Subject::Resource(request.uri.as_str().into());
+        let subject = self.observed(|| Some(Subject::Resource(request.uri.as_str().into())));
         let work = async |context| self.follow_resource(request.uri, context).await;
-        self.operate("resources/subscribe", Some(subject), context, work).await
+        self.operate("resources/subscribe", subject, context, work).await
     }
 
     async fn unsubscribe(
@@ -324,12 +326,12 @@ impl ServerHandler for Gateway {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = Subject::Resource(request.uri.as_str().into());
+        let subject = self.observed(|| Some(Subject::Resource(request.uri.as_str().into())));
         let work = async |_| {
             self.session_unsubscribe(&request.uri);
             Ok(())
         };
-        self.operate("resources/unsubscribe", Some(subject), context, work).await
+        self.operate("resources/unsubscribe", subject, context, work).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -338,7 +340,7 @@ impl ServerHandler for Gateway {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let watch = self.watch_stream("subscriptions/listen", context.request_context());
-        let ended = self.serve_subscription(context).await;
+        let ended = Box::pin(self.serve_subscription(context)).await;
         if let Some(watch) = watch {
             watch.end(&ended);
         }

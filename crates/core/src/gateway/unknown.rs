@@ -3,9 +3,10 @@
 use rmcp::{
     ErrorData,
     model::{
-        CallToolRequestParams, CompleteRequestParams, CustomRequest, ErrorCode, GetPromptRequestParams,
-        InitializeRequestParams, PaginatedRequestParams, ReadResourceRequestParams, SetLevelRequestParams,
-        SubscribeRequestParams, UnsubscribeRequestParams,
+        CallToolRequestParams, CancelTaskParams, CompleteRequestParams, CustomRequest, ErrorCode,
+        GetPromptRequestParams, GetTaskParams, InitializeRequestParams, PaginatedRequestParams,
+        ReadResourceRequestParams, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+        UpdateTaskParams,
     },
 };
 use serde::de::DeserializeOwned;
@@ -16,7 +17,7 @@ const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// The methods whose requests can come here, for observers; clients could make any number of others.
-const SERVED: [&str; 15] = [
+const SERVED: [&str; 18] = [
     "initialize",
     "ping",
     "tools/call",
@@ -32,6 +33,9 @@ const SERVED: [&str; 15] = [
     "logging/setLevel",
     "server/discover",
     "subscriptions/listen",
+    "tasks/get",
+    "tasks/update",
+    "tasks/cancel",
 ];
 
 /// What observers are told for a method: its name, or `_OTHER`.
@@ -52,6 +56,9 @@ pub(super) fn refusal(request: &CustomRequest, modern: bool) -> ErrorData {
         "resources/unsubscribe" => problem::<UnsubscribeRequestParams>(params),
         "completion/complete" => problem::<CompleteRequestParams>(params),
         "logging/setLevel" => problem::<SetLevelRequestParams>(params),
+        "tasks/get" => problem::<GetTaskParams>(params),
+        "tasks/update" => problem::<UpdateTaskParams>(params),
+        "tasks/cancel" => problem::<CancelTaskParams>(params),
         "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
             problem::<PaginatedRequestParams>(params)
         }
@@ -68,5 +75,21 @@ fn problem<T: DeserializeOwned>(params: Value) -> String {
     match serde_json::from_value::<T>(params) {
         Err(error) => error.to_string(),
         Ok(_) => "an unexpected field or type".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_keeps_its_name_for_observers_when_its_params_do_not_fit() {
+        let source = include_str!("mod.rs");
+        let calls = ["self.operate(\"", "self.watch_stream(\""].map(|call| source.split(call).skip(1));
+        let methods: Vec<&str> =
+            calls.into_iter().flatten().filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(methods.len(), SERVED.len() - 1, "all but tools/call: {methods:?}");
+        assert!(methods.iter().all(|method| label(method) == *method), "{methods:?}");
+        assert_eq!(label("made/up"), "_OTHER");
     }
 }

@@ -98,6 +98,7 @@ async fn unknown_methods_and_tools_and_wrong_params_get_their_codes_in_both_eras
     for (method, params, code, modern_status) in [
         ("tools/call", json!({"name": "app:nothing"}), -32602, 200),
         ("tools/list", json!({"cursor": "nonsense"}), -32602, 200),
+        ("tasks/get", json!({"taskId": 5}), -32602, 200),
         ("no/such/method", json!({}), -32601, 404),
         ("tools/call", json!({"name": "app:echo", "arguments": 5}), -32602, 200),
     ] {
