@@ -4,6 +4,9 @@
 //! turns, and prints two tables. CPU time is the servers' own, read from `/proc/PID/task/*/schedstat`, so the client's work
 //! and other load on the machine do not count. The second table needs `redis-server`.
 //!
+//! `-- --quota 0.15` holds each of the two instances to that share of a core by a control group, instead of pinning it to one: on a
+//! machine with two cores, client and Redis have the rest. That needs the right to make control groups.
+//!
 //! `-- --quick` asks less, to see that it works. `-- --against PATH` asks another build of the binary the same in the same rounds, so
 //! that both stand side by side. `-- --only telemetry` and `-- --only instances` print one table.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
@@ -53,7 +56,8 @@ fn main() {
         runtime.block_on(telemetry(folder.path(), amount, against.as_deref()));
     }
     if wanted("instances") {
-        runtime.block_on(instances(folder.path(), amount));
+        let quota = after("--quota").map(|share| share.parse().expect("a share of a core, such as 0.15"));
+        runtime.block_on(instances(folder.path(), amount, quota));
     }
 }
 
@@ -254,8 +258,41 @@ impl Drop for Redis {
     }
 }
 
-/// One instance alone, and two at once, each on a core of its own, sharing a Redis that counts every request.
-async fn instances(folder: &Path, Amount { requests, rounds }: Amount) {
+/// A control group that holds a process to a share of a core; it goes when the process has ended.
+struct Held {
+    folder: PathBuf,
+}
+
+impl Held {
+    fn hold(server: &Server, share: f64) -> Self {
+        const PERIOD: f64 = 10_000.0;
+        let name = format!("gatewright-bench-{}", server.child.id());
+        let quota = (share * PERIOD).round();
+        // Version 1 has a tree for each kind of limit, version 2 one tree.
+        let old = Path::new("/sys/fs/cgroup/cpu");
+        let folder = if old.exists() { old.join(name) } else { Path::new("/sys/fs/cgroup").join(name) };
+        fs::create_dir(&folder).expect("the right to make control groups");
+        let write = |file: &str, text: String| fs::write(folder.join(file), text).expect(file);
+        if old.exists() {
+            write("cpu.cfs_period_us", PERIOD.to_string());
+            write("cpu.cfs_quota_us", quota.to_string());
+        } else {
+            write("cpu.max", format!("{quota} {PERIOD}"));
+        }
+        write("cgroup.procs", server.child.id().to_string());
+        Self { folder }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// One instance alone, and two at once, each on a core of its own or held to `quota` of one, sharing a Redis that counts every
+/// request.
+async fn instances(folder: &Path, Amount { requests, rounds }: Amount, quota: Option<f64>) {
     let port = StdListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let redis = Command::new("redis-server")
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
@@ -277,9 +314,11 @@ async fn instances(folder: &Path, Amount { requests, rounds }: Amount) {
             "tokenStorage": {"type": "redis", "config": {"host": "127.0.0.1", "port": port}},
         },
     });
-    let servers = [0, 1].map(|core| {
-        Server::start(Path::new(BINARY), folder, &format!("instance-{core}"), &config, Some(core))
+    let servers = [0, 1].map(|number| {
+        let core = quota.is_none().then_some(number);
+        Server::start(Path::new(BINARY), folder, &format!("instance-{number}"), &config, core)
     });
+    let held = quota.map(|share| servers.each_ref().map(|server| Held::hold(server, share)));
     let client = reqwest::Client::builder().tcp_nodelay(true).build().unwrap();
     let (mut alone, mut both) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     let cpu = || servers.iter().map(Server::cpu).sum::<Duration>();
@@ -301,6 +340,9 @@ async fn instances(folder: &Path, Amount { requests, rounds }: Amount) {
             both.1.push(spent_both * 1e6 / all);
         }
     }
+    // A control group with a process in it cannot be taken away.
+    drop(servers);
+    drop(held);
     let (rate, each) = (median(&mut alone.0), median(&mut alone.1));
     let (rate_both, each_both) = (median(&mut both.0), median(&mut both.1));
     println!(
@@ -311,7 +353,7 @@ async fn instances(folder: &Path, Amount { requests, rounds }: Amount) {
     println!("| two instances | {rate_both:.0} | {each_both:.1} | {:.0} each |", 1e6 / each_both);
     println!(
         "\nTwo serve {:.2}x of one as the clock says, and {:.2}x by the CPU they take; the clock counts only where client and \
-         Redis have cores of their own besides these two.",
+         Redis have processors of their own besides what these two may use.",
         rate_both / rate,
         2.0 * each / each_both
     );

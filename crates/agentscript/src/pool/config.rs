@@ -50,7 +50,7 @@ impl Default for PoolConfig {
             adapter: Adapter::default(),
             workers: cores,
             // A worker is held while its script waits for a tool, which is most of the time.
-            max_workers: (4 * cores).clamp(8, MOST_WORKERS),
+            max_workers: (8 * cores).clamp(16, MOST_WORKERS),
             queue: 64,
             queue_timeout: Duration::from_secs(5),
             watchdog_extra: Duration::from_millis(500),
@@ -82,7 +82,7 @@ impl PoolConfig {
     }
 
     /// Workers at most, at least 1: beyond [`PoolConfig::workers`], one is started for a run that would have to wait, and kept.
-    /// Lowers `workers` where that is more. Default: four per core, but 8 at least and 256 at most.
+    /// Lowers `workers` where that is more. Default: eight per core, but 16 at least and 256 at most.
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {
         self.max_workers = workers.max(1);

@@ -11,6 +11,7 @@ use rmcp::{
 use super::{Gateway, SessionLogLevel, stamp};
 use crate::{
     AppEntry, DirectAccess, InvokeError, Principal,
+    names::clipped,
     observe::{Begun, Watch},
 };
 
@@ -164,7 +165,7 @@ impl Gateway {
 
     /// The app that made a task; its own id is put back into `task_id`.
     pub(super) fn task_owner(&self, task_id: &mut String) -> Result<AppEntry, ErrorData> {
-        let unknown = || ErrorData::invalid_params(format!("unknown task `{task_id}`"), None);
+        let unknown = || ErrorData::invalid_params(format!("unknown task `{}`", clipped(task_id)), None);
         let (app, own) = task_id.split_once(':').ok_or_else(unknown)?;
         let owner = self.shared.registry.snapshot().app(app).cloned().ok_or_else(unknown)?;
         *task_id = own.to_owned();

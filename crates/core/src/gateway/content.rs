@@ -11,7 +11,7 @@ use rmcp::{
 use serde_json::json;
 
 use super::{Gateway, stamp};
-use crate::{AppEntry, Snapshot};
+use crate::{AppEntry, Snapshot, names::clipped};
 
 /// An app that may own a URI, and the URI as that app knows it.
 pub(super) struct Route {
@@ -58,7 +58,8 @@ impl Gateway {
     ) -> Result<GetPromptResponse, ErrorData> {
         let snapshot = self.shared.registry.snapshot();
         let prompt = snapshot.prompt(&params.name).ok_or_else(|| {
-            ErrorData::invalid_params(format!("unknown prompt `{}`; see prompts/list", params.name), None)
+            let message = format!("unknown prompt `{}`; see prompts/list", clipped(&params.name));
+            ErrorData::invalid_params(message, None)
         })?;
         params.name.clone_from(&prompt.local);
         let _open = prompt.owner.open.token();
@@ -80,8 +81,9 @@ impl Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let snapshot = self.shared.registry.snapshot();
-        let unknown =
-            |what: &str, name: &str| ErrorData::invalid_params(format!("unknown {what} `{name}`"), None);
+        let unknown = |what: &str, name: &str| {
+            ErrorData::invalid_params(format!("unknown {what} `{}`", clipped(name)), None)
+        };
         let owner = match &mut params.r#ref {
             Reference::Prompt(prompt) => {
                 let known = snapshot.prompt(&prompt.name).ok_or_else(|| unknown("prompt", &prompt.name))?;
@@ -199,7 +201,10 @@ fn is_not_found(error: &ErrorData) -> bool {
 }
 
 pub(super) fn not_found(uri: &str) -> ErrorData {
-    ErrorData::resource_not_found(format!("resource `{uri}` does not exist"), Some(json!({"uri": uri})))
+    ErrorData::resource_not_found(
+        format!("resource `{}` does not exist", clipped(uri)),
+        Some(json!({"uri": uri})),
+    )
 }
 
 #[cfg(test)]

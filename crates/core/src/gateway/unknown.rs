@@ -12,6 +12,8 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::names::clipped;
+
 /// Methods that 2026-07-28 took away: unknown there, whatever their params.
 const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
@@ -64,11 +66,14 @@ pub(super) fn refusal(request: &CustomRequest, modern: bool) -> ErrorData {
         }
         method => return unknown(method),
     };
-    ErrorData::invalid_params(format!("the params of `{}` do not fit: {problem}", request.method), None)
+    ErrorData::invalid_params(
+        format!("the params of `{}` do not fit: {}", request.method, clipped(&problem)),
+        None,
+    )
 }
 
 fn unknown(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", clipped(method)), None)
 }
 
 fn problem<T: DeserializeOwned>(params: Value) -> String {

@@ -110,6 +110,29 @@ async fn unknown_methods_and_tools_and_wrong_params_get_their_codes_in_both_eras
 }
 
 #[tokio::test]
+async fn what_a_client_made_up_is_not_repeated_at_length() {
+    let rig = start(json!({})).await;
+    let id = rig.open("x").await;
+    let long = "x".repeat(200_000);
+    for (method, params) in [
+        (&*long, json!({})),
+        ("prompts/get", json!({"name": long})),
+        ("resources/read", json!({"uri": long})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": long}, "argument": {"name": "a", "value": ""}}),
+        ),
+        ("tasks/get", json!({"taskId": long})),
+        ("tools/call", json!({"name": long})),
+        ("tools/call", json!({"name": "app:echo", "arguments": long})),
+        ("tools/list", json!({"cursor": long})),
+    ] {
+        let (_, _, text) = refused(rig.in_session(&id, method, params)).await;
+        assert!(text.len() < 1_000 && !text.is_empty(), "{}: {} bytes", &method[..10], text.len());
+    }
+}
+
+#[tokio::test]
 async fn methods_the_new_era_took_away_are_unknown_there_whatever_their_params() {
     let rig = start(json!({})).await;
     for method in ["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"] {
