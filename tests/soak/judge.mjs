@@ -4,6 +4,11 @@
 const OTHERS = 0.1;
 /// More such seconds than this part of the run, and nothing can be said of it.
 const MOST_DISTURBED = 0.2;
+/// Calm seconds are alike when nine of ten are below this many times their median: else what a fault did lasted into them, or the load was too
+/// much, and a bound that they give says nothing.
+const ALIKE = 5;
+/// Seconds in a row that p99 must be within the bound to be back: one may be luck. What comes after them is not the fault's doing.
+const BACK = 3;
 
 export const quantile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 const ascending = (all) => [...all].sort((a, b) => a - b);
@@ -34,14 +39,13 @@ export function recoveries(seconds, faults, { cores, recovery }) {
     const last = Math.max(first + 1, Math.min(seconds.length, Math.floor(fault.end)));
     // The last fault of a short run may end after its last second.
     const late = (at) => at < seconds.length && !disturbed(at) && seconds[at].p99 > bound;
-    // Back for good: a second within the bound after which at most one in five is not.
-    const settled = (from) => {
-      const rest = Array.from({ length: last - from }, (_, at) => from + at);
-      return !late(from) && rest.filter(late).length <= Math.ceil(rest.length / 5);
-    };
-    const back = Array.from({ length: last - first }, (_, at) => first + at).find(settled);
-    return { name: fault.name, after: back === undefined ? Infinity : back - first };
+    const from = Array.from({ length: last - first }, (_, at) => first + at);
+    const isBack = (at) => Array.from({ length: Math.min(BACK, last - at) }, (_, more) => at + more).every((one) => !late(one));
+    const back = from.find(isBack);
+    return { name: fault.name, after: back === undefined ? Infinity : back - first, late: from.filter(late).length };
   });
   const lost = seconds.filter((_, at) => disturbed(at)).length;
-  return { base, bound, found, disturbed: lost, valid: calm.length > 0 && lost <= seconds.length * MOST_DISTURBED };
+  const slow = calm.filter((p99) => p99 > bound).length;
+  const alike = bound <= Math.max(ALIKE * base, base + 20);
+  return { base, bound, found, alike, disturbed: lost, calm: { seconds: calm.length, late: slow }, valid: calm.length > 0 && lost <= seconds.length * MOST_DISTURBED };
 }
