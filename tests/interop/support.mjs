@@ -15,7 +15,7 @@ import { searched } from "./seen.mjs";
 export const gatewright = process.env.GATEWRIGHT;
 
 /// GATEWRIGHT_INSTANCES: how many instances stand behind a plain proxy in place of one server. Default 1.
-const INSTANCES = Number(process.env.GATEWRIGHT_INSTANCES ?? 1);
+export const INSTANCES = Number(process.env.GATEWRIGHT_INSTANCES ?? 1);
 
 /// The instances take free ports; the proxy takes the configured one. What one server keeps in memory they keep in one Redis.
 async function behindProxy(config) {
