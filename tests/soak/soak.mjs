@@ -36,6 +36,8 @@ const { values } = parseArgs({ options });
 const SECONDS = Number(values.seconds);
 /// Long enough to judge how fast things come back, and what grows.
 const LONG = SECONDS >= 300;
+/// From the start as many as the pool would grow to: so that what is there afterwards can be compared.
+const WORKERS = Number(values.workers ?? Math.max(16, 8 * CORES));
 /// Of what the machine can do.
 const SHARE = Number(values.share);
 /// After a fault is over: answers it spoiled may still arrive, and p99 must be back by then.
@@ -66,7 +68,7 @@ async function start() {
       ledger: { command: process.execPath, args: [ledgerScript, ledger], timeout: LONG || values.gap ? "2s" : "10s" },
     },
     // Wall-clock time for a loaded machine: what is judged here is not the script's limit.
-    codecall: { vm: { timeoutMs: 10_000 }, worker: { ...(values.workers && { workers: Number(values.workers) }), queue: 1_000 } },
+    codecall: { vm: { timeoutMs: 10_000 }, worker: { workers: WORKERS, queue: 1_000 } },
     ...soak.observed?.config,
     auth: {
       mode: "orchestrated",
