@@ -37,7 +37,7 @@ const SECONDS = Number(values.seconds);
 /// Long enough to judge how fast things come back, and what grows.
 const LONG = SECONDS >= 300;
 /// From the start as many as the pool would grow to: so that what is there afterwards can be compared.
-const WORKERS = Number(values.workers ?? Math.max(16, 8 * CORES));
+const WORKERS = Number(values.workers ?? Math.min(Math.max(16, 8 * CORES), 256));
 /// Of what the machine can do.
 const SHARE = Number(values.share);
 /// After a fault is over: answers it spoiled may still arrive, and p99 must be back by then.
