@@ -286,13 +286,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // Workers of the server may still be ending.
-        for _ in 0..100 {
-            if fs::remove_dir(&self.folder).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let _ = fs::remove_dir(&self.folder);
     }
 }
 
