@@ -46,7 +46,19 @@ def send(url, form=None, headers=()):
         return answer.code, answer.headers, answer.read().decode()
 
 
-class Server:
+class Held:
+    """A process and its folder, until the end of the block."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+
+class Server(Held):
     """`gatewright serve` with this configuration, and its admin listener."""
 
     def __init__(self, config, **environment):
@@ -68,14 +80,6 @@ class Server:
         # Nobody reads on: a full pipe would stop the server.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.folder.cleanup()
-
     def scrape(self):
         """Every series without labels, by its name."""
         text = send(f"{self.admin}/metrics")[2]
@@ -85,7 +89,7 @@ class Server:
         return send(f"{self.url}/oauth/token", form, {"authorization": CLIENT})
 
 
-class Redis:
+class Redis(Held):
     def __init__(self):
         self.port, self.folder = free_port(), tempfile.TemporaryDirectory()
         command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.folder.name]
@@ -102,14 +106,6 @@ class Redis:
         with socket.create_connection(("127.0.0.1", self.port)) as line:
             line.sendall(f"CLIENT PAUSE {milliseconds} ALL\r\n".encode())
             assert line.recv(64) == b"+OK\r\n"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.folder.cleanup()
 
 
 def logged_in(server):

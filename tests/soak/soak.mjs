@@ -271,7 +271,13 @@ must(twice === 0, `${twice} effects happened twice`);
 must(lost === 0, `${lost} acknowledged effects did not happen`);
 
 if (soak.observed) {
-  const [counted, audited] = [await soak.observed.counted(), soak.observed.audited()];
+  const counted = await soak.observed.counted();
+  let audited = 0;
+  try {
+    audited = soak.observed.audited();
+  } catch (error) {
+    must(false, `the audit does not verify: ${error.stderr ?? error}`);
+  }
   must(counted === audited && audited > 0, `the metrics counted ${counted} calls of tools, the audit holds ${audited}`);
   must(soak.observed.got.bytes > 0, "the collector got no spans");
   soak.told = `${audited} lines of calls in the audit, as many as the metrics counted; ${soak.observed.got.batches} batches of spans, ${(soak.observed.got.bytes / 1e6).toFixed(0)} MB`;

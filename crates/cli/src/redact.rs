@@ -47,7 +47,7 @@ fn patterns(more: &[String]) -> Option<Patterns> {
         .map(|n| regex::escape(&n))
         .collect();
     let fields = format!(
-        r#"(?i)(?P<name>\b(?:{})\\*["']?\s*[:=]\s*)(?:(?P<a>")(?:[^"\\]|\\.)*(?P<b>")|(?P<c>\\+")[^"]*?(?P<d>\\+")|(?P<e>\\*')[^'\\]*(?P<f>\\*')|[^\s,;&}}\])"'\\]+)"#,
+        r#"(?i)(?P<name>\b(?:{})\\*["']?\s*[:=]\s*)(?:(?P<a>")(?:[^"\\]|\\.)*(?P<b>")|(?P<c>\\+")[^"]*?(?P<d>\\+")|(?P<e>\\*')(?:[^'\\]|\\+[^'\\])*(?P<f>\\*')|(?:[^\s,;&}}\])"'\\]|\\+[^\s,;&}}\])"'\\])+)"#,
         names.join("|")
     );
     Some(Patterns {
@@ -130,6 +130,11 @@ fn shorten(value: &mut Value) {
     }
 }
 
+/// The line as it is written. It is cut last: a secret without its end would not be known for one.
+fn shown(line: &str, patterns: &Patterns) -> String {
+    short(&clean(line, patterns)).into_owned()
+}
+
 /// Standard error, without secrets.
 #[derive(Debug, Clone, Copy)]
 pub struct CleanStderr;
@@ -138,10 +143,9 @@ impl Write for CleanStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let patterns = held().read().unwrap_or_else(PoisonError::into_inner);
         let line = String::from_utf8_lossy(bytes);
-        let line = short(&line);
         match &*patterns {
             // A line comes in one piece: the subscriber formats it before it writes.
-            Some(patterns) => io::stderr().write_all(clean(&line, patterns).as_bytes())?,
+            Some(patterns) => io::stderr().write_all(shown(&line, patterns).as_bytes())?,
             None => io::stderr().write_all(b"[a log line is not shown: redaction cannot be set up]\n")?,
         }
         Ok(bytes.len())
@@ -172,6 +176,12 @@ mod tests {
             (r#"{"client_secret":"s3","n":1}"#, r#"{"client_secret":"[redacted]","n":1}"#),
             (r#"{"password":"a\"b\\","n":1}"#, r#"{"password":"[redacted]","n":1}"#),
             ("secret: 'a b', n: 1", "secret: '[redacted]', n: 1"),
+            (r"secret: 'a\b', n: 1", "secret: '[redacted]', n: 1"),
+            (r"password=ab\cd n=1", "password=[redacted] n=1"),
+            (
+                r#"{"message":"password=ab\\cd\nn=1, password=e\""}"#,
+                r#"{"message":"password=[redacted], password=[redacted]\""}"#,
+            ),
             (
                 r#"body="{\"refresh_token\":\"r.1\",\"n\":1}""#,
                 r#"body="{\"refresh_token\":\"[redacted]\",\"n\":1}""#,
@@ -199,6 +209,18 @@ mod tests {
         assert_eq!((&read["fields"]["password"], &read["fields"]["n"]), (&json!(MASK), &json!(1)));
         for secret in ["s3", "a b", "=c"] {
             assert!(!cleaned.contains(secret), "{secret} in {cleaned}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_a_cut_would_go_through_is_masked() {
+        let patterns = patterns(&[]).unwrap();
+        for most in [LONGEST_TEXT, LONGEST] {
+            let text = format!("{} client_secret=\"{}\"", "x".repeat(most - 30), "s3".repeat(10_000));
+            for line in [text.clone(), json!({"fields": {"message": text}}).to_string()] {
+                let shown = shown(&line, &patterns);
+                assert!(shown.len() <= LONGEST + 40 && !shown.contains("s3"), "{shown}");
+            }
         }
     }
 

@@ -145,7 +145,8 @@ impl InvokeError {
     }
 }
 
-/// Seconds after which there is surely room again.
-fn whole_seconds(wait: Duration) -> u64 {
+/// A wait in the whole seconds that `retryAfterSeconds` and `Retry-After` (RFC 9110 §10.2.3) take: a part of one counts as one, and
+/// at least 1, so that whoever waits so long is not refused again.
+pub fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }

@@ -1,8 +1,8 @@
 //! What the public port answers, and how full it is.
 
-use prometheus::{
-    Encoder as _, IntCounterVec, IntGauge, Opts, Registry as Instruments, TextEncoder, core::Collector,
-};
+use prometheus::{IntCounterVec, IntGauge, Opts, Registry as Instruments, core::Collector};
+
+use crate::metrics::written;
 
 /// How full the public port is.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,10 +65,6 @@ impl HttpMetrics {
         self.requests.set(size(open.requests));
         self.streams.set(size(open.streams));
         self.sessions.set(size(open.sessions));
-        let mut text = Vec::new();
-        if let Err(error) = TextEncoder::new().encode(&self.all.gather(), &mut text) {
-            return format!("# the metrics cannot be written: {error}\n");
-        }
-        String::from_utf8(text).unwrap_or_default()
+        written(&self.all)
     }
 }

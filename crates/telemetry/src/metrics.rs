@@ -117,12 +117,17 @@ impl Metrics {
             self.running.set(size(workers.running));
             self.replaced.inc_by(workers.replaced.saturating_sub(self.replaced.get()));
         }
-        let mut text = Vec::new();
-        if let Err(error) = TextEncoder::new().encode(&self.all.gather(), &mut text) {
-            return format!("# the metrics cannot be written: {error}\n");
-        }
-        String::from_utf8(text).unwrap_or_default()
+        written(&self.all)
     }
+}
+
+/// What these instruments hold, in Prometheus' text format.
+pub(crate) fn written(all: &Instruments) -> String {
+    let mut text = Vec::new();
+    if let Err(error) = TextEncoder::new().encode(&all.gather(), &mut text) {
+        return format!("# the metrics cannot be written: {error}\n");
+    }
+    String::from_utf8(text).unwrap_or_default()
 }
 
 fn size(count: usize) -> i64 {

@@ -6,6 +6,7 @@ use axum::{
     body::{Body, to_bytes},
     response::{IntoResponse, Response},
 };
+use gatewright_core::whole_seconds;
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use serde_json::json;
 
@@ -50,8 +51,7 @@ impl OAuthError {
     pub(crate) fn too_many(retry: Duration) -> Self {
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
-            // Whoever waits this long is not refused again: a part of a second counts as one.
-            retry_after_s: Some((retry.as_secs() + u64::from(retry.subsec_nanos() > 0)).max(1)),
+            retry_after_s: Some(whole_seconds(retry)),
             ..Self::new("temporarily_unavailable", "too many requests; try again later")
         }
     }
