@@ -7,8 +7,8 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked --package gatewright-cli --bin gatewright \
-    && install -D target/release/gatewright /out/gatewright
+    cargo build --profile dist --locked --package gatewright-cli --bin gatewright \
+    && install -D target/dist/gatewright /out/gatewright
 
 FROM gcr.io/distroless/cc-debian12:nonroot
 LABEL org.opencontainers.image.title="gatewright" \
