@@ -33,7 +33,7 @@ pub(crate) fn looks_like_document(id: &str, config: &CimdConfig) -> bool {
 }
 
 /// The rules for such an address: a path, nothing hidden, written in its one canonical form.
-fn check(id: &str, config: &CimdConfig) -> Option<Url> {
+pub(crate) fn check(id: &str, config: &CimdConfig) -> Option<Url> {
     let url = Url::parse(id).ok()?;
     let raw_path = id.split_once("://")?.1.split_once('/')?.1;
     let dots = raw_path.split(['/', '?']).any(|part| {

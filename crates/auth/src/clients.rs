@@ -57,6 +57,9 @@ pub(crate) struct OAuthClient {
     /// SHA-256 of the registration access token (RFC 7592).
     pub(crate) management: Option<String>,
     pub(crate) issued_s: u64,
+    /// When a registered client got tokens last, give or take a day.
+    #[serde(default)]
+    pub(crate) used_s: u64,
 }
 
 const DEFAULT_GRANTS: [&str; 2] = ["authorization_code", "refresh_token"];
@@ -98,6 +101,7 @@ impl OAuthClient {
             origin: Origin::Static,
             management: None,
             issued_s: 0,
+            used_s: 0,
         })
     }
 
@@ -109,8 +113,27 @@ impl OAuthClient {
         self.grants.iter().any(|held| held == grant)
     }
 
+    /// Whether answers may go to `uri`: it is acceptable and registered.
     pub(crate) fn redirects_to(&self, uri: &str) -> bool {
-        self.redirect_uris.iter().any(|registered| net::redirect_matches(registered, uri))
+        net::check_redirect(uri).is_ok()
+            && self.redirect_uris.iter().any(|registered| net::redirect_matches(registered, uri))
+    }
+
+    /// Where the answer to a request that asks for `asked` goes; the only registered address when it names none.
+    pub(crate) fn target(&self, asked: Option<&str>) -> Option<String> {
+        match (asked, self.redirect_uris.as_slice()) {
+            (Some(asked), _) if self.redirects_to(asked) => Some(asked.to_owned()),
+            (None, [only]) => Some(only.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether another program could take this client's place: nothing proves who it is, and its answers go to an address that any program
+    /// on the user's machine may claim (RFC 8252 §8.6).
+    pub(crate) fn could_be_another(&self, redirect: &str) -> bool {
+        let claimable =
+            url::Url::parse(redirect).is_ok_and(|url| url.scheme() != "https" || net::is_loopback_host(&url));
+        self.is_public() && claimable
     }
 
     /// What a remembered consent was given to: another name, host or key asks again.
@@ -242,6 +265,7 @@ impl Metadata {
             origin,
             management: None,
             issued_s: 0,
+            used_s: 0,
         })
     }
 }

@@ -90,7 +90,8 @@ pub struct AuthConfig {
     pub cimd: CimdConfig,
     /// Clients known in advance.
     pub clients: Vec<ClientConfig>,
-    /// Scopes that can be granted, with what each means in words.
+    /// Scopes that can be granted, with what each means in words. When empty there is one, `mcp`, which opens whatever asks for no other scope;
+    /// clients that name no scope get it, and so do anonymous callers without `anonymousScopes`.
     pub scopes: BTreeMap<String, String>,
     /// Scopes of an authorization that names none; all of `scopes` when empty.
     pub default_scopes: Vec<String>,
@@ -227,7 +228,7 @@ pub struct LocalConfig {
     pub algorithm: Algorithm,
     /// How users prove who they are.
     pub login: Login,
-    /// Users of the built-in login.
+    /// Users of the built-in login. Without any there is one, `admin`: `gatewright serve` prints the password when it starts.
     pub users: Vec<UserConfig>,
     /// Passkeys, to sign in without a password.
     pub passkeys: PasskeyConfig,
@@ -271,7 +272,7 @@ pub struct UserConfig {
     pub name: Option<String>,
     /// Mail address, told to clients that may ask `userinfo` for it.
     pub email: Option<String>,
-    /// Scopes the user may grant; all when absent.
+    /// Scopes the user may grant; all when absent. Tokens that they granted lose what is taken out here.
     pub scopes: Option<Vec<String>>,
     /// Whether the user is locked out.
     #[serde(default)]
@@ -345,7 +346,8 @@ impl Default for RefreshConfig {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ConsentConfig {
-    /// Whether users are asked. Default true.
+    /// Whether users are asked. Default true. When false, `clients` get what they ask for without a page; clients that registered themselves
+    /// or are known by a document still need the user's consent.
     pub enabled: bool,
 }
 
@@ -364,7 +366,7 @@ pub struct DcrConfig {
     pub initial_access_token: Option<SecretString>,
     /// Registrations a day at most. Default 1,000.
     pub most_per_day: u64,
-    /// How long an unused registration lives, in seconds. Default 2,592,000 (30 days).
+    /// How long a registration lives that gets no tokens, in seconds. Default 2,592,000 (30 days). One in use lives on.
     pub unused_ttl: u64,
 }
 
@@ -418,7 +420,7 @@ pub struct ClientConfig {
     pub post_logout_redirect_uris: Vec<String>,
     /// Its grants. Default `authorization_code` and `refresh_token`.
     pub grant_types: Option<Vec<String>>,
-    /// Scopes it may ask for; all when absent.
+    /// Scopes it may ask for; all when absent. Tokens that it has lose what is taken out here.
     pub scopes: Option<Vec<String>>,
     /// Whether it is a resource server that may introspect tokens of this resource.
     pub introspects: Option<String>,
@@ -474,7 +476,21 @@ impl Default for LimitsConfig {
     }
 }
 
+/// The only scope of a configuration that names none.
+pub const DEFAULT_SCOPE: &str = "mcp";
+
 impl AuthConfig {
+    /// The same with [`DEFAULT_SCOPE`] where no scope is named.
+    pub(crate) fn with_default_scope(mut self) -> Self {
+        if self.scopes.is_empty() {
+            self.scopes.insert(DEFAULT_SCOPE.to_owned(), "Use what this server offers".to_owned());
+            if self.anonymous_scopes.is_empty() {
+                self.anonymous_scopes.push(DEFAULT_SCOPE.to_owned());
+            }
+        }
+        self
+    }
+
     /// Fills what the file leaves out from the contract's environment variables, as `get` reads them.
     pub fn fill_from(&mut self, get: impl Fn(&str) -> Option<String>) {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());

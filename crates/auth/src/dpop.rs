@@ -32,7 +32,7 @@ impl Core {
     }
 }
 
-/// The thumbprint of the key that the request to our endpoint `path` proves, when it proves one.
+/// Thumbprint of the key that the request to our endpoint `path` proves, when it proves one.
 pub(crate) async fn of_request(core: &Core, parts: &Parts, path: &str) -> Result<Option<String>, OAuthError> {
     match only_proof(parts)? {
         Some(proof) => check(core, proof, parts.method.as_str(), &core.url(path), None).await.map(Some),
@@ -40,16 +40,16 @@ pub(crate) async fn of_request(core: &Core, parts: &Parts, path: &str) -> Result
     }
 }
 
-/// The same where the access token `token` is shown: errors are challenges with status 401.
+/// The same at the resource `url`, where the access token `token` is shown: errors are challenges with status 401.
 pub(crate) async fn of_resource(
     core: &Core,
     parts: &Parts,
-    path: &str,
+    url: &str,
     token: &str,
 ) -> Result<Option<String>, OAuthError> {
     let shown = match only_proof(parts) {
         Ok(None) => return Ok(None),
-        Ok(Some(proof)) => check(core, proof, parts.method.as_str(), &core.url(path), Some(token)).await,
+        Ok(Some(proof)) => check(core, proof, parts.method.as_str(), url, Some(token)).await,
         Err(error) => Err(error),
     };
     shown.map(Some).map_err(|error| match error.status {
@@ -72,7 +72,7 @@ fn only_proof(parts: &Parts) -> Result<Option<&str>, OAuthError> {
 }
 
 /// Checks a proof for `method` and `url`, for the access token `token` at a resource, and returns its key's thumbprint.
-pub(crate) async fn check(
+async fn check(
     core: &Core,
     proof: &str,
     method: &str,

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod ceiling;
 mod cimd;
 mod clients;
 mod clock;
@@ -37,7 +38,7 @@ pub use metrics::Metrics;
 pub use password::hash_password;
 pub use resource::{RECHECK, ResourceServer};
 pub use server::{
-    AuthorizationServer, ERRORS, EnrolError, Enrolment, ErrorCode, OPENAPI, OpenError, ServerParts,
-    open_store,
+    AuthorizationServer, ERRORS, EnrolError, Enrolment, ErrorCode, FirstUser, OPENAPI, OpenError,
+    ServerParts, open_store,
 };
 pub use transparent::Transparent;

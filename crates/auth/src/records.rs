@@ -2,18 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ceiling::RecordedScopes;
+
 /// What a user (or a client for itself) allowed: kept with the code, then with the token family, whatever tokens come of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Grant {
     pub(crate) sub: String,
     pub(crate) client: String,
-    pub(crate) scopes: Vec<String>,
+    pub(crate) scopes: RecordedScopes,
     pub(crate) resources: Vec<String>,
     /// Where the code was sent; empty for grants without one.
     pub(crate) redirect: String,
     /// S256 challenge; empty for grants without a code.
     pub(crate) challenge: String,
     pub(crate) code_expires_ms: u64,
+    /// When it was given; of a pending authorization, when the login was noted. What was cut off then or later ends it.
     pub(crate) issued_ms: u64,
     /// When the login happened, in seconds.
     pub(crate) auth_s: u64,
@@ -83,6 +86,9 @@ pub(crate) struct Pending {
 /// A login at the external provider that is under way.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Upstream {
+    /// Issuer it is under way at: an answer is for no other.
+    #[serde(default)]
+    pub(crate) issuer: String,
     pub(crate) state: String,
     pub(crate) nonce: String,
     pub(crate) verifier: String,

@@ -109,6 +109,7 @@ impl Provider {
         };
         let held = core.store.get(&Key::secret("pending", id)).await?;
         let upstream = Upstream {
+            issuer: self.issuer.clone(),
             state: mint::<32>(&*core.entropy),
             nonce: mint::<32>(&*core.entropy),
             verifier: mint::<32>(&*core.entropy),

@@ -13,10 +13,12 @@ use axum::body::Body;
 use futures::future::BoxFuture;
 use gatewright_core::{Principal, Scopes};
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use crate::{
     AuthorizationServer,
+    ceiling::ANONYMOUS,
     crypto::sha256,
     dpop,
     keys::{Claims, Refused},
@@ -30,6 +32,8 @@ use crate::{
 /// How long a token that was revoked at another instance may still pass on one that saw it shortly before and did not hear of it: the
 /// channel is not permitted, or broken at that moment.
 pub const RECHECK: Duration = Duration::from_secs(5);
+/// How often a stream looks whether its token is still good.
+const STREAM_LOOK: Duration = Duration::from_secs(1);
 /// Tokens remembered at most.
 const MOST_REMEMBERED: usize = 10_000;
 /// Fewer are not searched for those that nobody uses any more.
@@ -40,7 +44,6 @@ const UNUSED_MS: u64 = 60_000;
 #[derive(Clone)]
 struct Known {
     principal: Principal,
-    claims: Arc<Claims>,
     expires_s: u64,
     checked_ms: u64,
     /// How many endings were known of before it was checked.
@@ -144,9 +147,7 @@ impl AuthorizationServer {
         let core = self.core().clone();
         let config = &core.config;
         let scopes = config.scopes.keys().cloned().collect::<Vec<_>>().join(" ");
-        let anonymous = config
-            .allow_default_public
-            .then(|| Scopes::Granted(config.anonymous_scopes.iter().cloned().collect()));
+        let anonymous = core.anonymous_scopes().map(Scopes::from);
         ResourceServer::new(
             Source::Own(core.clone()),
             metadata_url(&core.deployment.resource),
@@ -182,11 +183,29 @@ impl ResourceServer {
                 Ok(Some(principal)) => Ok(principal),
                 Ok(None) => match &self.inner.anonymous {
                     Some(scopes) => {
-                        Ok(Principal { subject: "anonymous".into(), client_id: None, scopes: scopes.clone() })
+                        Ok(Principal { subject: ANONYMOUS.into(), client_id: None, scopes: scopes.clone() })
                     }
                     None => Err(self.challenge(StatusCode::UNAUTHORIZED, None, "authentication is required")),
                 },
                 Err(denied) => Err(self.deny(denied)),
+            }
+        })
+    }
+
+    /// Done once the token that `parts` show would be refused: at its expiry, and within a second of a revocation that this instance
+    /// hears of. A store that does not answer ends nothing. Never done for callers without a token.
+    pub fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
+        let token = match shown(parts) {
+            Ok(Shown::Bearer(token) | Shown::Dpop(token)) => SecretString::from(token),
+            Ok(Shown::Nothing) | Err(_) => return Box::pin(std::future::pending()),
+        };
+        let this = self.clone();
+        Box::pin(async move {
+            loop {
+                tokio::time::sleep(STREAM_LOOK).await;
+                if matches!(this.known(token.expose_secret()).await, Err(Denied::Token(_))) {
+                    return;
+                }
             }
         })
     }
@@ -262,33 +281,18 @@ impl ResourceServer {
             Shown::Bearer(token) => (token, false),
             Shown::Dpop(token) => (token, true),
         };
-        let known = match &self.inner.source {
-            Source::Own(core) => self.own(core, token).await?,
-            Source::External(validator) => {
-                let claims = validator
-                    .claims(token)
-                    .await
-                    .map_err(|why| why.map_or(Denied::Unavailable, Denied::Token))?;
-                known(claims, 0)
-            }
-        };
+        let known = self.known(token).await?;
         match (&known.jkt, is_dpop) {
             (None, false) => {}
             (Some(jkt), true) => {
                 let Source::Own(core) = &self.inner.source else { return Err(Refused::Binding.into()) };
-                let proof = parts
-                    .headers
-                    .get("dpop")
-                    .and_then(|value| value.to_str().ok())
-                    .ok_or(Refused::Binding)?;
                 let url = &core.deployment.resource;
-                let shown = dpop::check(core, proof, parts.method.as_str(), url, Some(token)).await.map_err(
-                    |error| match error.status {
+                let shown =
+                    dpop::of_resource(core, parts, url, token).await.map_err(|error| match error.status {
                         StatusCode::SERVICE_UNAVAILABLE => Denied::Unavailable,
                         _ => Denied::Proof(error),
-                    },
-                )?;
-                if shown != *jkt {
+                    })?;
+                if shown.as_ref() != Some(jkt) {
                     return Err(Refused::Binding.into());
                 }
             }
@@ -297,7 +301,21 @@ impl ResourceServer {
         Ok(Some(known.principal))
     }
 
-    /// What is known of a token of our own server.
+    /// What is known of a token that is good.
+    async fn known(&self, token: &str) -> Result<Known, Denied> {
+        match &self.inner.source {
+            Source::Own(core) => self.own(core, token).await,
+            Source::External(validator) => {
+                let claims = validator
+                    .claims(token)
+                    .await
+                    .map_err(|why| why.map_or(Denied::Unavailable, Denied::Token))?;
+                Ok(known(&claims, told_scopes(&claims))?)
+            }
+        }
+    }
+
+    /// The same of a token of our own server.
     async fn own(&self, core: &Core, token: &str) -> Result<Known, Denied> {
         if token.len() > crate::keys::MOST_TOKEN_BYTES {
             return Err(Refused::TooLong.into());
@@ -305,32 +323,34 @@ impl ResourceServer {
         let digest = sha256(token);
         let (now, endings) = (core.clock.now_ms(), core.store.endings());
         let remembered = self.remembered().all.get(&digest).cloned();
-        let mut entry = match remembered {
-            Some(held) if held.expires_s + crate::keys::SKEW_S > now / 1000 => {
-                if held.endings == endings && now < held.checked_ms + RECHECK.as_millis() as u64 {
-                    return Ok(held);
-                }
-                // The key may have been removed since.
-                let claims = core.own_claims(token, &[&core.deployment.resource]).await;
-                claims.inspect_err(|_| self.forget(&digest))?;
-                held
-            }
-            _ => known(core.own_claims(token, &[&core.deployment.resource]).await?, now),
-        };
-        let stands = match &entry.grant {
-            Some(known) => core.still_stands(&known.0, &known.1).await?,
-            None => {
-                entry.grant = core.grant_of(&entry.claims).await?.map(Arc::new);
-                entry.grant.is_some()
-            }
-        };
-        if !stands {
-            self.forget(&digest);
-            return Err(Refused::Revoked.into());
+        if let Some(held) = &remembered
+            && held.expires_s + crate::keys::SKEW_S > now / 1000
+            && held.endings == endings
+            && now < held.checked_ms + RECHECK.as_millis() as u64
+        {
+            return Ok(held.clone());
         }
-        (entry.checked_ms, entry.endings) = (now, endings);
+        let looked_up = self.look_up(core, token, remembered.and_then(|held| held.grant)).await;
+        let entry = looked_up.inspect_err(|_| self.forget(&digest))?;
+        let entry = Known { checked_ms: now, endings, ..entry };
         self.remembered().keep(digest, entry.clone(), now);
         Ok(entry)
+    }
+
+    /// The same asked of the keys and the store. `grant` is what the token came of, when that was looked up before.
+    async fn look_up(
+        &self,
+        core: &Core,
+        token: &str,
+        grant: Option<Arc<(FamilyId, Grant)>>,
+    ) -> Result<Known, Denied> {
+        let claims = core.own_claims(token, &[&core.deployment.resource]).await?;
+        let grant = match grant {
+            Some(grant) => grant,
+            None => Arc::new(core.grant_of(&claims).await?.ok_or(Refused::Revoked)?),
+        };
+        let scopes = core.live_scopes(&grant.0, &grant.1, &claims).await?.ok_or(Refused::Revoked)?;
+        Ok(Known { grant: Some(grant), ..known(&claims, scopes.into())? })
     }
 
     fn forget(&self, digest: &[u8; 32]) {
@@ -363,31 +383,32 @@ fn shown(parts: &Parts) -> Result<Shown<'_>, Denied> {
     }
 }
 
-fn known(claims: Claims, now_ms: u64) -> Known {
-    let text = |name: &str| claims.get(name).and_then(Value::as_str);
-    let client = text("client_id").or_else(|| text("azp"));
-    let scopes = match claims.get("scope").or_else(|| claims.get("scp")) {
+/// The scopes that a token of an external provider names.
+fn told_scopes(claims: &Claims) -> Scopes {
+    match claims.get("scope").or_else(|| claims.get("scp")) {
         Some(Value::String(text)) => Scopes::parse(text),
         Some(Value::Array(list)) => {
             Scopes::Granted(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         }
         _ => Scopes::Granted(Default::default()),
-    };
-    Known {
-        principal: Principal {
-            subject: text("sub").unwrap_or_default().into(),
-            client_id: client.map(Into::into),
-            scopes,
-        },
+    }
+}
+
+/// The caller that `claims` name. A token that names nobody is refused: two of them would be one caller, with one set of sessions.
+fn known(claims: &Claims, scopes: Scopes) -> Result<Known, Refused> {
+    let text = |name: &str| claims.get(name).and_then(Value::as_str);
+    let subject = text("sub").filter(|sub| !sub.is_empty()).ok_or(Refused::Subject)?;
+    let client = text("client_id").or_else(|| text("azp"));
+    Ok(Known {
+        principal: Principal { subject: subject.into(), client_id: client.map(Into::into), scopes },
         expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),
-        checked_ms: now_ms,
+        checked_ms: 0,
         endings: 0,
         grant: None,
         jkt: claims
             .get("cnf")
             .map(|cnf| cnf.get("jkt").and_then(Value::as_str).unwrap_or("unsupported").to_owned()),
-        claims: Arc::new(claims),
-    }
+    })
 }
 
 fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> Response<Body> {
@@ -410,7 +431,9 @@ mod tests {
     #[test]
     fn tokens_that_nobody_uses_any_more_are_forgotten_and_those_in_use_are_not() {
         let mut remembered = Remembered::default();
-        let token = |checked_ms| known(Claims::default(), checked_ms);
+        let claims = Claims::from_iter([("sub".to_owned(), json!("user:a"))]);
+        let token =
+            |checked_ms| Known { checked_ms, ..known(&claims, Scopes::Granted(Default::default())).unwrap() };
         let used = sha256("used");
         for second in 0..10_000_u64 {
             let now = second * 1_000;

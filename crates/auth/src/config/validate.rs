@@ -1,7 +1,7 @@
 //! What a configuration must hold to start at all.
 
-use super::{AuthConfig, Deployment, Kind, Login, Mode, StorageKind};
-use crate::{keys::SigningKey, net, password};
+use super::{AuthConfig, DEFAULT_SCOPE, Deployment, Kind, Login, Mode, StorageKind};
+use crate::{ceiling::STANDARD, keys::SigningKey, net, password};
 
 /// A field that cannot be as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,7 @@ impl AuthConfig {
         self.check_store(&mut say);
         self.check_local(loopback, &mut say);
         self.check_passkeys(deployment, &mut say);
+        self.check_scopes(&mut say);
         let refresh = &self.refresh;
         if !(1..=86_400).contains(&refresh.access_token_ttl) {
             say("refresh.accessTokenTtl", "must be 1 to 86400 seconds".into());
@@ -88,6 +89,28 @@ impl AuthConfig {
             }
         }
         found
+    }
+
+    /// A scope that is not known is never granted: whoever names one finds out here.
+    fn check_scopes(&self, say: &mut impl FnMut(&str, String)) {
+        let exists = |scope: &str| match self.scopes.is_empty() {
+            true => scope == DEFAULT_SCOPE,
+            false => self.scopes.contains_key(scope),
+        };
+        let mut check = |path: &str, scopes: &[String]| {
+            for (at, scope) in scopes.iter().enumerate() {
+                if !exists(scope) && !STANDARD.contains(&scope.as_str()) {
+                    say(&format!("{path}[{at}]"), "is not one of `auth.scopes`; add it there".into());
+                }
+            }
+        };
+        check("defaultScopes", &self.default_scopes);
+        for (at, user) in self.local.users.iter().enumerate() {
+            check(&format!("local.users[{at}].scopes"), user.scopes.as_deref().unwrap_or_default());
+        }
+        for (at, client) in self.clients.iter().enumerate() {
+            check(&format!("clients[{at}].scopes"), client.scopes.as_deref().unwrap_or_default());
+        }
     }
 
     fn check_store(&self, say: &mut impl FnMut(&str, String)) {

@@ -71,6 +71,8 @@ pub enum Refused {
     Revoked,
     #[error("it is bound to a key the caller did not show")]
     Binding,
+    #[error("it names nobody (`sub`)")]
+    Subject,
 }
 
 /// What a token's header says. Keys and key addresses in a header (`jwk`, `jku`, `x5u`, `x5c`) are never looked at.

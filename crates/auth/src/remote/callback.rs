@@ -46,12 +46,16 @@ impl Core {
         let upstream = pending
             .upstream
             .take()
-            .filter(|upstream| same(&upstream.state, state))
+            .filter(|upstream| same(&upstream.state, state) && upstream.issuer == provider.issuer)
             .ok_or_else(|| bad("The answer of the sign-in service cannot be matched."))?;
         let metadata = provider.metadata().await.map_err(|_| down_page())?;
         let other = get("iss").is_some_and(|iss| iss != provider.issuer);
         if other || (metadata.authorization_response_iss_parameter_supported && get("iss").is_none()) {
             return Err(bad("The answer is from another sign-in service."));
+        }
+        // The application may have gone while the user was away.
+        if pending.back.is_none() {
+            self.client_of(&pending).await?;
         }
         if get("error").is_some() {
             self.store.remove(&Key::secret("pending", &id)).await.map_err(store_page)?;

@@ -21,7 +21,7 @@ use crate::{
     clients::OAuthClient,
     config::SessionMode,
     crypto::{mint, sha256_hex, unb64},
-    net, pages,
+    dpop, pages,
     records::{Grant, Pending, Wish},
     store::Key,
 };
@@ -32,8 +32,26 @@ const MOST_NONCE: usize = 1024;
 const MOST_HINT: usize = 256;
 /// Prompts there are (OpenID Connect Core §3.1.2.1). An account is chosen by signing in with it.
 pub(super) const PROMPTS: [&str; 4] = ["none", "login", "consent", "select_account"];
-/// Scopes that are about a user, and so nothing for a client that acts for itself.
-const STANDARD: [&str; 4] = ["openid", "profile", "email", "offline_access"];
+/// Parameters of an authorization request; `resource` besides. Whatever else is pushed, such as what the client authenticates itself with,
+/// is not stored.
+const REQUEST: [&str; 16] = [
+    "client_id",
+    "code_challenge",
+    "code_challenge_method",
+    "dpop_jkt",
+    "id_token_hint",
+    "login_hint",
+    "max_age",
+    "nonce",
+    "prompt",
+    "redirect_uri",
+    "registration",
+    "request",
+    "response_mode",
+    "response_type",
+    "scope",
+    "state",
+];
 const PUSHED_LIFE: Duration = Duration::from_secs(90);
 const PUSHED_URN: &str = "urn:ietf:params:oauth:request_uri:";
 
@@ -115,7 +133,9 @@ impl Core {
             wish,
         };
         if self.config.session_mode == SessionMode::Stateful && !pending.wish.again {
-            let now = self.clock.now_s();
+            // Read before the session is: whoever is cut off meanwhile is cut off here, too.
+            let now_ms = self.clock.now_ms();
+            let now = now_ms / 1000;
             let held = self.session(headers).await.map_err(store_page)?;
             let recent = held.filter(|(_, session)| {
                 let wish = &pending.wish;
@@ -123,7 +143,7 @@ impl Core {
                     && wish.subject.as_ref().is_none_or(|sub| *sub == session.sub)
             });
             if let Some((id, session)) = recent {
-                pending.log_in(&session, Some(sha256_hex(id)));
+                self.note_login(&mut pending, &client, &session, Some(sha256_hex(id)), now_ms);
             }
         }
         let id = mint::<32>(&*self.entropy);
@@ -173,13 +193,9 @@ impl Core {
             StatusCode::UNAUTHORIZED => bad("This application is not known here (invalid_client)."),
             _ => error_page(error),
         })?;
-        let target = match (params.get("redirect_uri"), client.redirect_uris.as_slice()) {
-            (Some(asked), _) if net::check_redirect(asked).is_ok() && client.redirects_to(asked) => {
-                asked.to_owned()
-            }
-            (None, [only]) => only.clone(),
-            _ => return Err(bad("The address to go back to is not registered for this application.")),
-        };
+        let target = client
+            .target(params.get("redirect_uri"))
+            .ok_or_else(|| bad("The address to go back to is not registered for this application."))?;
         Ok((client, target))
     }
 
@@ -252,7 +268,7 @@ impl Core {
         }
         Ok(Grant {
             client: ask.client.id.clone(),
-            scopes: self.scopes(params.get("scope"), ask.client)?,
+            scopes: self.ceiling("", ask.client).request(params.get("scope"))?.record(),
             resources: self.resources(&params.resources)?,
             redirect: target.to_owned(),
             challenge: challenge.to_owned(),
@@ -283,45 +299,6 @@ impl Core {
             hint: params.get("login_hint").map(|hint| pages::plain(hint, MOST_HINT)),
             subject,
         })
-    }
-
-    /// The scopes that exist, that the client may have and that are not about a user.
-    pub(super) fn scopes_without_user(
-        &self,
-        asked: Option<&str>,
-        client: &OAuthClient,
-    ) -> Result<Vec<String>, OAuthError> {
-        let mut scopes = self.scopes(asked, client)?;
-        scopes.retain(|scope| !STANDARD.contains(&scope.as_str()));
-        if scopes.is_empty() {
-            return Err(OAuthError::new("invalid_scope", "none of the scopes can be granted without a user"));
-        }
-        Ok(scopes)
-    }
-
-    /// The scopes asked for that exist and the client may have; the default set when none is named.
-    pub(super) fn scopes(
-        &self,
-        asked: Option<&str>,
-        client: &OAuthClient,
-    ) -> Result<Vec<String>, OAuthError> {
-        let known = |scope: &str| self.config.scopes.contains_key(scope) || STANDARD.contains(&scope);
-        let allowed = |scope: &str| client.scopes.as_ref().is_none_or(|held| held.iter().any(|s| s == scope));
-        let asked: Vec<String> = match asked {
-            Some(text) => text.split_ascii_whitespace().map(str::to_owned).collect(),
-            None if self.config.default_scopes.is_empty() => self.config.scopes.keys().cloned().collect(),
-            None => self.config.default_scopes.clone(),
-        };
-        let mut granted: Vec<String> = Vec::new();
-        for scope in asked {
-            if known(&scope) && allowed(&scope) && !granted.contains(&scope) {
-                granted.push(scope);
-            }
-        }
-        if granted.is_empty() {
-            return Err(OAuthError::new("invalid_scope", "none of the scopes can be granted"));
-        }
-        Ok(granted)
     }
 
     /// The resources asked for (RFC 8707); the one there is when none is named.
@@ -356,21 +333,25 @@ impl Core {
         if params.get("request_uri").is_some() {
             return Err(OAuthError::invalid_request("request_uri is not allowed here"));
         }
-        let target = match (params.get("redirect_uri"), client.redirect_uris.as_slice()) {
-            (Some(asked), _) if net::check_redirect(asked).is_ok() && client.redirects_to(asked) => {
-                asked.to_owned()
+        let target = client
+            .target(params.get("redirect_uri"))
+            .ok_or_else(|| OAuthError::invalid_request("redirect_uri is not registered"))?;
+        let mut params = params.only(&REQUEST);
+        params.set("client_id", &client.id);
+        // A proof binds the code to its key, as `dpop_jkt` does; both must say the same (RFC 9449 §10.1).
+        if let Some(jkt) = dpop::of_request(self, &parts, "/oauth/par").await? {
+            if params.get("dpop_jkt").is_some_and(|named| named != jkt) {
+                return Err(OAuthError::new(
+                    "invalid_dpop_proof",
+                    "dpop_jkt names another key than the proof",
+                ));
             }
-            (None, [only]) => only.clone(),
-            _ => return Err(OAuthError::invalid_request("redirect_uri is not registered")),
-        };
+            params.set("dpop_jkt", &jkt);
+        }
         self.read(&Ask { params: &params, client: &client }, &target)?;
         let id = mint::<32>(&*self.entropy);
         let expires_ms = self.clock.now_ms() + PUSHED_LIFE.as_millis() as u64;
-        let mut text = params.to_text();
-        if params.get("client_id").is_none() {
-            text = with_query("", &[("client_id", &client.id)])[1..].to_owned() + "&" + &text;
-        }
-        let pushed = Pushed { client: client.id, text, expires_ms };
+        let pushed = Pushed { client: client.id, text: params.to_text(), expires_ms };
         let value = serde_json::to_vec(&pushed).unwrap_or_default();
         self.store.put(&Key::secret("pushed", &id), &value, PUSHED_LIFE).await?;
         let body = json!({"request_uri": format!("{PUSHED_URN}{id}"), "expires_in": PUSHED_LIFE.as_secs()});

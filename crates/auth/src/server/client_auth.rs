@@ -10,6 +10,7 @@ use super::{
     form::{OAuthError, Params},
 };
 use crate::{
+    ceiling::ANONYMOUS,
     clients::{AuthMethod, OAuthClient},
     crypto::{same, sha256_hex},
     keys::{SKEW_S, Token, VerifyingKey},
@@ -84,22 +85,44 @@ fn shown(parts: &Parts, params: &Params) -> Result<Shown, OAuthError> {
     })
 }
 
+/// Where a client is known from, as far as its name tells.
+pub(super) enum KnownAs<'a> {
+    /// It stands for callers without a login, and is no client.
+    Anonymous,
+    Configured(&'a OAuthClient),
+    Document,
+    /// It registered itself, if there is a record of this name.
+    Registered(Key),
+}
+
 const BASIC: &str = "Basic realm=\"oauth\", charset=\"UTF-8\"";
 
 impl Core {
     /// The client called `id`. Documents are fetched only when `ip` says for whom.
     pub(crate) async fn client(&self, id: &str, ip: Option<&str>) -> Result<OAuthClient, OAuthError> {
+        match self.known_as(id) {
+            KnownAs::Anonymous => Err(OAuthError::invalid_client()),
+            KnownAs::Configured(client) => Ok(client.clone()),
+            KnownAs::Document => self.documents.client(self, id, ip.map(str::to_owned)).await,
+            KnownAs::Registered(key) => {
+                let held = self.store.get(&key).await?.ok_or_else(OAuthError::invalid_client)?;
+                serde_json::from_slice(&held).map_err(|_| crate::store::StoreError::Corrupt.into())
+            }
+        }
+    }
+
+    /// Where to look for the client called `id`.
+    pub(super) fn known_as(&self, id: &str) -> KnownAs<'_> {
+        if id == ANONYMOUS {
+            return KnownAs::Anonymous;
+        }
         if let Some(client) = self.statics.get(id) {
-            return Ok(client.clone());
+            return KnownAs::Configured(client);
         }
         if self.config.cimd.enabled && crate::cimd::looks_like_document(id, &self.config.cimd) {
-            let fetch_for = ip.map(str::to_owned);
-            return self.documents.client(self, id, fetch_for).await;
+            return KnownAs::Document;
         }
-        if let Some(held) = self.store.get(&Key::named("client", &[id])).await? {
-            return serde_json::from_slice(&held).map_err(|_| crate::store::StoreError::Corrupt.into());
-        }
-        Err(OAuthError::invalid_client())
+        KnownAs::Registered(Key::named("client", &[id]))
     }
 
     /// The configured client of a request, when the request proves it without an assertion (whose `jti` the store must see).

@@ -16,7 +16,7 @@ const fn code(code: &'static str, meaning: &'static str, advice: &'static str) -
 }
 
 /// Every code, sorted.
-pub const ERRORS: [ErrorCode; 22] = [
+pub const ERRORS: [ErrorCode; 23] = [
     code(
         "access_denied",
         "The user said no, or nothing was left that could be granted (RFC 6749 §4.1.2.1).",
@@ -31,6 +31,12 @@ pub const ERRORS: [ErrorCode; 22] = [
         "insufficient_scope",
         "The token lacks scopes (RFC 6750 §3.1); `scope` of the challenge names those that are needed.",
         "Authorize again and ask for these scopes too.",
+    ),
+    code(
+        "interaction_required",
+        "`prompt=none` of a public client whose address is on the user's computer, which another program could claim (OpenID Connect \
+         Core §3.1.2.6, RFC 8252 §8.6).",
+        "Ask again without `prompt=none`.",
     ),
     code(
         "invalid_client",

@@ -141,6 +141,20 @@ impl Params {
         self.repeated.iter().any(|held| held == name)
     }
 
+    /// Those of them that are called one of `names`, and `resource`.
+    pub(super) fn only(&self, names: &[&str]) -> Self {
+        let one = self.one.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        Self {
+            one: one.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            resources: self.resources.clone(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.one.insert(name.to_owned(), value.to_owned());
+    }
+
     /// As they were, to be stored.
     pub(super) fn to_text(&self) -> String {
         let mut out = url::form_urlencoded::Serializer::new(String::new());

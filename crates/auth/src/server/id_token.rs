@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::Core;
 use crate::{
+    ceiling::GrantedScopes,
     crypto::b64,
     keys::{Algorithm, Claims, Refused, SigningKey, Token, sign},
     records::Grant,
@@ -23,8 +24,13 @@ impl Core {
     /// What the client learns about a login; `None` where nobody logged in or `openid` was not granted.
     ///
     /// A refreshed grant has no `nonce` and keeps its `auth_time` (OpenID Connect Core §12.2).
-    pub(super) fn identity(&self, grant: &Grant, scopes: &[String], nonce: Option<&str>) -> Option<Claims> {
-        if grant.auth_s == 0 || !scopes.iter().any(|scope| scope == "openid") {
+    pub(super) fn identity(
+        &self,
+        grant: &Grant,
+        scopes: &GrantedScopes,
+        nonce: Option<&str>,
+    ) -> Option<Claims> {
+        if grant.auth_s == 0 || !scopes.contains("openid") {
             return None;
         }
         let now = self.clock.now_s();

@@ -11,6 +11,7 @@ use http::{HeaderMap, Request, StatusCode, header};
 
 use super::{
     Core,
+    clearance::Cleared,
     form::{OAuthError, Params, read_form},
     steps::{error_page, page, redirect, store_page, with_query},
 };
@@ -26,9 +27,10 @@ use crate::{
 pub(super) const LOCK: Duration = Duration::from_secs(900);
 
 impl Pending {
-    /// Notes who logged in.
-    pub(crate) fn log_in(&mut self, session: &Session, id: Option<String>) {
+    /// Notes who logged in, and when: what is cut off from then on ends it.
+    pub(super) fn log_in(&mut self, session: &Session, id: Option<String>, now_ms: u64) {
         self.logged_in = true;
+        self.grant.issued_ms = now_ms;
         self.grant.sub.clone_from(&session.sub);
         self.grant.auth_s = session.auth_s;
         self.grant.credential.clone_from(&session.credential);
@@ -121,13 +123,15 @@ impl Core {
         held: &[u8],
         session: &Session,
     ) -> Result<Response, StoreError> {
-        let mut cookie = None;
+        let (mut cookie, mut session_id) = (None, None);
         if self.config.session_mode == SessionMode::Stateful {
-            let (session_id, value) = self.begin_session(headers, session).await?;
-            pending.log_in(session, Some(sha256_hex(session_id)));
-            cookie = Some(value);
-        } else {
-            pending.log_in(session, None);
+            let (id, value) = self.begin_session(headers, session).await?;
+            (cookie, session_id) = (Some(value), Some(sha256_hex(id)));
+        }
+        // A login that no client asked for has none.
+        match self.client(&pending.grant.client, None).await {
+            Ok(client) => self.note_login(pending, &client, session, session_id, session.started_ms),
+            Err(_) => pending.log_in(session, session_id, session.started_ms),
         }
         if !self.keep_pending(id, Some(held), pending).await? {
             return Ok(page(StatusCode::BAD_REQUEST, "This sign-in went on elsewhere."));
@@ -207,26 +211,22 @@ impl Core {
 
     async fn decide(&self, parts: &http::request::Parts, body: Body) -> Result<Response, Response> {
         let ip = self.caller(parts);
-        let (params, id, mut pending, _, _) = self.form_of_step(parts, body, "consent").await?;
-        if !pending.logged_in {
-            return Err(page(StatusCode::BAD_REQUEST, "Sign in first."));
-        }
-        let (sub, client) = (pending.grant.sub.clone(), pending.grant.client.clone());
+        let (params, id, pending, _, _) = self.form_of_step(parts, body, "consent").await?;
+        let cleared = self.clear(&id, pending).await?;
+        let Cleared { pending, scopes, .. } = &cleared;
+        let (sub, client) = (Some(pending.grant.sub.as_str()), Some(pending.grant.client.as_str()));
         if params.get("decision") != Some("allow") {
             self.store.remove(&Key::secret("pending", &id)).await.map_err(store_page)?;
-            self.tell("consent.denied", Some(&sub), Some(&client), Some(ip), None);
-            return Ok(self.refuse(&pending, "access_denied", "the user said no", StatusCode::SEE_OTHER));
+            self.tell("consent.denied", sub, client, Some(ip), None);
+            return Ok(self.refuse(pending, "access_denied", "the user said no", StatusCode::SEE_OTHER));
         }
-        if params.boxes.iter().any(|scope| !pending.grant.scopes.contains(scope)) {
+        if params.boxes.iter().any(|scope| !scopes.contains(scope)) {
             return Err(page(StatusCode::BAD_REQUEST, "Something was allowed that was not asked for."));
         }
-        let known = self.client(&client, None).await.map_err(|error| error_page(OAuthError { ..error }))?;
-        let allowed: Vec<String> =
-            pending.grant.scopes.iter().filter(|s| params.boxes.contains(s)).cloned().collect();
-        self.remember_consent(&pending, &known, &allowed).await.map_err(store_page)?;
-        self.tell("consent.given", Some(&sub), Some(&client), Some(ip), None);
-        pending.grant.scopes = allowed;
-        self.finish(&id, pending, StatusCode::SEE_OTHER).await.map_err(store_page)
+        let allowed = scopes.only(&params.boxes);
+        self.remember_consent(&cleared, &allowed).await.map_err(store_page)?;
+        self.tell("consent.given", sub, client, Some(ip), None);
+        self.finish(&id, cleared.only(&params.boxes), StatusCode::SEE_OTHER).await.map_err(store_page)
     }
 }
 

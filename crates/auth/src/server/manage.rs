@@ -12,13 +12,16 @@ use serde_json::{Value, json};
 
 use super::{
     Core,
+    client_auth::KnownAs,
     form::{OAuthError, no_store, read_form},
 };
 use crate::{
+    ceiling::{GrantedScopes, RecordedScopes},
+    clients::OAuthClient,
     dpop,
     keys::{Claims, Expected, Refused, Token},
     records::Grant,
-    store::{Digest, FamilyId, StoreError},
+    store::{Digest, FamilyId, Key, StoreError},
 };
 
 /// The types of our access tokens.
@@ -33,13 +36,57 @@ impl Core {
         token.verify_in(&ring, &Expected { types: &ACCESS, issuer, audiences, now_s: self.clock.now_s() })
     }
 
-    /// The grant behind an access token, when it still stands.
+    /// The grant behind an access token, when there still is one. Whether it stands, [`Core::live_scopes`] says.
     pub(crate) async fn grant_of(&self, claims: &Claims) -> Result<Option<(FamilyId, Grant)>, StoreError> {
         let family = claims.get("family").and_then(Value::as_str).and_then(FamilyId::parse);
         let Some(family) = family else { return Ok(None) };
         let Some(held) = self.store.family(&family).await? else { return Ok(None) };
         let grant: Grant = serde_json::from_slice(&held).map_err(|_| StoreError::Corrupt)?;
-        Ok(self.stands(&grant).await?.then_some((family, grant)))
+        Ok(Some((family, grant)))
+    }
+
+    /// The scopes that an access token of `family` grants now; `None` when its grant has ended, or the client it was given to is not
+    /// known any more. One question to the store.
+    pub(crate) async fn live_scopes(
+        &self,
+        family: &FamilyId,
+        grant: &Grant,
+        claims: &Claims,
+    ) -> Result<Option<GrantedScopes>, StoreError> {
+        let client = self.known_as(&grant.client);
+        let mut keys = vec![Key::family(family)];
+        keys.extend(Self::cutoffs(grant));
+        if let KnownAs::Registered(key) = &client {
+            keys.push(key.clone());
+        }
+        let mut held = self.store.get_many(&keys).await?;
+        let registered: OAuthClient;
+        let limit = match client {
+            KnownAs::Anonymous if self.config.allow_default_public => None,
+            KnownAs::Configured(client) => client.scopes.as_deref(),
+            // Codes and refresh tokens apply the scopes that the document names.
+            KnownAs::Document if crate::cimd::check(&grant.client, &self.config.cimd).is_some() => None,
+            KnownAs::Registered(_) => {
+                let Some(record) = held.pop().flatten() else { return Ok(None) };
+                registered = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;
+                registered.scopes.as_deref()
+            }
+            KnownAs::Anonymous | KnownAs::Document => return Ok(None),
+        };
+        let mut held = held.into_iter();
+        let lives = held.next().flatten().is_some();
+        if !lives || !self.stands_with(grant, held.flatten()) {
+            return Ok(None);
+        }
+        let ceiling = self.ceiling_of(&grant.sub, &grant.client, limit);
+        Ok(Some(ceiling.narrow(&RecordedScopes::of_claims(claims))))
+    }
+
+    /// The grant behind an access token and the scopes it grants now, when the grant stands.
+    async fn live_token(&self, claims: &Claims) -> Result<Option<(Grant, GrantedScopes)>, StoreError> {
+        let Some((family, grant)) = self.grant_of(claims).await? else { return Ok(None) };
+        let scopes = self.live_scopes(&family, &grant, claims).await?;
+        Ok(scopes.map(|scopes| (grant, scopes)))
     }
 }
 
@@ -97,10 +144,9 @@ impl Core {
         // Only the resource server a token is meant for learns anything about it.
         let Some(resource) = client.introspects.as_deref() else { return Ok(inactive()) };
         let Ok(claims) = self.own_claims(token, &[resource]).await else { return Ok(inactive()) };
-        if self.grant_of(&claims).await?.is_none() {
-            return Ok(inactive());
-        }
+        let Some((_, scopes)) = self.live_token(&claims).await? else { return Ok(inactive()) };
         let mut body = Value::Object(claims);
+        body["scope"] = json!(scopes.to_text());
         body["active"] = json!(true);
         body["token_type"] = json!(if body.get("cnf").is_some() { "DPoP" } else { "Bearer" });
         Ok(no_store(StatusCode::OK, &body))
@@ -134,20 +180,21 @@ pub(super) async fn userinfo(State(core): State<Arc<Core>>, request: Request<Bod
     // A bound token needs its proof, and only a bound one has any (RFC 9449 §7).
     match (claims.get("cnf").map(|cnf| cnf.get("jkt").and_then(Value::as_str)), is_bound) {
         (None, false) => {}
-        (Some(Some(jkt)), true) => match dpop::of_resource(&core, &parts, "/oauth/userinfo", token).await {
-            Ok(Some(shown)) if shown == jkt => {}
-            Ok(_) => return refused("invalid_token"),
-            Err(error) => return error.into_response(),
-        },
+        (Some(Some(jkt)), true) => {
+            match dpop::of_resource(&core, &parts, &core.url("/oauth/userinfo"), token).await {
+                Ok(Some(shown)) if shown == jkt => {}
+                Ok(_) => return refused("invalid_token"),
+                Err(error) => return error.into_response(),
+            }
+        }
         _ => return refused("invalid_token"),
     }
-    let grant = match core.grant_of(&claims).await {
-        Ok(Some((_, grant))) => grant,
+    let (grant, scopes) = match core.live_token(&claims).await {
+        Ok(Some(live)) => live,
         Ok(None) => return refused("invalid_token"),
         Err(error) => return error.into_response(),
     };
-    let scopes = claims.get("scope").and_then(Value::as_str).unwrap_or_default();
-    let has = |scope: &str| scopes.split(' ').any(|held| held == scope);
+    let has = |scope: &str| scopes.contains(scope);
     if !has("openid") {
         let mut response = refused("insufficient_scope");
         *response.status_mut() = StatusCode::FORBIDDEN;

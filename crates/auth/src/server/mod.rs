@@ -1,8 +1,10 @@
 //! The authorization server: its parts, and its endpoints as a router.
 
 mod authorize;
+mod clearance;
 mod client_auth;
 mod errors;
+mod first_user;
 mod form;
 mod id_token;
 mod login;
@@ -33,8 +35,11 @@ use axum::{
 use http::{HeaderValue, Method, Request, StatusCode, header, request::Parts};
 use tokio::sync::Semaphore;
 
-pub use self::errors::{ERRORS, ErrorCode};
 pub(crate) use self::form::OAuthError;
+pub use self::{
+    errors::{ERRORS, ErrorCode},
+    first_user::FirstUser,
+};
 pub use self::{
     openapi::OPENAPI,
     passkeys::{EnrolError, Enrolment},
@@ -109,6 +114,7 @@ pub(crate) struct Core {
     pub(crate) ring: KeyRing,
     pub(crate) statics: HashMap<String, OAuthClient>,
     pub(crate) users: HashMap<String, User>,
+    first_user: Option<FirstUser>,
     trusted: Vec<Network>,
     /// Passwords being checked at once.
     hashing: Arc<Semaphore>,
@@ -116,6 +122,8 @@ pub(crate) struct Core {
     decoys: Decoys,
     /// Chooses among them.
     decoy_key: [u8; 32],
+    /// Makes the values that prove a form to be ours.
+    csrf_key: [u8; 32],
     pub(crate) fetcher: Fetcher,
     pub(crate) documents: crate::cimd::Documents,
     pub(crate) provider: Option<crate::remote::Provider>,
@@ -217,6 +225,7 @@ impl AuthorizationServer {
         if !problems.is_empty() {
             return Err(OpenError::Config(problems));
         }
+        let config = config.with_default_scope();
         let ServerParts { store, clock, entropy, audit } = parts;
         let opened = sealing::open(&config, &*store, &*entropy).await?;
         let sealer = Arc::new(opened.sealer);
@@ -248,9 +257,13 @@ impl AuthorizationServer {
             let credential = sha256_hex(hash.unwrap_or_default())[..16].to_owned();
             Some((user.username.clone(), User { config: user.clone(), phc, credential }))
         };
-        let users: HashMap<String, User> = config.local.users.iter().filter_map(user).collect();
+        let mut users: HashMap<String, User> = config.local.users.iter().filter_map(user).collect();
+        let first_user = first_user::make(&config, &sealer, &entropy).await.map(|(first, user)| {
+            users.insert(user.config.username.clone(), user);
+            first
+        });
         let decoys = Decoys::like(users.values().filter_map(|user| user.phc.as_ref()));
-        let decoy_key = sealer.root_for("decoy");
+        let (decoy_key, csrf_key) = (sealer.root_for("decoy"), sealer.root_for("csrf"));
         let private = config.cimd.allow_private && deployment.is_loopback();
         let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
         let metrics = Arc::new(Metrics::default());
@@ -274,8 +287,10 @@ impl AuthorizationServer {
             ring,
             statics,
             users,
+            first_user,
             decoys,
             decoy_key,
+            csrf_key,
             fetcher,
             covered: OnceLock::new(),
         };
@@ -499,15 +514,6 @@ impl Core {
     pub(crate) async fn stands(&self, grant: &Grant) -> Result<bool, StoreError> {
         let cutoffs = self.store.get_many(&Self::cutoffs(grant)).await?;
         Ok(self.stands_with(grant, cutoffs.into_iter().flatten()))
-    }
-
-    /// The same for a grant that was looked up before, and whether its family lives: one question to the store.
-    pub(crate) async fn still_stands(&self, family: &FamilyId, grant: &Grant) -> Result<bool, StoreError> {
-        let mut keys = vec![Key::family(family)];
-        keys.extend(Self::cutoffs(grant));
-        let mut held = self.store.get_many(&keys).await?.into_iter();
-        let lives = held.next().flatten().is_some();
-        Ok(lives && self.stands_with(grant, held.flatten()))
     }
 
     /// The same with the records of [`Core::cutoffs`] at hand, those that are there.

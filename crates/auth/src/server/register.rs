@@ -18,7 +18,7 @@ use super::{
 use crate::{
     clients::{AuthMethod, Metadata, OAuthClient, Origin},
     crypto::{mint, same, sha256_hex},
-    store::Key,
+    store::{Key, StoreError},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -136,7 +136,7 @@ impl Core {
             matches!(client.method, AuthMethod::ClientSecretBasic | AuthMethod::ClientSecretPost);
         let secret = needs_secret.then(|| mint::<32>(&*self.entropy));
         client.secret = secret.as_ref().map(sha256_hex);
-        self.keep_client(&client).await?;
+        self.keep_client(&client, Duration::from_secs(self.config.dcr.unused_ttl)).await?;
         self.tell("client.registered", None, Some(&client.id), Some(ip), None);
         let mut body = self.described(&client);
         body["registration_access_token"] = json!(management);
@@ -157,10 +157,37 @@ impl Core {
         Err(OAuthError::new("invalid_client_metadata", text))
     }
 
-    async fn keep_client(&self, client: &OAuthClient) -> Result<(), OAuthError> {
+    async fn keep_client(&self, client: &OAuthClient, life: Duration) -> Result<(), OAuthError> {
         let value = serde_json::to_vec(client).unwrap_or_default();
-        let life = Duration::from_secs(self.config.dcr.unused_ttl);
         Ok(self.store.put(&Key::named("client", &[&client.id]), &value, life).await?)
+    }
+
+    /// Notes that a registered client got tokens: it is kept at least as long as they live. Written once a day at most.
+    pub(super) async fn keep_in_use(&self, client: &OAuthClient) {
+        let (now_s, settings) = (self.clock.now_s(), &self.config);
+        let pause = (settings.dcr.unused_ttl / 8).min(DAY.as_secs());
+        if client.origin != Origin::Registered || now_s < client.used_s.saturating_add(pause) {
+            return;
+        }
+        if let Err(error) = self.renew_client(client, now_s).await {
+            tracing::warn!(client.id, %error, "the use of a registered client could not be noted");
+        }
+    }
+
+    async fn renew_client(&self, client: &OAuthClient, now_s: u64) -> Result<(), StoreError> {
+        let key = Key::named("client", &[&client.id]);
+        let Some(held) = self.store.get(&key).await? else { return Ok(()) };
+        let mut now: OAuthClient = serde_json::from_slice(&held).map_err(|_| StoreError::Corrupt)?;
+        now.used_s = now_s;
+        let value = serde_json::to_vec(&now).unwrap_or_default();
+        // A registration that is changed or deleted meanwhile stays as it is then.
+        self.store.replace(&key, &held, &value, self.client_life()).await.map(drop)
+    }
+
+    /// How long a registration in use lives: as long as an unused one and as the tokens it may just have got, whose issue is noted once a day.
+    fn client_life(&self) -> Duration {
+        let tokens = self.family_life(self.config.refresh.enabled);
+        Duration::from_secs(self.config.dcr.unused_ttl).max(tokens) + DAY
     }
 
     fn described(&self, client: &OAuthClient) -> Value {
@@ -219,7 +246,10 @@ impl Core {
         client.secret = before.secret;
         client.management = before.management;
         client.issued_s = before.issued_s;
-        self.keep_client(&client).await?;
+        client.used_s = before.used_s;
+        self.keep_client(&client, self.client_life()).await?;
+        // Access tokens are limited to the scopes that the client may have now.
+        self.store.announce().await;
         Ok(no_store(StatusCode::OK, &self.described(&client)))
     }
 

@@ -6,13 +6,14 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use url::Url;
 
-use super::{Core, form::OAuthError};
+use super::{Core, clearance::Cleared, form::OAuthError};
 use crate::{
-    clients::OAuthClient,
+    ceiling::GrantedScopes,
+    clients::Origin,
     crypto::{b64, derive, mint, sha256_hex},
     net,
     pages::{self, Offered, Page, Step, Wrong},
-    records::{Consented, Pending, Session},
+    records::{Consented, Grant, Pending, Session},
     store::{CodeLife, Digest, FamilyId, Key, StoreError},
 };
 
@@ -84,9 +85,11 @@ impl Core {
         HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
     }
 
-    /// The token that a form of this step must carry: only the browser that holds the cookie was shown it.
+    /// The token that a form of this step must carry. It is bound to the browser's cookie and to the request, and made with a secret of the
+    /// server: whoever plants a cookie in the browser cannot make it.
     pub(crate) fn csrf(&self, browser: &str, step: &str, pending: &str) -> String {
-        b64(derive(browser.as_bytes(), format!("csrf {step} {pending}").as_bytes()))
+        let framed = [browser, step, pending].map(|part| format!("{}:{part}", part.len())).concat();
+        b64(derive(&self.csrf_key, framed.as_bytes()))
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -104,7 +107,7 @@ impl Core {
         if now >= over || now >= session.seen_ms + settings.idle_ttl * 1000 {
             return Ok(None);
         }
-        let as_grant = crate::records::Grant {
+        let as_grant = Grant {
             sub: session.sub.clone(),
             issued_ms: session.started_ms,
             credential: session.credential.clone(),
@@ -170,51 +173,61 @@ impl Core {
         }
     }
 
+    /// How long a token family lives.
+    pub(super) fn family_life(&self, refreshes: bool) -> Duration {
+        let refresh = &self.config.refresh;
+        let access = Duration::from_secs(refresh.access_token_ttl + crate::keys::SKEW_S);
+        if refreshes { Duration::from_secs(refresh.absolute_ttl).max(access) } else { access }
+    }
+
     fn consent_key(&self, pending: &Pending) -> Key {
         let grant = &pending.grant;
         Key::named("consent", &[&grant.sub, &grant.client, &grant.redirect])
     }
 
-    /// What the user allowed this client before, when that still counts.
+    /// What the user allowed this client before, when that still counts; and the record as it is stored.
     async fn remembered(
         &self,
-        pending: &Pending,
-        client: &OAuthClient,
-    ) -> Result<Option<Consented>, StoreError> {
-        let found = self.store.get(&self.consent_key(pending)).await?;
-        let held: Option<Consented> = found.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let grant = &pending.grant;
-        let withdrawn = Key::named("cutoff", &["consent", &format!("{}\n{}", grant.sub, grant.client)]);
-        let cut = self.store.get(&withdrawn).await?;
-        let cut_ms = cut.map(|at| {
-            std::str::from_utf8(&at).ok().and_then(|at| at.parse::<u64>().ok()).unwrap_or(u64::MAX)
-        });
-        let held = held.filter(|held| cut_ms.is_none_or(|at| held.at_ms > at));
-        Ok(held.filter(|held| held.client == client.fingerprint()))
+        cleared: &Cleared,
+    ) -> Result<(Option<Consented>, Option<Vec<u8>>), StoreError> {
+        let Cleared { pending, client, .. } = cleared;
+        let stored = self.store.get(&self.consent_key(pending)).await?;
+        let held = stored.as_deref().and_then(|bytes| serde_json::from_slice::<Consented>(bytes).ok());
+        let held = held.filter(|held| held.client == client.fingerprint());
+        let Some(held) = held else { return Ok((None, stored)) };
+        // Every kill switch ends what was allowed before it, remembered consents included; a logout does not.
+        let given = Grant { issued_ms: held.at_ms, session: None, ..pending.grant.clone() };
+        Ok((self.stands(&given).await?.then_some(held), stored))
     }
 
+    /// Remembers the answer to what was offered. What was not offered this time stays as it was answered before.
     pub(crate) async fn remember_consent(
         &self,
-        pending: &Pending,
-        client: &OAuthClient,
-        allowed: &[String],
+        cleared: &Cleared,
+        allowed: &GrantedScopes,
     ) -> Result<(), StoreError> {
-        let grant = &pending.grant;
-        let before = self.remembered(pending, client).await?;
-        let mut seen = before.map(|held| held.seen).unwrap_or_default();
-        seen.extend(grant.scopes.iter().cloned());
-        seen.sort();
-        seen.dedup();
-        let record = Consented {
-            at_ms: self.clock.now_ms(),
-            seen,
-            allowed: allowed.to_vec(),
-            client: client.fingerprint(),
-        };
-        let life = Duration::from_secs(365 * 86_400);
-        self.store
-            .put(&self.consent_key(pending), &serde_json::to_vec(&record).unwrap_or_default(), life)
-            .await
+        const LIFE: Duration = Duration::from_secs(365 * 86_400);
+        let key = self.consent_key(&cleared.pending);
+        loop {
+            let (before, stored) = self.remembered(cleared).await?;
+            let (mut seen, mut all) =
+                before.map_or_else(Default::default, |before| (before.seen, before.allowed));
+            all.retain(|scope| !cleared.scopes.contains(scope));
+            all.extend(allowed.names().iter().cloned());
+            seen.retain(|scope| !cleared.scopes.contains(scope));
+            seen.extend(cleared.scopes.names().iter().cloned());
+            let record =
+                Consented { at_ms: cleared.at_ms, seen, allowed: all, client: cleared.client.fingerprint() };
+            let value = serde_json::to_vec(&record).unwrap_or_default();
+            let kept = match &stored {
+                Some(stored) => self.store.replace(&key, stored, &value, LIFE).await?,
+                None => self.store.put_new(&key, &value, LIFE).await?,
+            };
+            // Another answer of the user came between: both count.
+            if kept {
+                return Ok(());
+            }
+        }
     }
 
     /// Does the next step of a pending authorization: login, consent, or the code. `silent` (`prompt=none`) shows nothing.
@@ -235,7 +248,7 @@ impl Core {
     async fn try_advance(
         &self,
         id: &str,
-        mut pending: Pending,
+        pending: Pending,
         browser: &str,
         silent: bool,
         status: StatusCode,
@@ -250,39 +263,42 @@ impl Core {
                 None => Ok(self.login_page(id, &pending, browser, None)),
             };
         }
-        if pending.wish.subject.as_ref().is_some_and(|sub| *sub != pending.grant.sub) {
-            self.store.remove(&Key::secret("pending", id)).await?;
-            let text = "another user signed in than the one id_token_hint names";
-            return Ok(self.refuse(&pending, "login_required", text, status));
-        }
         if let Some(back) = &pending.back {
             self.store.remove(&Key::secret("pending", id)).await?;
             return Ok(redirect(status, &self.url(back)));
         }
-        let client = match self.client(&pending.grant.client, None).await {
-            Ok(client) => client,
-            Err(_) => return Ok(page(StatusCode::BAD_REQUEST, "The application is not known any more.")),
+        let cleared = match self.clear(id, pending).await {
+            Ok(cleared) => cleared,
+            Err(response) => return Ok(response),
         };
-        let user = pending.grant.sub.strip_prefix("user:").and_then(|name| self.users.get(name));
-        if let Some(allowed) = user.and_then(|user| user.config.scopes.as_ref()) {
-            pending.grant.scopes.retain(|scope| allowed.contains(scope));
+        let Pending { wish, grant, .. } = &cleared.pending;
+        if wish.subject.as_ref().is_some_and(|sub| *sub != grant.sub) {
+            self.store.remove(&Key::secret("pending", id)).await?;
+            let text = "another user signed in than the one id_token_hint names";
+            return Ok(self.refuse(&cleared.pending, "login_required", text, status));
         }
-        if !self.config.consent.enabled || pending.grant.scopes.is_empty() {
-            return self.finish(id, pending, status).await;
+        if silent && cleared.client.could_be_another(&cleared.pending.grant.redirect) {
+            self.store.remove(&Key::secret("pending", id)).await?;
+            let text = "a public client on this machine gets nothing without the user";
+            return Ok(self.refuse(&cleared.pending, "interaction_required", text, status));
         }
-        let remembered = self.remembered(&pending, &client).await?;
-        if !pending.ask_again
+        // Only a client that the operator configured can be trusted without asking.
+        let trusted = !self.config.consent.enabled && cleared.client.origin == Origin::Static;
+        if trusted || cleared.scopes.is_empty() {
+            return self.finish(id, cleared, status).await;
+        }
+        let (remembered, _) = self.remembered(&cleared).await?;
+        if !cleared.pending.ask_again
             && let Some(held) = &remembered
-            && pending.grant.scopes.iter().all(|s| held.seen.contains(s))
+            && cleared.scopes.names().iter().all(|scope| held.seen.contains(scope))
         {
-            pending.grant.scopes.retain(|scope| held.allowed.contains(scope));
-            return self.finish(id, pending, status).await;
+            return self.finish(id, cleared.only(&held.allowed), status).await;
         }
         if silent {
             self.store.remove(&Key::secret("pending", id)).await?;
-            return Ok(self.refuse(&pending, "consent_required", "consent is needed", status));
+            return Ok(self.refuse(&cleared.pending, "consent_required", "consent is needed", status));
         }
-        Ok(self.consent_page(id, &pending, browser, &client, remembered.as_ref()))
+        Ok(self.consent_page(id, &cleared, browser, remembered.as_ref()))
     }
 
     /// A refusal that goes to the client.
@@ -300,32 +316,28 @@ impl Core {
     }
 
     /// Uses the pending authorization up and sends its code to the client.
-    pub(crate) async fn finish(
+    pub(super) async fn finish(
         &self,
         id: &str,
-        pending: Pending,
+        cleared: Cleared,
         status: StatusCode,
     ) -> Result<Response, StoreError> {
+        let Cleared { pending, scopes, at_ms, .. } = cleared;
         if self.store.take(&Key::secret("pending", id)).await?.is_none() {
             return Ok(page(StatusCode::BAD_REQUEST, "This sign-in is over."));
         }
-        if pending.grant.scopes.is_empty() {
+        if scopes.is_empty() {
             return Ok(self.refuse(&pending, "access_denied", "nothing was allowed", status));
         }
         let mut grant = pending.grant.clone();
-        let now = self.clock.now_ms();
-        grant.issued_ms = now;
-        grant.code_expires_ms = now + 60_000;
-        let refresh = &self.config.refresh;
-        let access = Duration::from_secs(refresh.access_token_ttl + crate::keys::SKEW_S);
+        grant.scopes = scopes.record();
+        grant.issued_ms = at_ms;
+        grant.code_expires_ms = self.clock.now_ms() + CODE_LIFE.as_millis() as u64;
+        let refresh = Duration::from_secs(self.config.refresh.refresh_token_ttl);
         let life = CodeLife {
             code: CODE_LIFE,
-            family: if grant.refreshes {
-                Duration::from_secs(refresh.absolute_ttl).max(access)
-            } else {
-                access
-            },
-            refresh: grant.refreshes.then(|| Duration::from_secs(refresh.refresh_token_ttl)),
+            family: self.family_life(grant.refreshes),
+            refresh: grant.refreshes.then_some(refresh),
         };
         let family = FamilyId::mint(&*self.entropy);
         let code = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
@@ -363,16 +375,15 @@ impl Core {
     fn consent_page(
         &self,
         id: &str,
-        pending: &Pending,
+        cleared: &Cleared,
         browser: &str,
-        client: &OAuthClient,
         before: Option<&Consented>,
     ) -> Response {
+        let Cleared { pending, client, scopes, .. } = cleared;
         let csrf = self.csrf(browser, "consent", id);
         let step = Step { action: &self.url("/oauth/consent"), pending: id, csrf: &csrf };
-        let offered: Vec<Offered<'_>> = pending
-            .grant
-            .scopes
+        let offered: Vec<Offered<'_>> = scopes
+            .names()
             .iter()
             .map(|scope| Offered {
                 scope,
@@ -386,7 +397,7 @@ impl Core {
         let loopback =
             redirect.as_ref().is_some_and(|url| url.scheme() == "http" && net::is_loopback_host(url));
         let user = pending.grant.sub.split_once(':').map_or(pending.grant.sub.as_str(), |(_, name)| name);
-        let covered = self.covered(&pending.grant.scopes);
+        let covered = self.covered(scopes.names());
         let ask = pages::Consent {
             server: &self.deployment.name,
             user: &pages::plain(user, 80),

@@ -16,6 +16,7 @@ use super::{
     id_token::sign_identity,
 };
 use crate::{
+    ceiling::{ANONYMOUS, GrantedScopes},
     clients::OAuthClient,
     crypto::{Sealer, b64, mint, same, sha256},
     dpop,
@@ -41,7 +42,7 @@ pub(super) async fn endpoint(State(core): State<Arc<Core>>, request: Request<Bod
 struct Issue<'a> {
     grant: &'a Grant,
     family: &'a FamilyId,
-    scopes: &'a [String],
+    scopes: GrantedScopes,
     jkt: Option<&'a str>,
     refresh: Option<String>,
     /// For the ID token, if there is one.
@@ -104,7 +105,7 @@ impl Core {
         };
         let params = params?;
         let grant_type = params.need("grant_type", "grant_type is required")?.to_owned();
-        if grant_type == "anonymous" && self.config.allow_default_public {
+        if grant_type == ANONYMOUS {
             return self.anonymous(parts, ip).await;
         }
         if !["authorization_code", "refresh_token", "client_credentials"].contains(&grant_type.as_str()) {
@@ -116,14 +117,16 @@ impl Core {
             return Err(OAuthError::new("unauthorized_client", "the client may not use this grant"));
         }
         let proof = dpop::of_request(self, parts, "/oauth/token").await?;
-        match grant_type.as_str() {
+        let issued = match grant_type.as_str() {
             "authorization_code" => {
                 let presented = Presented::read(&params)?;
                 self.redeem(&client, &params, presented, proof, &[], ip).await
             }
             "refresh_token" => self.refresh(&client, &params, proof, ip).await,
             _ => self.client_credentials(&client, &params, proof, ip).await,
-        }
+        }?;
+        self.keep_in_use(&client).await;
+        Ok(issued)
     }
 
     /// The client and the code of a request that can be judged without the store up to here: the client is configured and proved itself,
@@ -170,7 +173,9 @@ impl Core {
             Exchanged::Looked { code: Redeemed::Unknown, .. } => return Err(OAuthError::invalid_grant()),
         };
         // From here on the code is used up. Whatever does not fit ends the family it has just founded.
-        let grant: Grant = serde_json::from_slice(&grant).map_err(|_| crate::store::StoreError::Corrupt)?;
+        let stored = grant;
+        let mut grant: Grant =
+            serde_json::from_slice(&stored).map_err(|_| crate::store::StoreError::Corrupt)?;
         let checked = match self.check_code(&grant, client, params, verifier, proof.as_deref()) {
             Ok(()) => match cutoffs {
                 Some(cutoffs) => Ok(self.stands_with(&grant, cutoffs)),
@@ -183,10 +188,17 @@ impl Core {
             self.end(&family).await?;
             return Err(error);
         }
-        let scopes = grant.scopes.clone();
+        let scopes = self.ceiling(&grant.sub, client).narrow(&grant.scopes);
+        if scopes.is_empty() {
+            self.end(&family).await?;
+            return Err(OAuthError::invalid_grant());
+        }
         let refresh = grant.refreshes.then_some(refresh);
+        if let Some(refresh) = &refresh {
+            self.bind(client, &mut grant, &stored, &family, refresh, proof.as_deref()).await?;
+        }
         let (jkt, nonce) = (proof.as_deref(), grant.nonce.as_deref());
-        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh, nonce };
+        let issue = Issue { grant: &grant, family: &family, scopes, jkt, refresh, nonce };
         self.issue("token.issued", issue, ip).await
     }
 
@@ -231,7 +243,7 @@ impl Core {
         let family = FamilyId::of_token(old).ok_or_else(OAuthError::invalid_grant)?;
         let digest = Digest::of(old);
         let found = self.store.find(&digest, &family).await?.ok_or_else(OAuthError::invalid_grant)?;
-        let grant: Grant =
+        let mut grant: Grant =
             serde_json::from_slice(&found.grant).map_err(|_| crate::store::StoreError::Corrupt)?;
         if grant.client != client.id || !grant.refreshes || !self.config.refresh.enabled {
             return Err(OAuthError::invalid_grant());
@@ -245,16 +257,15 @@ impl Core {
         if client.is_public() && grant.jkt.is_some() && grant.jkt != proof {
             return Err(OAuthError::new("invalid_dpop_proof", "the refresh token is bound to another key"));
         }
+        let outside = || OAuthError::new("invalid_scope", "a scope is not part of the grant");
+        let ceiling = self.ceiling(&grant.sub, client);
         let scopes = match params.get("scope") {
-            None => grant.scopes.clone(),
-            Some(text) => {
-                let asked: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
-                if asked.is_empty() || asked.iter().any(|scope| !grant.scopes.contains(scope)) {
-                    return Err(OAuthError::new("invalid_scope", "a scope is not part of the grant"));
-                }
-                asked
-            }
+            None => ceiling.narrow(&grant.scopes),
+            Some(text) => ceiling.narrow(&grant.scopes.select(text).ok_or_else(outside)?),
         };
+        if scopes.is_empty() {
+            return Err(OAuthError::new("invalid_scope", "none of the scopes can be granted any more"));
+        }
         self.narrow_resources(&grant, params)?;
         match self.standing(&grant).await? {
             Standing::Fine => {}
@@ -266,15 +277,42 @@ impl Core {
         }
         let rotates = self.config.refresh.rotate_refresh_token || client.is_public();
         let refresh = if rotates {
-            Some(self.rotate(old, &digest, &family, &grant, ip).await?)
+            let new = self.rotate(old, &digest, &family, &grant, ip).await?;
+            self.bind(client, &mut grant, &found.grant, &family, &new, proof.as_deref()).await?;
+            Some(new)
         } else if found.current {
             None
         } else {
             return Err(OAuthError::invalid_grant());
         };
         let jkt = proof.as_deref();
-        let issue = Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh, nonce: None };
+        let issue = Issue { grant: &grant, family: &family, scopes, jkt, refresh, nonce: None };
         self.issue("token.refreshed", issue, ip).await
+    }
+
+    /// Binds the refresh tokens of a public client to the key that it proved (RFC 9449 §5), before the first of them is handed out. Those of
+    /// other clients are bound by the client's authentication.
+    async fn bind(
+        &self,
+        client: &OAuthClient,
+        grant: &mut Grant,
+        stored: &[u8],
+        family: &FamilyId,
+        refresh: &str,
+        proof: Option<&str>,
+    ) -> Result<(), OAuthError> {
+        let (true, None, Some(jkt)) = (client.is_public(), &grant.jkt, proof) else { return Ok(()) };
+        grant.jkt = Some(jkt.to_owned());
+        let bound = serde_json::to_vec(&grant).unwrap_or_default();
+        let current = Digest::of(refresh);
+        let ends_ms = grant.issued_ms + self.family_life(true).as_millis() as u64;
+        let left = Duration::from_millis(ends_ms.saturating_sub(self.clock.now_ms()).max(1));
+        if self.store.replace_grant(family, &current, (stored, &bound), left).await? {
+            return Ok(());
+        }
+        // A retry bound them a moment ago, or the family has ended meanwhile.
+        let found = self.store.find(&current, family).await?.ok_or_else(OAuthError::invalid_grant)?;
+        if found.grant == bound { Ok(()) } else { Err(OAuthError::invalid_grant()) }
     }
 
     async fn rotate(
@@ -323,46 +361,44 @@ impl Core {
         if client.is_public() {
             return Err(OAuthError::new("unauthorized_client", "a public client cannot use this grant"));
         }
+        let scopes = self.ceiling(&client.id, client).request(params.get("scope"))?;
         let grant = Grant {
             sub: client.id.clone(),
             client: client.id.clone(),
-            scopes: self.scopes_without_user(params.get("scope"), client)?,
             resources: self.resources(&params.resources)?,
             ..Grant::default()
         };
-        self.issue_alone(grant, proof.as_deref(), ip).await
+        self.issue_alone(grant, scopes, proof.as_deref(), ip).await
     }
 
     async fn anonymous(&self, parts: &Parts, ip: IpAddr) -> Result<Response, OAuthError> {
         let proof = dpop::of_request(self, parts, "/oauth/token").await?;
+        let off = || OAuthError::new("unsupported_grant_type", "the grant type is not supported");
+        let scopes = self.anonymous_scopes().ok_or_else(off)?;
         let grant = Grant {
-            sub: "anonymous".to_owned(),
-            client: "anonymous".to_owned(),
-            scopes: self.config.anonymous_scopes.clone(),
+            sub: ANONYMOUS.to_owned(),
+            client: ANONYMOUS.to_owned(),
             resources: self.resources(&[])?,
             ..Grant::default()
         };
-        self.issue_alone(grant, proof.as_deref(), ip).await
+        self.issue_alone(grant, scopes, proof.as_deref(), ip).await
     }
 
     /// An access token that no code came before.
     async fn issue_alone(
         &self,
         mut grant: Grant,
+        scopes: GrantedScopes,
         jkt: Option<&str>,
         ip: IpAddr,
     ) -> Result<Response, OAuthError> {
         let family = FamilyId::mint(&*self.entropy);
+        grant.scopes = scopes.record();
         grant.issued_ms = self.clock.now_ms();
-        let life = Duration::from_secs(self.config.refresh.access_token_ttl + crate::keys::SKEW_S);
+        let life = self.family_life(false);
         self.store.put_family(&family, &serde_json::to_vec(&grant).unwrap_or_default(), life).await?;
-        let scopes = grant.scopes.clone();
-        self.issue(
-            "token.issued",
-            Issue { grant: &grant, family: &family, scopes: &scopes, jkt, refresh: None, nonce: None },
-            ip,
-        )
-        .await
+        let issue = Issue { grant: &grant, family: &family, scopes, jkt, refresh: None, nonce: None };
+        self.issue("token.issued", issue, ip).await
     }
 
     async fn issue(&self, event: &'static str, issue: Issue<'_>, ip: IpAddr) -> Result<Response, OAuthError> {
@@ -374,7 +410,7 @@ impl Core {
             all => json!(all),
         };
         let mut claims = Claims::new();
-        let scope = scopes.join(" ");
+        let scope = scopes.to_text();
         let mut set = |name: &str, value: Value| claims.insert(name.to_owned(), value);
         set("iss", json!(self.deployment.public_url));
         set("sub", json!(grant.sub));
@@ -392,7 +428,7 @@ impl Core {
             set("cnf", json!({"jkt": jkt}));
         }
         let key = self.ring.snapshot().await.signing().clone();
-        let identity = self.identity(grant, scopes, nonce);
+        let identity = self.identity(grant, &scopes, nonce);
         let is_slow = key.is_slow();
         let make = move || {
             let token = sign(&key, "at+jwt", &claims);

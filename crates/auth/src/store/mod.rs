@@ -230,6 +230,18 @@ pub trait RefreshTokenStore: Records {
         Ok(Some(Found { grant, current: current == token.as_str() }))
     }
 
+    /// Atomic: puts another grant in the place of `before` while `current` is the family's token; otherwise changes nothing and returns `false`.
+    async fn replace_grant(
+        &self,
+        family: &FamilyId,
+        current: &Digest,
+        (before, after): (&[u8], &[u8]),
+        ttl: Duration,
+    ) -> Result<bool, StoreError> {
+        let record = |grant: &[u8]| steps::family_record(current.as_str(), grant);
+        self.replace(&Key::family(family), &record(before), &record(after), ttl).await
+    }
+
     /// Ends `family`: its refresh tokens and its access tokens are dead from now on.
     async fn end_family(&self, family: &FamilyId) -> Result<(), StoreError> {
         self.remove(&Key::family(family)).await

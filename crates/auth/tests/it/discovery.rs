@@ -247,6 +247,27 @@ async fn h06_registrations_are_limited_and_unused_ones_forgotten() {
 }
 
 #[tokio::test]
+async fn h06_a_registration_in_use_lives_on() {
+    let site = dcr(json!({})).await;
+    let body = r#"{"redirect_uris":["https://n.example/cb"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}"#;
+    let id = register(&site, body).await.json()["client_id"].as_str().unwrap().to_owned();
+    let changes = [("client_id", id.as_str()), ("redirect_uri", "https://n.example/cb")];
+    let month = std::time::Duration::from_secs(29 * 86_400);
+    site.clock.advance(month);
+    let code = site.code(&changes).await;
+    let tokens = site.redeem_with(&code, &[("client_id", &id)]).await.json();
+    site.clock.advance(std::time::Duration::from_secs(6 * 86_400));
+    let refresh = tokens["refresh_token"].as_str().unwrap();
+    let refreshed = site.refresh(refresh, &[("client_id", &id)]).await;
+    assert_eq!(refreshed.status, 200, "{}", refreshed.text);
+    site.clock.advance(month);
+    assert_eq!(site.get(&ask(&changes)).await.status, 200, "used within a month");
+    // Asking for a page is no use: anybody can.
+    site.clock.advance(month);
+    assert_eq!(site.get(&ask(&changes)).await.status, 400);
+}
+
+#[tokio::test]
 async fn h07_a_registration_is_managed_with_its_own_token_only() {
     let site = dcr(json!({})).await;
     let body = r#"{"client_name":"One","redirect_uris":["https://n.example/cb"],"token_endpoint_auth_method":"none"}"#;

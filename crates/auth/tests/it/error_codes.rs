@@ -5,13 +5,14 @@ use std::{collections::BTreeSet, path::Path};
 use gatewright_auth::ERRORS;
 
 /// How the OAuth, OpenID and DPoP codes begin that these endpoints have a use for.
-const FRONTS: [&str; 12] = [
+const FRONTS: [&str; 13] = [
     "invalid_",
     "unauthorized_client",
     "unsupported_",
     "access_denied",
     "login_required",
     "consent_required",
+    "interaction_required",
     "insufficient_scope",
     "temporarily_unavailable",
     "use_dpop_nonce",

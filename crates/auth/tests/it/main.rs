@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod authorize;
 #[cfg(test)]
+mod ceilings;
+#[cfg(test)]
 mod configuration;
 #[cfg(test)]
 mod connect;
@@ -12,6 +14,8 @@ mod consent;
 mod discovery;
 #[cfg(test)]
 mod documentation;
+#[cfg(test)]
+mod dpop_keys;
 #[cfg(test)]
 mod endings;
 #[cfg(test)]
@@ -26,6 +30,8 @@ mod openapi;
 mod openid;
 #[cfg(test)]
 mod operations;
+#[cfg(test)]
+mod parked;
 #[cfg(test)]
 mod passkeys;
 #[cfg(test)]

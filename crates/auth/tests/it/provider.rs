@@ -86,6 +86,8 @@ async fn f10_f11_and_f12_tokens_of_the_provider_are_for_us_from_it_and_the_pinne
         json!({"iss": slash}),
         json!({"azp": "client-2"}),
         json!({"azp": null}),
+        json!({"sub": null}),
+        json!({"sub": ""}),
         json!({"exp": 1}),
     ] {
         assert_eq!(check(&guard, &idp.token(&idp.key, bad.clone())).await, Err(401), "{bad}");

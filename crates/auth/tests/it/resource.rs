@@ -288,3 +288,23 @@ async fn f21_a_principal_carries_no_token_that_could_be_forwarded() {
     let printed = format!("{:?}", check(&site, &format!("Bearer {token}")).await.unwrap());
     assert!(token.split('.').all(|part| !printed.contains(part)), "{printed}");
 }
+
+#[tokio::test]
+async fn f22_a_stream_ends_with_the_token_that_opened_it() {
+    let site = Site::new().await;
+    let guard = site.resource_server();
+    let (revoked, expired) = (site.tokens().await, access(&site).await);
+    let bearer = |token: &str| parts(&[("authorization", &format!("Bearer {token}"))]);
+    tokio::time::pause();
+    let (long, soon) = (Duration::from_secs(60), Duration::from_secs(2));
+    let mut stream = guard.until_ended(&bearer(revoked["access_token"].as_str().unwrap()));
+    assert!(tokio::time::timeout(long, &mut stream).await.is_err(), "the token is good");
+    let token = [("token", revoked["refresh_token"].as_str().unwrap()), ("client_id", "app")];
+    assert_eq!(site.post("/oauth/revoke", &token).await.status, 200);
+    tokio::time::timeout(soon, stream).await.expect("revoked");
+    let mut stream = guard.until_ended(&bearer(&expired));
+    assert!(tokio::time::timeout(long, &mut stream).await.is_err(), "the token is good");
+    site.clock.advance(Duration::from_secs(900 + 61));
+    tokio::time::timeout(soon, stream).await.expect("expired");
+    assert!(tokio::time::timeout(long, guard.until_ended(&parts(&[]))).await.is_err(), "no token to end");
+}

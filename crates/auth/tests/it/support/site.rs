@@ -63,12 +63,16 @@ pub(crate) fn config() -> Value {
     })
 }
 
-/// Merges `over` into `under`, objects member by member.
+/// Merges `over` into `under`, objects member by member; `null` in place of an object or a text removes it.
 pub(crate) fn merge(under: &mut Value, over: Value) {
     match (under, over) {
         (Value::Object(under), Value::Object(over)) => {
             for (name, value) in over {
-                merge(under.entry(name).or_insert(Value::Null), value);
+                if value.is_null() && under.get(&name).is_some_and(Value::is_string) {
+                    under.remove(&name);
+                } else {
+                    merge(under.entry(name).or_insert(Value::Null), value);
+                }
             }
         }
         (under, over) => *under = over,

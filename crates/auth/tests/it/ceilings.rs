@@ -1,0 +1,207 @@
+//! Nobody grants, and no token carries, more than the configuration, the client and the user allow at that moment.
+
+use std::sync::Arc;
+
+use gatewright_auth::{
+    ManualClock,
+    store::{Key, MemoryStore, Store},
+};
+use gatewright_core::Scopes;
+use http::{Method, Request, header};
+use serde_json::{Value, json};
+
+use crate::support::site::{Answer, SECRET, Site, ask, form, password_hash, post};
+
+/// A configuration in which alice may grant `read` only.
+fn alice_reads() -> Value {
+    json!({"local": {"users": [{"username": "alice", "passwordHash": password_hash(), "scopes": ["read"]}]}})
+}
+
+/// An instance before a change of the configuration and one after it, on one store.
+async fn before_and_after(before: Value, after: Value) -> (Site, Site) {
+    let clock = Arc::new(ManualClock::from_system());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(clock.clone()));
+    let first = Site::on(before, clock.clone(), store.clone()).await;
+    (first, Site::on(after, clock, store).await)
+}
+
+async fn all_tokens(site: &Site) -> Value {
+    let answer = site.redeem(&site.code(&[("scope", "read write openid")]).await).await;
+    assert_eq!((answer.status.as_u16(), &answer.json()["scope"]), (200, &json!("read write openid")));
+    answer.json()
+}
+
+fn text<'a>(body: &'a Value, name: &str) -> &'a str {
+    body[name].as_str().unwrap_or_else(|| panic!("{name} in {body}"))
+}
+
+/// The scopes of the caller who shows `token`; the status of a refusal.
+async fn granted(site: &Site, token: &str) -> Result<Vec<String>, u16> {
+    let request = Request::post("/mcp").header(header::AUTHORIZATION, format!("Bearer {token}"));
+    let parts = request.body(()).unwrap().into_parts().0;
+    let caller = site.resource_server().authenticate(&parts).await;
+    match caller.map_err(|refused| refused.status().as_u16())?.scopes {
+        Scopes::Granted(scopes) => Ok(scopes.into_iter().collect()),
+        Scopes::All => panic!("a token grants what it names"),
+    }
+}
+
+#[tokio::test]
+async fn a_user_grants_no_more_than_they_may_whatever_the_form_says() {
+    let site = Site::with(alice_reads()).await;
+    let browser = site.browser();
+    let page = browser.to_consent(&[("scope", "read write")]).await;
+    assert!(page.text.contains("value=\"read\"") && !page.text.contains("value=\"write\""), "{}", page.text);
+    let stored = site.store.get(&Key::secret("pending", &page.field("pending"))).await.unwrap().unwrap();
+    let stored: Value = serde_json::from_slice(&stored).unwrap();
+    assert_eq!(stored["grant"]["scopes"], json!(["read"]), "what is stored is narrowed, too");
+    assert_eq!(browser.decide(&page, &["read", "write"], "allow").await.status, 400);
+    let code = browser.decide(&page, &["read"], "allow").await.location()["code"].clone();
+    assert_eq!(site.redeem(&code).await.json()["scope"], "read");
+    // Signed in already: the request is narrowed before its first page.
+    let again = browser.get(&ask(&[("scope", "read write"), ("prompt", "consent")])).await;
+    assert_eq!(browser.decide(&again, &["read", "write"], "allow").await.status, 400);
+}
+
+#[tokio::test]
+async fn a_code_gives_what_is_allowed_when_it_is_redeemed() {
+    let (before, after) = before_and_after(json!({}), alice_reads()).await;
+    let code = before.code(&[("scope", "read write")]).await;
+    assert_eq!(after.redeem(&code).await.json()["scope"], "read");
+    let dropped = json!({"scopes": {"read": null, "write": null, "other": "Other"}});
+    let (before, after) = before_and_after(json!({}), dropped).await;
+    let code = before.code(&[("scope", "read write")]).await;
+    assert_eq!(after.redeem(&code).await.error(), "invalid_grant", "nothing is left");
+}
+
+#[tokio::test]
+async fn a_refresh_gives_no_scope_that_the_configuration_dropped() {
+    let (before, after) = before_and_after(json!({}), json!({"scopes": {"write": null}})).await;
+    let tokens = all_tokens(&before).await;
+    let refreshed = after.refresh(text(&tokens, "refresh_token"), &[]).await.json();
+    assert_eq!(refreshed["scope"], "read openid");
+    let named = after.refresh(text(&refreshed, "refresh_token"), &[("scope", "read write")]).await.json();
+    assert_eq!(named["scope"], "read", "it was granted once, and is not any more");
+    let beyond = after.refresh(text(&named, "refresh_token"), &[("scope", "read email")]).await;
+    assert_eq!(beyond.error(), "invalid_scope", "it was never granted");
+}
+
+#[tokio::test]
+async fn an_access_token_loses_at_once_what_the_user_the_client_or_the_configuration_lost() {
+    let client = |scopes: Value| {
+        json!({"clients": [
+            {"clientId": "app", "redirectUris": ["https://c.example/cb"], "scopes": scopes},
+            {"clientId": "rs", "clientSecret": SECRET, "grantTypes": [], "introspects": "https://mcp.example/mcp"},
+        ]})
+    };
+    let configuration = json!({"scopes": {"write": null}});
+    for after in [alice_reads(), client(json!(["read"])), configuration] {
+        let (before, after) = before_and_after(json!({}), after).await;
+        let tokens = all_tokens(&before).await;
+        let token = text(&tokens, "access_token");
+        assert_eq!(granted(&before, token).await.unwrap(), ["openid", "read", "write"]);
+        let left = granted(&after, token).await.unwrap();
+        assert!(left.contains(&"read".to_owned()) && !left.contains(&"write".to_owned()), "{left:?}");
+        let told = after.introspect(token).await;
+        assert!(!text(&told, "scope").split(' ').any(|scope| scope == "write"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn userinfo_is_for_tokens_that_still_have_openid() {
+    let (before, after) = before_and_after(json!({}), alice_reads()).await;
+    let tokens = all_tokens(&before).await;
+    let userinfo = async |site: &Site| {
+        let bearer = format!("Bearer {}", text(&tokens, "access_token"));
+        let request = Request::get("/oauth/userinfo").header(header::AUTHORIZATION, bearer);
+        site.send(request.body(axum::body::Body::empty()).unwrap()).await.status.as_u16()
+    };
+    assert_eq!((userinfo(&before).await, userinfo(&after).await), (200, 403));
+}
+
+#[tokio::test]
+async fn the_tokens_of_a_client_that_is_configured_no_more_are_refused() {
+    let gone = json!({"clients": [{"clientId": "other", "redirectUris": ["https://other.example/cb"]}]});
+    let (before, after) = before_and_after(json!({}), gone).await;
+    let tokens = all_tokens(&before).await;
+    assert_eq!(granted(&after, text(&tokens, "access_token")).await, Err(401));
+}
+
+#[tokio::test]
+async fn anonymous_tokens_end_with_anonymous_access_and_lose_what_it_loses() {
+    let open = |scopes: Value| json!({"allowDefaultPublic": true, "anonymousScopes": scopes});
+    let (before, after) = before_and_after(open(json!(["read", "write"])), open(json!(["read"]))).await;
+    let token = before.token(&[("grant_type", "anonymous")]).await.json();
+    assert_eq!(granted(&after, text(&token, "access_token")).await.unwrap(), ["read"]);
+    let (before, after) = before_and_after(open(json!(["read"])), json!({})).await;
+    let token = before.token(&[("grant_type", "anonymous")]).await.json();
+    assert_eq!(granted(&after, text(&token, "access_token")).await, Err(401));
+}
+
+async fn send_json(site: &Site, method: Method, path: &str, token: &str, body: &Value) -> Answer {
+    let request =
+        Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
+    let request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+    site.send(request.body(axum::body::Body::from(body.to_string())).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_registered_client_that_gives_a_scope_up_loses_it_in_the_tokens_it_has() {
+    let site = Site::with(json!({"dcrEnabled": true})).await;
+    let metadata = json!({"redirect_uris": ["https://n.example/cb"], "token_endpoint_auth_method": "none", "scope": "read write"});
+    let client = send_json(&site, Method::POST, "/oauth/register", "", &metadata).await.json();
+    let id = text(&client, "client_id");
+    let changes = [("client_id", id), ("redirect_uri", "https://n.example/cb"), ("scope", "read write")];
+    let code = site.code(&changes).await;
+    let tokens = site.redeem_with(&code, &[("client_id", id)]).await.json();
+    let guard = site.resource_server();
+    let request = Request::post("/mcp")
+        .header(header::AUTHORIZATION, format!("Bearer {}", text(&tokens, "access_token")));
+    let parts = request.body(()).unwrap().into_parts().0;
+    assert!(guard.authenticate(&parts).await.unwrap().scopes.allows("write"));
+    let mut less = metadata;
+    (less["client_id"], less["scope"]) = (json!(id), json!("read"));
+    let path = format!("/oauth/register/{id}");
+    let changed =
+        send_json(&site, Method::PUT, &path, text(&client, "registration_access_token"), &less).await;
+    assert_eq!(changed.status, 200, "{}", changed.text);
+    let scopes = guard.authenticate(&parts).await.unwrap().scopes;
+    assert!(scopes.allows("read") && !scopes.allows("write"), "{scopes:?}");
+}
+
+#[tokio::test]
+async fn without_scopes_there_is_one_that_a_client_gets_without_asking() {
+    let none = json!({"scopes": {"read": null, "write": null}});
+    let site = Site::with(none).await;
+    let browser = site.browser();
+    let page = browser.to_consent(&[("scope", "")]).await;
+    let code = browser.decide(&page, &["mcp"], "allow").await.location()["code"].clone();
+    let tokens = site.redeem(&code).await.json();
+    assert_eq!(tokens["scope"], "mcp");
+    assert_eq!(granted(&site, text(&tokens, "access_token")).await.unwrap(), ["mcp"]);
+    let machine = [("grant_type", "client_credentials"), ("client_id", "poster"), ("client_secret", SECRET)];
+    assert_eq!(site.token(&machine).await.json()["scope"], "mcp");
+    let metadata = site.get("/.well-known/oauth-protected-resource").await.json();
+    assert_eq!(metadata["scopes_supported"], json!(["mcp"]));
+}
+
+#[tokio::test]
+async fn a_secret_of_a_client_is_never_in_the_record_of_a_pushed_request() {
+    let client = json!({"clientId": "pusher", "clientSecret": SECRET, "tokenEndpointAuthMethod": "client_secret_post",
+        "redirectUris": ["https://c.example/cb"]});
+    let site = Site::with(json!({"clients": [client]})).await;
+    let query = ask(&[("client_id", "pusher")]);
+    let mut pairs: Vec<(String, String)> =
+        url::form_urlencoded::parse(query.split_once('?').unwrap().1.as_bytes()).into_owned().collect();
+    pairs.push(("client_secret".into(), SECRET.into()));
+    pairs.push(("client_assertion_type".into(), "made-up".into()));
+    let pairs: Vec<(&str, &str)> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let pushed = site.send(post("/oauth/par", &pairs)).await;
+    assert_eq!(pushed.status, 201, "{}", pushed.text);
+    let uri = text(&pushed.json(), "request_uri").to_owned();
+    let key = Key::secret("pushed", uri.rsplit(':').next().unwrap());
+    let record = String::from_utf8(site.store.get(&key).await.unwrap().unwrap()).unwrap();
+    assert!(!record.contains(SECRET) && !record.contains("client_assertion"), "{record}");
+    let go = format!("/oauth/authorize?{}", form(&[("client_id", "pusher"), ("request_uri", &uri)]));
+    assert_eq!(site.get(&go).await.status, 200);
+}
