@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     body::Body,
-    extract::State,
+    extract::{Path, State},
     response::{IntoResponse as _, Response},
 };
 use http::{HeaderMap, Request, StatusCode, header, request::Parts};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     LINK_LIFE, Link, Provider, UpstreamVault,
-    client::{Identity, NEEDS_CLIENT_ID},
+    client::{Identity, IssuerTag, NEEDS_CLIENT_ID},
 };
 use crate::{
     config::SessionMode,
@@ -58,9 +58,13 @@ pub(super) async fn start(State(vault): State<UpstreamVault>, request: Request<B
 }
 
 /// Where the other server sends the browser back to.
-pub(super) async fn callback(State(vault): State<UpstreamVault>, request: Request<Body>) -> Response {
+pub(super) async fn callback(
+    State(vault): State<UpstreamVault>,
+    Path(issuer): Path<String>,
+    request: Request<Body>,
+) -> Response {
     let (parts, _) = request.into_parts();
-    match vault.come_back(&parts).await {
+    match vault.come_back(&parts, IssuerTag::parse(&issuer)).await {
         Ok(response) | Err(response) => response,
     }
 }
@@ -90,15 +94,10 @@ impl UpstreamVault {
                 error = &*why,
                 "an upstream's authorization server cannot be used"
             );
-            let text = if why == NEEDS_CLIENT_ID {
-                "The other service knows only applications that were registered there before: whoever runs this server has to \
-                 register it there and set `auth.clientId` of the app."
-            } else {
-                "The other service cannot be connected at the moment."
-            };
-            page(StatusCode::BAD_GATEWAY, text)
+            page(StatusCode::BAD_GATEWAY, "The other service cannot be connected at the moment.")
         };
         let server = provider.server(core).await.map_err(unavailable)?;
+        let callback = IssuerTag::of(&server.issuer).callback(core);
         let Some((_, session)) = core.session(&parts.headers).await.map_err(store_page)? else {
             return core.sign_in_first(&parts.headers, &link, id, &server.authorization_endpoint).await;
         };
@@ -108,11 +107,22 @@ impl UpstreamVault {
                 "This address was made for another user than the one signed in here. Sign out, then open it again.",
             ));
         }
-        let identity = provider.identity(core, &server).await.map_err(unavailable)?;
+        let identity = provider.identity(core, &server).await.map_err(|why| {
+            let needs_client_id = why == NEEDS_CLIENT_ID;
+            let response = unavailable(why);
+            if !needs_client_id {
+                return response;
+            }
+            let text = format!(
+                "The other service knows only applications that were registered there before: whoever runs this server has to \
+                 register it there, with the redirect address {callback}, and set `auth.clientId` of the app."
+            );
+            page(StatusCode::BAD_GATEWAY, &text)
+        })?;
         // From here on the address is used up.
         core.store.take(&key).await.map_err(store_page)?.ok_or_else(over)?;
         let (state, verifier) = (mint::<32>(&*core.entropy), mint::<32>(&*core.entropy));
-        let (challenge, callback) = (b64(sha256(&verifier)), core.url("/oauth/connect/callback"));
+        let challenge = b64(sha256(&verifier));
         let scope = server.scopes.join(" ");
         let mut pairs = vec![
             ("response_type", "code"),
@@ -142,7 +152,7 @@ impl UpstreamVault {
         Ok(redirect(StatusCode::FOUND, &target))
     }
 
-    async fn come_back(&self, parts: &Parts) -> Result<Response, Response> {
+    async fn come_back(&self, parts: &Parts, at: Option<IssuerTag>) -> Result<Response, Response> {
         let core = &self.0.core;
         let unmatched = || bad("The answer of the other service cannot be matched. Call the tool again.");
         let query = query(parts);
@@ -175,10 +185,11 @@ impl UpstreamVault {
         if server.issuer != under_way.issuer || provider.settings.resource != under_way.resource {
             return Err(unmatched());
         }
-        // RFC 9207 §2.4: an answer from another server is a mix-up attack.
+        // RFC 9700 §4.4.2 and RFC 9207 §2.4: an answer from another server is a mix-up attack.
         let iss = get(&query, "iss");
         let missing = server.authorization_response_iss_parameter_supported && iss.is_none();
-        if missing || iss.is_some_and(|iss| iss != server.issuer) {
+        let elsewhere = at != Some(IssuerTag::of(&under_way.issuer));
+        if elsewhere || missing || iss.is_some_and(|iss| iss != server.issuer) {
             return Err(bad("The answer is from another service than the one that was asked."));
         }
         if get(&query, "error").is_some() {

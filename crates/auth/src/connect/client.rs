@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use axum::{
     Json,
-    extract::State,
+    extract::{Path, State},
     response::{IntoResponse, Response},
 };
-use http::header;
+use http::{StatusCode, header};
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Provider, UpstreamVault, discovery::Server};
-use crate::{server::Core, store::Key};
+use crate::{crypto::sha256_hex, server::Core, store::Key};
 
 /// How long a registration is used before a new one is made.
 const REGISTRATION_LIFE: Duration = Duration::from_secs(180 * 86_400);
@@ -31,25 +31,49 @@ pub(super) struct Identity {
     pub(super) in_form: bool,
 }
 
-fn metadata(core: &Core) -> Value {
+/// The part of our addresses that stands for an issuer: 32 hexadecimal digits of its SHA-256.
+///
+/// Each issuer sends its answers to an address of its own (RFC 9700 §4.4.2.2), so that no code of one is ever presented to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct IssuerTag(String);
+
+impl IssuerTag {
+    pub(super) fn of(issuer: &str) -> Self {
+        Self(sha256_hex(issuer)[..32].to_owned())
+    }
+
+    /// Reads it from an address; `None` for anything else.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let fits = text.len() == 32 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+        fits.then(|| Self(text.to_owned()))
+    }
+
+    /// Our redirect address at the issuer.
+    pub(super) fn callback(&self, core: &Core) -> String {
+        core.url(&format!("/oauth/connect/{}/callback", self.0))
+    }
+
+    fn document_url(&self, core: &Core) -> String {
+        core.url(&format!("/oauth/connect/{}/client.json", self.0))
+    }
+}
+
+fn metadata(core: &Core, issuer: &IssuerTag) -> Value {
     json!({
         "client_name": core.deployment.name,
-        "redirect_uris": [core.url("/oauth/connect/callback")],
+        "redirect_uris": [issuer.callback(core)],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
     })
 }
 
-fn document_url(core: &Core) -> String {
-    core.url("/oauth/connect/client.json")
-}
-
-/// Our client ID metadata document.
-pub(super) async fn document(State(vault): State<UpstreamVault>) -> Response {
+/// Our client ID metadata document for an issuer.
+pub(super) async fn document(State(vault): State<UpstreamVault>, Path(issuer): Path<String>) -> Response {
     let core = &vault.0.core;
-    let mut document = metadata(core);
-    document["client_id"] = json!(document_url(core));
+    let Some(issuer) = IssuerTag::parse(&issuer) else { return StatusCode::NOT_FOUND.into_response() };
+    let mut document = metadata(core, &issuer);
+    document["client_id"] = json!(issuer.document_url(core));
     ([(header::CACHE_CONTROL, "public, max-age=300")], Json(document)).into_response()
 }
 
@@ -68,7 +92,8 @@ impl Provider {
         }
         // A document of ours can be read from elsewhere only when we are reached with https.
         if server.client_id_metadata_document_supported && core.deployment.is_https() {
-            return Ok(Identity { id: document_url(core), secret: None, in_form: false });
+            let id = IssuerTag::of(&server.issuer).document_url(core);
+            return Ok(Identity { id, secret: None, in_form: false });
         }
         let Some(endpoint) = &server.registration_endpoint else {
             return Err(NEEDS_CLIENT_ID.to_owned());
@@ -77,7 +102,8 @@ impl Provider {
     }
 
     async fn registered(&self, core: &Core, server: &Server, endpoint: &str) -> Result<Identity, String> {
-        let callback = core.url("/oauth/connect/callback");
+        let issuer = IssuerTag::of(&server.issuer);
+        let callback = issuer.callback(core);
         let key = Key::named("upstreamclient", &[&server.issuer, &callback]);
         let read = |sealed: Vec<u8>| -> Option<Identity> {
             serde_json::from_slice(&core.sealer.open(key.as_str(), &sealed)?).ok()
@@ -94,7 +120,7 @@ impl Provider {
             token_endpoint_auth_method: Option<String>,
         }
         let answer =
-            self.fetcher.post_json(endpoint, &metadata(core), 64 * 1024).await.map_err(|error| {
+            self.fetcher.post_json(endpoint, &metadata(core, &issuer), 64 * 1024).await.map_err(|error| {
                 format!("its authorization server refused to register the gateway: {error}")
             })?;
         let made: Registered = serde_json::from_slice(&answer.body)

@@ -98,12 +98,12 @@ impl UpstreamVault {
         Ok(())
     }
 
-    /// The pages and the callback: `/oauth/connect`, `/oauth/connect/callback` and `/oauth/connect/client.json`.
+    /// The page users open, `/oauth/connect`, and for each issuer `/oauth/connect/{issuer}/callback` and `/oauth/connect/{issuer}/client.json`.
     pub fn router(&self) -> Router {
         let routes = Router::new()
             .route("/oauth/connect", get(browser::start))
-            .route("/oauth/connect/callback", get(browser::callback))
-            .route("/oauth/connect/client.json", get(client::document));
+            .route("/oauth/connect/{issuer}/callback", get(browser::callback))
+            .route("/oauth/connect/{issuer}/client.json", get(client::document));
         let path = url::Url::parse(&self.0.core.deployment.public_url)
             .map(|url| url.path().trim_end_matches('/').to_owned());
         let below = match path {

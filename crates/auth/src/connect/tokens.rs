@@ -5,7 +5,11 @@ use std::time::Duration;
 use gatewright_core::BearerToken;
 use serde::{Deserialize, Serialize};
 
-use super::{Provider, client::Identity, discovery::Server};
+use super::{
+    Provider,
+    client::{Identity, IssuerTag},
+    discovery::Server,
+};
 use crate::{
     fetch::FetchError,
     server::Core,
@@ -132,7 +136,7 @@ impl Provider {
         identity: Identity,
         (code, verifier): (&str, &str),
     ) -> Result<(), String> {
-        let callback = core.url("/oauth/connect/callback");
+        let callback = IssuerTag::of(&server.issuer).callback(core);
         let pairs = vec![
             ("grant_type", "authorization_code"),
             ("code", code),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use axum::{Router, body::Body};
 use gatewright_auth::{
     ManualClock, UpstreamProvider, UpstreamVault,
-    store::{MemoryStore, Store},
+    store::{Digest, MemoryStore, Store},
 };
 use gatewright_core::{BearerToken, Principal, Scopes, UserCredentials as _};
 use http::{Request, StatusCode};
@@ -97,8 +97,17 @@ async fn open(browser: &Browser<'_>, url: &str, user: &str) -> Answer {
     next
 }
 
-async fn answer(browser: &Browser<'_>, pairs: &[(&str, &str)]) -> Answer {
-    browser.get(&format!("/oauth/connect/callback?{}", crate::support::site::form(pairs))).await
+/// The path below which the answers of an issuer arrive.
+fn place_of(issuer: &str) -> String {
+    format!("/oauth/connect/{}", &Digest::of(issuer).as_str()[..32])
+}
+
+async fn answer(browser: &Browser<'_>, web: &Web, pairs: &[(&str, &str)]) -> Answer {
+    answer_at(browser, &place_of(&web.url("")), pairs).await
+}
+
+async fn answer_at(browser: &Browser<'_>, place: &str, pairs: &[(&str, &str)]) -> Answer {
+    browser.get(&format!("{place}/callback?{}", crate::support::site::form(pairs))).await
 }
 
 async fn connect(site: &Site, vault: &UpstreamVault, web: &Web, user: &str) {
@@ -106,7 +115,8 @@ async fn connect(site: &Site, vault: &UpstreamVault, web: &Web, user: &str) {
     let url = vault.authorize(APP, &who).await.unwrap().url;
     let browser = site.browser();
     let asked = open(&browser, &url, user).await.location();
-    let done = answer(&browser, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
+    let done =
+        answer(&browser, &web, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
     assert_eq!(done.status, 200, "{}", done.text);
 }
 
@@ -135,8 +145,9 @@ async fn a_user_is_connected_with_pkce_state_and_resource_and_only_they_are() {
         ("made-for-us", "S256")
     );
     assert_eq!((query["resource"].clone(), query["scope"].as_str()), (web.url("/mcp"), "notes:read"));
-    assert_eq!(query["redirect_uri"], format!("{ISSUER}/oauth/connect/callback"));
-    let done = answer(&browser, &[("state", &query["state"]), ("code", "c-1"), ("iss", &web.url(""))]).await;
+    assert_eq!(query["redirect_uri"], format!("{ISSUER}{}/callback", place_of(&web.url(""))));
+    let done =
+        answer(&browser, &web, &[("state", &query["state"]), ("code", "c-1"), ("iss", &web.url(""))]).await;
     assert_eq!(done.status, 200, "{}", done.text);
     assert_eq!(token(&vault, "alice").await.as_deref(), Some("access-1"));
     assert_eq!(token(&vault, "bob").await, None, "nobody else is connected");
@@ -148,7 +159,8 @@ async fn a_user_is_connected_with_pkce_state_and_resource_and_only_they_are() {
     assert_eq!(challenge, query["code_challenge"]);
     assert_eq!(site.events("upstream.connected"), 1);
     assert_eq!(browser.get(&path(&authorize.url)).await.status, 400, "the address is used up");
-    let again = answer(&browser, &[("state", &query["state"]), ("code", "c-1"), ("iss", &web.url(""))]).await;
+    let again =
+        answer(&browser, &web, &[("state", &query["state"]), ("code", "c-1"), ("iss", &web.url(""))]).await;
     assert_eq!(again.status, 400, "and so is the state");
 }
 
@@ -163,7 +175,8 @@ async fn the_address_of_one_user_connects_nobody_else() {
     // The answer of the other server counts in the browser of that user only.
     let alice = site.browser();
     let asked = open(&alice, &url, "alice").await.location();
-    let stolen = answer(&bob, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
+    let stolen =
+        answer(&bob, &web, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
     assert_eq!(stolen.status, StatusCode::FORBIDDEN);
     assert_eq!((token(&vault, "alice").await, token(&vault, "bob").await), (None, None));
     assert!(sent(&web, "/token").is_empty());
@@ -193,11 +206,39 @@ async fn an_answer_of_another_server_or_to_nothing_asked_is_refused() {
             pairs.push(("code", "c"));
         }
         pairs.extend(case);
-        let answer = answer(&browser, &pairs).await;
+        let answer = answer(&browser, &web, &pairs).await;
         assert!(answer.status.is_client_error(), "{case:?}: {}", answer.status);
     }
-    assert_eq!(answer(&browser, &[("state", "made-up"), ("code", "c"), ("iss", &here)]).await.status, 400);
+    assert_eq!(
+        answer(&browser, &web, &[("state", "made-up"), ("code", "c"), ("iss", &here)]).await.status,
+        400
+    );
     assert!(sent(&web, "/token").is_empty() && token(&vault, "alice").await.is_none());
+}
+
+#[tokio::test]
+async fn an_answer_that_arrives_at_the_address_of_another_issuer_is_a_mix_up() {
+    let (web, (clock, store)) = (other().await, shared());
+    let place = "/.well-known/oauth-authorization-server";
+    let mut metadata: Value = serde_json::from_str(&web.held(place)).unwrap();
+    // An issuer that does not name itself in its answers: nothing but the address tells whose they are.
+    metadata["authorization_response_iss_parameter_supported"] = json!(false);
+    web.on(place, Reply::json(metadata));
+    let (site, vault) = site(&web, &clock, &store).await;
+    let who = principal("user:alice");
+    let browser = site.browser();
+    for elsewhere in [place_of("https://honest.example"), "/oauth/connect/x".to_owned()] {
+        let url = vault.authorize(APP, &who).await.unwrap().url;
+        let asked = open(&browser, &url, "alice").await.location();
+        let pairs = [("state", asked["state"].as_str()), ("code", "code-of-the-honest-one")];
+        assert_eq!(answer_at(&browser, &elsewhere, &pairs).await.status, 400);
+        assert_eq!(answer(&browser, &web, &pairs).await.status, 400, "the state is used up");
+    }
+    assert!(sent(&web, "/token").is_empty(), "no code went to the other one");
+    let url = vault.authorize(APP, &who).await.unwrap().url;
+    let asked = open(&browser, &url, "alice").await.location();
+    let done = answer(&browser, &web, &[("state", &asked["state"]), ("code", "c")]).await;
+    assert_eq!(done.status, 200, "{}", done.text);
 }
 
 #[tokio::test]
@@ -274,11 +315,14 @@ async fn a_refused_token_is_exchanged_and_forgotten_when_that_is_refused_too() {
 async fn our_client_document_names_itself_and_a_changed_address_has_no_token() {
     let (web, (clock, store)) = (other().await, shared());
     let (site, vault) = site(&web, &clock, &store).await;
-    let request = Request::get("/oauth/connect/client.json").body(Body::empty()).unwrap();
+    let request =
+        Request::get(format!("{}/client.json", place_of(&web.url("")))).body(Body::empty()).unwrap();
     let response = vault.router().oneshot(request).await.unwrap();
     let body = axum::body::to_bytes(response.into_body(), 1 << 16).await.unwrap();
     let document: Value = serde_json::from_slice(&body).unwrap();
-    assert_eq!(document["client_id"], format!("{ISSUER}/oauth/connect/client.json"));
+    let redirects = json!([format!("{ISSUER}{}/callback", place_of(&web.url("")))]);
+    assert_eq!(document["redirect_uris"], redirects);
+    assert_eq!(document["client_id"], format!("{ISSUER}{}/client.json", place_of(&web.url(""))));
     connect(&site, &vault, &web, "alice").await;
     let moved = UpstreamProvider {
         app: APP.into(),
@@ -307,13 +351,15 @@ async fn a_server_that_registers_nobody_says_what_whoever_runs_the_gateway_has_t
     let refused = open(&browser, &url, "alice").await;
     assert_eq!(refused.status, StatusCode::BAD_GATEWAY);
     assert!(refused.text.contains("auth.clientId"), "{}", refused.text);
+    let redirect = format!("{ISSUER}{}/callback", place_of(&web.url("")));
+    assert!(refused.text.contains(&redirect), "what to register: {}", refused.text);
     // It takes client documents: then nobody has to do anything.
     metadata["client_id_metadata_document_supported"] = json!(true);
     web.on(place, Reply::json(metadata));
     clock.advance(Duration::from_secs(3600));
     let url = vault.authorize(APP, &who).await.unwrap().url;
     let asked = open(&site.browser(), &url, "alice").await.location();
-    assert_eq!(asked["client_id"], format!("{ISSUER}/oauth/connect/client.json"));
+    assert_eq!(asked["client_id"], format!("{ISSUER}{}/client.json", place_of(&web.url(""))));
     assert!(sent(&web, "/register").is_empty());
 }
 
