@@ -13,8 +13,8 @@ use gatewright::{
     },
 };
 use gatewright_auth::{
-    AuditSink, AuthConfig, AuthorizationServer, CoveredTool, Metrics, OpenError, ResourceServer, SystemClock,
-    Transparent, UpstreamVault, config::Mode,
+    AuditSink, AuthConfig, AuthorizationServer, CoveredTool, FirstUser, Metrics, OpenError, ResourceServer,
+    SystemClock, Transparent, UpstreamVault, config::Mode,
 };
 
 use crate::{audit::Audit, config::Config, exit::BadConfig};
@@ -60,6 +60,10 @@ impl Authenticator for Callers {
         self.0.authenticate(parts)
     }
 
+    fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
+        self.0.until_ended(parts)
+    }
+
     fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
         self.0.insufficient_scope(missing)
     }
@@ -80,6 +84,9 @@ pub async fn open(
         Mode::Public => Ok(None),
         Mode::Orchestrated => {
             let server = server(config, address, audit).await?;
+            if let Some(first) = server.first_user() {
+                show(first);
+            }
             let authenticator = Arc::new(Callers(server.resource_server()));
             let vault = UpstreamVault::new(&server);
             let (routes, metrics) = (server.router().merge(vault.router()), server.metrics().clone());
@@ -106,6 +113,17 @@ pub async fn server(
 ) -> anyhow::Result<AuthorizationServer> {
     let audit = audit.map(|audit| audit as Arc<dyn AuditSink>);
     AuthorizationServer::open_with(config.auth.clone(), config.deployment(address), audit).await.map_err(told)
+}
+
+/// Prints how to sign in where no user is configured: on standard error, past the log, which others may read later.
+fn show(first: &FirstUser) {
+    eprintln!(
+        "No user is configured (`auth.local.users`). Sign in as `{}` with this password, which comes of the store's secret and lasts as \
+         long:\n\n    {}\n",
+        first.username,
+        first.expose_password()
+    );
+    tracing::warn!("no user is configured: `auth.local.users` lists those that may sign in");
 }
 
 fn told(error: OpenError) -> anyhow::Error {

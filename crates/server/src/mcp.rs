@@ -6,6 +6,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use gatewright_core::{Gateway, Principal, Scopes};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
@@ -94,6 +95,14 @@ impl Door {
         let owner = Owner::of(Some(&principal));
         parts.extensions.insert(principal);
         Ok((permit, owner))
+    }
+
+    /// Done when a stream that `parts` opened must end with its caller's token.
+    pub(crate) fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
+        match &self.authenticator {
+            Some(authenticator) => authenticator.until_ended(parts),
+            None => Box::pin(std::future::pending()),
+        }
     }
 
     /// Reads a message and refuses a call whose scopes its caller lacks.
@@ -192,6 +201,19 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         modern && parts.headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen");
     let only_waits = is_get || listens;
     let (permit, owner) = endpoint.door.admit(&mut parts, only_waits).await?;
+    let ended = only_waits.then(|| endpoint.door.until_ended(&parts));
+    let held = |body: Body, permit: OwnedSemaphorePermit| {
+        let held = Held::new(body, permit);
+        let Some(ended) = ended else { return held };
+        // What listens is ended by `rmcp` when the server stops.
+        let stopping = if is_get { endpoint.door.stopping.clone() } else { CancellationToken::new() };
+        held.until(async move {
+            tokio::select! {
+                () = stopping.cancelled() => {}
+                () = ended => {}
+            }
+        })
+    };
     accept_anything(&mut parts.headers);
     let elsewhere = endpoint.home_of(&parts.headers).filter(|_| !modern);
 
@@ -216,9 +238,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
 
     if let Some((cluster, home)) = elsewhere {
         let (parts, body) = cluster.pass_on(home, &parts, message).await.into_parts();
-        let held = Held::new(body, permit);
-        let held = if is_get { held.until(endpoint.door.stopping.clone().cancelled_owned()) } else { held };
-        return Ok(Response::from_parts(parts, held.into_body()));
+        return Ok(Response::from_parts(parts, held(body, permit).into_body()));
     }
     let request = Request::from_parts(parts, Full::new(message.clone()));
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
@@ -237,12 +257,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     if refusal::is_plain(&parts) {
         return Err(refusal::translate(parts, body, &message).await);
     }
-    let held = Held::new(Body::new(body), permit);
-    let held = match is_get {
-        true => held.until(endpoint.door.stopping.clone().cancelled_owned()),
-        false => held,
-    };
-    Ok(Response::from_parts(parts, held.into_body()))
+    Ok(Response::from_parts(parts, held(Body::new(body), permit).into_body()))
 }
 
 /// Whether the request says it is of the era without sessions. Versions are dates: they compare as text.

@@ -120,7 +120,8 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
 
     let first = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n");
     let stream = events(first, outbox, unanswered, endpoint.door.stopping.clone(), endpoint.keep_alive);
-    let body = Held::new(Body::from_stream(stream), (permit, end)).into_body();
+    let body = Held::new(Body::from_stream(stream), (permit, end)).until(endpoint.door.until_ended(&parts));
+    let body = body.into_body();
     let mut response = Response::new(body);
     for (name, value) in [
         (header::CONTENT_TYPE, "text/event-stream"),

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use gatewright_auth::FirstUser;
 use serde_json::json;
 
 use crate::{args::CheckArgs, config::Config, exit};
@@ -9,14 +10,21 @@ use crate::{args::CheckArgs, config::Config, exit};
 /// Prints every bad field, with its line and what to do.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let (config, mut findings, _) = Config::examine(&args.config)?;
-    if let Some(config) = config.filter(|_| args.production) {
+    if let Some(config) = config.as_ref().filter(|_| args.production) {
         findings.extend(config.production(&args.config)?);
     }
+    let makes_user = config.is_some_and(|config| config.auth.makes_first_user());
     let shown = args.config.display();
     if args.json {
         println!("{}", json!({"file": shown.to_string(), "ok": findings.is_empty(), "findings": findings}));
     } else if findings.is_empty() {
         println!("{shown}: ok");
+        if makes_user {
+            eprintln!(
+                "{shown}: auth.local.users: names nobody, so `serve` makes the user `{}` and prints a password for it when it starts",
+                FirstUser::NAME
+            );
+        }
     } else {
         for finding in &findings {
             match finding.line {

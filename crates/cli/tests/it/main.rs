@@ -13,6 +13,8 @@ mod bare_image;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod contract_auth;
+#[cfg(test)]
 mod counted;
 #[cfg(test)]
 mod demo_tour;

@@ -50,7 +50,7 @@ impl Notes {
             client_id: Some(CLIENT.into()),
             client_secret: Some(CLIENT_SECRET.into()),
             valid_redirect_uris: ["http://127.0.0.1:*", "https://gate.example"]
-                .map(|origin| format!("{origin}/oauth/connect/callback"))
+                .map(|origin| format!("{origin}/oauth/connect/*/callback"))
                 .to_vec(),
             ..MockOAuthServerOptions::default()
         };

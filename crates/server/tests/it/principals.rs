@@ -1,9 +1,33 @@
 //! Who calls, and what is theirs.
 
-use gatewright_testing::{ClientError, expect};
-use serde_json::json;
+use std::sync::Arc;
 
-use crate::support::{Believing, Rig, message, refused, start_with};
+use futures::future::BoxFuture;
+use gatewright_core::Principal;
+use gatewright_server::{Authenticator, HttpResponse};
+use gatewright_testing::{ClientError, expect};
+use http::request::Parts;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::support::{Believing, PATIENCE, Rig, message, refused, start_with};
+
+/// Believes everybody; tokens end when it is told so.
+struct Ending(CancellationToken);
+
+impl Authenticator for Ending {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+        Believing.authenticate(parts)
+    }
+
+    fn until_ended(&self, _: &Parts) -> BoxFuture<'static, ()> {
+        Box::pin(self.0.clone().cancelled_owned())
+    }
+
+    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+        Believing.insufficient_scope(missing)
+    }
+}
 
 async fn believing() -> Rig {
     start_with(json!({}), |builder| builder.authenticator(std::sync::Arc::new(Believing))).await
@@ -64,4 +88,36 @@ async fn a_call_without_its_scopes_is_forbidden_before_it_is_dispatched() {
         };
         assert_eq!(challenge, r#"Bearer error="insufficient_scope", scope="crm:write""#);
     }
+}
+
+#[tokio::test]
+async fn streams_that_wait_end_with_the_token_that_opened_them() {
+    let ended = CancellationToken::new();
+    let authenticator = Arc::new(Ending(ended.clone()));
+    let rig = start_with(json!({"legacySse": true}), |builder| builder.authenticator(authenticator)).await;
+    let id = rig.open("ann").await;
+    let get = rig.http.get(&rig.url).header("accept", "text/event-stream").header("mcp-session-id", &id);
+    let filter = json!({"notifications": {"toolsListChanged": true}});
+    let requests = [
+        get.bearer_auth("ann"),
+        rig.modern("subscriptions/listen", filter).bearer_auth("ann"),
+        rig.http.get(format!("{}/sse", rig.base)).bearer_auth("ann"),
+    ];
+    let mut streams = Vec::new();
+    for request in requests {
+        let stream = request.send().await.unwrap();
+        assert_eq!(stream.status(), 200);
+        streams.push(stream);
+    }
+    let mcp = rig.client().protocol_version("2026-07-28").token("ann").connect().await.unwrap();
+    let call = mcp.tools().call("app:wait", json!({})).begin().await.unwrap();
+    rig.tools.started.notified().await;
+    ended.cancel();
+    for stream in streams {
+        let url = stream.url().clone();
+        assert!(tokio::time::timeout(PATIENCE, stream.bytes()).await.is_ok(), "{url} is still open");
+    }
+    // A call that was let in is answered.
+    rig.tools.go_on.notify_one();
+    expect(&call.result().await.unwrap()).to_have_text_content("done");
 }
