@@ -4,6 +4,7 @@
 //! outside through one [`Host`] and ends in one [`Outcome`]. Nothing here knows MCP.
 
 mod engine;
+pub mod excerpt;
 #[doc(hidden)]
 pub mod fuzz;
 mod host;
@@ -18,7 +19,7 @@ mod worker;
 
 pub use host::{Host, HostFuture, ToolCall, ToolFailure};
 pub use limits::{Limits, Preset};
-pub use outcome::{CallRecord, CallStatus, IllegalKind, Location, Outcome, Verdict, WorkerError};
+pub use outcome::{CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, Verdict, WorkerError};
 pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
 pub use sanitize::Sanitizer;
 pub use script::{Rejection, Script, ScriptPolicy, ScriptSource, VALIDATE_STACK};

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use crate::excerpt;
 
 /// What stands in for a path.
 const PATH: &str = "[path]";
@@ -61,9 +61,10 @@ impl Default for Sanitizer {
 }
 
 impl Sanitizer {
-    /// `text` without what the settings remove; borrowed when nothing was.
+    /// `text` without what the settings remove. Of a text longer than [`MESSAGE_BYTES`](crate::excerpt::MESSAGE_BYTES) the middle is left out
+    /// before anything is looked for; time grows no faster than the length of what is left.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut clean = Cow::Borrowed(text);
+        let mut clean = excerpt::message(text);
         if self.remove_stack_traces
             && let Some(shorter) = without_traces(&clean)
         {
@@ -75,25 +76,6 @@ impl Sanitizer {
             clean = Cow::Owned(shorter);
         }
         clean
-    }
-
-    /// Cleans every string of `value`, keys left alone, and drops members named `stack` when stack traces go.
-    pub fn json(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => {
-                if let Cow::Owned(clean) = self.text(text) {
-                    *text = clean;
-                }
-            }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
-            Value::Object(members) => {
-                if self.remove_stack_traces {
-                    members.retain(|name, _| name != "stack" && name != "stackTrace");
-                }
-                members.values_mut().for_each(|member| self.json(member));
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
     }
 }
 
@@ -155,13 +137,13 @@ fn ends_in_position(text: &str) -> bool {
 
 /// The text with every path replaced, if it has any.
 fn without_paths(text: &str) -> Option<String> {
+    let mut scan = Scan { text, word: None };
     let mut out = String::new();
     let mut done = 0;
     let mut at = 0;
     while let Some(found) = text[at..].find(['/', '\\', ':', '%']) {
         let mark = at + found;
-        let path = path_around(text, mark);
-        match path {
+        match scan.path_around(mark) {
             Some((start, end)) if start >= done => {
                 out.push_str(&text[done..start]);
                 out.push_str(PATH);
@@ -178,55 +160,214 @@ fn without_paths(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Start and end of the path whose first separator is at `mark`.
-fn path_around(text: &str, mark: usize) -> Option<(usize, usize)> {
-    let (before, rest) = text.split_at(mark);
-    let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '+').next().unwrap_or("");
-    if (rest.starts_with(":/") || rest.starts_with(":\\") || is_encoded(&rest[1..]))
-        && rest.starts_with(':')
-        && word.eq_ignore_ascii_case("file")
-    {
-        return Some((mark - word.len(), mark + path_len(rest)));
-    }
-    let starts_word = |at: usize| {
-        text[..at]
-            .chars()
-            .next_back()
-            .is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_' | '~' | '%')))
-    };
-    if word.len() == 1 && word.as_bytes()[0].is_ascii_alphabetic() && starts_word(mark - 1) {
-        let behind =
-            rest.strip_prefix(':').or_else(|| rest.strip_prefix("%3A")).or_else(|| rest.strip_prefix("%3a"));
-        let url = rest.starts_with("://");
-        if let Some(path) = behind
-            && !url
-            && (path.starts_with(['\\', '/']) || is_encoded(path))
-            && path.len() > 1
-        {
-            return Some((mark - 1, mark + (rest.len() - path.len()) + windows_len(path)));
+/// Looks for paths at one mark after another.
+///
+/// Every path that begins inside a word ends where the word ends, so that a word is read once, however many marks it has.
+struct Scan<'t> {
+    text: &'t str,
+    word: Option<Word>,
+}
+
+/// Text up to white space, a quote or a bracket.
+#[derive(Clone, Copy)]
+struct Word {
+    /// Where it was read from.
+    start: usize,
+    /// Where the word ends.
+    stop: usize,
+    /// Where a path in it ends: a closing mark of the sentence stays.
+    end: usize,
+    /// Its last part, separated by `/`.
+    plain: LastPart,
+    /// Its last part, separated by `/`, `\/`, `%2F` or `%5C`.
+    encoded: LastPart,
+}
+
+/// The last part of a path that runs to the end of a word, separators behind it left out.
+#[derive(Clone, Copy)]
+struct LastPart {
+    /// Where the separator in front of it begins.
+    separator: Option<usize>,
+    has_extension: bool,
+}
+
+impl LastPart {
+    /// The last part of `text[start..end]`; `separator_before` gives the start of a separator that ends at a place.
+    fn of(text: &str, start: usize, end: usize, separator_before: fn(&str) -> Option<usize>) -> Self {
+        let mut last = end;
+        while let Some(at) = separator_before(&text[start..last]) {
+            last = start + at;
         }
+        let mut at = last;
+        while at > start {
+            if let Some(separator) = separator_before(&text[start..at]) {
+                return Self {
+                    separator: Some(start + separator),
+                    has_extension: has_extension(&text[at..last]),
+                };
+            }
+            at = text.floor_char_boundary(at - 1);
+        }
+        Self { separator: None, has_extension: false }
     }
-    if rest.starts_with("\\\\") && starts_word(mark) {
-        let len = windows_len(rest);
-        let parts = rest[..len].split('\\').filter(|part| !part.is_empty()).count();
-        return (parts >= 2).then_some((mark, mark + len));
+}
+
+fn plain_separator_before(text: &str) -> Option<usize> {
+    text.ends_with('/').then(|| text.len() - 1)
+}
+
+fn separator_before(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    match bytes {
+        [.., b'\\', b'/'] => Some(bytes.len() - 2),
+        [.., b'/'] => Some(bytes.len() - 1),
+        [.., b'%', b'2', b'f' | b'F'] | [.., b'%', b'5', b'c' | b'C'] => Some(bytes.len() - 3),
+        _ => None,
     }
-    if rest.starts_with('/') && before.ends_with('~') && starts_word(mark - 1) && path_len(rest) > 1 {
-        return Some((mark - 1, mark + unix_len(rest, before[..mark - 1].chars().next_back())));
+}
+
+impl Scan<'_> {
+    /// The word that `at` is in, from there on or from before.
+    fn word(&mut self, at: usize) -> Word {
+        if let Some(word) = self.word.filter(|word| (word.start..word.stop).contains(&at)) {
+            return word;
+        }
+        let text = self.text;
+        let stop = text[at..].find(ends_word).map_or(text.len(), |len| at + len);
+        let end = at + text[at..stop].trim_end_matches(['.', ':', '!', '?']).len();
+        let word = Word {
+            start: at,
+            stop,
+            end,
+            plain: LastPart::of(text, at, end, plain_separator_before),
+            encoded: LastPart::of(text, at, end, separator_before),
+        };
+        self.word = Some(word);
+        word
     }
-    if !starts_word(mark) {
-        return None;
+
+    /// Where a path that begins or goes on at `at` ends, without what follows a space.
+    fn path_end(&mut self, at: usize) -> usize {
+        self.word(at).end.max(at)
     }
-    if rest.starts_with('/') && !rest.starts_with("//") {
-        return is_unix_path(&rest[..path_len(rest)])
-            .then(|| (mark, mark + unix_len(rest, before.chars().next_back())));
+
+    /// Start and end of the path whose first separator is at `mark`.
+    fn path_around(&mut self, mark: usize) -> Option<(usize, usize)> {
+        let (before, rest) = self.text.split_at(mark);
+        let text = self.text;
+        let in_word = |c: u8| c.is_ascii_alphanumeric() || c == b'+';
+        // A longer word is neither a scheme nor a drive.
+        let letters = before.bytes().rev().take(5).take_while(|c| in_word(*c)).count();
+        let word = &before[mark - letters..];
+        if let Some(behind) = rest.strip_prefix(':')
+            && (behind.starts_with(['/', '\\']) || is_encoded(behind))
+            && word.eq_ignore_ascii_case("file")
+        {
+            return Some((mark - word.len(), self.path_end(mark)));
+        }
+        let starts_word = |at: usize| {
+            text[..at].chars().next_back().is_none_or(|c| {
+                !(c.is_alphanumeric() || matches!(c, '/' | '\\' | '.' | '-' | '_' | '~' | '%'))
+            })
+        };
+        if word.len() == 1 && word.as_bytes()[0].is_ascii_alphabetic() && starts_word(mark - 1) {
+            let behind = rest
+                .strip_prefix(':')
+                .or_else(|| rest.strip_prefix("%3A"))
+                .or_else(|| rest.strip_prefix("%3a"));
+            if let Some(path) = behind
+                && !rest.starts_with("://")
+                && (path.starts_with(['\\', '/']) || is_encoded(path))
+                && path.len() > 1
+            {
+                return Some((mark - 1, self.windows_end(mark + (rest.len() - path.len()))));
+            }
+        }
+        if rest.starts_with("\\\\") && starts_word(mark) {
+            return self.is_share(mark).then(|| (mark, self.windows_end(mark)));
+        }
+        if rest.starts_with('/')
+            && before.ends_with('~')
+            && starts_word(mark - 1)
+            && self.path_end(mark) > mark + 1
+        {
+            return Some((mark - 1, self.unix_end(mark, before[..mark - 1].chars().next_back())));
+        }
+        if !starts_word(mark) {
+            return None;
+        }
+        if rest.starts_with('/') && !rest.starts_with("//") {
+            let last = self.word(mark).plain;
+            return is_unix_path(rest, mark, 1, last, |rest| rest.starts_with('/'))
+                .then(|| (mark, self.unix_end(mark, before.chars().next_back())));
+        }
+        let separator = if rest.starts_with("\\/") { 2 } else { 3 };
+        if separator == 2 || is_encoded(rest) {
+            let last = self.word(mark).encoded;
+            return is_unix_path(rest, mark, separator, last, |rest| {
+                rest.starts_with('/') || rest.starts_with("\\/") || is_encoded(rest)
+            })
+            .then(|| (mark, self.path_end(mark)));
+        }
+        None
     }
-    if rest.starts_with("\\/") || is_encoded(rest) {
-        let len = path_len(rest);
-        let plain = rest[..len].replace("\\/", "/").replace("%2F", "/").replace("%2f", "/");
-        return is_unix_path(&plain).then_some((mark, mark + len));
+
+    /// Whether the text at `at` is a share with a name below it: two parts that are not empty.
+    fn is_share(&mut self, at: usize) -> bool {
+        let end = self.path_end(at);
+        // A word that goes on behind a space has a part in front of its separator.
+        self.text[at..end].split('\\').filter(|part| !part.is_empty()).nth(1).is_some()
+            || self.goes_on(end).is_some()
     }
-    None
+
+    /// Where the word behind the space at `at` ends, when it has a `\` inside.
+    fn goes_on(&mut self, at: usize) -> Option<usize> {
+        let next = at + self.text[at..].strip_prefix(' ').map(|_| 1)?;
+        let end = self.path_end(next);
+        self.text[next..end].find('\\').filter(|inside| *inside > 0).map(|_| end)
+    }
+
+    /// As [`Scan::path_end`], but a space belongs to the path when the word behind it has a `\` inside.
+    fn windows_end(&mut self, at: usize) -> usize {
+        let mut end = self.path_end(at);
+        while let Some(further) = self.goes_on(end) {
+            end = further;
+        }
+        end
+    }
+
+    /// As [`Scan::path_end`], but a space belongs to the path when it is escaped, when the word behind it is the rest of a path to a
+    /// file, or when the path stands behind the quote `opened` and what is left before the closing one is a word or goes on as a
+    /// path.
+    fn unix_end(&mut self, at: usize, opened: Option<char>) -> usize {
+        let text = self.text;
+        let mut end = self.path_end(at);
+        if let Some(quote) = opened.filter(|c| matches!(c, '"' | '\'' | '`'))
+            && let Some(closed) = text[at..].find(quote).map(|len| at + len)
+            && let Some(rest) = text.get(end..closed)
+            && rest.starts_with(' ')
+            && !rest.contains(['\n', '\r', '"'])
+        {
+            let last = rest.rsplit([' ', '/']).next().unwrap_or_default();
+            let one_word = !rest[1..].contains(' ') && !rest.ends_with(['.', ':', '!', '?']);
+            if one_word || has_extension(last) {
+                return closed;
+            }
+        }
+        while text[end..].starts_with(' ') {
+            let next = end + 1;
+            let word = self.path_end(next);
+            let escaped = text[..end].ends_with('\\');
+            let is_rest = text[next..word].rsplit_once('/').is_some_and(|(first, last)| {
+                !first.is_empty() && !first.contains(':') && has_extension(last)
+            });
+            if !escaped && !is_rest {
+                break;
+            }
+            end = word;
+        }
+        end
+    }
 }
 
 /// Whether the text begins with a separator as URLs write it.
@@ -234,57 +375,19 @@ fn is_encoded(text: &str) -> bool {
     text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("%2f") || start.eq_ignore_ascii_case("%5c"))
 }
 
-fn is_unix_path(path: &str) -> bool {
-    let parts: Vec<&str> = path.trim_end_matches('/').split('/').skip(1).collect();
-    let rooted = parts.len() >= 2 && ROOTS.contains(&parts[0]);
-    let named = parts.len() >= 2 && parts.last().is_some_and(|last| has_extension(last));
-    rooted || named
-}
-
-/// As [`path_len`], but a space belongs to the path when the word behind it has a `\` inside.
-fn windows_len(text: &str) -> usize {
-    let mut len = path_len(text);
-    while let Some(more) = text[len..].strip_prefix(' ') {
-        let word = path_len(more);
-        match more[..word].find('\\') {
-            Some(at) if at > 0 => len += 1 + word,
-            _ => break,
-        }
+/// Whether the path `rest`, which begins at `mark` with a separator of `separator` bytes, is below a root or leads to a file.
+fn is_unix_path(
+    rest: &str,
+    mark: usize,
+    separator: usize,
+    last: LastPart,
+    is_separator: fn(&str) -> bool,
+) -> bool {
+    if last.separator.is_none_or(|at| at <= mark) {
+        return false;
     }
-    len
-}
-
-/// As [`path_len`], but a space belongs to the path when it is escaped, when the word behind it is the rest of a path to a file, or
-/// when the path stands behind the quote `opened` and what is left before the closing one is a word or goes on as a path.
-fn unix_len(text: &str, opened: Option<char>) -> usize {
-    let mut len = path_len(text);
-    if let Some(quote) = opened.filter(|c| matches!(c, '"' | '\'' | '`'))
-        && let Some(end) = text.find(quote)
-        && let Some(rest) = text.get(len..end)
-        && rest.starts_with(' ')
-        && !rest.contains(['\n', '\r', '"'])
-    {
-        let last = rest.rsplit([' ', '/']).next().unwrap_or_default();
-        let one_word = !rest[1..].contains(' ') && !rest.ends_with(['.', ':', '!', '?']);
-        if one_word || has_extension(last) {
-            return end;
-        }
-    }
-    loop {
-        let rest = &text[len..];
-        if text[..len].ends_with('\\') && rest.starts_with(' ') {
-            len += 1 + path_len(&rest[1..]);
-            continue;
-        }
-        let Some(more) = rest.strip_prefix(' ') else { return len };
-        let word = path_len(more);
-        match more[..word].rsplit_once('/') {
-            Some((first, last)) if !first.is_empty() && has_extension(last) && !first.contains(':') => {
-                len += 1 + word
-            }
-            _ => return len,
-        }
-    }
+    let first = &rest[separator..];
+    last.has_extension || ROOTS.iter().any(|root| first.strip_prefix(root).is_some_and(is_separator))
 }
 
 /// Behind a URL or a separator that begins no path.
@@ -294,15 +397,10 @@ fn skip_url(text: &str, mark: usize) -> usize {
     mark + 3 + end.unwrap_or(address.len())
 }
 
-/// Length of the path at the start of `text`: up to white space, a quote or a bracket; a closing mark of the sentence stays.
-fn path_len(text: &str) -> usize {
-    let stop = |c: char| {
-        c.is_whitespace()
-            || c.is_control()
-            || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '|')
-    };
-    let path = &text[..text.find(stop).unwrap_or(text.len())];
-    path.trim_end_matches(['.', ':', '!', '?']).len()
+fn ends_word(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | ',' | ';' | '|')
 }
 
 fn has_extension(part: &str) -> bool {
@@ -317,8 +415,28 @@ fn has_extension(part: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "../../../tests/growth/mod.rs"]
+mod growth;
+
+#[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        growth::{SHAPES, assert_linear, repeated},
+        *,
+    };
+
+    #[test]
+    fn looking_for_paths_and_traces_reads_each_part_of_a_text_a_few_times_however_long_it_is() {
+        for piece in SHAPES {
+            for (before, after) in [("", ""), ("/home/ann/", " failed"), ("'/home/ann ", "'"), ("C:\\a ", "")]
+            {
+                let text = |len| format!("{before}{}{after}", repeated(piece, len));
+                let what = format!("{before:?} {piece:?} … {after:?}");
+                assert_linear(&what, text, |text| drop(std::hint::black_box(without_paths(text))));
+                assert_linear(&what, text, |text| drop(std::hint::black_box(without_traces(text))));
+            }
+        }
+    }
 
     fn clean(text: &str) -> String {
         Sanitizer::default().text(text).into_owned()
@@ -408,12 +526,5 @@ mod tests {
         let off = Sanitizer { remove_stack_traces: false, remove_file_paths: false };
         let text = "E\n    at f (/srv/x.js:1:2)";
         assert_eq!(off.text(text), text);
-    }
-
-    #[test]
-    fn cleans_every_string_of_a_json_value() {
-        let mut value = serde_json::json!({"a": ["at /tmp/x/y"], "stack": "at f (x:1)", "n": 1});
-        Sanitizer::default().json(&mut value);
-        assert_eq!(value, serde_json::json!({"a": ["at [path]"], "n": 1}));
     }
 }

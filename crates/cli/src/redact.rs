@@ -31,6 +31,8 @@ const MASK: &str = "[redacted]";
 struct Patterns {
     /// `name=value`, `name: "value"`, `"name":"value"`, also inside JSON text that was escaped.
     fields: Regex,
+    /// The same in a text that was cut: a value without its end goes on to where the text ends.
+    cut_fields: Regex,
     /// Credentials of an `Authorization` header.
     schemes: Regex,
     /// A signed JWT.
@@ -46,12 +48,16 @@ fn patterns(more: &[String]) -> Option<Patterns> {
         .chain(more.iter().cloned())
         .map(|n| regex::escape(&n))
         .collect();
-    let fields = format!(
-        r#"(?i)(?P<name>\b(?:{})\\*["']?\s*[:=]\s*)(?:(?P<a>")(?:[^"\\]|\\.)*(?P<b>")|(?P<c>\\+")[^"]*?(?P<d>\\+")|(?P<e>\\*')(?:[^'\\]|\\+[^'\\])*(?P<f>\\*')|(?:[^\s,;&}}\])"'\\]|\\+[^\s,;&}}\])"'\\])+)"#,
-        names.join("|")
-    );
+    let fields = |end: &str| {
+        let names = names.join("|");
+        Regex::new(&format!(
+            r#"(?i)(?P<name>\b(?:{names})\\*["']?\s*[:=]\s*)(?:(?P<a>")(?:[^"\\]|\\.)*(?P<b>"{end})|(?P<c>\\+")[^"]*?(?P<d>\\+"{end})|(?P<e>\\*')(?:[^'\\]|\\+[^'\\])*(?P<f>\\*'{end})|(?:[^\s,;&}}\])"'\\]|\\+[^\s,;&}}\])"'\\])+)"#,
+        ))
+        .ok()
+    };
     Some(Patterns {
-        fields: Regex::new(&fields).ok()?,
+        fields: fields("")?,
+        cut_fields: fields(r"|\\*\z")?,
         schemes: Regex::new(r"(?i)\b(?P<name>bearer|dpop|basic) [a-z0-9._~+/=-]{8,}").ok()?,
         jwt: Regex::new(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+").ok()?,
         tickets: Regex::new(
@@ -72,10 +78,14 @@ pub fn also(names: &[String]) {
 }
 
 fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
+    masked(line, &patterns.fields, patterns)
+}
+
+fn masked<'a>(line: &'a str, fields: &Regex, patterns: &Patterns) -> Cow<'a, str> {
     // Most lines hold nothing of the kind and are not copied.
     // Quotes stay: a line of JSON must remain one.
     let masked = format!("${{name}}${{a}}${{c}}${{e}}{MASK}${{b}}${{d}}${{f}}");
-    let line = match patterns.fields.replace_all(line, masked) {
+    let line = match fields.replace_all(line, masked) {
         Cow::Borrowed(_) => Cow::Borrowed(line),
         Cow::Owned(line) => Cow::Owned(line),
     };
@@ -93,6 +103,10 @@ fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
     }
 }
 
+/// Longest line that is searched for secrets as it is, in bytes; texts of a longer one are cut first.
+const SEARCHED: usize = 64 * 1024;
+/// Longest text of such a line that is searched, in bytes.
+const SEARCHED_TEXT: usize = 8 * 1024;
 /// Longest line, in bytes: clients choose some of the texts that errors repeat.
 const LONGEST: usize = 16 * 1024;
 /// Longest text in a line of JSON that is too long.
@@ -130,9 +144,50 @@ fn shorten(value: &mut Value) {
     }
 }
 
+/// The line, or for one that is too long to be searched what its texts begin with, their secrets masked. One of JSON stays one.
+fn searchable<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
+    if line.len() <= SEARCHED {
+        return Cow::Borrowed(line);
+    }
+    if let Ok(Value::Object(mut fields)) = serde_json::from_str(line) {
+        let mut left = SEARCHED;
+        fields.values_mut().for_each(|value| reduce(value, &mut left, patterns));
+        let line = Value::Object(fields).to_string();
+        if line.len() <= 2 * SEARCHED {
+            return Cow::Owned(line + "\n");
+        }
+    }
+    Cow::Owned(reduced(line, SEARCHED, patterns) + "\n")
+}
+
+/// The beginning of a text, its secrets masked, also one that the cut goes through.
+fn reduced(text: &str, most: usize, patterns: &Patterns) -> String {
+    let start = &text[..text.floor_char_boundary(most)];
+    let masked = masked(start, &patterns.cut_fields, patterns);
+    match text.len() - start.len() {
+        0 => masked.into_owned(),
+        more => format!("{masked}… ({more} bytes more)"),
+    }
+}
+
+fn reduce(value: &mut Value, left: &mut usize, patterns: &Patterns) {
+    match value {
+        Value::String(text) => {
+            let most = (*left).min(SEARCHED_TEXT);
+            *left -= most.min(text.len());
+            if text.len() > most {
+                *text = reduced(text, most, patterns);
+            }
+        }
+        Value::Object(fields) => fields.values_mut().for_each(|value| reduce(value, left, patterns)),
+        Value::Array(items) => items.iter_mut().for_each(|item| reduce(item, left, patterns)),
+        _ => {}
+    }
+}
+
 /// The line as it is written. It is cut last: a secret without its end would not be known for one.
 fn shown(line: &str, patterns: &Patterns) -> String {
-    short(&clean(line, patterns)).into_owned()
+    short(&clean(&searchable(line, patterns), patterns)).into_owned()
 }
 
 /// Standard error, without secrets.
@@ -163,6 +218,10 @@ impl<'a> MakeWriter<'a> for CleanStderr {
         *self
     }
 }
+
+#[cfg(test)]
+#[path = "../../../tests/growth/mod.rs"]
+mod growth;
 
 #[cfg(test)]
 mod tests {
@@ -221,6 +280,46 @@ mod tests {
                 let shown = shown(&line, &patterns);
                 assert!(shown.len() <= LONGEST + 40 && !shown.contains("s3"), "{shown}");
             }
+        }
+    }
+
+    #[test]
+    fn a_secret_longer_than_what_is_searched_is_masked() {
+        let patterns = patterns(&[]).unwrap();
+        for quote in ["\"", "'", "\\\"", ""] {
+            for before in [0, SEARCHED_TEXT - 30, SEARCHED - 30] {
+                let text =
+                    format!("{} client_secret={quote}{}", "x ".repeat(before / 2), "s3".repeat(200_000));
+                for line in [text.clone(), json!({"fields": {"message": text, "n": 1}}).to_string()] {
+                    let shown = shown(&line, &patterns);
+                    assert!(
+                        !shown.contains("s3") && shown.len() <= LONGEST + 200,
+                        "{quote} {before}: {shown}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn masking_a_line_grows_no_faster_than_the_line() {
+        let patterns = patterns(&[]).unwrap();
+        let own = [
+            "password=",
+            "secret='",
+            "secret=\"",
+            "secret=\\\"",
+            "eyJaaaaaa.",
+            "eyJaaaaaa-",
+            "bearer ",
+            "secret=\\",
+            "id_token: \"\\",
+        ];
+        for piece in growth::SHAPES.into_iter().chain(own) {
+            let text = |len| growth::repeated(piece, len);
+            growth::assert_linear(piece, text, |line| drop(std::hint::black_box(shown(line, &patterns))));
+            let line = |len| json!({"fields": {"message": text(len)}}).to_string();
+            growth::assert_linear(piece, line, |line| drop(std::hint::black_box(shown(line, &patterns))));
         }
     }
 

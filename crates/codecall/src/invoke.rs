@@ -1,5 +1,6 @@
 //! `codecall:invoke`: one tool, no script.
 
+use gatewright_agentscript::excerpt;
 use gatewright_core::{
     InvokeError, Principal, ToolEntry, codes,
     rmcp::{
@@ -65,6 +66,7 @@ impl CodeCall {
         principal: &Principal,
     ) -> Result<Arc<ToolEntry>, (String, String)> {
         if meta_tools::is_meta_tool(name) {
+            let name = excerpt::name(name);
             let message = format!("`{name}` cannot be called from within code mode; call a tool of an app");
             return Err((codes::SELF_REFERENCE_BLOCKED.to_owned(), message));
         }

@@ -1,5 +1,6 @@
 //! A tool's answer as a script sees it.
 
+use gatewright_agentscript::excerpt;
 use gatewright_core::{
     InvokeError, codes,
     rmcp::model::{CallToolResponse, CallToolResult, ContentBlock},
@@ -13,9 +14,9 @@ pub enum ToolValue {
     Ok(Value),
     /// Its failure: code and message.
     Failed {
-        /// The tool's own code, or `TOOL_EXECUTION_ERROR`.
+        /// The tool's own code, up to 256 bytes, or `TOOL_EXECUTION_ERROR`.
         code: String,
-        /// The tool's message.
+        /// The tool's message, up to 8 KiB: of a longer one the middle is left out.
         message: String,
     },
 }
@@ -35,7 +36,10 @@ impl ToolValue {
                 code: codes::TOOL_EXECUTION_ERROR.to_owned(),
                 message: "the tool answered with a task; call it directly".to_owned(),
             },
-            Err(error) => Self::Failed { code: error.code().to_owned(), message: error.to_string() },
+            Err(error) => Self::Failed {
+                code: error.code().to_owned(),
+                message: excerpt::message(&error.to_string()).into_owned(),
+            },
         }
     }
 }
@@ -59,7 +63,8 @@ pub fn unwrap_result(result: CallToolResult) -> ToolValue {
 
 fn failure(result: &CallToolResult) -> ToolValue {
     let structured = result.structured_content.as_ref();
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let text =
+        |value: Option<&Value>| value.and_then(Value::as_str).map(|text| excerpt::message(text).into_owned());
     let code = text(structured.and_then(|body| body.get("code")))
         .or_else(|| text(structured.and_then(|body| body.pointer("/error/code"))))
         .or_else(|| text(result.meta.as_ref().and_then(|meta| meta.0.get("code"))))
@@ -76,7 +81,10 @@ fn failure(result: &CallToolResult) -> ToolValue {
         .or_else(|| text(structured.and_then(|body| body.pointer("/error/message"))))
         .or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
         .unwrap_or_else(|| "the tool failed and did not say why".to_owned());
-    ToolValue::Failed { code, message }
+    ToolValue::Failed {
+        code: excerpt::name(&code).into_owned(),
+        message: excerpt::message(&message).into_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -74,9 +74,14 @@ pub fn with_lines(mut findings: Vec<Finding>, lines: &Lines) -> Vec<Finding> {
     findings
 }
 
-/// The candidate most like `wanted`, when one is like it at all (Jaro-Winkler of 0.7 or more, case apart).
+/// The candidate most like `wanted`, when one is like it at all (Jaro-Winkler of 0.7 or more, case apart); none for a name of more
+/// than 256 bytes.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR: f64 = 0.7;
+    const LONGEST: usize = 256;
+    if wanted.len() > LONGEST {
+        return None;
+    }
     let wanted = wanted.to_lowercase();
     candidates
         .into_iter()

@@ -14,6 +14,8 @@ impl fmt::Debug for Redactor {
     }
 }
 
+/// Longest text that is looked at, in bytes: what is shown of one is much shorter.
+const LONGEST: usize = 16 * 1024;
 /// Shorter values are not looked for: they would hide ordinary words.
 const SHORTEST: usize = 6;
 
@@ -28,11 +30,17 @@ impl Redactor {
 
     /// One short printable line of at most `longest` characters.
     pub(crate) fn line(&self, text: &str, longest: usize) -> String {
-        let mut text = text.to_owned();
+        let most = text.floor_char_boundary(LONGEST);
+        let was_cut = most < text.len();
+        let mut text = text[..most].to_owned();
         for secret in &self.0 {
             if text.contains(secret.expose()) {
                 text = text.replace(secret.expose(), "[redacted]");
             }
+        }
+        // The cut may have gone through a secret, which was not known for one then.
+        if was_cut && let Some(secret) = self.0.first() {
+            text.truncate(text.floor_char_boundary(text.len().saturating_sub(secret.expose().len())));
         }
         let mut line = String::with_capacity(text.len().min(longest * 4));
         let mut chars = text.chars().peekable();
@@ -68,5 +76,14 @@ mod tests {
         let redactor = Redactor::new([Secret::new("sk-123456"), Secret::new("a")]);
         assert_eq!(redactor.line("\u{1b}[31mbad\u{1b}[0m key sk-123456\u{7}\n", 80), "bad key [redacted]");
         assert_eq!(redactor.line(&"x".repeat(50), 4), "xxxx…");
+    }
+
+    #[test]
+    fn a_secret_that_goes_over_the_end_of_what_is_looked_at_is_not_shown() {
+        let redactor = Redactor::new([Secret::new("hunter2-hunter2")]);
+        for at in 1..16 {
+            let text = format!("{}hunter2-hunter2{}", "x".repeat(LONGEST - at), "y".repeat(100));
+            assert!(!redactor.line(&text, 2 * LONGEST).contains("hu"), "{at}");
+        }
     }
 }
