@@ -30,13 +30,17 @@ pub struct Limits {
     pub max_tool_calls: u32,
     /// Calls of `callTool` that may be open at the same time.
     pub max_pending_calls: u32,
-    /// Heap of the JavaScript engine, in bytes. Does not count host-side buffers.
+    /// Heap of the JavaScript engine, in bytes. What the host keeps of a run counts against `host_bytes`.
     pub memory_bytes: u64,
+    /// Memory of the host that one run may hold, in bytes: messages on their way in or out, inputs of open calls, call records,
+    /// console lines and the result, each JSON value counted with what it takes once it is read. Default by preset: that of
+    /// `memory_bytes`. One byte more ends the run with a `HostLimitError`.
+    pub host_bytes: u64,
     /// Stack of the JavaScript engine, in bytes.
     pub stack_bytes: u64,
     /// Text of the script, in bytes.
     pub script_bytes: u64,
-    /// The returned value as JSON text, in bytes.
+    /// The returned value as JSON text, in bytes. The embedder holds its whole reply to the same number.
     pub result_bytes: u64,
     /// All console lines of a run together, in bytes. One more ends the run; the lines so far are kept.
     pub log_bytes: u64,
@@ -66,6 +70,7 @@ impl Limits {
             max_tool_calls,
             max_pending_calls: 64,
             memory_bytes: memory_mib * MIB,
+            host_bytes: memory_mib * MIB,
             stack_bytes: 512 * KIB,
             script_bytes: script_kib * KIB,
             result_bytes: result_kib * KIB,
@@ -85,6 +90,7 @@ impl Limits {
             max_tool_calls: self.max_tool_calls.min(other.max_tool_calls),
             max_pending_calls: self.max_pending_calls.min(other.max_pending_calls),
             memory_bytes: self.memory_bytes.min(other.memory_bytes),
+            host_bytes: self.host_bytes.min(other.host_bytes),
             stack_bytes: self.stack_bytes.min(other.stack_bytes),
             script_bytes: self.script_bytes.min(other.script_bytes),
             result_bytes: self.result_bytes.min(other.result_bytes),

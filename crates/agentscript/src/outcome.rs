@@ -1,6 +1,9 @@
 //! How a run ended, and what it did until then.
 
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -222,6 +225,15 @@ fn to_the_microsecond<S: serde::Serializer>(milliseconds: &f64, serializer: S) -
     serializer.serialize_f64((milliseconds * 1_000.0).round() / 1_000.0)
 }
 
+/// What a run depends on besides its script, its context and the host's answers: with the same of all a run does the same again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inputs {
+    /// Where `Math.random` starts.
+    pub seed: u64,
+    /// What `Date` shows when the run starts.
+    pub started_at: SystemTime,
+}
+
 /// How a run ended, and what it did until then: also after a failure.
 #[derive(Debug)]
 pub struct Outcome {
@@ -233,6 +245,8 @@ pub struct Outcome {
     pub calls: Vec<CallRecord>,
     /// Wall-clock time of the run.
     pub duration: Duration,
+    /// What it depended on; `None` when it did not begin.
+    pub inputs: Option<Inputs>,
 }
 
 #[cfg(test)]

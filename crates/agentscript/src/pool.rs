@@ -20,12 +20,13 @@ use tokio::sync::{Semaphore, TryAcquireError, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use config::{Adapter, PoolConfig, WorkerCommand};
-use process::{Ended, Keeper, Worker};
+use drive::Ended;
+use process::{Exit, Keeper, Worker};
 
 use crate::{
     host::Host,
     limits::Limits,
-    outcome::{IllegalKind, Outcome, Verdict, WorkerError},
+    outcome::{IllegalKind, Inputs, Outcome, Verdict, WorkerError},
     worker::SandboxReport,
 };
 
@@ -42,7 +43,7 @@ pub struct RunRequest {
     pub limits: Limits,
     /// Who runs it, for [`PoolConfig::isolate_principals`].
     pub principal_key: Option<String>,
-    /// Where `Math.random` starts. Default: a number nobody can guess.
+    /// Where `Math.random` starts. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
     ///
     /// With the same text, context, seed, start and answers of the host a run does the same again.
     pub seed: Option<u64>,
@@ -92,6 +93,8 @@ struct Shared {
     slots: Mutex<VecDeque<Slot>>,
     /// One permit per slot in `slots`; closed when the pool is.
     free: Semaphore,
+    /// Workers ended and replaced.
+    replaced: AtomicU64,
 }
 
 impl Shared {
@@ -115,6 +118,36 @@ impl Shared {
         self.free.add_permits(1);
         None
     }
+
+    /// Takes workers that died while they waited out of their places, which stay to be filled.
+    fn take_dead(&self) -> Vec<Worker> {
+        let mut slots = self.slots();
+        let mut dead = Vec::new();
+        for slot in slots.iter_mut() {
+            let is_dead = match slot {
+                Slot::Ready(worker) => worker.is_dead(),
+                Slot::Empty => false,
+            };
+            if is_dead && let Slot::Ready(worker) = std::mem::replace(slot, Slot::Empty) {
+                dead.push(worker);
+            }
+        }
+        slots.make_contiguous().sort_by_key(|slot| matches!(slot, Slot::Empty));
+        self.replaced.fetch_add(dead.len() as u64, Ordering::Relaxed);
+        dead
+    }
+
+    /// Puts a worker into a place that waits for one; gives it back when there is none.
+    fn fill(&self, worker: Worker) -> Option<Worker> {
+        let mut slots = self.slots();
+        match slots.iter().position(|slot| matches!(slot, Slot::Empty)) {
+            Some(at) => {
+                slots[at] = Slot::Ready(worker);
+                None
+            }
+            None => Some(worker),
+        }
+    }
 }
 
 /// Runs scripts in workers.
@@ -129,8 +162,6 @@ pub struct WorkerPool {
     /// Cancelled by [`WorkerPool::dispose`].
     disposed: CancellationToken,
     finished: AtomicU64,
-    replaced: AtomicU64,
-    seed: AtomicU64,
     report: SandboxReport,
 }
 
@@ -146,7 +177,11 @@ impl WorkerPool {
     /// # Errors
     /// A worker does not start, or the sandbox is incomplete and [`PoolConfig::require_sandbox`] is set.
     pub fn new(config: PoolConfig) -> Result<Arc<Self>, WorkerError> {
-        let shared = Arc::new(Shared { slots: Mutex::default(), free: Semaphore::new(0) });
+        let shared = Arc::new(Shared {
+            slots: Mutex::default(),
+            free: Semaphore::new(0),
+            replaced: AtomicU64::new(0),
+        });
         let keeper = Keeper::new(config.clone(), Arc::downgrade(&shared))
             .map_err(|error| WorkerError::StartupFailed(error.kind().to_string()))?;
         let mut report = SandboxReport::default();
@@ -176,8 +211,6 @@ impl WorkerPool {
             running: TaskTracker::new(),
             disposed: CancellationToken::new(),
             finished: AtomicU64::new(0),
-            replaced: AtomicU64::new(0),
-            seed: AtomicU64::new(drive::fresh_seed()),
             report,
         }))
     }
@@ -205,8 +238,13 @@ impl WorkerPool {
         cancel: &CancellationToken,
         started: Instant,
     ) -> Outcome {
-        let nothing =
-            |verdict| Outcome { verdict, logs: Vec::new(), calls: Vec::new(), duration: started.elapsed() };
+        let nothing = |verdict| Outcome {
+            verdict,
+            logs: Vec::new(),
+            calls: Vec::new(),
+            duration: started.elapsed(),
+            inputs: None,
+        };
         let limits = &request.limits;
         if request.source.len() as u64 > limits.script_bytes {
             return nothing(Verdict::IllegalAccess {
@@ -223,17 +261,28 @@ impl WorkerPool {
         if context_len as u64 > limits.message_bytes {
             return nothing(Verdict::Worker(WorkerError::MessageTooLarge(limits.message_bytes)));
         }
-        let lease = tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(WorkerError::Aborted),
-            lease = self.lease(request.principal_key.as_deref()) => lease,
+        let Some(seed) = request.seed.or_else(|| getrandom::u64().ok()) else {
+            let why = "the system gives no random numbers".to_owned();
+            return nothing(Verdict::Worker(WorkerError::StartupFailed(why)));
         };
-        let mut lease = match lease {
-            Ok(lease) => lease,
-            Err(error) => return nothing(Verdict::Worker(error)),
-        };
-        let seed = request.seed.unwrap_or_else(|| self.seed.fetch_add(SEED_STEP, Ordering::Relaxed));
-        drive::drive(&mut lease, request, host, seed, cancel).await
+        let inputs = Inputs { seed, started_at: request.started_at.unwrap_or_else(SystemTime::now) };
+        let mut tries = 1;
+        loop {
+            let lease = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(WorkerError::Aborted),
+                lease = self.lease(request.principal_key.as_deref()) => lease,
+            };
+            let mut lease = match lease {
+                Ok(lease) => lease,
+                Err(error) => return nothing(Verdict::Worker(error)),
+            };
+            match drive::drive(&mut lease, &request, inputs, &host, cancel).await {
+                Ended::Outcome(outcome) => return outcome,
+                Ended::KilledBefore(_) if tries < MOST_TRIES => tries += 1,
+                Ended::KilledBefore(outcome) => return outcome,
+            }
+        }
     }
 
     /// Waits for a worker.
@@ -260,7 +309,7 @@ impl WorkerPool {
                     && worker.principal.as_deref() != principal;
                 // One that was killed while it waited must not take a run along that has not begun.
                 if other || worker.is_dead() {
-                    self.replaced.fetch_add(1, Ordering::Relaxed);
+                    self.shared.replaced.fetch_add(1, Ordering::Relaxed);
                     self.keeper.retire(worker, false, None);
                     None
                 } else {
@@ -312,7 +361,7 @@ impl WorkerPool {
             waiting: self.waiting.load(Ordering::Relaxed),
             running: self.running.len().saturating_sub(self.waiting.load(Ordering::Relaxed)),
             finished: self.finished.load(Ordering::Relaxed),
-            replaced: self.replaced.load(Ordering::Relaxed),
+            replaced: self.shared.replaced.load(Ordering::Relaxed),
         }
     }
 
@@ -335,8 +384,8 @@ impl Drop for WorkerPool {
     }
 }
 
-/// An odd step visits every seed before one repeats.
-const SEED_STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Workers that are tried for one run, when those before were killed from outside before the script did anything.
+const MOST_TRIES: u32 = 3;
 
 /// A place in the queue, given back when dropped.
 struct Waiting<'a>(&'a AtomicUsize);
@@ -382,14 +431,14 @@ impl Lease<'_> {
     }
 
     /// Ends the worker and has it replaced.
-    fn replace(&mut self, worker: Worker, ended: Option<oneshot::Sender<Ended>>) {
+    fn replace(&mut self, worker: Worker, ended: Option<oneshot::Sender<Exit>>) {
         self.settled = true;
-        self.pool.replaced.fetch_add(1, Ordering::Relaxed);
+        self.pool.shared.replaced.fetch_add(1, Ordering::Relaxed);
         self.pool.keeper.retire(worker, true, ended);
     }
 
     /// Ends a worker that died or misbehaved; gives how its process ended, when it was one.
-    async fn bury(&mut self) -> Ended {
+    async fn bury(&mut self) -> Exit {
         let worker = self.worker.take()?;
         let (reply, ended) = oneshot::channel();
         self.replace(worker, Some(reply));

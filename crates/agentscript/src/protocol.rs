@@ -135,9 +135,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
 /// Deepest nesting of JSON text that crosses the door, either way.
 pub(crate) const MAX_DEPTH: usize = 100;
 
-/// Whether JSON text nests deeper than [`MAX_DEPTH`].
-pub(crate) fn too_deep(json: &str) -> bool {
+/// Memory of one JSON value once it is read, in bytes, its text apart.
+const VALUE_BYTES: u64 = 80;
+
+/// Memory that JSON text takes together with the values it is read into, in bytes; `None` when it nests deeper than
+/// [`MAX_DEPTH`].
+pub(crate) fn weight(json: &str) -> Option<u64> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut values = 1_u64;
     for byte in json.bytes() {
         if in_string {
             match byte {
@@ -152,15 +157,22 @@ pub(crate) fn too_deep(json: &str) -> bool {
             b'"' => in_string = true,
             b'[' | b'{' => {
                 depth += 1;
+                values += 1;
                 if depth > MAX_DEPTH {
-                    return true;
+                    return None;
                 }
             }
+            b',' => values += 1,
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    false
+    Some(json.len() as u64 + values * VALUE_BYTES)
+}
+
+/// Whether JSON text nests deeper than [`MAX_DEPTH`].
+pub(crate) fn too_deep(json: &str) -> bool {
+    weight(json).is_none()
 }
 
 #[cfg(test)]
@@ -193,6 +205,14 @@ mod tests {
         let mut utf8 = bytes;
         *utf8.last_mut().unwrap() = 0xff;
         assert_eq!(parse(&utf8), Err(FrameError::Malformed));
+    }
+
+    #[test]
+    fn many_small_values_weigh_more_than_one_long_text() {
+        let text = format!("\"{}\"", "x,[{".repeat(1_000));
+        assert_eq!(weight(&text), Some(text.len() as u64 + VALUE_BYTES));
+        let list = format!("[{}0]", "[],".repeat(1_000));
+        assert!(weight(&list).unwrap() > 2_000 * VALUE_BYTES);
     }
 
     #[test]

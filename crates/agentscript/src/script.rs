@@ -15,7 +15,7 @@ use crate::{
 pub struct ScriptPolicy {
     /// Table of rules. Default `Preset::Secure`.
     pub preset: Preset,
-    /// Whether `console` exists. Default `true`; `Preset::LockedDown` never has one.
+    /// Whether `console` exists. Default `true`, in `Preset::LockedDown` `false`.
     pub allow_console: bool,
     /// Starts of tool names that scripts may not call, such as `codecall:`. Compared without regard to ASCII case. Default none.
     pub reserved_tool_prefixes: Vec<String>,
@@ -43,7 +43,7 @@ impl ScriptPolicy {
 
     /// Whether `console` exists in the run.
     pub fn console_allowed(&self) -> bool {
-        self.allow_console && self.preset != Preset::LockedDown
+        self.allow_console
     }
 
     /// Whether regular expressions, literal or built, exist in the run.

@@ -48,12 +48,19 @@ pub struct VmConfig {
     pub preset: Preset,
     /// Wall-clock time of a run in milliseconds, tool calls included: 1 to 600,000. Default by preset: 2,000, 3,500, 5,000, 10,000.
     pub timeout_ms: Option<u64>,
-    /// Whether `console` exists. Default: off in `locked_down`, on otherwise.
+    /// Whether `console` exists, whatever the preset. Default: off in `locked_down`, on otherwise.
     pub allow_console: Option<bool>,
     /// Turns of all loops of a run, callbacks of `map` and the like included: at least 1. Default by preset: 10,000 to 10,000,000.
     pub max_iterations: Option<u64>,
     /// Tool calls of a run: 0 to 100,000. Default by preset: 20, 100, 200, 1,000.
     pub max_tool_calls: Option<u32>,
+    /// Memory of the gateway that one script may hold, in MiB: inputs of open calls, answers on their way, console lines, call records
+    /// and the result. 1 to 4,096. Default by preset: 16, 32, 64, 128. More ends the run with a `HostLimitError`.
+    pub host_memory_mib: Option<u64>,
+    /// The whole reply to `codecall:execute` as JSON, in KiB: result, error, logs and calls together. A larger result is refused;
+    /// logs and calls that no longer fit are left out and counted in `omitted`. 64 to 65,536. Default by preset: 256, 1,024,
+    /// 4,096, 16,384.
+    pub result_kib: Option<u64>,
     /// Whether every answer lists the calls a script made (name, status, duration). Default true.
     pub call_log: bool,
 }
@@ -77,6 +84,8 @@ impl Default for VmConfig {
             allow_console: None,
             max_iterations: None,
             max_tool_calls: None,
+            host_memory_mib: None,
+            result_kib: None,
             call_log: true,
         }
     }
@@ -89,6 +98,9 @@ impl VmConfig {
         limits.timeout = self.timeout_ms.map_or(limits.timeout, Duration::from_millis);
         limits.max_iterations = self.max_iterations.unwrap_or(limits.max_iterations);
         limits.max_tool_calls = self.max_tool_calls.unwrap_or(limits.max_tool_calls);
+        limits.host_bytes =
+            self.host_memory_mib.map_or(limits.host_bytes, |mib| mib.saturating_mul(1024 * 1024));
+        limits.result_bytes = self.result_kib.map_or(limits.result_bytes, |kib| kib.saturating_mul(1024));
         limits
     }
 
@@ -211,6 +223,16 @@ impl CodeCallConfig {
         );
         check("vm.maxIterations", vm.max_iterations != Some(0), "must be at least 1");
         check("vm.maxToolCalls", vm.max_tool_calls.is_none_or(|n| n <= 100_000), "must be at most 100000");
+        check(
+            "vm.hostMemoryMib",
+            vm.host_memory_mib.is_none_or(|mib| (1..=4_096).contains(&mib)),
+            "must be 1 to 4096",
+        );
+        check(
+            "vm.resultKib",
+            vm.result_kib.is_none_or(|kib| (64..=65_536).contains(&kib)),
+            "must be 64 to 65536",
+        );
         let worker = &self.worker;
         check("worker.workers", worker.workers.is_none_or(|n| (1..=256).contains(&n)), "must be 1 to 256");
         check(

@@ -1,5 +1,7 @@
 //! `codecall:describe`: schemas and examples of tools.
 
+use std::collections::HashSet;
+
 use gatewright_core::{Principal, ToolEntry};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -19,7 +21,10 @@ impl CodeCall {
         let settings = self.settings();
         let snapshot = self.invoker.registry().snapshot();
         let (mut tools, mut not_found) = (Vec::new(), Vec::new());
-        for name in input.tool_names {
+        // A name that is given a thousand times is described once.
+        let mut asked = HashSet::new();
+        let names = input.tool_names.into_iter().filter(|name| asked.insert(name.clone()));
+        for name in names {
             match snapshot.tool(&name).filter(|tool| settings.config.mode.shows(tool, principal)) {
                 Some(tool) => tools.push(described(tool)),
                 None => not_found.push(name),

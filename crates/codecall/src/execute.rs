@@ -1,14 +1,17 @@
 //! `codecall:execute`: one script, many tools. The body of every outcome is made here.
 
-use std::{sync::Arc, time::Instant};
+use std::{io, sync::Arc, time::Instant};
 
-use gatewright_agentscript::{IllegalKind, Outcome, RunRequest, Verdict, WorkerError};
+use gatewright_agentscript::{IllegalKind, Limits, Outcome, RunRequest, Verdict, WorkerError};
 use gatewright_core::{
     Principal, codes,
     rmcp::{RoleServer, model::JsonObject, service::RequestContext},
 };
-use serde::Deserialize;
-use serde_json::{Map, Value, json, value::to_raw_value};
+use serde::{Deserialize, Serialize};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 use crate::{CodeCall, host::ScriptHost, settings::Settings};
 
@@ -47,28 +50,24 @@ impl CodeCall {
 
 impl Settings {
     fn body(&self, outcome: Outcome) -> Value {
-        let mut body = Map::new();
-        let (status, result, error) = match outcome.verdict {
-            Verdict::Ok(result) => ("ok", Some(result), None),
-            failed => {
-                let (status, error) = self.failure(failed);
-                (status, None, Some(error))
-            }
+        let mut reply = Reply::new(&self.limits);
+        let ended = match outcome.verdict {
+            // The engine writes no number that cannot be read; a worker that was taken over may.
+            Verdict::Ok(result) => read(&result).ok_or(Verdict::Worker(WorkerError::MessageInvalid)),
+            failed => Err(failed),
         };
-        body.insert("status".to_owned(), json!(status));
-        if let Some(result) = result {
-            body.insert("result".to_owned(), serde_json::from_str(result.get()).unwrap_or(Value::Null));
+        match ended {
+            Ok(result) => reply.put("ok", "result", result),
+            Err(failed) => {
+                let (status, error) = self.failure(failed);
+                reply.put(status, "error", error);
+            }
         }
-        if let Some(error) = error {
-            body.insert("error".to_owned(), error);
+        reply.put_all("logs", &outcome.logs);
+        if self.config.vm.call_log {
+            reply.put_all("calls", &outcome.calls);
         }
-        if !outcome.logs.is_empty() {
-            body.insert("logs".to_owned(), json!(outcome.logs));
-        }
-        if self.config.vm.call_log && !outcome.calls.is_empty() {
-            body.insert("calls".to_owned(), json!(outcome.calls));
-        }
-        Value::Object(body)
+        reply.finish()
     }
 
     /// Status and error object, with the contract's code in each.
@@ -116,9 +115,141 @@ impl Settings {
     }
 }
 
+fn read(result: &RawValue) -> Option<Value> {
+    serde_json::from_str(result.get()).ok()
+}
+
+/// The body of an answer, within [`Limits::result_bytes`] of JSON.
+struct Reply {
+    body: Map<String, Value>,
+    omitted: Map<String, Value>,
+    /// Bytes left.
+    room: usize,
+}
+
+impl Reply {
+    fn new(limits: &Limits) -> Self {
+        let room = usize::try_from(limits.result_bytes).unwrap_or(usize::MAX);
+        Self { body: Map::new(), omitted: Map::new(), room }
+    }
+
+    /// What the run came to: it fits, because a longer result ended the run and errors are shorter than the lowest limit.
+    fn put(&mut self, status: &str, name: &str, value: Value) {
+        self.room = self.room.saturating_sub(json_len(&value));
+        self.body.insert("status".to_owned(), json!(status));
+        self.body.insert(name.to_owned(), value);
+    }
+
+    /// As many of the items as fit, in order; the rest is counted.
+    fn put_all<T: Serialize>(&mut self, name: &str, items: &[T]) {
+        let mut kept = Vec::new();
+        for item in items {
+            let value = json!(item);
+            // A comma goes with it.
+            let len = json_len(&value) + 1;
+            let Some(room) = self.room.checked_sub(len) else { break };
+            self.room = room;
+            kept.push(value);
+        }
+        if kept.len() < items.len() {
+            self.omitted.insert(name.to_owned(), json!(items.len() - kept.len()));
+        }
+        if !kept.is_empty() {
+            self.body.insert(name.to_owned(), Value::Array(kept));
+        }
+    }
+
+    fn finish(mut self) -> Value {
+        if !self.omitted.is_empty() {
+            self.body.insert("omitted".to_owned(), Value::Object(self.omitted));
+        }
+        Value::Object(self.body)
+    }
+}
+
+/// Bytes of a value as JSON.
+fn json_len(value: &Value) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
+    }
+}
+
 fn located(mut error: Value, location: Option<gatewright_agentscript::Location>) -> Value {
     if let Some(location) = location {
         error["location"] = json!(location);
     }
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use gatewright_agentscript::{CallRecord, CallStatus};
+
+    use super::*;
+    use crate::CodeCallConfig;
+
+    fn outcome(verdict: Verdict) -> Outcome {
+        let call = CallRecord {
+            name: "crm:users_list".to_owned(),
+            status: CallStatus::Ok,
+            code: None,
+            started_ms: 1.5,
+            duration_ms: 2.25,
+        };
+        Outcome {
+            verdict,
+            logs: vec!["\u{1}\"line\"".repeat(100); 1_000],
+            calls: vec![call; 10_000],
+            duration: Duration::ZERO,
+            inputs: None,
+        }
+    }
+
+    #[test]
+    fn the_whole_reply_stays_within_its_limit_and_counts_what_it_leaves_out() {
+        let settings = Settings::of(CodeCallConfig::default());
+        let limit = usize::try_from(settings.limits.result_bytes).unwrap();
+        let result = RawValue::from_string(format!("\"{}\"", "x".repeat(limit - 200_000))).unwrap();
+        let thrown = Verdict::RuntimeError {
+            name: "\u{1}".repeat(256),
+            message: "\u{1}".repeat(1_000_000),
+            location: None,
+        };
+        for verdict in [Verdict::Ok(result), thrown] {
+            let body = settings.body(outcome(verdict));
+            let len = json_len(&body);
+            assert!(len <= limit + 1_024 && len > limit - 2_048, "{len} of {limit}");
+            let left_out = |name: &str| {
+                let kept = body[name].as_array().map_or(0, Vec::len) as u64;
+                (kept + body["omitted"][name].as_u64().unwrap_or(0), body["omitted"][name].as_u64())
+            };
+            assert_eq!((left_out("logs").0, left_out("calls").0), (1_000, 10_000));
+            assert!(left_out("calls").1.is_some(), "{len}");
+        }
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_read_is_an_error_and_not_null() {
+        let settings = Settings::of(CodeCallConfig::default());
+        let body = settings.body(outcome(Verdict::Ok(RawValue::from_string("[1e400]".to_owned()).unwrap())));
+        assert_eq!(
+            (&body["status"], &body["error"]["code"]),
+            (&json!("runtime_error"), &json!("MESSAGE_INVALID"))
+        );
+    }
 }

@@ -182,7 +182,7 @@ fn describe_output() -> Value {
 
 const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools in one call. The script is a function body: use \
 `await` and `return` at top level. `await callTool(name, input)` gives a tool's result and throws when it fails \
-(`callTool(name, input, {throwOnError: false})` gives `{success, data, error}`); `await getTool(name)` gives its \
+(`callTool(name, input, {throwOnError: false})` gives `{success, data, error}`); `getTool(name)` gives its \
 schemas; `await __safe_parallel([() => callTool(...), ...], {maxConcurrency: 10})` runs up to 100 calls at once; \
 `codecallContext` holds `context`; `console.log` goes to `logs`. There are no timers, imports, network or globals of a \
 host. Return plain JSON data, and only what you need.";
@@ -222,6 +222,11 @@ fn execute_output() -> Value {
                 },
                 "required": ["name", "status", "startedMs", "durationMs"]
             }},
+            "omitted": {
+                "type": "object",
+                "description": "How many logs and calls the reply had no room for.",
+                "properties": {"logs": {"type": "integer"}, "calls": {"type": "integer"}}
+            },
             "error": {
                 "type": "object",
                 "properties": {

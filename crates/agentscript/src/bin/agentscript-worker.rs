@@ -4,6 +4,7 @@
 //! the pool. It still gives up nothing: a process that harms only itself.
 
 use std::{
+    fs,
     io::{self, Read, Write},
     os::{fd::AsFd, unix::net::UnixStream},
     process::ExitCode,
@@ -13,6 +14,13 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1).peekable();
     if args.next_if(|arg| arg == "--misbehave").is_some() {
         let mode = args.next().unwrap_or_default();
+        if let Some(when) = mode.strip_prefix("killed-") {
+            let first = args.next().is_some_and(|marker| fs::File::create_new(marker).is_ok());
+            if first {
+                return killed(when).map_or(ExitCode::FAILURE, |never| match never {});
+            }
+            return gatewright_agentscript::worker_main(args);
+        }
         return match misbehave(&mode) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
@@ -20,6 +28,22 @@ fn main() -> ExitCode {
     }
     gatewright_agentscript::worker_main(args)
 }
+
+/// Dies of a signal from outside: when it starts, or once it was given a run.
+fn killed(when: &str) -> io::Result<std::convert::Infallible> {
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    if when == "at-its-first-run" {
+        socket.write_all(&frame(READY, 0, 0, REPORT, ""))?;
+        socket.read_exact(&mut [0; 64])?;
+    }
+    let kill = format!("kill -9 {}", std::process::id());
+    std::process::Command::new("/bin/sh").args(["-c", &kill]).status()?;
+    loop {
+        std::thread::park();
+    }
+}
+
+const REPORT: &str = r#"{"seccomp":false,"landlock":false,"rlimits":false,"missing":["misbehaves"]}"#;
 
 const READY: u8 = 1;
 const CALL: u8 = 2;
@@ -41,7 +65,6 @@ fn frame(kind: u8, run: u32, id: u32, head: &str, body: &str) -> Vec<u8> {
 
 fn misbehave(mode: &str) -> io::Result<()> {
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let report = r#"{"seccomp":false,"landlock":false,"rlimits":false,"missing":["misbehaves"]}"#;
     match mode {
         "exit-at-start" => return Ok(()),
         "silent-at-start" => return wait_for_end(&mut socket),
@@ -49,7 +72,7 @@ fn misbehave(mode: &str) -> io::Result<()> {
             socket.write_all(&frame(READY, 0, 0, "{}", ""))?;
             return wait_for_end(&mut socket);
         }
-        _ => socket.write_all(&frame(READY, 0, 0, report, ""))?,
+        _ => socket.write_all(&frame(READY, 0, 0, REPORT, ""))?,
     }
     let mut request = [0; 64];
     socket.read_exact(&mut request)?;

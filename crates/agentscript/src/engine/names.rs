@@ -9,10 +9,12 @@ pub(crate) const DEADLOCK: &str = "DeadlockError";
 pub(crate) const RESULT_SIZE: &str = "ResultSizeError";
 pub(crate) const RESULT_DEPTH: &str = "ResultDepthError";
 pub(crate) const HOST: &str = "HostError";
+pub(crate) const HOST_LIMIT: &str = "HostLimitError";
 /// Nothing is called so, and whoever reads it would take it for a limit.
 const MEMORY: &str = "MemoryLimitError";
 
-const OWN: [&str; 8] = [ITERATIONS, TOOL_CALLS, LOG, DEADLOCK, RESULT_SIZE, RESULT_DEPTH, HOST, MEMORY];
+const OWN: [&str; 9] =
+    [ITERATIONS, TOOL_CALLS, LOG, DEADLOCK, RESULT_SIZE, RESULT_DEPTH, HOST, HOST_LIMIT, MEMORY];
 
 /// Whether an error of this name says that the engine, the pool or a limit ended a run.
 pub(crate) fn is_own(name: &str) -> bool {

@@ -1,7 +1,7 @@
 // The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
 // and returns the functions the engine drives a run with. Everything it needs
 // later it takes hold of now.
-(function (host, tick, made, returns, now, random, speciesOf, done, failed, inEnglish) {
+(function (host, tick, made, returns, now, random, speciesOf, done, failed, inEnglish, question) {
   'use strict';
   const { freeze, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
   const { isArray } = Array;
@@ -10,7 +10,7 @@
   const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
   const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol, WeakMapCtor = WeakMap, WeakSetCtor = WeakSet;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
-  const CALL = 0, TOOL = 1, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4;
+  const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4;
 
   // ---- the door to tools ----
   const waiting = new Map();
@@ -55,9 +55,6 @@
     const quiet = options !== undefined && options !== null && options.throwOnError === false;
     return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet);
   };
-  const getTool = async function getTool(name) {
-    return ask(TOOL, nameOf(name, 'getTool'), '', false);
-  };
   const deliver = (id, ok, value) => {
     const open = waiting.get(id);
     if (open === undefined) return;
@@ -71,12 +68,27 @@
     }
   };
 
+  // Waits for its answer; those to calls that come before it are delivered as they come.
+  const getTool = function getTool(name) {
+    const tool = nameOf(name, 'getTool');
+    const answer = question(tool, deliver);
+    if (!answer.ok) throw toolError({ toolName: tool, code: answer.value.code, message: answer.value.message });
+    return answer.value;
+  };
+
   // ---- __safe_parallel ----
   // While an operation is being started: the calls of several lanes travel together.
   let inLane = false;
   const begin = (operation) => {
     inLane = true;
     try { return operation(); } finally { inLane = false; }
+  };
+  // The contract gives each failure one line: whatever else ends a line becomes a space.
+  const LINE_ENDS = ['\r\n', '\n', '\r', '\u2028', '\u2029', '\v', '\f', '\u0085'];
+  const oneLine = (message) => {
+    let line = message;
+    for (let i = 0; i < LINE_ENDS.length; i++) line = line.replaceAll(LINE_ENDS[i], ' ');
+    return line;
   };
   const messageOf = (error) => {
     try {
@@ -122,7 +134,7 @@
     for (let i = 0; i < running.length; i++) await running[i];
     if (failures > 0) {
       let message = failures + ' of ' + total + ' parallel operations failed';
-      for (let i = 0; i < total; i++) if (failed[i] !== null) message += '\n[' + i + ']: ' + failed[i].message;
+      for (let i = 0; i < total; i++) if (failed[i] !== null) message += '\n[' + i + ']: ' + oneLine(failed[i].message);
       throw new ErrorCtor(message);
     }
     return results;
@@ -359,7 +371,7 @@
     if (typeof error === 'object' && error !== null) {
       try { const own = error.name; if (typeof own === 'string' && own !== '') name = own; } catch { }
       message = 'message' in error ? messageOf(error) : printed(error);
-      try { stack = StringFn(stackOf.call(error)); } catch { }
+      try { stack = text(stackOf.call(error)); } catch { }
     } else {
       message = printed(error);
     }
@@ -475,6 +487,8 @@
   }
   for (const name of ['getPrototypeOf', 'setPrototypeOf', 'getOwnPropertySymbols']) delete Object[name];
   for (const name of ['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__']) delete Object.prototype[name];
+  // It writes any text as a number, such as one that no reader of JSON takes.
+  for (const name of ['rawJSON', 'isRawJSON']) delete JSON[name];
   Error.stackTraceLimit = 8;
   for (const name of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) delete Error[name];
 

@@ -3,13 +3,14 @@
 use std::{cell::RefCell, rc::Rc};
 
 use rquickjs::{
-    Context, Ctx, Function, Object, Persistent, Result, Runtime, Value, context::intrinsic, function::Rest,
+    Context, Ctx, FromJs, Function, Object, Persistent, Result, Runtime, Value, context::intrinsic,
+    function::Rest,
 };
 
 use super::{
     compile::Compiler,
     locale, names,
-    run::{Ending, location},
+    run::{Ending, location, receive},
     state::{Doom, Refused, State},
 };
 use crate::{
@@ -88,18 +89,18 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
     let prelude: Function<'js> = harden::evaluate(ctx, compiler.prelude())?.get()?;
     let (for_host, for_tick, for_made, for_now, for_random) =
         (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
-    let host = Function::new(ctx.clone(), move |ctx: Ctx<'js>, kind: i32, name: String, body: String| {
-        let sent = match kind {
-            0 | 4 => {
-                let body = without_halves(body);
-                for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }, kind == 4)
-            }
-            1 => for_host.ask(Kind::GetTool, &name, "", false),
-            2 => for_host.log(&name).map(|()| 0),
-            _ => Err(for_host.illegal(&name)),
-        };
-        sent.map_err(|refused| throw(&ctx, &refused))
-    })?;
+    let host =
+        Function::new(ctx.clone(), move |ctx: Ctx<'js>, kind: i32, Text(name): Text, Text(body): Text| {
+            let sent = match kind {
+                0 | 4 => {
+                    let body = without_halves(body);
+                    for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }, kind == 4)
+                }
+                2 => for_host.log(&name).map(|()| 0),
+                _ => Err(for_host.illegal(&name)),
+            };
+            sent.map_err(|refused| throw(&ctx, &refused))
+        })?;
     let tick = Function::new(ctx.clone(), move |ctx: Ctx<'js>, texts: Rest<Value<'js>>| {
         for text in texts.iter() {
             for_tick.charge_text(harden::text_len(text));
@@ -129,10 +130,10 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
     })?;
     let (on_done, on_failed) = (Rc::clone(state), Rc::clone(state));
     let done =
-        Function::new(ctx.clone(), move |json: String| on_done.settle(Ending::Ok, without_halves(json)))?;
+        Function::new(ctx.clone(), move |Text(json): Text| on_done.settle(Ending::Ok, without_halves(json)))?;
     let failed = Function::new(
         ctx.clone(),
-        move |kind: String, name: String, message: String, code: String, stack: String| {
+        move |kind: String, Text(name): Text, Text(message): Text, Text(code): Text, Text(stack): Text| {
             let ending = match kind.as_str() {
                 "tool" => Ending::Tool { tool_name: name, message, code },
                 kind => {
@@ -155,9 +156,43 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
             if for_english.is_doomed() { Err(throw(&ctx, &Refused("the run is over"))) } else { Ok(answer) }
         },
     )?;
-    let natives = [host, tick, made, returns, now, random, species, done, failed, english];
+    let for_question = Rc::clone(state);
+    let question = Function::new(
+        ctx.clone(),
+        move |ctx: Ctx<'js>, Text(name): Text, deliver: Function<'js>| -> Result<Object<'js>> {
+            let over = |refused| throw(&ctx, &refused);
+            let asked = for_question.ask(Kind::GetTool, &name, "", false).map_err(over)?;
+            loop {
+                let Some(answer) = receive(&ctx, &for_question)? else {
+                    for_question.refuse().map_err(over)?;
+                    continue;
+                };
+                if answer.id == asked {
+                    let object = Object::new(ctx.clone())?;
+                    object.set("ok", answer.ok)?;
+                    object.set("value", answer.value)?;
+                    return Ok(object);
+                }
+                // Settles a promise; what the script does about it comes when it waits.
+                deliver.call::<_, ()>((answer.id, answer.ok, answer.value))?;
+            }
+        },
+    )?;
+    let natives = [host, tick, made, returns, now, random, species, done, failed, english, question];
     let exports = prelude.call((Rest(natives.to_vec()),))?;
     Ok((exports, natives.into()))
+}
+
+/// A text of the script's, with U+FFFD for what is not Unicode: half a surrogate pair may stand in any name or message.
+struct Text(String);
+
+impl<'js> FromJs<'js> for Text {
+    fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
+        match String::from_js(ctx, value.clone()) {
+            Err(rquickjs::Error::Utf8(_)) => Ok(Self(harden::lossy_text(&value))),
+            text => text.map(Self),
+        }
+    }
 }
 
 /// JSON text with U+FFFD instead of every half of a surrogate pair. `JSON.stringify` writes halves, and nothing else, as `\\ud…`: a text that

@@ -13,6 +13,7 @@ use super::{
     state::{Doom, State},
 };
 use crate::{
+    excerpt,
     limits::Limits,
     outcome::{IllegalKind, Location},
     protocol::{self, Kind},
@@ -70,6 +71,25 @@ pub(crate) enum Ending {
 impl Ending {
     fn runtime(name: &str, message: impl Into<String>) -> Self {
         Self::Runtime { name: name.to_owned(), message: message.into(), location: None, returned: None }
+    }
+
+    /// The same ending with every text cut to what the pool takes.
+    pub(crate) fn cut(mut self) -> Self {
+        match &mut self {
+            Self::Syntax { message, .. } | Self::Illegal { message, .. } => excerpt::cut_message(message),
+            Self::Runtime { name, message, .. } => {
+                excerpt::cut_name(name);
+                excerpt::cut_message(message);
+            }
+            Self::Tool { tool_name, message, code } => {
+                excerpt::cut_name(tool_name);
+                excerpt::cut_message(message);
+                excerpt::cut_name(code);
+            }
+            Self::Ok | Self::Timeout | Self::Memory(_) | Self::PendingCalls(_) | Self::MessageTooLarge(_) => {
+            }
+        }
+        self
     }
 
     /// The value that the script returned cannot leave.
@@ -232,49 +252,57 @@ fn drive<'js>(
         if state.must_stop() || !state.is_open() || state.open.get() == 0 {
             return Ok(());
         }
-        receive(ctx, state, &deliver).map_err(fail)?;
+        if let Some(answer) = receive(ctx, state).map_err(fail)? {
+            deliver.call::<_, ()>((answer.id, answer.ok, answer.value)).map_err(fail)?;
+        }
     }
 }
 
-/// Waits for one frame of the pool and hands it to the script.
-fn receive<'js>(ctx: &Ctx<'js>, state: &State, deliver: &Function<'js>) -> rquickjs::Result<()> {
-    let (id, ok, value) = {
-        let mut link = state.link.borrow_mut();
-        let Ok(Some(frame)) = link.next_answer() else {
-            state.end(Doom::Gone);
-            return Ok(());
-        };
-        if frame.run != state.run.get() {
-            return Ok(());
+/// The host's answer to a call.
+pub(super) struct Answer<'js> {
+    pub(super) id: u32,
+    pub(super) ok: bool,
+    /// The result, or code and message of the failure.
+    pub(super) value: Value<'js>,
+}
+
+/// Waits for one frame of the pool; `None` when it was no answer, or one that ends the run.
+pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &State) -> rquickjs::Result<Option<Answer<'js>>> {
+    let mut link = state.link.borrow_mut();
+    let Ok(Some(frame)) = link.next_answer() else {
+        state.end(Doom::Gone);
+        return Ok(None);
+    };
+    if frame.run != state.run.get() {
+        return Ok(None);
+    }
+    let (ok, value) = match frame.kind {
+        Kind::Answer => {
+            state.advance_clock(frame.head);
+            (true, ctx.json_parse(frame.body)?)
         }
-        match frame.kind {
-            Kind::Answer => {
-                state.advance_clock(frame.head);
-                (frame.id, true, ctx.json_parse(frame.body)?)
+        Kind::Failure => {
+            state.advance_clock(frame.body);
+            let Ok(failure) = serde_json::from_str::<Failure>(frame.head) else {
+                state.end(Doom::Gone);
+                return Ok(None);
+            };
+            if failure.ends_run {
+                state.end(Doom::SelfReference(failure.message));
+                return Ok(None);
             }
-            Kind::Failure => {
-                state.advance_clock(frame.body);
-                let Ok(failure) = serde_json::from_str::<Failure>(frame.head) else {
-                    state.end(Doom::Gone);
-                    return Ok(());
-                };
-                if failure.ends_run {
-                    state.end(Doom::SelfReference(failure.message));
-                    return Ok(());
-                }
-                let value = Object::new(ctx.clone())?;
-                value.set("code", failure.code)?;
-                value.set("message", failure.message)?;
-                (frame.id, false, value.into_value())
-            }
-            _ => {
-                state.end(Doom::Timeout);
-                return Ok(());
-            }
+            let value = Object::new(ctx.clone())?;
+            value.set("code", failure.code)?;
+            value.set("message", failure.message)?;
+            (false, value.into_value())
+        }
+        _ => {
+            state.end(Doom::Timeout);
+            return Ok(None);
         }
     };
     state.open.set(state.open.get().saturating_sub(1));
-    deliver.call((id, ok, value))
+    Ok(Some(Answer { id: frame.id, ok, value }))
 }
 
 /// An exception that reached the engine's own code.

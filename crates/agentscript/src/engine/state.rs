@@ -8,6 +8,7 @@ use std::{
 
 use super::run::Ending;
 use crate::{
+    excerpt,
     limits::Limits,
     protocol::Kind,
     worker::{Link, heap::Heap},
@@ -168,6 +169,11 @@ impl State {
         if turns > self.max_iterations.get() {
             self.end(Doom::Iterations);
         }
+        self.refuse()
+    }
+
+    /// Refuses to go on when the run is over.
+    pub(crate) fn refuse(&self) -> Result<(), Refused> {
         if self.must_end() { Err(Refused("the run is over")) } else { Ok(()) }
     }
 
@@ -192,6 +198,8 @@ impl State {
             self.end(Doom::MessageTooLarge);
             return Err(Refused("message too large"));
         }
+        // The other end takes no longer ones; a name that was cut is none of a tool.
+        let name = &*excerpt::name(name);
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         self.open.set(self.open.get() + 1);

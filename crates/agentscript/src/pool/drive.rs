@@ -11,7 +11,7 @@ use std::{
     pin::Pin,
     process::ExitStatus,
     sync::Arc,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
@@ -19,9 +19,10 @@ use serde_json::value::RawValue;
 use tokio::{io::AsyncReadExt, net::UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Lease, RunRequest};
+use super::{Inputs, Lease, RunRequest};
 use crate::{
     engine::{Ending, Failure, Settings, names},
+    excerpt::{self, MESSAGE_BYTES, NAME_BYTES},
     host::{Host, ToolCall, ToolFailure},
     limits::Limits,
     outcome::{CallRecord, CallStatus, Outcome, Verdict, WorkerError},
@@ -32,17 +33,19 @@ use crate::{
 const FRAME_SLACK: u64 = 64 * 1024;
 /// Bytes read at once.
 const READ: usize = 16 * 1024;
-/// Longest message of an error that a worker may report, in bytes.
-const MAX_ERROR_TEXT: usize = 1024 * 1024;
+/// Longest head of a worker's last message, in bytes: a message and names as the worker cuts them, each byte escaped.
+const MAX_ENDING: usize = 8 * (MESSAGE_BYTES + 3 * NAME_BYTES);
+/// Memory of a call's record beside its name, in bytes.
+const RECORD_BYTES: u64 = 192;
+/// Memory of a question that has no record, in bytes.
+const ASKED_BYTES: u64 = 16;
+/// Memory of a console line beside its text, in bytes.
+const LINE_BYTES: u64 = 48;
+/// Open calls that are named when time runs out.
+const MOST_NAMED: usize = 10;
 
 type Answer = (u32, bool, Option<Result<Box<RawValue>, ToolFailure>>);
 type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
-
-/// A first seed that nobody can guess.
-pub(super) fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(0_u8)
-}
 
 /// Why the worker must go, or what the run ended in.
 enum Stop {
@@ -68,21 +71,41 @@ struct Record {
     logs: Vec<String>,
     log_bytes: u64,
     calls: Vec<CallRecord>,
-    /// For each message id the call it belongs to; `None` for `getTool`.
-    ids: Vec<Option<usize>>,
+    /// The questions of the worker, by message id.
+    asked: Vec<Asked>,
     open: u32,
+    /// Memory that logs, records and the inputs of open calls take, in bytes.
+    held: u64,
     window: Instant,
     in_window: u32,
+}
+
+/// How driving a run ended.
+pub(super) enum Ended {
+    Outcome(Outcome),
+    /// The worker was killed from outside before the script did anything: another one may run it.
+    KilledBefore(Outcome),
+}
+
+/// What ends a process without asking it.
+const SIGKILL: i32 = 9;
+
+/// A host call of the worker's.
+struct Asked {
+    /// Its record; `None` for `getTool`.
+    call: Option<usize>,
+    /// Memory its input takes while it is open, in bytes.
+    held: u64,
 }
 
 /// Runs `request` on the leased worker.
 pub(super) async fn drive(
     lease: &mut Lease<'_>,
-    request: RunRequest,
-    host: Arc<dyn Host>,
-    seed: u64,
+    request: &RunRequest,
+    inputs: Inputs,
+    host: &Arc<dyn Host>,
     cancel: &CancellationToken,
-) -> Outcome {
+) -> Ended {
     let started = Instant::now();
     let mut record = Record {
         run: lease.worker.as_ref().map_or(0, |worker| worker.runs).wrapping_add(1),
@@ -91,12 +114,13 @@ pub(super) async fn drive(
         logs: Vec::new(),
         log_bytes: 0,
         calls: Vec::new(),
-        ids: Vec::new(),
+        asked: Vec::new(),
         open: 0,
+        held: 0,
         window: started,
         in_window: 0,
     };
-    let stop = match talk(lease, &request, &host, seed, cancel, &mut record).await {
+    let stop = match talk(lease, request, inputs, host, cancel, &mut record).await {
         Ok(never) => match never {},
         Err(stop) => stop,
     };
@@ -109,9 +133,20 @@ pub(super) async fn drive(
             lease.bury().await;
             verdict
         }
-        Stop::Died => Verdict::Worker(WorkerError::Crashed(how(lease.bury().await))),
+        Stop::Died => {
+            let exit = lease.bury().await;
+            let verdict = Verdict::Worker(WorkerError::Crashed(how(exit)));
+            // No script can send this signal, and this one has done nothing yet.
+            if exit.and_then(|status| status.signal()) == Some(SIGKILL)
+                && record.asked.is_empty()
+                && record.logs.is_empty()
+            {
+                return Ended::KilledBefore(record.finish(verdict, inputs));
+            }
+            verdict
+        }
     };
-    record.finish(verdict)
+    Ended::Outcome(record.finish(verdict, inputs))
 }
 
 /// How a process ended, in words.
@@ -129,8 +164,8 @@ enum Never {}
 async fn talk(
     lease: &Lease<'_>,
     request: &RunRequest,
+    inputs: Inputs,
     host: &Arc<dyn Host>,
-    seed: u64,
     cancel: &CancellationToken,
     record: &mut Record,
 ) -> Result<Never, Stop> {
@@ -141,7 +176,8 @@ async fn talk(
     let mut sent = 0_usize;
     let mut input = Vec::with_capacity(READ);
     let mut answering: FuturesUnordered<Answering> = FuturesUnordered::new();
-    put_run(&mut output, record, request, seed)?;
+    put_run(&mut output, record, request, inputs)?;
+    record.check_host(output.len() as u64)?;
     let timeout = record.limits.timeout;
     let grace = lease.watchdog_extra();
     let alarm = tokio::time::sleep(timeout);
@@ -190,13 +226,12 @@ async fn talk(
     }
 }
 
-fn put_run(output: &mut Vec<u8>, record: &Record, request: &RunRequest, seed: u64) -> Result<(), Stop> {
-    let start = request.started_at.unwrap_or_else(SystemTime::now);
-    let now_ms = start.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64);
+fn put_run(output: &mut Vec<u8>, record: &Record, request: &RunRequest, inputs: Inputs) -> Result<(), Stop> {
+    let now_ms = inputs.started_at.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_millis() as f64);
     let settings = Settings {
         limits: record.limits.clone(),
         policy: request.policy.clone(),
-        seed,
+        seed: inputs.seed,
         now_ms,
         script_len: request.source.len(),
     };
@@ -234,7 +269,7 @@ fn act(
         }
     }
     input.drain(..taken);
-    Ok(())
+    record.check_host(input.len() as u64)
 }
 
 fn put_answer(
@@ -262,16 +297,18 @@ fn put_answer(
             if value.get().len() as u64 > record.limits.message_bytes {
                 return Err(WorkerError::MessageTooLarge(record.limits.message_bytes).into());
             }
+            record.check_host((output.len() + value.get().len()) as u64)?;
             protocol::put(output, Kind::Answer, record.run, id, &elapsed, &[value.get()]);
         }
         Err(ToolFailure { code, message, ends_run }) => {
+            let (code, message) =
+                (excerpt::name(&code).into_owned(), excerpt::message(&message).into_owned());
+            record.held += code.len() as u64;
             record.close(id, CallStatus::Error, Some(code.clone()));
             let failure = Failure { code, message, ends_run };
             let head =
                 serde_json::to_string(&failure).map_err(|_| Stop::from(WorkerError::MessageInvalid))?;
-            if head.len() as u64 > record.limits.message_bytes {
-                return Err(WorkerError::MessageTooLarge(record.limits.message_bytes).into());
-            }
+            record.check_host((output.len() + head.len()) as u64)?;
             protocol::put(output, Kind::Failure, record.run, id, &head, &[&elapsed]);
         }
     }
@@ -307,6 +344,7 @@ impl Record {
                 self.count_message()?;
                 self.open_call(frame)?;
                 answering.push(self.answer(frame, host)?);
+                self.check_host(0)?;
                 Ok(None)
             }
             Kind::Log => {
@@ -317,18 +355,35 @@ impl Record {
                 if self.log_bytes > self.limits.log_bytes + FRAME_SLACK {
                     return Err(WorkerError::MessageTooLarge(self.limits.log_bytes).into());
                 }
+                self.held += LINE_BYTES + frame.body.len() as u64;
+                self.check_host(0)?;
                 self.logs.push(frame.body.to_owned());
                 Ok(None)
             }
             Kind::Done => {
-                if frame.head.len() > MAX_ERROR_TEXT {
-                    return Err(WorkerError::MessageTooLarge(MAX_ERROR_TEXT as u64).into());
+                if frame.head.len() > MAX_ENDING {
+                    return Err(WorkerError::MessageTooLarge(MAX_ENDING as u64).into());
                 }
                 let ending: Ending = serde_json::from_str(frame.head).map_err(|_| invalid())?;
                 self.verdict(ending, frame.body).map(Some)
             }
             Kind::Ready | Kind::Run | Kind::Answer | Kind::Failure | Kind::Stop => Err(invalid()),
         }
+    }
+
+    /// Ends the run when what it holds in the host, and `more` bytes that are on their way, are over its limit.
+    fn check_host(&self, more: u64) -> Result<(), Stop> {
+        if self.held.saturating_add(more) <= self.limits.host_bytes {
+            return Ok(());
+        }
+        Err(Stop::Kill(Verdict::RuntimeError {
+            name: names::HOST_LIMIT.to_owned(),
+            message: format!(
+                "host limit reached: inputs, answers, console lines and the result of the script may take {} bytes in the host",
+                self.limits.host_bytes
+            ),
+            location: None,
+        }))
     }
 
     /// Host calls are limited per second; console lines by their number and size.
@@ -347,7 +402,7 @@ impl Record {
     fn open_call(&mut self, frame: &Frame<'_>) -> Result<(), Stop> {
         // The worker counts the same limits and ends the run itself; one that does not is not to be trusted.
         let too_many = frame.kind == Kind::Call && self.calls.len() >= self.limits.max_tool_calls as usize;
-        if frame.id as usize != self.ids.len() || too_many {
+        if frame.id as usize != self.asked.len() || frame.head.len() > NAME_BYTES || too_many {
             return Err(WorkerError::MessageInvalid.into());
         }
         if (frame.head.len() + frame.body.len()) as u64 > self.limits.message_bytes {
@@ -358,10 +413,12 @@ impl Record {
             return Err(WorkerError::TooManyPendingCalls(self.limits.max_pending_calls).into());
         }
         if frame.kind == Kind::GetTool {
-            self.ids.push(None);
+            self.held += ASKED_BYTES;
+            self.asked.push(Asked { call: None, held: 0 });
             return Ok(());
         }
-        self.ids.push(Some(self.calls.len()));
+        self.held += RECORD_BYTES + frame.head.len() as u64;
+        self.asked.push(Asked { call: Some(self.calls.len()), held: 0 });
         self.calls.push(CallRecord {
             name: frame.head.to_owned(),
             status: CallStatus::Open,
@@ -372,7 +429,7 @@ impl Record {
         Ok(())
     }
 
-    fn answer(&self, frame: &Frame<'_>, host: &Arc<dyn Host>) -> Result<Answering, Stop> {
+    fn answer(&mut self, frame: &Frame<'_>, host: &Arc<dyn Host>) -> Result<Answering, Stop> {
         let (id, host, name) = (frame.id, Arc::clone(host), frame.head.to_owned());
         if frame.kind == Kind::GetTool {
             let answer = async move { host.get_tool(name).await };
@@ -380,11 +437,16 @@ impl Record {
                 AssertUnwindSafe(answer).catch_unwind().map(move |got| (id, false, got.ok())),
             ));
         }
-        if protocol::too_deep(frame.body) {
+        let Some(weight) = protocol::weight(frame.body) else {
             let message = format!("the input is nested deeper than {} levels", protocol::MAX_DEPTH);
             let failure = ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ends_run: false };
             return Ok(Box::pin(async move { (id, true, Some(Err(failure))) }));
+        };
+        if let Some(asked) = self.asked.last_mut() {
+            asked.held = weight;
+            self.held += weight;
         }
+        self.check_host(0)?;
         let input = RawValue::from_string(frame.body.to_owned())
             .map_err(|_| Stop::from(WorkerError::MessageInvalid))?;
         let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);
@@ -395,9 +457,9 @@ impl Record {
     fn close(&mut self, id: u32, status: CallStatus, code: Option<String>) {
         self.open = self.open.saturating_sub(1);
         let now = self.elapsed_ms();
-        if let Some(Some(at)) = self.ids.get(id as usize)
-            && let Some(call) = self.calls.get_mut(*at)
-        {
+        let Some(asked) = self.asked.get_mut(id as usize) else { return };
+        self.held -= std::mem::take(&mut asked.held);
+        if let Some(call) = asked.call.and_then(|at| self.calls.get_mut(at)) {
             call.status = status;
             call.code = code;
             call.duration_ms = now - call.started_ms;
@@ -410,10 +472,10 @@ impl Record {
                 if result.len() as u64 > self.limits.result_bytes {
                     return Err(WorkerError::MessageTooLarge(self.limits.result_bytes).into());
                 }
-                match RawValue::from_string(result.to_owned()) {
-                    Ok(value) if !protocol::too_deep(result) => Verdict::Ok(value),
-                    _ => return Err(WorkerError::MessageInvalid.into()),
-                }
+                let weight = protocol::weight(result).ok_or(Stop::from(WorkerError::MessageInvalid))?;
+                self.check_host(weight)?;
+                let value = RawValue::from_string(result.to_owned());
+                Verdict::Ok(value.map_err(|_| Stop::from(WorkerError::MessageInvalid))?)
             }
             Ending::Syntax { message, location } => Verdict::SyntaxError { message, location },
             Ending::Illegal { kind, message, location } => Verdict::IllegalAccess { kind, message, location },
@@ -433,28 +495,34 @@ impl Record {
     }
 
     fn timeout_message(&self) -> String {
-        let open: Vec<&str> = self
-            .calls
-            .iter()
-            .filter(|call| call.status == CallStatus::Open)
-            .map(|call| call.name.as_str())
-            .collect();
+        let open = || self.calls.iter().filter(|call| call.status == CallStatus::Open);
+        let names: Vec<&str> = open().take(MOST_NAMED).map(|call| call.name.as_str()).collect();
+        let more = match open().count() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         let limit = self.limits.timeout.as_millis();
-        if open.is_empty() {
+        if names.is_empty() {
             format!("time limit reached: the script did not finish within {limit} ms; no tool call was open")
         } else {
             format!(
-                "time limit reached: the script did not finish within {limit} ms; still open: {}",
-                open.join(", ")
+                "time limit reached: the script did not finish within {limit} ms; still open: {}{more}",
+                names.join(", ")
             )
         }
     }
 
-    fn finish(mut self, verdict: Verdict) -> Outcome {
+    fn finish(mut self, verdict: Verdict, inputs: Inputs) -> Outcome {
         let now = self.elapsed_ms();
         for call in self.calls.iter_mut().filter(|call| call.status == CallStatus::Open) {
             call.duration_ms = now - call.started_ms;
         }
-        Outcome { verdict, logs: self.logs, calls: self.calls, duration: self.started.elapsed() }
+        Outcome {
+            verdict,
+            logs: self.logs,
+            calls: self.calls,
+            duration: self.started.elapsed(),
+            inputs: Some(inputs),
+        }
     }
 }

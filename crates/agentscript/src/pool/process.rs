@@ -8,6 +8,7 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Weak, mpsc},
     thread,
+    time::Duration,
 };
 
 use tokio::sync::oneshot;
@@ -44,7 +45,7 @@ impl Worker {
 }
 
 /// How a retired worker had ended.
-pub(super) type Ended = Option<ExitStatus>;
+pub(super) type Exit = Option<ExitStatus>;
 
 enum Job {
     /// Answered when every job before it is done.
@@ -53,8 +54,25 @@ enum Job {
     Retire {
         worker: Worker,
         replace: bool,
-        ended: Option<oneshot::Sender<Ended>>,
+        ended: Option<oneshot::Sender<Exit>>,
     },
+}
+
+/// Why a worker could not be started.
+enum NotStarted {
+    /// It ended before it was ready: killed, perhaps, so that another try may do better.
+    Died,
+    /// The next one would not start either.
+    Failed(String),
+}
+
+impl From<NotStarted> for WorkerError {
+    fn from(why: NotStarted) -> Self {
+        Self::StartupFailed(match why {
+            NotStarted::Died => "it ended before it was ready".to_owned(),
+            NotStarted::Failed(why) => why,
+        })
+    }
 }
 
 /// The door to the thread.
@@ -89,9 +107,7 @@ impl Keeper {
         loop {
             match started.try_recv() {
                 Ok(worker) => return worker,
-                Err(oneshot::error::TryRecvError::Empty) => {
-                    thread::park_timeout(std::time::Duration::from_micros(100))
-                }
+                Err(oneshot::error::TryRecvError::Empty) => thread::park_timeout(Duration::from_micros(100)),
                 Err(oneshot::error::TryRecvError::Closed) => return Err(gone()),
             }
         }
@@ -106,14 +122,22 @@ impl Keeper {
     }
 
     /// Ends a worker and, unless the pool is closing, puts a new one in its place.
-    pub(super) fn retire(&self, worker: Worker, replace: bool, ended: Option<oneshot::Sender<Ended>>) {
+    pub(super) fn retire(&self, worker: Worker, replace: bool, ended: Option<oneshot::Sender<Exit>>) {
         // When the thread is gone so is the pool, and with it every worker: they die with their socket's other end.
         let _ = self.jobs.send(Job::Retire { worker, replace, ended });
     }
 }
 
 fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<Shared>) {
-    while let Ok(job) = inbox.recv() {
+    loop {
+        let job = match inbox.recv_timeout(LOOK_AFTER) {
+            Ok(job) => job,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                replace_dead(config, pool);
+                continue;
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+        };
         match job {
             Job::Barrier(reply) => {
                 let _ = reply.send(());
@@ -145,8 +169,29 @@ fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<Shared>) {
     }
 }
 
+/// Longest time that a worker which was killed while it waited stays unreaped, when nothing else is to do.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
+
+/// Reaps and replaces workers that died while they waited.
+fn replace_dead(config: &PoolConfig, pool: &Weak<Shared>) {
+    let Some(pool) = pool.upgrade() else { return };
+    for dead in pool.take_dead() {
+        end(dead);
+        match start(config) {
+            Ok(worker) => {
+                if let Some(unwanted) = pool.fill(worker) {
+                    end(unwanted);
+                }
+            }
+            Err(error) => {
+                tracing::warn!(error = %error, "a worker that was killed could not be replaced; the next run tries again");
+            }
+        }
+    }
+}
+
 /// Kills a worker and waits for it, so that it leaves no zombie.
-fn end(worker: Worker) -> Ended {
+fn end(worker: Worker) -> Exit {
     let _ = worker.stream.shutdown(std::net::Shutdown::Both);
     let mut child = worker.child?;
     // A process that is dead already keeps the status it died with.
@@ -154,8 +199,23 @@ fn end(worker: Worker) -> Ended {
     child.wait().ok()
 }
 
+/// Workers that are started at most for one that is wanted, when those before were killed.
+const MOST_STARTS: u32 = 4;
+
+/// Starts a worker; another one when it was killed before it was ready.
 fn start(config: &PoolConfig) -> Result<Worker, WorkerError> {
-    let failed = |error: io::Error| WorkerError::StartupFailed(plain(&error));
+    let mut starts = 1;
+    loop {
+        match start_one(config) {
+            Err(NotStarted::Died) if starts < MOST_STARTS => starts += 1,
+            Ok(worker) => return Ok(worker),
+            Err(why) => return Err(why.into()),
+        }
+    }
+}
+
+fn start_one(config: &PoolConfig) -> Result<Worker, NotStarted> {
+    let failed = |error: io::Error| NotStarted::Failed(plain(&error));
     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
     let child = match config.adapter {
         Adapter::Processes => Some(spawn(config, theirs).map_err(failed)?),
@@ -211,18 +271,22 @@ fn spawn(config: &PoolConfig, socket: UnixStream) -> io::Result<Child> {
 const MAX_GREETING: usize = 64 * 1024;
 
 /// Waits for the worker's first message.
-fn greet(stream: &UnixStream, config: &PoolConfig) -> Result<SandboxReport, WorkerError> {
-    let silent = |_| WorkerError::StartupFailed("it did not report that it is ready".to_owned());
+fn greet(stream: &UnixStream, config: &PoolConfig) -> Result<SandboxReport, NotStarted> {
+    let silent = |_| NotStarted::Failed("it did not report that it is ready".to_owned());
     stream.set_read_timeout(Some(config.startup_timeout)).map_err(silent)?;
     let mut link = Link::new(stream.try_clone().map_err(silent)?, MAX_GREETING);
-    let report = match link.next().map_err(silent)? {
+    let ended = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+    };
+    let first = link.next().map_err(|error| if ended(&error) { NotStarted::Died } else { silent(error) })?;
+    let report = match first {
         Some(frame) if frame.kind == Kind::Ready => serde_json::from_str::<SandboxReport>(frame.head)
-            .map_err(|_| WorkerError::StartupFailed("its first message is malformed".to_owned()))?,
-        Some(_) => return Err(WorkerError::StartupFailed("its first message is malformed".to_owned())),
-        None => return Err(WorkerError::StartupFailed("it ended before it was ready".to_owned())),
+            .map_err(|_| NotStarted::Failed("its first message is malformed".to_owned()))?,
+        Some(_) => return Err(NotStarted::Failed("its first message is malformed".to_owned())),
+        None => return Err(NotStarted::Died),
     };
     if config.require_sandbox && !report.is_complete() {
-        return Err(WorkerError::StartupFailed(format!(
+        return Err(NotStarted::Failed(format!(
             "the sandbox is incomplete and required: {}",
             report.missing.join("; ")
         )));

@@ -322,6 +322,26 @@ pub(crate) fn restore(heap: &super::heap::Heap) {
     unsafe { heap.restore() };
 }
 
+/// A text with U+FFFD for every byte that is not UTF-8; empty for anything but a text.
+pub(crate) fn lossy_text(value: &Value<'_>) -> String {
+    if !value.is_string() {
+        return String::new();
+    }
+    let ctx = value.ctx().as_raw().as_ptr();
+    let mut len = 0;
+    // SAFETY: the value is a live text; the engine's bytes are read before they are given back, with the length it gave.
+    unsafe {
+        let bytes = qjs::JS_ToCStringLen(ctx, &mut len, value.as_raw());
+        if bytes.is_null() {
+            return String::new();
+        }
+        let text =
+            String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast(), len as usize)).into_owned();
+        qjs::JS_FreeCString(ctx, bytes);
+        text
+    }
+}
+
 /// Characters of a text, also of one whose parts are not joined yet; 0 for anything else.
 pub(crate) fn text_len(value: &Value<'_>) -> u64 {
     let mut len = 0;

@@ -5,6 +5,10 @@ mod cases;
 #[cfg(test)]
 mod contract_rows;
 #[cfg(test)]
+mod growth;
+#[cfg(test)]
+mod host_memory;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod locale;

@@ -289,6 +289,33 @@ mod processes {
         assert!(!children().iter().any(|state| state == "Z"));
     }
 
+    #[tokio::test]
+    async fn workers_that_are_killed_while_they_wait_are_reaped_and_replaced_without_a_run() {
+        let pool = WorkerPool::new(config().workers(3)).expect("it starts");
+        let pids = pool.idle_pids();
+        pids.iter().copied().for_each(kill);
+        let gone = |pid: &u32| !std::path::Path::new(&format!("/proc/{pid}")).exists();
+        while !(pids.iter().all(gone) && pool.stats().idle == 3) {
+            tokio::task::yield_now().await;
+        }
+        assert!(pool.idle_pids().iter().all(|pid| !pids.contains(pid)));
+        assert_eq!(pool.stats().replaced, 3);
+        assert_eq!(value(&go(&pool, "return 1").await), json!(1));
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_is_killed_before_its_script_did_anything_is_followed_by_another() {
+        for when in ["killed-at-its-start", "killed-at-its-first-run"] {
+            let marker = std::env::temp_dir().join(format!("{when}-{}", std::process::id()));
+            let _ = std::fs::remove_file(&marker);
+            let command = command(&["--misbehave", when, marker.to_str().expect("it is plain")]);
+            let pool = WorkerPool::new(PoolConfig::default().workers(1).command(command)).expect("it starts");
+            assert_eq!(value(&go(&pool, "return 1").await), json!(1), "{when}");
+            assert!(marker.exists(), "{when}");
+            let _ = std::fs::remove_file(&marker);
+        }
+    }
+
     #[test]
     fn many_runs_with_kills_in_between_leave_no_zombie_and_no_descriptor() {
         let alone = std::process::Command::new(std::env::current_exe().expect("tests have a program"))

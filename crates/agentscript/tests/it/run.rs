@@ -1,12 +1,15 @@
 //! What a script can do: call tools, look them up, see its context, write to the console.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use gatewright_agentscript::{CallStatus, RunRequest, ScriptPolicy, Verdict};
-use serde_json::json;
+use gatewright_agentscript::{
+    Adapter, CallStatus, Host, HostFuture, PoolConfig, Preset, RunRequest, ScriptPolicy, ToolCall,
+    ToolFailure, Verdict, WorkerPool,
+};
+use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::support::{Tools, pool, raw, run, run_with, value};
+use super::support::{Tools, config, pool, raw, run, run_with, value};
 
 #[tokio::test]
 async fn call_tool_crosses_to_the_host_and_back() {
@@ -56,6 +59,89 @@ async fn get_tool_gives_name_description_and_schemas() {
     let missing = run("return await getTool('missing')").await;
     assert!(matches!(missing.verdict, Verdict::ToolError { code, .. } if code == "TOOL_NOT_FOUND"));
     assert!(missing.calls.is_empty(), "looking a tool up is not a tool call");
+}
+
+#[tokio::test]
+async fn get_tool_answers_at_once_and_can_be_awaited_too() {
+    let source = "const tool = getTool('crm:list');
+        try { getTool('missing'); } catch (e) { return [tool.name, e.name, e.code, e.toolName, (await getTool('x')).name]; }";
+    let expected = json!(["crm:list", "ToolError", "TOOL_NOT_FOUND", "missing", "x"]);
+    assert_eq!(value(&run(source).await), expected);
+    let thread = PoolConfig::default().adapter(Adapter::InProcess).workers(1);
+    let pool = WorkerPool::new(thread).expect("it starts");
+    let outcome =
+        pool.run(RunRequest::new(source), Arc::new(Tools::default()), CancellationToken::new()).await;
+    assert_eq!(value(&outcome), expected);
+}
+
+#[tokio::test]
+async fn answers_that_come_while_a_script_asks_for_a_tool_reach_it_in_order() {
+    let outcome = run("const seen = [];
+         const calls = [1, 2, 3].map((n) => callTool(n === 2 ? 'fail' : 'echo', n).then((v) => seen.push(v), (e) => seen.push(e.code)));
+         for (let i = 0; i < 20; i++) seen.push(getTool('t' + i).name);
+         const before = seen.length;
+         await Promise.all(calls);
+         return [before, seen.slice(20)]")
+    .await;
+    assert_eq!(value(&outcome), json!([20, [1, "NOT_FOUND", 3]]));
+}
+
+/// Answers nothing, ever.
+#[derive(Debug)]
+struct Silent;
+
+impl Host for Silent {
+    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn the_time_limit_holds_while_a_script_asks_for_a_tool() {
+    for adapter in [Adapter::Processes, Adapter::InProcess] {
+        let pool = WorkerPool::new(config().workers(1).adapter(adapter)).expect("it starts");
+        let mut request = RunRequest::new("try { getTool('x') } catch { } return 'went on'");
+        request.limits.timeout = Duration::from_millis(50);
+        let outcome = pool.run(request, Arc::new(Silent), CancellationToken::new()).await;
+        assert!(matches!(outcome.verdict, Verdict::Timeout { .. }), "{adapter:?}: {:?}", outcome.verdict);
+        assert_eq!(pool.stats().replaced, 0, "the worker ended the run itself");
+    }
+}
+
+#[tokio::test]
+async fn locked_down_has_a_console_when_it_is_allowed_and_none_otherwise() {
+    for (allowed, kind) in [(None, "undefined"), (Some(true), "object"), (Some(false), "undefined")] {
+        let mut request = RunRequest::new("return typeof console");
+        request.policy = ScriptPolicy::new(Preset::LockedDown);
+        if let Some(allowed) = allowed {
+            request.policy = request.policy.allow_console(allowed);
+        }
+        let outcome = run_with(request).await;
+        let refused = matches!(outcome.verdict, Verdict::IllegalAccess { .. });
+        assert!(if refused { kind == "undefined" } else { value(&outcome) == json!(kind) }, "{allowed:?}");
+    }
+    let mut request = RunRequest::new("console.log('said'); return 1");
+    request.policy = ScriptPolicy::new(Preset::LockedDown).allow_console(true);
+    assert_eq!(run_with(request).await.logs, ["said"]);
+}
+
+#[tokio::test]
+async fn seeds_of_runs_do_not_follow_from_each_other_and_are_known_afterwards() {
+    let mut seeds = Vec::new();
+    for _ in 0..4 {
+        let outcome = run("return Math.random()").await;
+        let inputs = outcome.inputs.expect("it began");
+        seeds.push(inputs.seed);
+        let mut again = RunRequest::new("return Math.random()");
+        (again.seed, again.started_at) = (Some(inputs.seed), Some(inputs.started_at));
+        assert_eq!(value(&run_with(again).await), value(&outcome));
+    }
+    let steps: Vec<u64> = seeds.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+    assert!(steps[0] != steps[1] && steps[1] != steps[2] && steps[0] != steps[2], "{seeds:?}");
 }
 
 #[tokio::test]

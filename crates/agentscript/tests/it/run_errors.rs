@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_agentscript::{CallStatus, IllegalKind, RunRequest, Verdict, WorkerError};
+use gatewright_agentscript::{CallStatus, IllegalKind, RunRequest, Verdict, WorkerError, excerpt};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -130,6 +130,47 @@ async fn getters_of_an_input_are_read_once() {
         run("let n = 0; const input = { get x() { return ++n } }; return await callTool('echo', input)")
             .await;
     assert_eq!(value(&outcome), json!({ "x": 1 }));
+}
+
+#[tokio::test]
+async fn half_a_surrogate_pair_in_a_name_or_message_keeps_the_error() {
+    for source in [
+        "const half = '\\ud800'; return ({})[half]()",
+        "const o = { ['\\ud800']() { null.x } }; o['\\ud800']()",
+        "function f() { throw new TypeError('\\udc00') } f()",
+        "const e = new TypeError('x'); e.message = '\\ud800'; throw e",
+    ] {
+        let outcome = run(source).await;
+        assert!(
+            matches!(&outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"),
+            "{source}: {:?}",
+            outcome.verdict
+        );
+    }
+}
+
+#[tokio::test]
+async fn json_has_no_way_to_write_a_number_that_nobody_can_read() {
+    let outcome =
+        run("return [typeof JSON.rawJSON, typeof JSON.isRawJSON, JSON.stringify({ a: 1e400 })]").await;
+    assert_eq!(value(&outcome), json!(["undefined", "undefined", "{\"a\":null}"]));
+}
+
+#[tokio::test]
+async fn texts_of_an_error_are_cut_before_they_leave() {
+    for source in [
+        "throw new Error('x'.repeat(1000000))",
+        "const e = new Error('a'); e.name = 'N'.repeat(1000000); e.message = 'm'.repeat(1000000); throw e",
+        "await callTool('x'.repeat(1000000), {})",
+    ] {
+        let outcome = run(source).await;
+        let (name, message) = match &outcome.verdict {
+            Verdict::RuntimeError { name, message, .. } => (name, message),
+            Verdict::ToolError { tool_name, message, .. } => (tool_name, message),
+            other => panic!("{other:?}"),
+        };
+        assert!(name.len() <= excerpt::NAME_BYTES && message.len() <= excerpt::MESSAGE_BYTES, "{source}");
+    }
 }
 
 #[tokio::test]

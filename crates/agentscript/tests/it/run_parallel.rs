@@ -103,6 +103,18 @@ async fn a_failure_fails_the_call_with_one_line_per_failure_after_all_have_ended
 }
 
 #[tokio::test]
+async fn each_failure_has_one_line_whatever_its_message_holds() {
+    let outcome = run(
+        "const ends = ['\\n', '\\r', '\\r\\n', '\\u2028', '\\u2029', '\\v', '\\f', '\\u0085'];
+         try { await __safe_parallel(ends.map((end) => async () => { throw new Error('a' + end + '[9]: b') })) }
+         catch (e) { return e.message }",
+    )
+    .await;
+    let lines: Vec<String> = (0..8).map(|n| format!("[{n}]: a [9]: b")).collect();
+    assert_eq!(value(&outcome), json!(format!("8 of 8 parallel operations failed\n{}", lines.join("\n"))));
+}
+
+#[tokio::test]
 async fn an_uncaught_parallel_failure_is_a_runtime_error() {
     let outcome = run("await __safe_parallel([() => callTool('fail', {})])").await;
     assert!(
