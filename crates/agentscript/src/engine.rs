@@ -11,7 +11,7 @@ mod realm;
 mod run;
 mod state;
 
-pub(crate) use compile::Compiler;
+pub(crate) use compile::{Compiler, Uncompilable};
 pub(crate) use prepare::prepare;
 pub(crate) use realm::Realm;
-pub(crate) use run::{Ending, Failure, Settings};
+pub(crate) use run::{Ending, Failure, Settings, wrapped};

@@ -3,6 +3,7 @@
 //! They also run as tests, over the corpus and over random input. Not part of the public interface.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,11 +12,14 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Host, HostFuture, Limits, Preset, Rejection, RunRequest, ScriptPolicy, ScriptSource, ToolCall,
-    ToolFailure, Verdict, WorkerError, WorkerPool, protocol,
+    Host, HostFuture, Limits, Preset, Rejection, RunRequest, Script, ScriptPolicy, ScriptSource, ToolCall,
+    ToolFailure, Verdict, WorkerError, WorkerPool,
+    engine::{Compiler, Uncompilable, wrapped},
+    protocol, validate,
 };
 
-/// Any bytes as a script: no panic; what is allowed keeps its lines; a refusal says why, at a place inside the text.
+/// Any bytes as a script: no panic; a refusal says why, at a place inside the text; what is allowed runs as it was checked (see
+/// [`printed`]).
 ///
 /// Needs [`crate::VALIDATE_STACK`] bytes of stack.
 pub fn validator(bytes: &[u8]) {
@@ -24,9 +28,7 @@ pub fn validator(bytes: &[u8]) {
     for preset in [Preset::LockedDown, Preset::Secure] {
         let policy = ScriptPolicy::new(preset).reserved_tool_prefixes(["codecall:"]);
         match ScriptSource::new(&text).validate(&policy, &Limits::preset(preset)) {
-            Ok(script) => {
-                assert_eq!(script.text().split(['\n', '\r']).count(), lines, "lines moved: {text:?}");
-            }
+            Ok(script) => printed(&text, &script),
             Err(
                 Rejection::Illegal { message, location, .. } | Rejection::SyntaxError { message, location },
             ) => {
@@ -36,6 +38,34 @@ pub fn validator(bytes: &[u8]) {
                 assert!(!message.contains("could not read the script"), "the parser panicked on {text:?}");
             }
         }
+    }
+}
+
+/// The text that runs: reading and printing it again changes nothing, it uses the names that were checked and no other, nothing of it is
+/// a comment to any reader, and the engine compiles it.
+fn printed(source: &str, script: &Script) {
+    let text = script.text();
+    let told = || format!("{source:?}\nwas printed as {text:?}");
+    let checked = validate::read(source).unwrap_or_else(|error| panic!("{error}: {}", told()));
+    match validate::read(text) {
+        Ok(again) => {
+            assert_eq!(again.printed, text, "read as another program: {}", told());
+            let own = |name: &String| !name.starts_with("__ag_");
+            let names: BTreeSet<String> = again.free_names.into_iter().filter(own).collect();
+            assert_eq!(names, checked.free_names, "{}", told());
+        }
+        // The calls that were added nest too.
+        Err(error) if error.to_string().contains("levels") => return,
+        Err(error) => panic!("{error}: {}", told()),
+    }
+    thread_local! {
+        static COMPILER: Compiler = Compiler::new().expect("an engine");
+    }
+    let compiled = COMPILER.with(|compiler| compiler.script(&wrapped(text), "script", 64 << 20, None));
+    if let Err(Uncompilable::Syntax(message, _)) = compiled {
+        // The parser leaves regular expressions to the engine.
+        let known = text.contains('/') || message.contains("stack overflow");
+        assert!(known, "the engine refuses it, {message}: {}", told());
     }
 }
 

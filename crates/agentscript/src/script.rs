@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     limits::{Limits, Preset},
     outcome::{IllegalKind, Location, Verdict},
-    validate,
+    validate::{self, Place},
 };
 
 /// What a script's text may contain.
@@ -70,10 +70,10 @@ impl<'a> ScriptSource<'a> {
         Self { text }
     }
 
-    /// Checks the text against `policy` and `limits.script_bytes`, strips type annotations and adds the counting of turns.
+    /// Checks the text against `policy` and `limits.script_bytes`, removes type annotations and adds the counting of turns.
     ///
-    /// Parses by recursion: call it on a thread with at least [`VALIDATE_STACK`] bytes of stack left. Deeper text is refused
-    /// before it is parsed.
+    /// Parses by recursion: call it on a thread with at least [`VALIDATE_STACK`] bytes of stack left. A text that could need more, or much more
+    /// than `limits.memory_bytes`, is refused before it is parsed.
     ///
     /// # Errors
     /// The text is too long, is not JavaScript, or breaks a rule.
@@ -89,75 +89,96 @@ impl<'a> ScriptSource<'a> {
                 location: Location { line: 1, column: 1 },
             });
         }
-        validate::validate(self.text, policy)
+        validate::validate(self.text, policy, limits.memory_bytes)
     }
 }
 
-/// Stack that [`ScriptSource::validate`] may use, in bytes.
-pub const VALIDATE_STACK: usize = 32 * 1024 * 1024;
+/// Stack that [`ScriptSource::validate`] may use, in bytes. An ordinary script uses some kilobytes; the rest is address space.
+pub const VALIDATE_STACK: usize = 128 * 1024 * 1024;
 
 /// Text that passed the validator, ready for the engine.
 #[derive(Debug, Clone)]
 pub struct Script {
     text: String,
-    /// Byte offset in `text` and length of everything the validator added, in order.
-    added: Vec<(u32, u32)>,
-    /// Byte offsets of each `return` outside all functions, in the text without what was added.
+    source: String,
+    /// In order of `text`.
+    places: Vec<Place>,
+    /// Byte offsets in `source` of each `return` outside all functions.
     returns: Vec<u32>,
 }
 
 impl Script {
-    pub(crate) fn new(text: String, added: Vec<(u32, u32)>, returns: Vec<u32>) -> Self {
-        Self { text, added, returns }
+    pub(crate) fn new(text: String, source: &str, places: Vec<Place>, returns: Vec<u32>) -> Self {
+        Self { text, source: source.to_owned(), places, returns }
     }
 
     /// Where the `number`th `return` outside all functions stands, in the caller's text. Counted from 0, in the order that
     /// `__ag_returns` is given in [`Script::text`]; when there is one, it is number 0.
     pub(crate) fn returned(&self, number: u32) -> Option<Location> {
-        let offset = *self.returns.get(number as usize)?;
-        let mut plain = String::with_capacity(self.text.len());
-        let mut done = 0;
-        for (start, len) in &self.added {
-            plain.push_str(&self.text[done..*start as usize]);
-            done = (start + len) as usize;
-        }
-        plain.push_str(&self.text[done..]);
-        Some(validate::locate(&plain, offset))
+        Some(validate::locate(&self.source, *self.returns.get(number as usize)?))
     }
 
-    /// The body to run: strict JavaScript with `__ag_tick()` in every loop and function, and `__ag_returns()` around what is
-    /// returned where there is more than one `return` outside them; on the lines of the caller's text.
+    /// The body to run: strict JavaScript, printed from the tree that was checked, with `__ag_tick()` in every loop and function, and
+    /// `__ag_returns()` around what is returned where there is more than one `return` outside them.
     ///
     /// To run it, put `(async function(){` before it (same line) and a line feed and `})` behind it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The place in the caller's text that `at`, a place in [`Script::text`], stands for.
+    /// The place in the caller's text that `at`, a place in [`Script::text`], was printed from.
     pub fn map_location(&self, at: Location) -> Location {
-        let index = at.line.saturating_sub(1) as usize;
-        let Some(line) = self.text.split('\n').nth(index) else { return at };
-        let start = line.as_ptr() as usize - self.text.as_ptr() as usize;
-        let (mut column, mut seen) = (1_u32, 1_u32);
-        for (offset, _) in line.char_indices() {
-            if seen >= at.column {
-                break;
-            }
-            seen += 1;
-            if !self.is_added(start + offset) {
-                column += 1;
+        let line = at.line.saturating_sub(1);
+        let printed = nth_line(&self.text, line);
+        let column = utf16(printed.chars().take(at.column.saturating_sub(1) as usize));
+        let Some(place) = self.places.partition_point(|place| place.printed <= (line, column)).checked_sub(1)
+        else {
+            return Location { line: 1, column: 1 };
+        };
+        let Place { printed: (place_line, place_column), source: (source_line, source_column) } =
+            self.places[place];
+        let source = nth_line(&self.source, source_line);
+        let (before, source) = split_utf16(source, source_column);
+        let mut location = Location { line: source_line + 1, column: 1 + count(before) };
+        // What follows the place unchanged has its own.
+        if place_line == line {
+            let between = split_utf16(split_utf16(printed, column).0, place_column).1;
+            if source.starts_with(between) {
+                location.column += count(between);
             }
         }
-        Location { line: at.line, column: column + at.column.saturating_sub(seen) }
+        location
     }
+}
 
-    fn is_added(&self, offset: usize) -> bool {
-        let after = self.added.partition_point(|&(start, _)| start as usize <= offset);
-        after > 0 && {
-            let (start, len) = self.added[after - 1];
-            offset < (start + len) as usize
-        }
+fn nth_line(text: &str, line: u32) -> &str {
+    let mut rest = text;
+    for _ in 0..line {
+        let Some(end) = rest.find(['\n', '\r']) else { return "" };
+        let len = if rest[end..].starts_with("\r\n") { 2 } else { 1 };
+        rest = &rest[end + len..];
     }
+    rest.split(['\n', '\r']).next().unwrap_or_default()
+}
+
+fn utf16(chars: impl Iterator<Item = char>) -> u32 {
+    u32::try_from(chars.map(char::len_utf16).sum::<usize>()).unwrap_or(u32::MAX)
+}
+
+fn count(text: &str) -> u32 {
+    u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
+}
+
+/// Splits `text` at a column in UTF-16 units.
+fn split_utf16(text: &str, column: u32) -> (&str, &str) {
+    let mut units = 0;
+    for (at, c) in text.char_indices() {
+        if units >= column {
+            return text.split_at(at);
+        }
+        units += if c.len_utf16() == 2 { 2 } else { 1 };
+    }
+    (text, "")
 }
 
 /// Why a text may not run.
@@ -192,24 +213,5 @@ impl From<Rejection> for Verdict {
                 Self::IllegalAccess { kind, message, location: Some(location) }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn locations_leave_out_what_was_added() {
-        let script = Script::new("ab\nx__y\n".to_owned(), vec![(4, 2)], Vec::new());
-        let map = |line, column| {
-            let at = script.map_location(Location { line, column });
-            (at.line, at.column)
-        };
-        assert_eq!(map(1, 2), (1, 2));
-        assert_eq!(map(2, 1), (2, 1));
-        assert_eq!(map(2, 4), (2, 2));
-        assert_eq!(map(2, 5), (2, 3));
-        assert_eq!(map(9, 5), (9, 5));
     }
 }

@@ -1,25 +1,33 @@
 //! Decides, before anything runs, whether a text is AgentScript, and prepares it for the engine.
 //!
-//! `characters` and `prescan` look at the text before the parser may, `parse` calls the parser, `rules` holds the rules and their tables, `names` the
-//! names they know, `fold` finds out what a computed key spells, `growth` where ticks go, `strip` removes types and `edits` rewrites text without moving a line.
+//! What runs is what was checked: one tree is parsed, freed of its types, judged by the rules, given its ticks and printed. The text of the
+//! caller never reaches the engine.
+//!
+//! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
+//! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in
+//! and `print` writes the text that runs.
 
 mod characters;
-mod edits;
 mod fold;
 mod growth;
 mod names;
+mod nesting;
 mod parse;
-mod prescan;
+mod print;
 mod rules;
-mod strip;
+mod ticks;
+mod types;
 mod walk;
 
 use std::{
     cell::RefCell,
+    collections::BTreeSet,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
 use oxc::{allocator::Allocator, span::SourceType};
+
+pub(crate) use print::Place;
 
 use crate::{
     outcome::{IllegalKind, Location},
@@ -52,9 +60,9 @@ thread_local! {
 }
 
 /// Checks `text`, whose size the caller has checked.
-pub(crate) fn validate(text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
+pub(crate) fn validate(text: &str, policy: &ScriptPolicy, memory_bytes: u64) -> Result<Script, Rejection> {
     characters::check(text).map_err(|refusal| refusal.at(text))?;
-    prescan::structure(text).map_err(|refusal| refusal.at(text))?;
+    nesting::bound(text, memory_bytes).map_err(|refusal| refusal.at(text))?;
     let mut arena = ARENA.take().unwrap_or_default();
     let checked = catch_unwind(AssertUnwindSafe(|| check(&arena, text, policy)));
     arena.reset();
@@ -67,57 +75,66 @@ pub(crate) fn validate(text: &str, policy: &ScriptPolicy) -> Result<Script, Reje
     })
 }
 
-fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
-    let plain = parse::parse(arena, text, SourceType::mjs());
-    if plain.errors.is_none() {
-        let walked = walk::walk(&plain, policy);
-        // `f<T>(x)` is valid JavaScript, but nobody means two comparisons.
-        if !walked.maybe_generic {
-            return finish(text, &plain, walked);
-        }
-        let typed = parse::parse(arena, text, SourceType::ts().with_module(true));
-        return match typed.errors {
-            None => without_types(arena, text, &typed, policy),
-            Some(_) => finish(text, &plain, walked),
-        };
-    }
-    let typed = parse::parse(arena, text, SourceType::ts().with_module(true));
-    if typed.errors.is_some() {
-        let farther = if typed.error_offset() > plain.error_offset() { &typed } else { &plain };
-        let refusal = (!plain.panicked).then(|| walk::walk(&plain, policy).refusal).flatten();
-        return Err(refusal.map_or_else(|| farther.syntax_error(text), |refusal| refusal.at(text)));
-    }
-    without_types(arena, text, &typed, policy)
-}
-
-/// What runs is what was checked: the text without types is parsed again and takes the same way as any other.
-fn without_types<'a>(
+/// Parses `text` as JavaScript or, when it is not, as TypeScript, and removes the types.
+fn tree<'a>(
     arena: &'a Allocator,
     text: &'a str,
-    typed: &parse::Parsed<'a>,
     policy: &ScriptPolicy,
-) -> Result<Script, Rejection> {
-    let erased = strip::erasures(text, typed.program).map_err(|refusal| refusal.at(text))?;
-    let (stripped, _) = edits::apply(text, erased);
-    let stripped = arena.alloc_str(&stripped);
-    let plain = parse::parse(arena, stripped, SourceType::mjs());
-    if plain.errors.is_some() {
-        return Err(plain.syntax_error(stripped));
+) -> Result<parse::Parsed<'a>, Rejection> {
+    let refused = |refusal: Refusal| refusal.at(text);
+    let plain = parse::parse(arena, text, SourceType::mjs()).map_err(refused)?;
+    // `f<T>(x)` is valid JavaScript, but nobody means two comparisons.
+    let maybe_generic = text.match_indices(">(").any(|(at, _)| !text[..at].ends_with('='));
+    if plain.errors.is_none() && !maybe_generic {
+        return Ok(plain);
     }
-    let walked = walk::walk(&plain, policy);
-    finish(stripped, &plain, walked)
+    let mut typed = parse::parse(arena, text, SourceType::ts().with_module(true)).map_err(refused)?;
+    if typed.errors.is_none() {
+        types::remove(arena, &mut typed.program).map_err(refused)?;
+        typed.analyse();
+        return Ok(typed);
+    }
+    if plain.errors.is_none() {
+        return Ok(plain);
+    }
+    let farther = if typed.error_offset() > plain.error_offset() { &typed } else { &plain };
+    let broken_rule = walk::walk(&plain.program, &plain.scoping, policy).refusal;
+    Err(broken_rule.map_or_else(|| farther.syntax_error(text), refused))
 }
 
-/// Reports the first broken rule, then the first early error; else adds the ticks.
-fn finish(text: &str, parsed: &parse::Parsed<'_>, walked: walk::Walked) -> Result<Script, Rejection> {
+/// Reports the first broken rule, then the first early error; else adds the ticks and prints.
+fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
+    let parse::Parsed { mut program, scoping, semantic, .. } = tree(arena, text, policy)?;
+    let walked = walk::walk(&program, &scoping, policy);
     if let Some(refusal) = walked.refusal {
         return Err(refusal.at(text));
     }
-    if let Some(error) = parsed.semantic_error() {
+    if let Some(error) = semantic {
+        return Err(parse::rejection(text, &error));
+    }
+    ticks::insert(arena, &mut program, &walked.additions);
+    let (printed, places) = print::print(&program);
+    Ok(Script::new(printed, text, places, walked.additions.returns))
+}
+
+/// The text of a script printed again, as it is, and the names that it uses and does not declare. Applies no rules.
+pub(crate) struct Reading {
+    pub(crate) printed: String,
+    pub(crate) free_names: BTreeSet<String>,
+}
+
+/// Reads `text` for the fuzz targets.
+///
+/// # Errors
+/// It is not a script, or nests too deep.
+pub(crate) fn read(text: &str) -> Result<Reading, Rejection> {
+    let arena = Allocator::default();
+    let parsed = tree(&arena, text, &ScriptPolicy::default())?;
+    if let Some(error) = &parsed.semantic {
         return Err(parse::rejection(text, error));
     }
-    let (text, added) = edits::apply(text, walked.ticks);
-    Ok(Script::new(text, added, walked.returns))
+    let free_names = parsed.scoping.root_unresolved_references().keys().map(ToString::to_string).collect();
+    Ok(Reading { printed: print::print(&parsed.program).0, free_names })
 }
 
 /// Line and column (characters, both from 1) of a byte offset.

@@ -1,30 +1,49 @@
 //! Text becomes bytecode here and nowhere else: the realms that run scripts have no compiler in them.
+//!
+//! Regular expressions compile with their script, and some need much memory or time for it. The compiler's heap has the limit of the run, and
+//! from the run's deadline on it refuses every allocation.
 
-use std::ffi::CString;
+use std::{ffi::CString, rc::Rc, time::Instant};
 
 use rquickjs::{Context, Ctx, Result, Runtime, context::intrinsic};
 
-use crate::worker::harden::{self, Bytecode};
+use super::run::location;
+use crate::{
+    outcome::Location,
+    worker::{
+        harden::{self, Bytecode},
+        heap::{Heap, HeapAllocator},
+    },
+};
 
 /// Stack of the compiler, in bytes. The validator bounds how deep a text may nest.
-const STACK: usize = 4 * 1024 * 1024;
+const STACK: usize = 8 * 1024 * 1024;
 
 /// A runtime that compiles and never runs anything.
 pub(crate) struct Compiler {
     context: Context,
     prelude: Bytecode,
+    heap: Rc<Heap>,
 }
 
-/// The engine's own message about a text it cannot compile.
-pub(super) struct Uncompilable(pub(super) String);
+/// Why a script could not be compiled.
+pub(crate) enum Uncompilable {
+    /// The engine's own message, and the place in the text if it knows one.
+    Syntax(String, Option<Location>),
+    OutOfMemory,
+    OutOfTime,
+}
 
 impl Compiler {
     pub(crate) fn new() -> Result<Self> {
-        let runtime = Runtime::new()?;
+        let heap = Rc::new(Heap::new());
+        let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap)))?;
         runtime.set_max_stack_size(STACK);
         let context = Context::custom::<(intrinsic::Eval, intrinsic::RegExpCompiler)>(&runtime)?;
         let prelude = context.with(|ctx| compile(&ctx, include_str!("prelude.js"), "prelude", true))?;
-        Ok(Self { context, prelude })
+        runtime.run_gc();
+        heap.save();
+        Ok(Self { context, prelude, heap })
     }
 
     /// The code every realm begins with.
@@ -32,18 +51,126 @@ impl Compiler {
         &self.prelude
     }
 
-    /// Compiles a script; places in its errors name it `name`.
-    pub(super) fn script(&self, text: &str, name: &str) -> std::result::Result<Bytecode, Uncompilable> {
-        self.context.with(|ctx| {
+    /// Compiles a script with at most `memory_bytes` of heap and until `deadline`; places in its errors name it `name`.
+    pub(crate) fn script(
+        &self,
+        text: &str,
+        name: &str,
+        memory_bytes: u64,
+        deadline: Option<Instant>,
+    ) -> std::result::Result<Bytecode, Uncompilable> {
+        self.heap.set_limit(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
+        self.heap.set_deadline(deadline);
+        let compiled = self.context.with(|ctx| {
             compile(&ctx, text, name, false).map_err(|_| {
                 let thrown = ctx.catch();
-                let message = thrown.as_exception().and_then(rquickjs::Exception::message);
-                Uncompilable(message.unwrap_or_else(|| "the engine cannot compile the script".to_owned()))
+                let thrown = thrown.as_exception();
+                let message = thrown.and_then(rquickjs::Exception::message);
+                let place = thrown.and_then(rquickjs::Exception::stack).and_then(|stack| location(&stack));
+                let message = message.unwrap_or_else(|| "the engine cannot compile the script".to_owned());
+                Uncompilable::Syntax(message, place)
             })
-        })
+        });
+        let exhausted = self.heap.exhausted();
+        if exhausted || self.heap.has_grown() {
+            harden::restore(&self.heap);
+        }
+        // After a refused allocation the engine may have gone on without what it asked for.
+        match deadline {
+            Some(deadline) if exhausted && Instant::now() >= deadline => Err(Uncompilable::OutOfTime),
+            _ if exhausted => Err(Uncompilable::OutOfMemory),
+            _ => compiled,
+        }
     }
 }
 
 fn compile(ctx: &Ctx<'_>, text: &str, name: &str, strip: bool) -> Result<Bytecode> {
     harden::compile(ctx, &CString::new(text)?, &CString::new(name)?, strip)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::engine::wrapped;
+
+    const MIB: u64 = 1024 * 1024;
+
+    /// Regular expressions that are short and grow when they are compiled, or are slow to compile.
+    fn greedy() -> Vec<String> {
+        let nested = (0..12).fold("ab".to_owned(), |inner, _| format!("(?:{inner}){{2,40}}{{3}}"));
+        let counted = (0..40).fold("[a-z]".to_owned(), |inner, _| format!("(?:{inner}){{1,9}}"));
+        let classes = format!("/[{}]/iu", "\\p{L}\\P{Lu}\\p{Script=Greek}".repeat(1_500));
+        let many = "/\\p{L}+\\P{N}/iu,".repeat(3_500);
+        let distinct: String = (0..3_000).map(|n| format!("/a{n}[^{n}\\p{{Lu}}]/iu,")).collect();
+        [
+            format!("/{}/", nested.replace("}{3}", "}")),
+            format!("/{counted}/"),
+            classes,
+            format!("[{many}]"),
+            format!("[{distinct}]"),
+            format!("/{}/", "(?:a{0,65535}|b{65535}){0,65535}".repeat(1_000)),
+            format!("/{}/u", "[\\u{0}-\\u{10ffff}]".repeat(3_000)),
+        ]
+        .map(|expression| wrapped(&format!("return {expression}")))
+        .into()
+    }
+
+    #[test]
+    fn no_regular_expression_compiles_with_more_memory_than_the_run_has() {
+        let compiler = Compiler::new().unwrap();
+        let mut refused = 0;
+        for text in greedy() {
+            let compiled = compiler.script(&text, "script", 2 * MIB, None);
+            refused += u32::from(matches!(compiled, Err(Uncompilable::OutOfMemory)));
+            assert!(compiler.heap.peak() as u64 <= 2 * MIB, "{text:.60}");
+        }
+        assert!(refused > 0, "none of them needs much");
+        assert!(compiler.script("(1)", "script", 2 * MIB, None).is_ok());
+    }
+
+    #[test]
+    fn no_regular_expression_compiles_for_longer_than_the_run_may_take() {
+        let compiler = Compiler::new().unwrap();
+        let mut late = 0;
+        for text in greedy() {
+            let deadline = Instant::now().checked_add(Duration::from_millis(20));
+            let started = Instant::now();
+            let compiled = compiler.script(&text, "script", 256 * MIB, deadline);
+            late += u32::from(matches!(compiled, Err(Uncompilable::OutOfTime)));
+            assert!(started.elapsed() < Duration::from_millis(520), "{:?}: {text:.60}", started.elapsed());
+        }
+        assert!(late > 0, "none of them is slow");
+        assert!(compiler.script("(1)", "script", MIB, None).is_ok());
+    }
+
+    #[test]
+    fn memory_that_runs_out_anywhere_while_compiling_is_reported_and_forgotten() {
+        let compiler = Compiler::new().unwrap();
+        let text = wrapped(
+            "class A { #b = /(?<c>[^d-e]+)\\k<c>/u; get f() { return `${this.#b}` + 1n } }\nreturn [...new Set([new A().f])]",
+        );
+        let whole = compiler.heap.used() as u64;
+        let mut refused = 0;
+        for extra in (0..64 * 1024).step_by(97) {
+            match compiler.script(&text, "script", whole + extra, None) {
+                Ok(_) => {}
+                Err(Uncompilable::OutOfMemory) => refused += 1,
+                Err(_) => panic!("{extra} bytes: neither compiled nor out of memory"),
+            }
+        }
+        assert!(refused > 10);
+        assert!(compiler.script(&text, "script", MIB, None).is_ok());
+    }
+
+    #[test]
+    fn a_text_that_the_engine_refuses_is_a_syntax_error_at_its_place() {
+        let compiler = Compiler::new().unwrap();
+        let failed = compiler.script(&wrapped("const a = 1;\nreturn a +;"), "script", MIB, None);
+        let Err(Uncompilable::Syntax(message, Some(place))) = failed else { panic!("compiled") };
+        assert_eq!(place.line, 2, "{message}");
+        let failed = compiler.script(&wrapped("return /(/;"), "script", MIB, None);
+        assert!(matches!(failed, Err(Uncompilable::Syntax(..))));
+    }
 }

@@ -1,6 +1,6 @@
 //! One run: compile, call, answer host calls until the script's promise settles or the run must end.
 
-use std::rc::Rc;
+use std::{rc::Rc, time::Instant};
 
 use rquickjs::{Ctx, Function, Object, Value};
 use serde::{Deserialize, Serialize};
@@ -110,6 +110,11 @@ pub(crate) struct Failure {
 /// Text before the script on its first line.
 const OPEN: &str = "(async function(){";
 
+/// The function that the engine compiles for the text of a script.
+pub(crate) fn wrapped(code: &str) -> String {
+    format!("{OPEN}{code}\n}})")
+}
+
 impl Realm {
     /// Runs `code` with `context` (JSON text) as `codecallContext`; gives the ending and the result as JSON text.
     pub(crate) fn run(
@@ -121,13 +126,20 @@ impl Realm {
         compiler: &Compiler,
     ) -> (Ending, String) {
         let limits = &settings.limits;
-        let code = match compiler.script(&format!("{OPEN}{code}\n}})"), NAME) {
+        // The time that it takes to compile is the run's.
+        let deadline = Instant::now().checked_add(limits.timeout);
+        let code = match compiler.script(&wrapped(code), NAME, limits.memory_bytes, deadline) {
             Ok(code) => code,
-            Err(Uncompilable(message)) => {
-                return (
-                    Ending::Syntax { message, location: Location { line: 1, column: 1 } },
-                    String::new(),
-                );
+            Err(reason) => {
+                let ending = match reason {
+                    Uncompilable::Syntax(message, place) => {
+                        let location = place.unwrap_or(Location { line: 1, column: 1 });
+                        Ending::Syntax { message, location }
+                    }
+                    Uncompilable::OutOfMemory => Ending::of(Doom::Memory, limits),
+                    Uncompilable::OutOfTime => Ending::of(Doom::Timeout, limits),
+                };
+                return (ending, String::new());
             }
         };
         self.runtime.set_max_stack_size(
@@ -138,6 +150,7 @@ impl Realm {
             usize::try_from(limits.memory_bytes / 8).unwrap_or(usize::MAX).min(GC_THRESHOLD),
         );
         self.state.begin(run, limits, settings.seed, settings.now_ms);
+        self.state.deadline.set(deadline);
         let failure = self.context.with(|ctx| {
             let exports = self.exports.clone().restore(&ctx).ok()?;
             drive(&ctx, &exports, &self.state, &code, context, settings).err()

@@ -1,4 +1,4 @@
-//! Where ticks go, and which variables each passes: those that may hold a text that grows with every turn.
+//! Finds which variables each tick passes: those that may hold a text that grows with every turn.
 //!
 //! The engine keeps a concatenation as its two halves, so `s = s + s` makes a text of gigabytes without using memory. A tick
 //! receives the variables that are joined to something in its loop or function; the realm charges their length. A text that is joined from
@@ -16,7 +16,7 @@ use oxc::{
     span::Span,
 };
 
-use super::edits::Edit;
+use super::ticks::Additions;
 
 /// Variables that one tick passes at most: further ones grow with one of these or are not looked at.
 const NAMES: usize = 6;
@@ -29,25 +29,12 @@ const LOOKS: usize = 4_000;
 /// Expressions of one script that are charged where they make a text.
 const MADE: usize = 4_000;
 
-/// How a tick is written around a body.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Form {
-    /// Behind the opening brace.
-    Block,
-    /// A statement that gets braces.
-    Statement,
-    /// An expression that gets parentheses.
-    Expression,
-}
-
 /// A loop or a function.
 struct Body {
     /// Where a joined variable counts for it.
     span: Span,
-    /// Where the tick goes, and where the body ends.
+    /// Where the body starts, in whose front the tick goes.
     at: u32,
-    end: u32,
-    form: Form,
     scope: Option<ScopeId>,
     names: Vec<SymbolId>,
 }
@@ -59,8 +46,8 @@ pub(super) struct Growth {
     joined: Vec<(u32, SymbolId)>,
     /// Expressions that make a text no tick sees, outer ones first.
     made: Vec<Span>,
-    /// What each `return` outside all functions returns.
-    returned: Vec<Option<Span>>,
+    /// Starts of the `return`s outside all functions.
+    returns: Vec<u32>,
     /// The template behind a tag, which is no expression.
     tagged: Option<Span>,
     /// An addition that is the left side of one that was looked at.
@@ -72,16 +59,15 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// A body within `span`; the tick goes in at the start of `body`.
-    pub(super) fn body(&mut self, span: Span, body: Span, form: Form, scope: Option<ScopeId>) {
+    /// Notes a loop or function with its variables in `span`; the tick goes in front of what `body` holds.
+    pub(super) fn body(&mut self, span: Span, body: Span, scope: Option<ScopeId>) {
         self.outer_end = self.outer_end.max(span.end);
-        let at = if matches!(form, Form::Block) { body.start + 1 } else { body.start };
-        self.bodies.push(Body { span, at, end: body.end, form, scope, names: Vec::new() });
+        self.bodies.push(Body { span, at: body.start, scope, names: Vec::new() });
     }
 
-    /// A `return` outside all functions, and what it returns.
-    pub(super) fn returned(&mut self, value: Option<Span>) {
-        self.returned.push(value);
+    /// Notes a `return` outside all functions.
+    pub(super) fn returned(&mut self, at: u32) {
+        self.returns.push(at);
     }
 
     /// Notes the variables that `node` joins to something.
@@ -161,8 +147,8 @@ impl Growth {
         }
     }
 
-    /// The insertions, in no particular order.
-    pub(super) fn ticks(mut self, scoping: &Scoping) -> Vec<Edit> {
+    /// Gives the calls to put into the program.
+    pub(super) fn additions(mut self, scoping: &Scoping) -> Additions<'_> {
         self.bodies.sort_by_key(|body| (body.span.start, u32::MAX - body.span.end));
         self.joined.sort_unstable();
         let (mut open, mut next, mut looks): (Vec<usize>, usize, usize) = (Vec::new(), 0, 0);
@@ -188,21 +174,13 @@ impl Growth {
                 }
             }
         }
-        // With several, the engine is told which one it was: to say where a bad result comes from.
-        let several = self.returned.len() > 1;
-        let returned = self.returned.iter().enumerate().filter(|_| several).flat_map(|(number, value)| {
-            let edits = |value: &Span| {
-                let open = format!(" __ag_returns({number},(");
-                [Edit::open(value.start, open), Edit::close(value.end, "))")]
-            };
-            value.as_ref().map(edits).into_iter().flatten()
-        });
-        // Ticks first, then returns: they are around what begins at the same place.
-        let made = self.made.iter().flat_map(|span| {
-            // The space keeps it apart from a word in front of a quote.
-            [Edit::open(span.start, " __ag_made("), Edit::close(span.end, ")")]
-        });
-        self.bodies.iter().flat_map(|body| body.tick(scoping)).chain(returned).chain(made).collect()
+        let charged = self.bodies.into_iter().filter(|body| !body.names.is_empty());
+        let names = |body: Body| body.names.iter().map(|symbol| scoping.symbol_name(*symbol)).collect();
+        let mut charged: Vec<_> = charged.map(|body| (body.at, names(body))).collect();
+        charged.sort_unstable_by_key(|(at, _)| *at);
+        self.made.sort_unstable();
+        self.returns.sort_unstable();
+        Additions { charged, made: self.made, returns: self.returns }
     }
 }
 
@@ -278,17 +256,5 @@ impl Body {
             }
             None => declared < self.span.start,
         }
-    }
-
-    fn tick(&self, scoping: &Scoping) -> impl Iterator<Item = Edit> + use<> {
-        let names: Vec<&str> = self.names.iter().map(|symbol| scoping.symbol_name(*symbol)).collect();
-        let names = names.join(",");
-        let (open, close) = match self.form {
-            Form::Block => (format!("__ag_tick({names});"), None),
-            Form::Statement => (format!("{{__ag_tick({names});"), Some("}")),
-            Form::Expression => (format!("(__ag_tick({names}),"), Some(")")),
-        };
-        let end = self.end;
-        [Some(Edit::open(self.at, open)), close.map(|text| Edit::close(end, text))].into_iter().flatten()
     }
 }

@@ -1,4 +1,4 @@
-//! Calls the parser: text in, syntax tree and scopes or one syntax error out.
+//! Calls the parser and the semantic analysis: text in, syntax tree and scopes or one syntax error out.
 
 use oxc::{
     allocator::Allocator,
@@ -9,23 +9,26 @@ use oxc::{
     span::SourceType,
 };
 
-use super::locate;
+use super::{Refusal, locate, nesting};
 use crate::script::Rejection;
 
 pub(super) struct Parsed<'a> {
-    pub(super) program: &'a Program<'a>,
+    pub(super) program: Program<'a>,
     /// The first error of the grammar.
     pub(super) errors: Option<OxcDiagnostic>,
     /// The parser gave up: there is no tree.
     pub(super) panicked: bool,
     pub(super) scoping: Scoping,
     /// The first early error that needs scopes to be seen.
-    semantic: Option<OxcDiagnostic>,
+    pub(super) semantic: Option<OxcDiagnostic>,
 }
 
 impl Parsed<'_> {
-    pub(super) fn semantic_error(&self) -> Option<&OxcDiagnostic> {
-        self.semantic.as_ref()
+    /// Finds scopes and early errors.
+    pub(super) fn analyse(&mut self) {
+        let built = SemanticBuilder::new_compiler().build(&self.program);
+        self.semantic = built.diagnostics.errors().min_by_key(|error| offset(error)).cloned();
+        self.scoping = built.semantic.into_scoping();
     }
 
     pub(super) fn error_offset(&self) -> u32 {
@@ -44,19 +47,30 @@ impl Parsed<'_> {
 }
 
 /// Parses the body of a strict async function: top-level `await` and `return` are allowed.
-pub(super) fn parse<'a>(arena: &'a Allocator, text: &'a str, source_type: SourceType) -> Parsed<'a> {
+///
+/// # Errors
+/// The program nests too deep.
+pub(super) fn parse<'a>(
+    arena: &'a Allocator,
+    text: &'a str,
+    source_type: SourceType,
+) -> Result<Parsed<'a>, Refusal> {
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(arena, text, source_type).with_options(options).parse();
     let errors = parsed.diagnostics.errors().min_by_key(|error| offset(error)).cloned();
-    let program: &'a Program<'a> = arena.alloc(parsed.program);
-    let panicked = parsed.panicked;
+    nesting::check(&parsed.program)?;
+    let mut parsed = Parsed {
+        program: parsed.program,
+        errors,
+        panicked: parsed.panicked,
+        scoping: Scoping::default(),
+        semantic: None,
+    };
     // Types are gone before scopes matter.
-    if panicked || source_type.is_typescript() {
-        return Parsed { program, errors, panicked, scoping: Scoping::default(), semantic: None };
+    if !parsed.panicked && !source_type.is_typescript() {
+        parsed.analyse();
     }
-    let built = SemanticBuilder::new_compiler().build(program);
-    let semantic = built.diagnostics.errors().min_by_key(|error| offset(error)).cloned();
-    Parsed { program, errors, panicked, scoping: built.semantic.into_scoping(), semantic }
+    Ok(parsed)
 }
 
 pub(super) fn rejection(text: &str, error: &OxcDiagnostic) -> Rejection {

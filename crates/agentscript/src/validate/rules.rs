@@ -99,6 +99,7 @@ const ALWAYS: &[(AstType, Rule)] = &[
     (AstType::ExportFromDeclaration, syntax::module_syntax),
     (AstType::ExportDefaultDeclaration, syntax::module_syntax),
     (AstType::ExportAllDeclaration, syntax::module_syntax),
+    (AstType::Hashbang, syntax::hashbang),
     (AstType::NewTarget, syntax::new_target),
     (AstType::WithStatement, syntax::with_statement),
     (AstType::DebuggerStatement, syntax::debugger_statement),

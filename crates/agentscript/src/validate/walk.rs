@@ -1,61 +1,46 @@
-//! One walk over a program without types: applies the rules in order of the text and notes where ticks go.
+//! One walk over a program without types: applies the rules in order of the text and notes what to count.
 
 use oxc::{
     ast::{
         AstKind,
-        ast::{
-            ArrowFunctionBody, ArrowFunctionExpression, BinaryOperator, BindingPattern, Expression,
-            Statement, VariableDeclarator,
-        },
+        ast::{ArrowFunctionExpression, BindingPattern, Expression, Program, Statement, VariableDeclarator},
     },
     ast_visit::VisitJs,
-    semantic::ScopeId,
+    semantic::{ScopeId, Scoping},
     span::{GetSpan, Span},
 };
 
 use super::{
     Refusal,
-    edits::Edit,
     fold::{Folder, Known, Value},
-    growth::{Form, Growth},
-    parse::Parsed,
+    growth::Growth,
     rules::{self, Facts, Table},
+    ticks::Additions,
 };
 use crate::script::ScriptPolicy;
 
 /// What one walk found.
-pub(super) struct Walked {
+pub(super) struct Walked<'s> {
     /// The first broken rule in order of the text.
     pub(super) refusal: Option<Refusal>,
-    /// The ticks to insert.
-    pub(super) ticks: Vec<Edit>,
-    /// Where each `return` outside all functions begins.
-    pub(super) returns: Vec<u32>,
-    /// Something looks like a call with type arguments.
-    pub(super) maybe_generic: bool,
+    /// The ticks and the like to insert.
+    pub(super) additions: Additions<'s>,
 }
 
 /// Applies the rules of `policy`.
-pub(super) fn walk(parsed: &Parsed<'_>, policy: &ScriptPolicy) -> Walked {
+pub(super) fn walk<'s>(program: &Program<'_>, scoping: &'s Scoping, policy: &ScriptPolicy) -> Walked<'s> {
     let known = Known::default();
     let mut walk = Walk {
-        facts: Facts {
-            policy,
-            scoping: &parsed.scoping,
-            known: &known,
-            this_depth: 0,
-            in_plain_function: false,
-        },
+        facts: Facts { policy, scoping, known: &known, this_depth: 0, in_plain_function: false },
         table: rules::table(policy.preset),
         method_next: false,
         plain: Vec::new(),
         growth: Growth::default(),
         functions: 0,
-        found: Walked { refusal: None, ticks: Vec::new(), returns: Vec::new(), maybe_generic: false },
+        refusal: None,
     };
-    walk.visit_program(parsed.program);
-    walk.found.ticks = walk.growth.ticks(&parsed.scoping);
-    walk.found
+    walk.visit_program(program);
+    Walked { refusal: walk.refusal, additions: walk.growth.additions(scoping) }
 }
 
 struct Walk<'s> {
@@ -68,7 +53,7 @@ struct Walk<'s> {
     growth: Growth,
     /// How many functions are open.
     functions: u32,
-    found: Walked,
+    refusal: Option<Refusal>,
 }
 
 impl<'a> VisitJs<'a> for Walk<'_> {
@@ -76,8 +61,8 @@ impl<'a> VisitJs<'a> for Walk<'_> {
         for rule in &self.table[node.ty() as usize] {
             if let Some(refusal) = rule(&self.facts, node) {
                 // The walk is nearly, not quite, in order of the text.
-                if self.found.refusal.as_ref().is_none_or(|first| refusal.offset < first.offset) {
-                    self.found.refusal = Some(refusal);
+                if self.refusal.as_ref().is_none_or(|first| refusal.offset < first.offset) {
+                    self.refusal = Some(refusal);
                 }
             }
         }
@@ -88,8 +73,7 @@ impl<'a> VisitJs<'a> for Walk<'_> {
             }
             AstKind::MethodDefinition(_) => self.method_next = true,
             AstKind::ReturnStatement(it) if self.functions == 0 => {
-                self.found.returns.push(it.span.start);
-                self.growth.returned(it.argument.as_ref().map(GetSpan::span));
+                self.growth.returned(it.span.start);
             }
             AstKind::Function(it) => {
                 self.functions += 1;
@@ -97,7 +81,7 @@ impl<'a> VisitJs<'a> for Walk<'_> {
                 self.plain.push(self.facts.in_plain_function);
                 self.facts.in_plain_function = !std::mem::take(&mut self.method_next);
                 if let Some(body) = &it.body {
-                    self.growth.body(body.span, body.span, Form::Block, it.scope_id.get());
+                    self.growth.body(body.span, body.span, it.scope_id.get());
                 }
             }
             AstKind::PropertyDefinition(_) | AstKind::StaticBlock(_) => self.facts.this_depth += 1,
@@ -110,10 +94,6 @@ impl<'a> VisitJs<'a> for Walk<'_> {
             AstKind::ForStatement(it) => self.tick_loop(it.span, &it.body, it.scope_id.get()),
             AstKind::ForInStatement(it) => self.tick_loop(it.span, &it.body, it.scope_id.get()),
             AstKind::ForOfStatement(it) => self.tick_loop(it.span, &it.body, it.scope_id.get()),
-            AstKind::BinaryExpression(it) if it.operator == BinaryOperator::GreaterThan => {
-                let paren = matches!(it.right, Expression::ParenthesizedExpression(_));
-                self.found.maybe_generic |= paren && it.right.span().start == it.left.span().end + 1;
-            }
             _ => {}
         }
     }
@@ -135,20 +115,13 @@ impl<'a> VisitJs<'a> for Walk<'_> {
 
 impl Walk<'_> {
     fn tick_arrow(&mut self, arrow: &ArrowFunctionExpression<'_>) {
-        let (span, form) = match &arrow.body {
-            ArrowFunctionBody::FunctionBody(body) => (body.span, Form::Block),
-            body => (body.span(), Form::Expression),
-        };
-        self.growth.body(span, span, form, arrow.scope_id.get());
+        let span = arrow.body.span();
+        self.growth.body(span, span, arrow.scope_id.get());
     }
 
     fn tick_loop(&mut self, span: Span, body: &Statement<'_>, scope: Option<ScopeId>) {
-        match body {
-            Statement::BlockStatement(block) => {
-                self.growth.body(span, block.span, Form::Block, block.scope_id.get());
-            }
-            body => self.growth.body(span, body.span(), Form::Statement, scope),
-        }
+        let scope = if let Statement::BlockStatement(block) = body { block.scope_id.get() } else { scope };
+        self.growth.body(span, body.span(), scope);
     }
 
     /// Remembers what a variable holds, when the text spells it out and nothing changes it.

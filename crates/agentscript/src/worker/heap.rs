@@ -7,7 +7,7 @@
 //! Beside `harden` this is the only file with unsafe code: it is an allocator, and has nothing to do with system calls.
 #![expect(unsafe_code, reason = "an allocator hands out raw memory; each block says why it holds")]
 
-use std::{cell::Cell, ptr, rc::Rc};
+use std::{cell::Cell, ptr, rc::Rc, time::Instant};
 
 use rquickjs::allocator::Allocator;
 
@@ -25,6 +25,8 @@ const LONE: usize = usize::MAX - 1;
 const BASE: usize = 768 * 1024;
 /// Memory is asked for in steps of this many bytes after that.
 const CHUNK: usize = 256 * 1024;
+/// Allocations between two looks at the clock.
+const POLL: u32 = 64;
 /// A run that used more of the base than this has its pages given back.
 const KEEP: usize = 256 * 1024;
 
@@ -35,7 +37,12 @@ pub(crate) struct Heap {
     /// Bytes taken from the system beside the base: more than `used` when freed blocks are of no use for what is asked.
     reserved: Cell<usize>,
     limit: Cell<usize>,
+    #[cfg(test)]
+    peak: Cell<usize>,
     exhausted: Cell<bool>,
+    /// When allocations begin to fail, and how many may go by until the clock is read again.
+    deadline: Cell<Option<Instant>>,
+    until_poll: Cell<u32>,
     base: *mut u8,
     top: Cell<*mut u8>,
     end: Cell<*mut u8>,
@@ -76,7 +83,11 @@ impl Heap {
             used: Cell::new(0),
             reserved: Cell::new(0),
             limit: Cell::new(usize::MAX),
+            #[cfg(test)]
+            peak: Cell::new(0),
             exhausted: Cell::new(false),
+            deadline: Cell::new(None),
+            until_poll: Cell::new(0),
             base,
             top: Cell::new(base),
             end: Cell::new(base.wrapping_add(room)),
@@ -91,6 +102,29 @@ impl Heap {
     /// Allows `bytes` in all, what is in use included.
     pub(crate) fn set_limit(&self, bytes: usize) {
         self.limit.set(bytes);
+    }
+
+    /// Refuses every allocation after `deadline`: this ends work of the engine that its interrupt does not reach.
+    pub(crate) fn set_deadline(&self, deadline: Option<Instant>) {
+        self.deadline.set(deadline);
+        self.until_poll.set(0);
+    }
+
+    /// Bytes of blocks in use.
+    #[cfg(test)]
+    pub(crate) fn used(&self) -> usize {
+        self.used.get()
+    }
+
+    /// The most bytes that were in use at a time.
+    #[cfg(test)]
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.get()
+    }
+
+    /// Returns whether blocks were added that only [`Heap::restore`] gives back.
+    pub(crate) fn has_grown(&self) -> bool {
+        !self.chunks.get().is_null()
     }
 
     /// Whether an allocation was ever refused since the last [`Heap::restore`].
@@ -130,6 +164,7 @@ impl Heap {
         self.end.set(self.base.wrapping_add(BASE));
         self.used.set(image.used);
         self.limit.set(usize::MAX);
+        self.deadline.set(None);
         self.exhausted.set(false);
         self.image.set(Some(image));
     }
@@ -169,11 +204,26 @@ impl Heap {
 
     fn grow(&self, bytes: usize) -> bool {
         let used = self.used.get().saturating_add(bytes);
-        if used > self.limit.get() {
+        if used > self.limit.get() || self.is_late() {
             return self.refuse();
         }
         self.used.set(used);
+        #[cfg(test)]
+        self.peak.set(self.peak.get().max(used));
         true
+    }
+
+    fn is_late(&self) -> bool {
+        let Some(deadline) = self.deadline.get() else { return false };
+        let left = self.until_poll.get();
+        if left > 0 {
+            self.until_poll.set(left - 1);
+            return false;
+        }
+        // Once late, every allocation asks again.
+        let late = Instant::now() >= deadline;
+        self.until_poll.set(if late { 0 } else { POLL });
+        late
     }
 
     /// Takes `bytes` from the system. Blocks that were freed but fit nothing that is asked for may not pile up.

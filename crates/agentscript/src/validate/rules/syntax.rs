@@ -18,6 +18,10 @@ pub(super) fn module_syntax(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal>
     refuse(IllegalModuleAccess, node.span(), message)
 }
 
+pub(super) fn hashbang(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+    refuse(IllegalSyntax, node.span(), "a `#!` line is not allowed; remove it")
+}
+
 pub(super) fn new_target(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     refuse(IllegalSyntax, node.span(), "`new.target` is not part of AgentScript")
 }

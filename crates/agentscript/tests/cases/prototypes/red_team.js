@@ -67,7 +67,7 @@ export const x = 1
 with ({}) { return 1 }
 
 //// html comment
-// expect: illegal IllegalSyntax
+// expect: safe
 return 1 <!-- x
 
 //// hashbang

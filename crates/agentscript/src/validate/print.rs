@@ -1,0 +1,38 @@
+//! Prints the program that runs from the tree that was checked, and keeps the places.
+
+use std::path::PathBuf;
+
+use oxc::{
+    ast::ast::Program,
+    codegen::{Codegen, CodegenOptions, CommentOptions},
+};
+
+/// A place of the printed text and the one it was printed from. Lines and columns count from 0, columns in UTF-16 units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) printed: (u32, u32),
+    pub(crate) source: (u32, u32),
+}
+
+/// Gives the text of `program` and its places, in order of the printed text.
+///
+/// The text ends with a line feed, and no `<!--` and no line that begins with `-->` is a token of it.
+pub(super) fn print(program: &Program<'_>) -> (String, Vec<Place>) {
+    let options = CodegenOptions {
+        comments: CommentOptions::disabled(),
+        // With an indent, deep nesting would make a text many times longer.
+        indent_width: 0,
+        source_map_path: Some(PathBuf::new()),
+        ..CodegenOptions::default()
+    };
+    let printed = Codegen::new().with_options(options).build(program);
+    let places = printed.map.map_or_else(Vec::new, |map| {
+        map.get_tokens()
+            .map(|token| Place {
+                printed: (token.get_dst_line(), token.get_dst_col()),
+                source: (token.get_src_line(), token.get_src_col()),
+            })
+            .collect()
+    });
+    (printed.code, places)
+}
