@@ -1,7 +1,6 @@
 //! The audit file: what was executed, and what the authorization server did.
 
 use std::{
-    collections::BTreeMap,
     net::IpAddr,
     path::PathBuf,
     sync::Arc,
@@ -11,7 +10,7 @@ use std::{
 use gatewright::Observer;
 use gatewright_audit::{AuditFile, hex};
 use gatewright_auth::{AuditEvent, AuditSink};
-use gatewright_core::{CallRecord, Execution, TraceContext};
+use gatewright_core::{CallRecord, Execution, TraceContext, rmcp::model::JsonObject};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -82,7 +81,16 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<ScriptLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<BTreeMap<&'a str, &'a Value>>,
+    arguments: Option<Arguments<'a>>,
+}
+
+/// A call's arguments in the order in which they were sent, without the script.
+struct Arguments<'a>(&'a JsonObject);
+
+impl Serialize for Arguments<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().filter(|(name, _)| *name != "script"))
+    }
 }
 
 /// As a list of [`CallLine`]s, without one being made.
@@ -139,8 +147,6 @@ impl Audit {
     fn line<'a>(&self, execution: &'a Execution) -> Line<'a> {
         let (principal, given) = (&execution.principal, execution.arguments.as_ref());
         let text = given.filter(|_| self.scripts).and_then(|given| given.get("script"));
-        let kept = given.filter(|_| self.arguments);
-        let kept = kept.map(|given| given.iter().map(|(name, value)| (name.as_str(), value)));
         Line {
             at_ms: at_ms(execution.started),
             event: "execution",
@@ -158,7 +164,7 @@ impl Audit {
                 bytes: script.bytes,
                 text,
             }),
-            arguments: kept.map(|kept| kept.filter(|(name, _)| *name != "script").collect()),
+            arguments: given.filter(|_| self.arguments).map(Arguments),
         }
     }
 }

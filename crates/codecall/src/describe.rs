@@ -39,8 +39,6 @@ impl CodeCall {
 }
 
 fn described(tool: &ToolEntry) -> Value {
-    let mut body = metadata(tool);
-    body.insert("appId".to_owned(), json!(&*tool.app_id));
     let mut annotations = Map::new();
     if let Some(hints) = &tool.tool.annotations {
         let hints = [
@@ -52,17 +50,23 @@ fn described(tool: &ToolEntry) -> Value {
         annotations
             .extend(hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), json!(hint?)))));
     }
-    body.insert("annotations".to_owned(), Value::Object(annotations));
-    body.insert("usageExamples".to_owned(), json!(examples::of(tool)));
-    Value::Object(body)
+    json!({
+        "name": tool.tool.name,
+        "appId": *tool.app_id,
+        "description": tool.description(),
+        "inputSchema": tool.input_schema(),
+        "outputSchema": tool.tool.output_schema,
+        "annotations": annotations,
+        "usageExamples": examples::of(tool),
+    })
 }
 
 /// What `getTool` gives a script: name, description, input and output schemas.
-pub(crate) fn metadata(tool: &ToolEntry) -> Map<String, Value> {
-    let mut body = Map::new();
-    body.insert("name".to_owned(), json!(tool.tool.name));
-    body.insert("description".to_owned(), json!(tool.description()));
-    body.insert("inputSchema".to_owned(), Value::Object((**tool.input_schema()).clone()));
-    body.insert("outputSchema".to_owned(), tool.output_schema().unwrap_or(Value::Null));
-    body
+pub(crate) fn metadata(tool: &ToolEntry) -> Value {
+    json!({
+        "name": tool.tool.name,
+        "description": tool.description(),
+        "inputSchema": tool.input_schema(),
+        "outputSchema": tool.tool.output_schema,
+    })
 }

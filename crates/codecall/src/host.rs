@@ -144,7 +144,7 @@ impl ScriptHost {
 /// Metadata for calls inside a script: the plan's progress token is not theirs, and a task cannot be followed.
 fn inner_meta(context: &RequestContext<RoleServer>) -> RequestMetaObject {
     let mut meta = context.meta.clone();
-    meta.0.remove("progressToken");
+    meta.0.shift_remove("progressToken");
     if let Some(mut capabilities) = context.client_capabilities().filter(|c| c.supports_tasks()) {
         if let Some(extensions) = capabilities.extensions.as_mut() {
             extensions.remove(TASKS_EXTENSION_ID);

@@ -123,7 +123,7 @@ impl ToolEntry {
 pub(crate) fn listed(mut tool: Tool, public_name: String) -> Tool {
     tool.name = public_name.into();
     if let Some(meta) = tool.meta.as_mut() {
-        meta.0.remove(META_KEY);
+        meta.0.shift_remove(META_KEY);
         if meta.0.is_empty() {
             tool.meta = None;
         }

@@ -101,7 +101,7 @@ impl TraceContext {
         meta.insert(TRACEPARENT.to_owned(), self.to_header().into());
         match &self.state {
             Some(state) => meta.insert(TRACESTATE.to_owned(), (&**state).into()),
-            None => meta.remove(TRACESTATE),
+            None => meta.shift_remove(TRACESTATE),
         };
     }
 

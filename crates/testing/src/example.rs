@@ -60,8 +60,10 @@ impl ServerHandler for Example {
         if call.name != "echo" {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", call.name), None));
         }
-        let text =
-            call.arguments.and_then(|mut arguments| arguments.remove("text")).unwrap_or_else(|| "".into());
+        let text = call
+            .arguments
+            .and_then(|mut arguments| arguments.shift_remove("text"))
+            .unwrap_or_else(|| "".into());
         Ok(CallToolResponse::Complete(of(json!({"content": [{"type": "text", "text": text}]}))))
     }
 

@@ -13,8 +13,6 @@ pub use resource::ResourceContent;
 pub use rpc::{RpcError, RpcResponse};
 pub use tool_result::{Image, ToolResult};
 
-pub(crate) use stable::sorted;
-
 /// A part of a record is not there, or not of the kind that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]

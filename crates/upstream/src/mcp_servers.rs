@@ -79,7 +79,7 @@ pub fn parse_mcp_servers(json: &str) -> Result<IndexMap<String, UpstreamConfig>,
         if let Some(ms) = keys.get("timeout").and_then(Value::as_u64) {
             keys.insert("timeout".to_owned(), format!("{ms}ms").into());
         }
-        if let Some(url) = keys.remove("serverUrl") {
+        if let Some(url) = keys.shift_remove("serverUrl") {
             keys.entry("url").or_insert(url);
         }
         let config: UpstreamConfig =

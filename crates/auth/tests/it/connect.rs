@@ -342,7 +342,7 @@ async fn a_server_that_registers_nobody_says_what_whoever_runs_the_gateway_has_t
     let (web, (clock, store)) = (other().await, shared());
     let place = "/.well-known/oauth-authorization-server";
     let mut metadata: Value = serde_json::from_str(&web.held(place)).unwrap();
-    metadata.as_object_mut().unwrap().remove("registration_endpoint");
+    metadata.as_object_mut().unwrap().shift_remove("registration_endpoint");
     web.on(place, Reply::json(metadata.clone()));
     let (site, vault) = site(&web, &clock, &store).await;
     let who = principal("user:alice");

@@ -299,9 +299,12 @@ fn pointer(path: &str) -> String {
     path.split(['.', '[']).map(|part| format!("/{}", part.trim_end_matches(']'))).collect()
 }
 
-/// The JSON Schema of the configuration.
+/// The JSON Schema of the configuration, keys sorted.
 pub fn schema() -> anyhow::Result<serde_json::Value> {
-    serde_json::to_value(schemars::schema_for!(Config)).context("the schema cannot be written as JSON")
+    let mut schema = serde_json::to_value(schemars::schema_for!(Config))
+        .context("the schema cannot be written as JSON")?;
+    schema.sort_all_objects();
+    Ok(schema)
 }
 
 /// Everything in `value` that the schema refuses.

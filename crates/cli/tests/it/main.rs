@@ -35,6 +35,8 @@ mod hostile_scripts;
 #[cfg(test)]
 mod invoke;
 #[cfg(test)]
+mod key_order;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod limits;

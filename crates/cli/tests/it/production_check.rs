@@ -57,7 +57,7 @@ fn set(config: &mut Value, pointer: &str, value: Value) {
     let (above, name) = pointer.rsplit_once('/').unwrap();
     let above = config.pointer_mut(above).unwrap_or_else(|| panic!("{pointer}")).as_object_mut().unwrap();
     match value {
-        Value::Null => drop(above.remove(name)),
+        Value::Null => drop(above.shift_remove(name)),
         value => drop(above.insert(name.to_owned(), value)),
     }
 }

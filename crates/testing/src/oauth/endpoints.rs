@@ -153,7 +153,7 @@ async fn userinfo(Extracted(state): Extracted<Shared>, headers: HeaderMap) -> Re
         Some(mut claims) if claims["exp"].as_i64().is_some_and(|expires| expires > crate::token::now()) => {
             if let Some(claims) = claims.as_object_mut() {
                 for technical in ["iss", "aud", "iat", "exp", "jti", "client_id", "scope"] {
-                    claims.remove(technical);
+                    claims.shift_remove(technical);
                 }
             }
             answer(StatusCode::OK, &claims)

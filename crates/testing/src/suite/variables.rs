@@ -48,7 +48,7 @@ impl Variables {
             if let Ok(hidden) = self.find(name, &mut Vec::new()) {
                 scope.hidden.insert(name.clone(), hidden);
             }
-            scope.known.remove(name);
+            scope.known.shift_remove(name);
             scope.written.insert(name.clone(), value.clone());
         }
         scope

@@ -251,7 +251,7 @@ impl TokenFactory {
         let mut claims = self.claims(options, options.expires_in.unwrap_or(self.options.expires_in_seconds));
         if let Some(claims) = claims.as_object_mut() {
             for of_access_tokens in ["client_id", "scope", "jti"] {
-                claims.remove(of_access_tokens);
+                claims.shift_remove(of_access_tokens);
             }
         }
         self.key.sign("JWT", &self.key.id, &claims)
