@@ -1,130 +1,229 @@
-//! Arguments that fit a tool's input schema: its own examples and defaults first, then plausible values by type.
+//! Arguments that a tool's input schema accepts: values its author gives first, then plausible ones by type, format and name.
+//!
+//! Schemas come from servers: the nodes that are read for one candidate are counted, and so are the candidates.
 
-use gatewright_core::ToolEntry;
-use serde_json::{Map, Value, json};
+use std::cell::Cell;
+
+use gatewright_core::{InputSchema, ToolEntry, rmcp::model::JsonObject};
+use serde_json::{Value, json};
+
+use super::placeholders::{self, Asked};
 
 /// Depth at which a schema that contains itself is cut off.
 const DEEPEST: usize = 6;
+/// Nodes of the schema that are read for one candidate.
+const MOST_NODES: usize = 500;
+/// Branches of unions (`oneOf`, `anyOf`) that are tried.
+const BRANCHES: usize = 4;
+/// Items that an array is filled with to reach its `minItems`.
+const MOST_ITEMS: u64 = 8;
 
-/// The required arguments, with values that the schema accepts; `None` when none can be made.
+/// The required arguments with values that the schema accepts; `None` when none can be made.
 pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
-    let schema = Value::Object((**tool.input_schema()).clone());
-    let whole =
-        schema.get("examples").and_then(|examples| examples.get(0)).filter(|example| example.is_object());
-    let candidates = [whole.cloned(), value(&schema, &schema, "", 0)];
-    candidates
-        .into_iter()
-        .flatten()
+    let root = tool.input_schema();
+    let own = root.get("examples").and_then(|examples| examples.get(0)).cloned();
+    let filled = [false, true].into_iter().flat_map(|more| (0..BRANCHES).map(move |branch| (branch, more)));
+    let filled = filled.filter_map(|(branch, more)| {
+        let filling = Filling { root, topic: tool, branch, more, nodes: Cell::new(0) };
+        filling.object(root, 0).map(Value::Object)
+    });
+    own.into_iter()
+        .chain(filled)
         .find(|candidate| candidate.is_object() && tool.schema.check(candidate).is_ok())
 }
 
-fn value(root: &Value, schema: &Value, name: &str, depth: usize) -> Option<Value> {
-    if depth > DEEPEST {
-        return None;
+/// One way to fill a schema.
+struct Filling<'a> {
+    root: &'a JsonObject,
+    topic: &'a ToolEntry,
+    /// The branch taken in each union.
+    branch: usize,
+    /// Whether objects get their first optional property too: some need one of several.
+    more: bool,
+    nodes: Cell<usize>,
+}
+
+impl<'a> Filling<'a> {
+    fn value(&self, schema: &'a Value, name: &str, depth: usize) -> Option<Value> {
+        self.nodes.set(self.nodes.get() + 1);
+        if depth > DEEPEST || self.nodes.get() > MOST_NODES {
+            return None;
+        }
+        let Some(schema) = schema.as_object() else {
+            return Some(self.text(&JsonObject::new(), name).into());
+        };
+        if let Some(given) = given(schema) {
+            return Some(given);
+        }
+        if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+            return self.value(self.target(target)?, name, depth + 1);
+        }
+        if let Some(kind) = kind(schema) {
+            return self.of_kind(kind, schema, name, depth);
+        }
+        if let Some(chosen) = self.chosen(schema) {
+            return self.value(chosen, name, depth + 1);
+        }
+        match schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
+            Some([only]) => self.value(only, name, depth + 1),
+            Some(_) => self.object(schema, depth).map(Value::Object),
+            None => Some(self.text(schema, name).into()),
+        }
     }
-    if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-        return value(root, root.pointer(target.strip_prefix('#')?)?, name, depth + 1);
+
+    fn of_kind(&self, kind: &str, schema: &'a JsonObject, name: &str, depth: usize) -> Option<Value> {
+        match kind {
+            "object" => self.object(schema, depth).map(Value::Object),
+            "array" => self.array(schema, name, depth),
+            "integer" | "number" => Some(number(schema, name, kind == "integer")),
+            "boolean" => Some(json!(true)),
+            "null" => Some(Value::Null),
+            _ => Some(self.text(schema, name).into()),
+        }
     }
-    let first = |key: &str| schema.get(key).and_then(|list| list.get(0)).cloned();
-    let given =
-        first("examples").or_else(|| schema.get("example").cloned()).or_else(|| schema.get("const").cloned());
-    if let Some(given) = given.or_else(|| schema.get("default").cloned()).or_else(|| first("enum")) {
-        return Some(given);
+
+    fn target(&self, reference: &str) -> Option<&'a Value> {
+        let (first, rest) = match reference.strip_prefix("#/")?.split_once('/') {
+            Some((first, rest)) => (first, format!("/{rest}")),
+            None => (reference.strip_prefix("#/")?, String::new()),
+        };
+        self.root.get(first)?.pointer(&rest)
     }
-    for union in ["oneOf", "anyOf"] {
-        if let Some(options) = schema.get(union).and_then(Value::as_array)
-            && schema.get("type").is_none()
+
+    /// The branch of a union that is tried, if the schema has one.
+    fn chosen(&self, schema: &'a JsonObject) -> Option<&'a Value> {
+        let options = ["oneOf", "anyOf"].iter().find_map(|union| schema.get(*union)?.as_array())?;
+        let options: Vec<&Value> = options.iter().filter(|option| option["type"] != "null").collect();
+        options.get(self.branch % options.len().max(1)).copied()
+    }
+
+    /// The schema and what it is made of, each as an object schema.
+    fn parts(&self, schema: &'a JsonObject) -> Vec<&'a JsonObject> {
+        let all = schema.get("allOf").and_then(Value::as_array).into_iter().flatten().take(MOST_NODES);
+        let more = all.chain(self.chosen(schema)).filter_map(|part| {
+            let reference = part.get("$ref").and_then(Value::as_str);
+            reference.map_or(Some(part), |reference| self.target(reference))?.as_object()
+        });
+        std::iter::once(schema).chain(more).collect()
+    }
+
+    fn object(&self, schema: &'a JsonObject, depth: usize) -> Option<JsonObject> {
+        let parts = self.parts(schema);
+        let property =
+            |name: &str| parts.iter().find_map(|part| part.get("properties")?.as_object()?.get(name));
+        let required = parts.iter().filter_map(|part| part.get("required")?.as_array()).flatten();
+        let mut object = JsonObject::new();
+        for name in required.filter_map(Value::as_str) {
+            if !object.contains_key(name) {
+                let value = self.value(property(name).unwrap_or(&Value::Null), name, depth + 1)?;
+                object.insert(name.to_owned(), value);
+            }
+        }
+        if self.more
+            || schema.get("minProperties").is_some_and(|least| least.as_u64() > Some(object.len() as u64))
         {
-            return options.iter().find_map(|option| value(root, option, name, depth + 1));
+            let known = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flatten();
+            if let Some((name, property)) = known.into_iter().find(|(name, _)| !object.contains_key(*name)) {
+                object.insert(name.clone(), self.value(property, name, depth + 1)?);
+            }
+        }
+        Some(object)
+    }
+
+    fn array(&self, schema: &'a JsonObject, name: &str, depth: usize) -> Option<Value> {
+        let least = schema.get("minItems").and_then(Value::as_u64);
+        if let Some(places) = schema.get("prefixItems").and_then(Value::as_array) {
+            let items = places.iter().map(|place| self.value(place, name, depth + 1));
+            return items.collect::<Option<Vec<_>>>().map(Value::Array);
+        }
+        let item = self.value(schema.get("items").unwrap_or(&Value::Null), name, depth + 1);
+        match (item, least) {
+            (Some(item), least) => {
+                let count = least.unwrap_or(1).clamp(1, MOST_ITEMS);
+                Some(Value::Array(vec![item; usize::try_from(count).unwrap_or(1)]))
+            }
+            (None, None | Some(0)) => Some(json!([])),
+            (None, Some(_)) => None,
         }
     }
-    match kind(schema) {
-        "object" => object(root, schema, depth),
-        "array" => array(root, schema, name, depth),
-        "integer" => Some(json!(number(schema, 1.0).ceil() as i64)),
-        "number" => Some(json!(number(schema, 1.0))),
-        "boolean" => Some(json!(true)),
-        "null" => Some(Value::Null),
-        _ => Some(json!(text(schema, name))),
+
+    fn text(&self, schema: &JsonObject, name: &str) -> String {
+        let word = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+        let asked =
+            Asked { name, about: word("description"), format: word("format"), tool: &self.topic.local_name };
+        let length =
+            |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+        let (least, most) = (length("minLength").unwrap_or(0), length("maxLength").unwrap_or(usize::MAX));
+        let of_length = |text: &str| {
+            let mut text: String = text.chars().take(most).collect();
+            let missing = least.min(1_000).saturating_sub(text.chars().count());
+            text.extend(std::iter::repeat_n('x', missing));
+            text
+        };
+        let Some(pattern) = schema.get("pattern") else {
+            return of_length(placeholders::likely(&asked));
+        };
+        let rule = InputSchema::new(JsonObject::from_iter([("pattern".to_owned(), pattern.clone())]).into());
+        let fits = |text: &String| rule.check(&json!(text)).is_ok();
+        let candidates =
+            std::iter::once(placeholders::likely(&asked)).chain(placeholders::COMMON.iter().copied());
+        let text = candidates.map(of_length).find(fits);
+        text.unwrap_or_else(|| placeholders::likely(&asked).to_owned())
     }
 }
 
-fn kind(schema: &Value) -> &str {
-    let named = |value: &'_ Value| value.as_str().is_some_and(|kind| kind != "null");
-    match schema.get("type") {
-        Some(Value::String(kind)) => kind,
-        Some(Value::Array(kinds)) => {
-            kinds.iter().find(|kind| named(kind)).and_then(Value::as_str).unwrap_or("null")
-        }
-        _ if schema.get("properties").is_some() => "object",
-        _ if schema.get("items").is_some() => "array",
-        _ => "string",
-    }
-}
-
-fn object(root: &Value, schema: &Value, depth: usize) -> Option<Value> {
-    let mut object = Map::new();
-    for name in
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-    {
-        let property = schema.get("properties").and_then(|all| all.get(name)).unwrap_or(&Value::Null);
-        object.insert(name.to_owned(), value(root, property, name, depth + 1)?);
-    }
-    Some(Value::Object(object))
-}
-
-fn array(root: &Value, schema: &Value, name: &str, depth: usize) -> Option<Value> {
-    let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(1).clamp(1, 8);
-    let item = value(root, schema.get("items").unwrap_or(&Value::Null), name, depth + 1)?;
-    Some(Value::Array(vec![item; usize::try_from(least).unwrap_or(1)]))
-}
-
-fn number(schema: &Value, plausible: f64) -> f64 {
-    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let low = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|bound| bound + 1.0));
-    let high = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|bound| bound - 1.0));
-    let value = low.map_or(plausible, |low| plausible.max(low));
-    high.map_or(value, |high| value.min(high))
-}
-
-fn text(schema: &Value, name: &str) -> String {
-    let plausible = match schema.get("format").and_then(Value::as_str) {
-        Some("date-time") => "2026-01-15T09:30:00Z",
-        Some("date") => "2026-01-15",
-        Some("time") => "09:30:00Z",
-        Some("email") => "ada@example.com",
-        Some("uri" | "url") => "https://example.com/",
-        Some("uuid") => "123e4567-e89b-12d3-a456-426614174000",
-        Some("ipv4") => "192.0.2.1",
-        Some("hostname") => "example.com",
-        _ => by_name(name),
+/// A value that the schema's author gives, if it is of the schema's type.
+fn given(schema: &JsonObject) -> Option<Value> {
+    let first = |key: &str| schema.get(key)?.as_array()?.iter().find(|one| !one.is_null());
+    let known =
+        [first("examples"), schema.get("example"), schema.get("const"), schema.get("default"), first("enum")];
+    let of_kind = |value: &&Value| match kind(schema) {
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        _ => !value.is_null() || schema.contains_key("const"),
     };
-    let length = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-    let mut text = plausible.to_owned();
-    if let Some(least) = length("minLength").filter(|least| *least <= 1_000) {
-        while text.chars().count() < least {
-            text.push('x');
+    known.into_iter().flatten().find(of_kind).cloned()
+}
+
+/// The type of values, when the schema says it; of several the first that is not `null`.
+fn kind(schema: &JsonObject) -> Option<&str> {
+    match schema.get("type") {
+        Some(Value::String(kind)) => Some(kind),
+        Some(Value::Array(kinds)) => {
+            let mut kinds = kinds.iter().filter_map(Value::as_str);
+            kinds.find(|kind| *kind != "null").or(Some("null"))
         }
-    }
-    match length("maxLength") {
-        Some(most) => text.chars().take(most).collect(),
-        None => text,
+        _ if schema.contains_key("properties") => Some("object"),
+        _ if schema.contains_key("items") => Some("array"),
+        _ => None,
     }
 }
 
-fn by_name(name: &str) -> &'static str {
-    let name = name.to_lowercase();
-    let has = |part: &str| name.contains(part);
-    match () {
-        () if has("email") => "ada@example.com",
-        () if has("url") || has("uri") => "https://example.com/",
-        () if has("date") => "2026-01-15",
-        () if has("path") || has("file") => "notes.txt",
-        () if has("query") || has("search") => "overdue",
-        () if has("title") || has("subject") => "Quarterly review",
-        () if has("name") => "Ada",
-        () if has("message") || has("body") || has("text") || has("content") => "Hello",
-        () if name == "id" || name.ends_with("_id") || name.ends_with("id") => "1",
-        () => "example",
+fn number(schema: &JsonObject, name: &str, whole: bool) -> Value {
+    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+    let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let told = placeholders::told(about).find_map(|text| text.parse::<f64>().ok());
+    let mut value = told.filter(|n| n.is_finite()).unwrap_or_else(|| placeholders::number(name));
+    let step = bound("multipleOf").filter(|step| *step > 0.0).unwrap_or(if whole { 1.0 } else { 0.0 });
+    let gap = if step > 0.0 { step } else { 0.5 };
+    if let Some(low) = bound("minimum").or_else(|| bound("exclusiveMinimum").map(|low| low + gap)) {
+        value = value.max(low);
+    }
+    if let Some(high) = bound("maximum").or_else(|| bound("exclusiveMaximum").map(|high| high - gap)) {
+        value = value.min(high);
+    }
+    if step > 0.0 {
+        let up = (value / step).ceil() * step;
+        value =
+            if bound("maximum").is_some_and(|high| up > high) { (value / step).floor() * step } else { up };
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
+    match value.fract() == 0.0 && value.abs() < 1e15 {
+        true => json!(value as i64),
+        false => json!(value),
     }
 }

@@ -55,8 +55,13 @@ pub(super) fn of(tool: &ToolEntry) -> Intent {
     }
 }
 
+/// Whether a word says what is done.
+pub(super) fn is_verb(word: &str) -> bool {
+    VERBS.iter().any(|(_, verbs)| verbs.contains(&word))
+}
+
 /// The name's words in lower case: split at separators and case changes.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut previous_lower = false;
     for c in name.chars() {

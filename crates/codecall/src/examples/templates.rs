@@ -5,74 +5,71 @@ use serde_json::Value;
 
 use super::intent::Intent;
 
-/// Examples of one tool, plainest first.
-pub(super) fn of(intent: Intent, name: &str, arguments: &Value) -> Vec<UsageExample> {
-    let tool = quoted(name);
+/// Examples of one tool, plainest first. `caption` says what a call does.
+pub(super) fn of(intent: Intent, name: &str, caption: &str, arguments: &Value) -> Vec<UsageExample> {
+    let tool = literal(&name.into());
     let input = literal(arguments);
-    let call = format!("callTool({tool}, {input})");
-    let plain = |description: &str, variable: &str| {
-        example(description, format!("const {variable} = await {call};\nreturn {variable};"))
+    let plain = |variable: &str| {
+        let code = format!("const {variable} = await callTool({tool}, {input});\nreturn {variable};");
+        example(caption.to_owned(), code)
     };
-    let guarded = |description: &str| {
-        example(
-            description,
-            format!(
-                "const {{ success, data, error }} = await callTool({tool}, {input}, {{ throwOnError: false }});\n\
-                 return success ? data : {{ failed: error.code, why: error.message }};"
-            ),
-        )
+    let guarded = || {
+        let code = format!(
+            "const {{ success, data, error }} = await callTool({tool}, {input}, {{ throwOnError: false }});\n\
+             return success ? data : {{ failed: error.code, why: error.message }};"
+        );
+        example(format!("{caption}; go on when it fails"), code)
     };
     match intent {
         Intent::List => vec![
-            plain("List what there is", "page"),
+            plain("page"),
             example(
-                "Return only what is needed of a list",
+                format!("{caption}; return only what is needed"),
                 format!(
-                    "const page = await {call};\n\
-                     const rows = Array.isArray(page) ? page : Object.values(page).find(Array.isArray) ?? [];\n\
+                    "const page = await callTool({tool}, {input});\n\
+                     const rows = Array.isArray(page) ? page : Object.values(page ?? {{}}).find(Array.isArray) ?? [];\n\
                      return {{ count: rows.length, first: rows[0] ?? null }};"
                 ),
             ),
         ],
-        Intent::Search => vec![
-            plain("Search, and return the matches", "matches"),
-            guarded("Search without failing the plan when the search fails"),
-        ],
+        Intent::Search => vec![plain("matches"), guarded()],
         Intent::Get => vec![
-            plain("Read one", "item"),
-            guarded("Read one that may not exist"),
+            plain("item"),
+            guarded(),
             example(
-                "Read several at once",
+                format!("{caption}; several at once"),
                 format!(
                     "const inputs = [{input}];\nreturn await __safe_parallel(inputs.map((input) => () => callTool({tool}, input)));"
                 ),
             ),
         ],
-        Intent::Create => vec![
-            plain("Create one, and return it", "created"),
-            guarded("Create one, and tell why when it is refused"),
-        ],
-        Intent::Update => vec![
-            plain("Change one, and return its new state", "updated"),
-            guarded("Change one that may not exist"),
-        ],
-        Intent::Delete => {
-            vec![plain("Remove one", "removed"), guarded("Remove one that may be gone already")]
-        }
+        Intent::Create => vec![plain("created"), guarded()],
+        Intent::Update => vec![plain("updated"), guarded()],
+        Intent::Delete => vec![plain("removed"), guarded()],
     }
 }
 
-fn example(description: &str, code: String) -> UsageExample {
-    UsageExample { description: description.to_owned(), code }
+fn example(description: String, code: String) -> UsageExample {
+    UsageExample { description, code }
 }
 
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
-}
-
-/// JSON is JavaScript: a literal that reads well on one line, wrapped when long.
+/// JSON is JavaScript: a literal that reads well on one line, wrapped when long. Characters that scripts may not hold, such as
+/// invisible ones, are escaped.
 fn literal(value: &Value) -> String {
     const LONGEST: usize = 100;
     let line = value.to_string();
-    if line.len() <= LONGEST { line } else { serde_json::to_string_pretty(value).unwrap_or(line) }
+    let text = if line.len() <= LONGEST { line } else { serde_json::to_string_pretty(value).unwrap_or(line) };
+    if text.is_ascii() {
+        return text;
+    }
+    let mut units = [0; 2];
+    text.chars().fold(String::with_capacity(text.len()), |mut text, c| {
+        match c.is_ascii() || c.is_alphanumeric() {
+            true => text.push(c),
+            false => {
+                c.encode_utf16(&mut units).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")))
+            }
+        }
+        text
+    })
 }

@@ -1,0 +1,164 @@
+//! Examples of fixtures: schemas of the kinds that real servers have.
+
+use std::sync::Arc;
+
+use gatewright_agentscript::{Limits, Preset, ScriptPolicy, ScriptSource, VALIDATE_STACK};
+use gatewright_core::{
+    AppOptions, LocalApp, Registry, ToolNames,
+    rmcp::{
+        ErrorData, RoleServer, ServerHandler,
+        model::{ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool},
+        service::RequestContext,
+    },
+};
+use serde_json::{Value, json};
+
+use super::*;
+
+struct Listed(Vec<Tool>);
+
+impl ServerHandler for Listed {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.0.clone()))
+    }
+}
+
+async fn entries(tools: Value) -> Vec<Arc<ToolEntry>> {
+    let tools = serde_json::from_value(tools).unwrap();
+    let registry = Registry::new(ToolNames::Colon);
+    registry.add("t", Arc::new(LocalApp::start(Listed(tools)).await.unwrap()), AppOptions::default());
+    registry.snapshot().tools.clone()
+}
+
+async fn fixtures() -> Vec<Arc<ToolEntry>> {
+    entries(serde_json::from_str(include_str!("fixtures.json")).unwrap()).await
+}
+
+/// The one tool with this input schema.
+async fn with_schema(schema: Value) -> Arc<ToolEntry> {
+    entries(json!([{"name": "one", "inputSchema": schema}])).await.remove(0)
+}
+
+/// Why AgentScript refuses a script under the strictest preset.
+fn refused(code: &str) -> Option<String> {
+    let code = code.to_owned();
+    let check = move || {
+        let (policy, limits) = (ScriptPolicy::new(Preset::LockedDown), Limits::preset(Preset::LockedDown));
+        ScriptSource::new(&code).validate(&policy, &limits).err().map(|why| format!("{why:?}"))
+    };
+    std::thread::Builder::new().stack_size(VALIDATE_STACK).spawn(check).unwrap().join().unwrap()
+}
+
+#[tokio::test]
+async fn every_fixture_gets_examples_that_its_schema_and_the_validator_accept() {
+    let tools = fixtures().await;
+    assert_eq!(tools.len(), 14);
+    for tool in tools {
+        let arguments = arguments::fitting(&tool).unwrap_or_else(|| panic!("{} has none", tool.name));
+        assert_eq!(tool.schema.check(&arguments), Ok(()), "{}: {arguments}", tool.name);
+        let examples = of(&tool);
+        assert!((2..=5).contains(&examples.len()), "{}", tool.name);
+        for example in examples {
+            assert_eq!(refused(&example.code), None, "{}:\n{}", tool.name, example.code);
+            assert!(!example.code.contains("overdue"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn values_come_from_the_schema_and_the_description_before_they_are_made_up() {
+    let tools = fixtures().await;
+    let of = |name: &str| {
+        let tool = tools.iter().find(|tool| &*tool.local_name == name).unwrap();
+        arguments::fitting(tool).unwrap()
+    };
+    assert_eq!(of("read_query"), json!({"query": "SELECT 1"}));
+    assert_eq!(of("get_file_contents"), json!({"owner": "octocat", "repo": "hello-world", "path": "/"}));
+    assert_eq!(of("list_issues"), json!({"state": "open", "perPage": 1}));
+    assert_eq!(of("list_everything"), json!({}));
+    assert_eq!(of("search_code"), json!({"q": "addClass repo:jquery/jquery"}));
+    assert_eq!(of("set_key"), json!({"project": "PROJ-1", "ttl": 0.5, "share": 10}));
+    assert_eq!(of("send_payment"), json!({"to": {"kind": "mail", "mail": "ada@example.com"}, "amount": 10}));
+    assert_eq!(of("find_person"), json!({"email": "ada@example.com"}));
+    assert_eq!(of("write_cells"), json!({"range": [1, 1], "values": [["example"]]}));
+    let event = of("create_event");
+    assert_eq!(event["start"], json!({"dateTime": "2026-01-15T09:30:00Z", "timeZone": "Europe/Berlin"}));
+    assert_eq!(event["guests"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn captions_are_the_tools_own_words() {
+    let captions: Vec<String> = fixtures().await.iter().map(|tool| caption::of(tool)).collect();
+    for caption in [
+        "Execute a SELECT query on the SQLite database",
+        "Get file contents",
+        "Create a calendar event",
+        "Pick",
+    ] {
+        assert!(captions.iter().any(|one| one == caption), "{caption}: {captions:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_whose_schema_refuses_every_candidate_has_no_generated_example() {
+    for schema in [
+        json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?:zq){7}$"}}, "required": ["a"]}),
+        json!({"type": "object", "properties": {"a": {"type": "string", "enum": ["x"], "minLength": 2}}, "required": ["a"]}),
+        json!({"type": "object", "properties": {"a": false}, "required": ["a"]}),
+        json!({"type": "object", "properties": {"a": {"type": "nonsense"}}, "required": ["a"]}),
+        json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/gone"}}, "required": ["a"]}),
+    ] {
+        assert!(of(&*with_schema(schema.clone()).await).is_empty(), "{schema}");
+    }
+}
+
+#[tokio::test]
+async fn a_schema_that_multiplies_itself_is_given_up_early() {
+    let level = |next: usize| {
+        let property = json!({"$ref": format!("#/$defs/l{next}")});
+        let names: Vec<String> = (0..50).map(|n| format!("p{n}")).collect();
+        let properties: serde_json::Map<String, Value> =
+            names.iter().map(|name| (name.clone(), property.clone())).collect();
+        json!({"type": "object", "properties": properties, "required": names})
+    };
+    let defs: serde_json::Map<String, Value> =
+        (0..5).map(|n| (format!("l{n}"), level((n + 1) % 5))).collect();
+    let schema = json!({"type": "object", "$defs": defs, "properties": {"a": {"$ref": "#/$defs/l0"}}, "required": ["a"]});
+    assert!(of(&*with_schema(schema).await).is_empty());
+}
+
+/// Prints how many tools of a file get examples: `{name, description, inputSchema}`, one to a line, in the file that the
+/// variable `TOOLS` names.
+#[tokio::test]
+#[ignore = "measures a file of tools"]
+async fn how_many_tools_of_a_file_get_examples() {
+    #[expect(clippy::disallowed_methods, reason = "a measurement that is started by hand")]
+    let file = std::env::var("TOOLS").unwrap();
+    let lines = std::fs::read_to_string(file).unwrap();
+    let tools = lines.lines().enumerate().map(|(at, line)| {
+        let mut tool: Value = serde_json::from_str(line).unwrap();
+        let name = tool["name"].as_str().unwrap().rsplit(':').next().unwrap();
+        tool["name"] = format!("{name}.{at}").into();
+        tool
+    });
+    let tools = entries(tools.collect()).await;
+    let (mut none, mut bad, mut examples) = (Vec::new(), Vec::new(), 0);
+    for tool in &tools {
+        let shown = of(tool);
+        if shown.is_empty() {
+            none.push(tool.name.to_string());
+        }
+        examples += shown.len();
+        bad.extend(shown.iter().filter_map(|one| Some((tool.name.clone(), refused(&one.code)?))));
+    }
+    println!("{} tools, {examples} examples, {} tools without: {none:#?}", tools.len(), none.len());
+    println!("{} refused by the validator: {bad:#?}", bad.len());
+}
