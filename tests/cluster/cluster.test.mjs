@@ -92,7 +92,7 @@ test("kill -9 of one instance under load: no effect twice, none lost, sessions g
       }
       if (answer.status === 200 && answer.message?.result?.structuredContent?.id === id) {
         acknowledged.push(id);
-      } else if (answer.status === 404 && answer.message?.error?.code === -32001) {
+      } else if (answer.status === 404 && answer.message?.error?.code === -32000) {
         // The protocol's word for a session that is gone (MCP 2025-11-25, transports): begin a new one.
         session = await again(port);
         reopened += 1;

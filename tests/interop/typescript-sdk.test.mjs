@@ -83,3 +83,51 @@ test("is told when a plan calls tools, if it asked for progress", async () => {
     await server.stop();
   }
 });
+
+// The client compares structured content with the listed output schema, of errors too, and throws the answer away when it does not fit.
+test("reads every kind of refusal of a meta-tool", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
+  const config = join(folder, "gatewright.yaml");
+  const limits = META.map((tool) => `  - { tool: "${tool}", limit: 3, window: 1h }\n`).join("");
+  await writeFile(config, `apps:\n  crm: { builtin: crm }\nrateLimits:\n${limits}`);
+  const client = new Client({ name: "interop", version: "1.0.0" });
+  const good = [{ query: "users" }, { toolNames: ["crm:users_list"] }, { script: "return 1" }, { tool: "crm:users_list", input: {} }];
+  try {
+    await client.connect(new StdioClientTransport({ command: gatewright, args: ["serve", "--stdio", "--config", config] }));
+    await client.listTools();
+    for (const [at, name] of META.entries()) {
+      const call = (args) => client.callTool({ name, arguments: args });
+      const codes = [];
+      for (const args of [{}, { unknown: true }, good[at], good[at]]) {
+        const { isError, structuredContent } = await call(args);
+        if (!isError) continue;
+        assert.notEqual(structuredContent.status ?? "ok", "ok", name);
+        codes.push(structuredContent.error.code);
+      }
+      assert.deepEqual(codes, ["VALIDATION_ERROR", "VALIDATION_ERROR", "RATE_LIMIT"], name);
+    }
+  } finally {
+    await client.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test("reads the refusals of tools that have an output schema", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
+  const config = join(folder, "gatewright.yaml");
+  await writeFile(config, 'codecall: { mode: metadata_driven }\napps:\n  crm: { builtin: crm }\nrateLimits: [{ tool: "crm:*", limit: 1, window: 1h }]\n');
+  const client = new Client({ name: "interop", version: "1.0.0" });
+  try {
+    await client.connect(new StdioClientTransport({ command: gatewright, args: ["serve", "--stdio", "--config", config] }));
+    const { tools } = await client.listTools();
+    assert.ok(tools.find((tool) => tool.name === "crm:users_get").outputSchema);
+    const bad = await client.callTool({ name: "crm:users_get", arguments: {} });
+    assert.deepEqual([bad.isError, bad._meta.code], [true, "VALIDATION_ERROR"]);
+    await client.callTool({ name: "crm:users_list", arguments: {} });
+    const limited = await client.callTool({ name: "crm:users_list", arguments: {} });
+    assert.deepEqual([limited.isError, limited._meta.code], [true, "RATE_LIMIT"]);
+  } finally {
+    await client.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});

@@ -84,8 +84,8 @@ test("a client without URL elicitation is told the address, and the tools come o
   assert.ok(name, before.join());
   const refused = await client.callTool({ name, arguments: {} });
   assert.equal(refused.isError, true);
-  assert.equal(refused.structuredContent.code, "AUTHORIZATION_REQUIRED");
-  const { url } = refused.structuredContent;
+  assert.equal(refused._meta.code, "AUTHORIZATION_REQUIRED");
+  const { url } = refused._meta;
   assert.ok(url.startsWith(`${outer.issuer}/oauth/connect?id=`), url);
 
   await connect(kept, url);

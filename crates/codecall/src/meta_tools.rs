@@ -20,7 +20,7 @@ pub(crate) const INVOKE: &str = "codecall:invoke";
 pub(crate) const RESERVED: [&str; 2] = [PREFIX, "codecall_"];
 
 /// The four, in the order of [`definitions`].
-const ALL: [&str; 4] = [SEARCH, DESCRIBE, EXECUTE, INVOKE];
+pub(crate) const ALL: [&str; 4] = [SEARCH, DESCRIBE, EXECUTE, INVOKE];
 
 /// The place of `name` in [`definitions`], in either spelling.
 pub(crate) fn position(name: &str) -> Option<usize> {
@@ -103,10 +103,34 @@ fn search_input() -> Value {
     })
 }
 
-fn search_output() -> Value {
+/// The output of a tool without a `status` of its own: what it found, with `required` in it, or why it was refused.
+fn found_or_refused(mut properties: Value, required: &[&str]) -> Value {
+    properties["status"] =
+        json!({"const": "error", "description": "Present only when the call was refused."});
+    properties["error"] = refusal();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "anyOf": [{"required": required}, {"required": ["status", "error"]}]
+    })
+}
+
+fn refusal() -> Value {
     json!({
         "type": "object",
         "properties": {
+            "code": {"type": "string"},
+            "message": {"type": "string"},
+            "retryAfterSeconds": {"type": "integer", "description": "With RATE_LIMIT."},
+            "requiredScopes": {"type": "array", "items": {"type": "string"}, "description": "With ACCESS_DENIED."}
+        },
+        "required": ["code", "message"]
+    })
+}
+
+fn search_output() -> Value {
+    found_or_refused(
+        json!({
             "tools": {"type": "array", "items": {
                 "type": "object",
                 "properties": {
@@ -129,9 +153,9 @@ fn search_output() -> Value {
                 },
                 "required": ["state"]
             }
-        },
-        "required": ["tools", "totalIndexed"]
-    })
+        }),
+        &["tools", "totalIndexed"],
+    )
 }
 
 const DESCRIBE_TEXT: &str = "Read the input and output schemas of tools, their hints, and short examples in AgentScript. \
@@ -149,9 +173,8 @@ fn describe_input() -> Value {
 }
 
 fn describe_output() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
+    found_or_refused(
+        json!({
             "tools": {"type": "array", "items": {
                 "type": "object",
                 "properties": {
@@ -175,9 +198,9 @@ fn describe_output() -> Value {
                 "required": ["name", "appId", "description", "inputSchema", "outputSchema", "annotations", "usageExamples"]
             }},
             "notFound": {"type": "array", "items": {"type": "string"}}
-        },
-        "required": ["tools"]
-    })
+        }),
+        &["tools"],
+    )
 }
 
 const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools in one call. The script is a function body: use \
@@ -270,11 +293,7 @@ fn invoke_output() -> Value {
         "properties": {
             "status": {"enum": ["ok", "error"]},
             "result": {"description": "What the tool returned."},
-            "error": {
-                "type": "object",
-                "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
-                "required": ["code", "message"]
-            }
+            "error": refusal()
         },
         "required": ["status"]
     })

@@ -9,12 +9,12 @@ use gatewright_core::{
     ToolNames,
     rmcp::{
         ErrorData, RoleServer,
-        model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Tool},
+        model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, MetaObject, Tool},
         service::RequestContext,
     },
 };
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     CodeCallConfig, ConfigError, Strategy, invoke::Invoked, live_index::LiveIndex, meta_tools,
@@ -96,13 +96,11 @@ impl CodeCall {
 
     async fn call(
         &self,
-        params: CallToolRequestParams,
+        at: usize,
+        mut outer: CallToolRequestParams,
         principal: Principal,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
-        let at = meta_tools::position(&params.name);
-        let at = at.ok_or_else(|| InvokeError::NotFound { name: params.name.to_string(), nearest: None })?;
-        let mut outer = params;
         let arguments = Value::Object(outer.arguments.take().unwrap_or_default());
         let name = outer.name.to_string();
         let invalid = |problems: String| InvokeError::InvalidArguments { name: name.clone(), problems };
@@ -149,11 +147,29 @@ impl Plugin for CodeCall {
         context: RequestContext<RoleServer>,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
         Box::pin(async move {
-            match self.call(params, principal, context).await {
-                Ok(response) => Ok(response),
-                Err(error) => Ok(error.as_tool_error().into()),
-            }
+            let Some(at) = meta_tools::position(&params.name) else {
+                let unknown = InvokeError::NotFound { name: params.name.into_owned(), nearest: None };
+                return Ok(unknown.into_call_result()?.into());
+            };
+            let answer = self.call(at, params, principal, context).await;
+            Ok(answer.unwrap_or_else(|error| self.refused(meta_tools::ALL[at], &error).into()))
         })
+    }
+
+    fn refused(&self, name: &str, error: &InvokeError) -> CallToolResult {
+        let details = error.details();
+        let mut told = details.clone();
+        told.insert("message".to_owned(), self.settings().sanitizer.text(&error.to_string()).into());
+        let mut body = json!({"status": "error", "error": told});
+        if name == meta_tools::EXECUTE {
+            // A script that was not run ends as one that the worker pool refuses.
+            body["status"] = "runtime_error".into();
+            body["error"]["source"] = "script".into();
+            body["error"]["name"] = "Error".into();
+        }
+        let mut result = answer(body);
+        result.meta = Some(MetaObject(details));
+        result
     }
 
     fn direct_access(&self, tool: &ToolEntry) -> DirectAccess {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rmcp::{
     ErrorData,
-    model::{CallToolResult, ContentBlock},
+    model::{CallToolResult, ContentBlock, ErrorCode, JsonObject, MetaObject},
 };
 use serde_json::json;
 
@@ -98,6 +98,9 @@ pub enum InvokeError {
     },
 }
 
+/// "Request cancelled" (contract: JSON-RPC error codes).
+pub const REQUEST_CANCELLED: ErrorCode = ErrorCode(-32800);
+
 fn suggestion(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
@@ -119,29 +122,38 @@ impl InvokeError {
     /// The answer to a direct `tools/call`: a protocol error for what no tool was reached by, a tool error otherwise.
     ///
     /// # Errors
-    /// -32602 for an unknown tool (MCP, tools: error handling), and an app's own protocol error.
+    /// -32602 for an unknown tool (MCP, tools: error handling), -32800 for a cancelled call, and an app's own protocol error.
     pub fn into_call_result(self) -> Result<CallToolResult, ErrorData> {
         match self {
-            Self::NotFound { .. } => {
-                Err(ErrorData::invalid_params(self.to_string(), Some(json!({"code": self.code()}))))
-            }
+            Self::NotFound { .. } => Err(self.as_protocol_error(ErrorCode::INVALID_PARAMS)),
+            Self::Cancelled { .. } => Err(self.as_protocol_error(REQUEST_CANCELLED)),
             Self::App { error, .. } => Err(error),
             other => Ok(other.as_tool_error()),
         }
     }
 
-    /// The error as a tool result that a model can read.
+    pub(crate) fn as_protocol_error(&self, code: ErrorCode) -> ErrorData {
+        ErrorData::new(code, self.to_string(), Some(json!({"code": self.code()})))
+    }
+
+    /// The error as a tool result that a model can read, with [`InvokeError::details`] as `_meta`. It has no structured
+    /// content: that would have to fit the tool's output schema.
     pub fn as_tool_error(&self) -> CallToolResult {
-        let mut body = json!({"code": self.code(), "message": self.to_string()});
+        let mut result = CallToolResult::error(vec![ContentBlock::text(self.to_string())]);
+        result.meta = Some(MetaObject(self.details()));
+        result
+    }
+
+    /// `code`, and the values that a program can act on: `retryAfterSeconds`, `requiredScopes`.
+    pub fn details(&self) -> JsonObject {
+        let mut details = JsonObject::from_iter([("code".to_owned(), self.code().into())]);
         if let Self::RateLimited { retry_after, .. } = self {
-            body["retryAfterSeconds"] = json!(whole_seconds(*retry_after));
+            details.insert("retryAfterSeconds".to_owned(), whole_seconds(*retry_after).into());
         }
         if let Self::MissingScopes { missing, .. } = self {
-            body["requiredScopes"] = json!(missing);
+            details.insert("requiredScopes".to_owned(), missing.clone().into());
         }
-        let mut result = CallToolResult::error(vec![ContentBlock::text(self.to_string())]);
-        result.structured_content = Some(body);
-        result
+        details
     }
 }
 

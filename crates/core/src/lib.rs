@@ -30,7 +30,7 @@ mod trace;
 pub use app::{App, AppEvent, AppFuture, AppHealth};
 pub use catalog::Catalog;
 pub use credentials::{Authorize, BearerToken, UserCredentials};
-pub use error::{InvokeError, codes, whole_seconds};
+pub use error::{InvokeError, REQUEST_CANCELLED, codes, whole_seconds};
 pub use gateway::{Gateway, GatewayConfig, SessionLogLevel};
 pub use invoker::{Invoker, RateLimiter, RetryAfter};
 pub use link::{CatalogLink, LinkHandler};

@@ -2,11 +2,11 @@
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, Tool},
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, Tool},
     service::RequestContext,
 };
 
-use crate::{AppFuture, Principal, ToolEntry};
+use crate::{AppFuture, InvokeError, Principal, ToolEntry};
 
 /// How a client reaches an app's tool without the plugin's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +36,10 @@ pub trait Plugin: Send + Sync + 'static {
         principal: Principal,
         context: RequestContext<RoleServer>,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>>;
+
+    /// The answer to a call of its own tool `name` that was refused before it got there. It fits the output schema of that
+    /// tool.
+    fn refused(&self, name: &str, error: &InvokeError) -> CallToolResult;
 
     /// How clients reach `tool` directly. Of several plugins the strictest answer counts.
     fn direct_access(&self, tool: &ToolEntry) -> DirectAccess;

@@ -27,6 +27,20 @@ pub(crate) async fn read(body: Body, most: usize, time: Duration) -> Result<Byte
     tokio::time::timeout(time, collect(body, most)).await.unwrap_or(Err(Unread::TooSlow))
 }
 
+/// Longest body of a caller that is not let in that is looked at, in bytes.
+const MOST_PEEKED: usize = 64 * 1024;
+/// Longest wait for such a body.
+const PEEK_TIME: Duration = Duration::from_secs(1);
+
+/// The body of a caller that is not let in; empty when it says no length, is too long or takes too long.
+pub(crate) async fn peek(body: Body) -> Bytes {
+    let length = http_body::Body::size_hint(&body).exact();
+    match length.is_some_and(|length| length <= MOST_PEEKED as u64) {
+        true => read(body, MOST_PEEKED, PEEK_TIME).await.unwrap_or_default(),
+        false => Bytes::new(),
+    }
+}
+
 async fn collect(mut body: Body, most: usize) -> Result<Bytes, Unread> {
     let mut first: Option<Bytes> = None;
     let mut more = BytesMut::new();

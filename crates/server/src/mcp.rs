@@ -82,6 +82,7 @@ impl Door {
     pub(crate) async fn admit(
         &self,
         parts: &mut Parts,
+        body: &mut Body,
         stream: bool,
     ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
         self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
@@ -91,7 +92,14 @@ impl Door {
         };
         let permit = room.clone().try_acquire_owned().map_err(|_| refusal::busy(full))?;
         let Some(authenticator) = &self.authenticator else { return Ok((permit, Owner::default())) };
-        let principal = authenticator.authenticate(parts).await?;
+        let principal = match authenticator.authenticate(parts).await {
+            Ok(principal) => principal,
+            Err(refused) => {
+                drop(permit);
+                let request = body::peek(std::mem::take(body)).await;
+                return Err(refusal::by_authenticator(refused, &request).await);
+            }
+        };
         let owner = Owner::of(Some(&principal));
         parts.extensions.insert(principal);
         Ok((permit, owner))
@@ -116,7 +124,8 @@ impl Door {
             && let Some(missing) = missing_scopes(&self.gateway, principal, &message)
         {
             tracing::info!(missing = missing.join(" "), "a call was refused for its caller's scopes");
-            return Err(authenticator.insufficient_scope(&missing));
+            let refused = authenticator.insufficient_scope(&missing);
+            return Err(refusal::by_authenticator(refused, &message).await);
         }
         Ok(message)
     }
@@ -193,14 +202,14 @@ pub(crate) async fn serve(endpoint: &Endpoint, request: Request<Body>) -> Respon
 }
 
 async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<Body>, Response<Body>> {
-    let (mut parts, body) = request.into_parts();
+    let (mut parts, mut body) = request.into_parts();
     let is_get = parts.method == Method::GET;
     let modern = is_modern(&parts.headers);
     // `rmcp` refuses a request of this era whose header does not name its method.
     let listens =
         modern && parts.headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen");
     let only_waits = is_get || listens;
-    let (permit, owner) = endpoint.door.admit(&mut parts, only_waits).await?;
+    let (permit, owner) = endpoint.door.admit(&mut parts, &mut body, only_waits).await?;
     let ended = only_waits.then(|| endpoint.door.until_ended(&parts));
     let held = |body: Body, permit: OwnedSemaphorePermit| {
         let held = Held::new(body, permit);

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{body::Unread, guard::Unwelcome};
 
-/// What the SDKs use for "no such session".
-const SESSION_NOT_FOUND: i32 = -32001;
+/// "Unauthorized" (contract: JSON-RPC error codes).
+const UNAUTHORIZED: i32 = -32001;
 /// What the SDKs use for a refusal of the transport that has no code of its own.
 const TRANSPORT: i32 = -32000;
 
@@ -75,7 +75,35 @@ pub(crate) fn session_not_found() -> Response<Body> {
 
 fn no_such_session(id: Value) -> Response<Body> {
     let message = "session not found; send `initialize` again";
-    rpc(StatusCode::NOT_FOUND, id, SESSION_NOT_FOUND, message, None)
+    rpc(StatusCode::NOT_FOUND, id, TRANSPORT, message, None)
+}
+
+/// The refusal of an authenticator as a JSON-RPC error. Its status and headers stay, its body becomes `data`.
+pub(crate) async fn by_authenticator(refused: Response<Body>, request: &[u8]) -> Response<Body> {
+    let (parts, body) = refused.into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let data: Option<Value> = serde_json::from_slice(&body).ok();
+    let (code, what) = match parts.status {
+        StatusCode::UNAUTHORIZED => (UNAUTHORIZED, "Unauthorized"),
+        StatusCode::FORBIDDEN => (UNAUTHORIZED, "Forbidden"),
+        _ => (TRANSPORT, "the caller cannot be checked"),
+    };
+    let why = data.as_ref().and_then(|data| data["error_description"].as_str());
+    let message = why.map_or_else(|| what.to_owned(), |why| format!("{what}: {why}"));
+    let made = rpc(parts.status, id_of(request), code, &message, data);
+    instead(parts, made)
+}
+
+/// An answer with the body of `made` and the status and headers of `parts`.
+fn instead(mut parts: Parts, made: Response<Body>) -> Response<Body> {
+    let (made, body) = made.into_parts();
+    for name in [header::CONTENT_TYPE, header::RETRY_AFTER] {
+        if let Some(value) = made.headers.get(&name) {
+            parts.headers.insert(name, value.clone());
+        }
+    }
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Response::from_parts(parts, body)
 }
 
 /// Another instance had the request and did not answer it whole.
@@ -113,7 +141,9 @@ fn id_of(message: &[u8]) -> Value {
     struct Id {
         id: Option<Value>,
     }
-    let id = serde_json::from_slice::<Id>(message).ok().and_then(|peek| peek.id);
+    // An array would be read as the fields of a struct.
+    let is_object = message.trim_ascii_start().starts_with(b"{");
+    let id = serde_json::from_slice::<Id>(message).ok().filter(|_| is_object).and_then(|peek| peek.id);
     id.filter(|id| id.is_string() || id.is_i64() || id.is_u64()).unwrap_or_default()
 }
 
@@ -169,13 +199,6 @@ where
         }
         status => transport(status, &text),
     };
-    let (made, body) = answer.into_parts();
-    parts.status = made.status;
-    for name in [header::CONTENT_TYPE, header::RETRY_AFTER] {
-        if let Some(value) = made.headers.get(&name) {
-            parts.headers.insert(name, value.clone());
-        }
-    }
-    parts.headers.remove(header::CONTENT_LENGTH);
-    Response::from_parts(parts, body)
+    parts.status = answer.status();
+    instead(parts, answer)
 }

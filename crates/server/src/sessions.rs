@@ -11,15 +11,18 @@ use std::{
     time::Duration,
 };
 
-use futures::Stream;
-use gatewright_core::Principal;
+use futures::{Stream, StreamExt as _, stream};
+use gatewright_core::{Principal, REQUEST_CANCELLED};
 use rmcp::{
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    ErrorData,
+    model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     transport::streamable_http_server::session::{
         ServerSseMessage, SessionId, SessionManager,
         local::{LocalSessionManager, LocalSessionManagerError},
     },
 };
+
+use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{Cluster, own_id};
 
@@ -45,6 +48,64 @@ fn freed(
     Box::pin(stream)
 }
 
+/// Requests whose POST waits for an answer. `rmcp` ends such a stream without one when the request is cancelled.
+type Waiting = Arc<Mutex<HashMap<(SessionId, RequestId), CancellationToken>>>;
+
+/// A request in the table, taken out when its stream is gone.
+struct Wait {
+    table: Waiting,
+    key: (SessionId, RequestId),
+    cancelled: CancellationToken,
+    answered: bool,
+}
+
+impl Wait {
+    fn begin(table: &Waiting, session: &SessionId, request: &RequestId) -> Self {
+        let (key, cancelled) = ((session.clone(), request.clone()), CancellationToken::new());
+        table.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), cancelled.clone());
+        Self { table: table.clone(), key, cancelled, answered: false }
+    }
+
+    /// The next message of `stream`; after a cancellation the error -32800 in place of the answer, once.
+    async fn next(
+        &mut self,
+        stream: &mut (impl Stream<Item = ServerSseMessage> + Unpin),
+    ) -> Option<ServerSseMessage> {
+        let next = tokio::select! {
+            biased;
+            next = stream.next() => next,
+            () = self.cancelled.cancelled(), if !self.answered => None,
+        };
+        match next {
+            Some(next) => {
+                self.answered |= next.message.as_deref().is_some_and(|message| self.is_answer(message));
+                Some(next)
+            }
+            None if self.cancelled.is_cancelled() && !self.answered => {
+                self.answered = true;
+                let error = ErrorData::new(REQUEST_CANCELLED, "the request was cancelled", None);
+                let message = ServerJsonRpcMessage::error(error, Some(self.key.1.clone()));
+                Some(ServerSseMessage::from_message(message))
+            }
+            None => None,
+        }
+    }
+
+    fn is_answer(&self, message: &ServerJsonRpcMessage) -> bool {
+        match message {
+            JsonRpcMessage::Response(response) => response.id == self.key.1,
+            JsonRpcMessage::Error(error) => error.id.as_ref() == Some(&self.key.1),
+            _ => false,
+        }
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+    }
+}
+
 struct Caller {
     owner: Owner,
     met_the_cap: Cell<bool>,
@@ -66,6 +127,7 @@ pub(crate) struct OwnedSessions {
     most: usize,
     cluster: Option<Arc<Cluster>>,
     owners: Mutex<HashMap<SessionId, Owner>>,
+    waiting: Waiting,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -80,11 +142,15 @@ impl OwnedSessions {
     pub(crate) fn new(most: usize, idle: Duration, cluster: Option<Arc<Cluster>>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(idle);
-        Self { inner, most, cluster, owners: Mutex::default() }
+        Self { inner, most, cluster, owners: Mutex::default(), waiting: Waiting::default() }
     }
 
     fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Owner>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<(SessionId, RequestId), CancellationToken>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether `id` is a session of `owner`.
@@ -162,7 +228,16 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(freed(self.inner.create_stream(&own(id), message).await?))
+        let wait = match &message {
+            JsonRpcMessage::Request(request) => Some(Wait::begin(&self.waiting, id, &request.id)),
+            _ => None,
+        };
+        let stream = freed(self.inner.create_stream(&own(id), message).await?);
+        let Some(wait) = wait else { return Ok(stream) };
+        Ok(freed(stream::unfold((stream, wait), |(mut stream, mut wait)| async move {
+            let next = wait.next(&mut stream).await?;
+            Some((next, (stream, wait)))
+        })))
     }
 
     async fn accept_message(
@@ -170,6 +245,13 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), SessionsError> {
+        if let JsonRpcMessage::Notification(notification) = &message
+            && let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+            && let Some(request) = &cancelled.params.request_id
+            && let Some(wait) = self.waiting().get(&(id.clone(), request.clone()))
+        {
+            wait.cancel();
+        }
         Ok(self.inner.accept_message(&own(id), message).await?)
     }
 

@@ -92,8 +92,8 @@ impl Drop for EndOfSession {
 
 /// `GET /sse`: opens a session and streams what the server says.
 pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Request<Body>) -> Response<Body> {
-    let (mut parts, _) = request.into_parts();
-    let (permit, owner) = match endpoint.door.admit(&mut parts, true).await {
+    let (mut parts, mut body) = request.into_parts();
+    let (permit, owner) = match endpoint.door.admit(&mut parts, &mut body, true).await {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
@@ -194,8 +194,8 @@ pub(crate) async fn say(
     address: Result<Query<Address>, QueryRejection>,
     request: Request<Body>,
 ) -> Response<Body> {
-    let (mut parts, body) = request.into_parts();
-    let (_permit, owner) = match endpoint.door.admit(&mut parts, false).await {
+    let (mut parts, mut body) = request.into_parts();
+    let (_permit, owner) = match endpoint.door.admit(&mut parts, &mut body, false).await {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };

@@ -258,9 +258,10 @@ fn ask(
         .is_some_and(|elicitation| elicitation.url.is_some());
     if !takes_urls {
         let text = format!("{}: open {} in a browser, then call the tool again.", message(id), authorize.url);
-        let mut result = CallToolResult::error(vec![ContentBlock::text(text.clone())]);
-        result.structured_content =
-            Some(json!({"code": "AUTHORIZATION_REQUIRED", "message": text, "url": authorize.url}));
+        let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+        // Structured content would have to fit the output schema of the tool.
+        result.meta =
+            serde_json::from_value(json!({"code": "AUTHORIZATION_REQUIRED", "url": authorize.url})).ok();
         return Ok(CallToolResponse::Complete(result));
     }
     let modern = context

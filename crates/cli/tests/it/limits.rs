@@ -40,8 +40,8 @@ async fn a_meta_tool_over_its_limit_answers_rate_limit_with_the_seconds_to_wait(
         assert!(call(&client, "codecall:search", json!({"query": "users"})).await["tools"].is_array());
     }
     let refused = call(&client, "codecall:search", json!({"query": "users"})).await;
-    assert_eq!(refused["code"], "RATE_LIMIT");
-    assert!((1..=60).contains(&refused["retryAfterSeconds"].as_u64().unwrap()), "{refused}");
+    assert_eq!(refused["error"]["code"], "RATE_LIMIT");
+    assert!((1..=60).contains(&refused["error"]["retryAfterSeconds"].as_u64().unwrap()), "{refused}");
     let other = call(&client, "codecall:describe", json!({"toolNames": ["crm:users_list"]})).await;
     assert_eq!(other["tools"][0]["name"], "crm:users_list");
 }
@@ -65,7 +65,7 @@ async fn a_changed_limit_holds_without_a_restart() {
     let client = client(&server).await;
     let search = async || call(&client, "codecall:search", json!({"query": "users"})).await;
     assert!(search().await["tools"].is_array());
-    assert_eq!(search().await["code"], "RATE_LIMIT");
+    assert_eq!(search().await["error"]["code"], "RATE_LIMIT");
     server.replace(&rules("  - { tool: \"codecall:search\", limit: 5, window: 1h }\n"));
     server.hang_up();
     server.says("was reloaded");
@@ -117,7 +117,7 @@ async fn two_processes_on_one_redis_let_exactly_the_limit_pass() {
     let calls = (0..100).map(|n| call(&clients[n % 2], "codecall:search", json!({"query": "users"})));
     let answers = join_all(calls).await;
     let passed = answers.iter().filter(|body| body["tools"].is_array()).count();
-    let refused = answers.iter().filter(|body| body["code"] == "RATE_LIMIT").count();
+    let refused = answers.iter().filter(|body| body["error"]["code"] == "RATE_LIMIT").count();
     assert_eq!((passed, refused), (40, 60));
 }
 
@@ -198,7 +198,7 @@ async fn a_redis_that_ends_makes_an_instance_count_for_itself() {
     let answers = [search().await, search().await, search().await];
     server.says("rate limits are counted by this instance alone");
     assert!(answers[..2].iter().all(|body| body["tools"].is_array()), "{answers:?}");
-    assert_eq!(answers[2]["code"], "RATE_LIMIT");
+    assert_eq!(answers[2]["error"]["code"], "RATE_LIMIT");
 }
 
 /// Calls `codecall:search` as a client behind proxies would; whether it passed.

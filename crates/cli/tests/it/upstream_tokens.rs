@@ -214,6 +214,6 @@ async fn two_processes_whose_token_is_refused_at_once_refresh_it_once() {
     notes.revoke();
     notes.provider.clear_stored_tokens();
     let told = call(&one, &ada.token, "notes:whoami", json!({}), json!({}), json!({})).await.json();
-    assert_eq!(told["result"]["structuredContent"]["code"], "AUTHORIZATION_REQUIRED", "{told}");
+    assert_eq!(told["result"]["_meta"]["code"], "AUTHORIZATION_REQUIRED", "{told}");
     address(&two, &ada.token).await;
 }

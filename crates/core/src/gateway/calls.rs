@@ -10,7 +10,7 @@ use rmcp::{
 
 use super::{Gateway, SessionLogLevel, stamp};
 use crate::{
-    AppEntry, DirectAccess, InvokeError, Principal,
+    AppEntry, DirectAccess, InvokeError, Principal, REQUEST_CANCELLED,
     names::clipped,
     observe::{Begun, Watch},
 };
@@ -95,13 +95,20 @@ impl Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // Asked for now: the context, with the request's headers, is given away and not copied.
-        let modern = stamp::is_modern(&context);
+        let (modern, cancelled) = (stamp::is_modern(&context), context.ct.clone());
         let own =
             self.shared.plugins.iter().find_map(|plugin| Some((plugin, plugin.own_tool(&params.name)?)));
         let mut response = match own {
             Some((plugin, name)) => match self.shared.invoker.count(name, &principal, &context).await {
-                Ok(()) => plugin.call_tool(params, principal, context).await?,
-                Err(limited) => limited.as_tool_error().into(),
+                Ok(()) => {
+                    let name = name.to_owned();
+                    let response = plugin.call_tool(params, principal, context).await?;
+                    if cancelled.is_cancelled() {
+                        return Err(InvokeError::Cancelled { name }.as_protocol_error(REQUEST_CANCELLED));
+                    }
+                    response
+                }
+                Err(limited) => plugin.refused(name, &limited).into(),
             },
             None => {
                 let name = params.name.clone();

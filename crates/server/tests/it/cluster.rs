@@ -75,7 +75,7 @@ async fn a_session_of_an_instance_that_is_gone_is_not_found() {
     let id = a.open("ann").await;
     ended(a).await;
     let (status, code, message) = refused(whoami(&b, &id, "ann")).await;
-    assert_eq!((status, code), (404, -32001));
+    assert_eq!((status, code), (404, -32000));
     assert!(message.contains("initialize"), "{message}");
     assert_eq!(whoami(&b, &b.open("ann").await, "ann").send().await.unwrap().status(), 200);
 }

@@ -10,7 +10,7 @@ use http::request::Parts;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Believing, PATIENCE, Rig, message, refused, start_with};
+use crate::support::{Believing, PATIENCE, Rig, answer, message, refused, start_with};
 
 /// Believes everybody; tokens end when it is told so.
 struct Ending(CancellationToken);
@@ -41,6 +41,40 @@ async fn a_request_without_a_caller_gets_the_challenge_of_the_authenticator() {
         matches!(&refused, ClientError::Refused { status: 401, challenge, .. } if challenge.as_deref() == Some("Bearer")),
         "{refused}"
     );
+}
+
+#[tokio::test]
+async fn a_401_is_a_json_rpc_error_with_the_id_of_the_request_beside_the_challenge() {
+    let rig = believing().await;
+    let params = json!({"name": "app:whoami", "arguments": {}});
+    let response = rig.post(message(41, "tools/call", &params)).send().await.unwrap();
+    assert_eq!(response.status(), 401);
+    assert_eq!(response.headers()["www-authenticate"], "Bearer");
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let body = answer(response).await;
+    assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &json!(41)));
+    assert_eq!(body["error"]["code"], -32001, "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().starts_with("Unauthorized"), "{body}");
+    // Bytes of strangers are looked at within bounds, and nobody who is not let in is told what is wrong with them.
+    let long = message(42, "tools/call", &json!({"name": "x".repeat(70_000)}));
+    for unread in ["", "not JSON", "[1]", r#"{"id": {"an": "object"}}"#, &long] {
+        let body = answer(rig.post(unread.to_owned()).send().await.unwrap()).await;
+        assert_eq!((&body["id"], &body["error"]["code"]), (&json!(null), &json!(-32001)), "{body}");
+    }
+    let get = rig.http.get(&rig.url).header("accept", "text/event-stream").send().await.unwrap();
+    assert_eq!(get.status(), 401);
+    assert_eq!(answer(get).await["error"]["code"], -32001);
+}
+
+#[tokio::test]
+async fn a_403_for_scopes_is_a_json_rpc_error_with_the_id_of_the_request_beside_the_challenge() {
+    let rig = believing().await;
+    let call = rig.modern("tools/call", json!({"name": "app:guarded", "arguments": {}}));
+    let response = call.bearer_auth("ann").send().await.unwrap();
+    assert_eq!(response.status(), 403);
+    assert!(response.headers()["www-authenticate"].to_str().unwrap().contains("insufficient_scope"));
+    let body = answer(response).await;
+    assert_eq!((&body["id"], &body["error"]["code"]), (&json!(7), &json!(-32001)), "{body}");
 }
 
 #[tokio::test]
