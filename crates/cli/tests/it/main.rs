@@ -53,6 +53,8 @@ mod production;
 #[cfg(test)]
 mod production_check;
 #[cfg(test)]
+mod refusals;
+#[cfg(test)]
 mod reload;
 #[cfg(test)]
 mod remote;
