@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::records::RpcError;
+use crate::records::{RpcError, RpcResponse};
 
 /// Why a call of the client failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -69,10 +69,16 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// The JSON-RPC code, when the server gave one.
+    /// The JSON-RPC code, when the server gave one; also of the error that came with HTTP 401 or 403.
     pub fn code(&self) -> Option<i64> {
+        self.rpc_error().map(|error| error.code)
+    }
+
+    /// The JSON-RPC error, when the server gave one.
+    pub fn rpc_error(&self) -> Option<RpcError> {
         match self {
-            Self::Rpc { error, .. } => Some(error.code),
+            Self::Rpc { error, .. } => Some(error.clone()),
+            Self::Refused { body, .. } => RpcResponse::error_in(body)?.error(),
             _ => None,
         }
     }

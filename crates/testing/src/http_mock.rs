@@ -87,15 +87,27 @@ pub fn interceptor() -> std::io::Result<HttpMock> {
 }
 
 macro_rules! by_method {
-    ($($(#[$doc:meta])* $name:ident $method:expr;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident $with:ident $method:expr;)+) => {$(
         $(#[$doc])*
         pub fn $name(&self, url: impl Into<UrlMatcher>, response: impl Into<HttpResponse>) -> HttpMockHandle {
+            self.$with(url, response, |options| options)
+        }
+
+        $(#[$doc])*
+        ///
+        /// `options` adds to what the mock wants, and says how often it answers.
+        pub fn $with(
+            &self,
+            url: impl Into<UrlMatcher>,
+            response: impl Into<HttpResponse>,
+            options: impl FnOnce(HttpMockOptions) -> HttpMockOptions,
+        ) -> HttpMockHandle {
             let method: Option<&str> = $method;
-            let options = HttpMockOptions::new(url, response);
-            self.mock(match method {
-                Some(method) => options.method(method),
-                None => options,
-            })
+            let mock = HttpMockOptions::new(url, response);
+            self.mock(options(match method {
+                Some(method) => mock.method(method),
+                None => mock,
+            }))
         }
     )+};
 }
@@ -103,17 +115,17 @@ macro_rules! by_method {
 impl HttpMock {
     by_method! {
         /// Answers GET requests of this URL.
-        get Some("GET");
+        get get_with Some("GET");
         /// Answers POST requests of this URL.
-        post Some("POST");
+        post post_with Some("POST");
         /// Answers PUT requests of this URL.
-        put Some("PUT");
+        put put_with Some("PUT");
         /// Answers PATCH requests of this URL.
-        patch Some("PATCH");
+        patch patch_with Some("PATCH");
         /// Answers DELETE requests of this URL.
-        delete Some("DELETE");
+        delete delete_with Some("DELETE");
         /// Answers requests of this URL with any method.
-        any None;
+        any any_with None;
     }
 
     /// Answers what `options` describe.
@@ -143,14 +155,19 @@ impl HttpMock {
         lock(&self.inner.state).unreachable.clone()
     }
 
-    /// Mocks with `times` that were not used that often, in words.
-    pub fn pending(&self) -> Vec<String> {
-        lock(&self.inner.state).entries.iter().filter_map(|entry| entry.pending()).collect()
+    /// Mocks that were not used: never, or less often than their `times`.
+    pub fn pending(&self) -> Vec<HttpMockHandle> {
+        let entries = lock(&self.inner.state).entries.clone();
+        entries.into_iter().filter(|entry| entry.is_pending()).map(|entry| HttpMockHandle { entry }).collect()
     }
 
-    /// Whether nothing is pending.
+    /// Whether every mock with `times` was used that often.
     pub fn is_done(&self) -> bool {
-        self.pending().is_empty()
+        self.missing().is_empty()
+    }
+
+    fn missing(&self) -> Vec<String> {
+        lock(&self.inner.state).entries.iter().filter_map(|entry| entry.missing()).collect()
     }
 
     /// Checks that every mock with `times` was used that often and that every request found a mock.
@@ -158,7 +175,7 @@ impl HttpMock {
     /// # Errors
     /// Lists what is missing and what came unasked.
     pub fn assert_done(&self) -> Result<(), NotDone> {
-        let not_done = NotDone { pending: self.pending(), unmatched: self.unmatched() };
+        let not_done = NotDone { pending: self.missing(), unmatched: self.unmatched() };
         if not_done.pending.is_empty() && not_done.unmatched.is_empty() { Ok(()) } else { Err(not_done) }
     }
 

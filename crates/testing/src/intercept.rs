@@ -1,7 +1,7 @@
 //! Hands on the way between the client and the server: `mcp.intercept()`.
 //!
-//! Request interceptors run in the order they were added, on requests no mock answered; each sees what the one before it
-//! made. `Mock` and `Error` end the row. Response interceptors then see every answer, those of mocks included.
+//! Request interceptors run in the order they were added, on every request; each sees what the one before it made. `Mock` and
+//! `Error` end the row. A mock is asked after them. Response interceptors then see every answer, those of mocks included.
 
 use std::{
     sync::{
@@ -35,8 +35,8 @@ pub enum RequestAction {
     Modify(RpcRequest),
     /// It is answered here.
     Mock(RpcResponse),
-    /// It fails here: code -32603 with this message.
-    Error(String),
+    /// It fails here, with this code, message and data. A text becomes an error with code -32603.
+    Error(RpcError),
 }
 
 /// What a response interceptor sees.
@@ -105,7 +105,7 @@ pub(crate) enum Decided {
 }
 
 impl Interceptors {
-    /// Sees every request no mock answered. [`Remove::remove`] takes the interceptor away.
+    /// Sees every request, before mocks. [`Remove::remove`] takes the interceptor away.
     pub fn request(
         &self,
         handler: impl Fn(&InterceptedRequest) -> RequestAction + Send + Sync + 'static,
@@ -121,16 +121,16 @@ impl Interceptors {
         self.push(Hook::Response(Arc::new(handler)))
     }
 
-    /// Delays every request no mock answered. [`Remove::remove`] takes the delay away.
+    /// Delays every request, mocked ones too. [`Remove::remove`] takes the delay away.
     pub fn delay(&self, delay: Duration) -> Remove {
         self.push(Hook::Delay(delay))
     }
 
-    /// Fails every request of `method`. [`Remove::remove`] takes the interceptor away.
+    /// Fails every request of `method`, mocked ones too. [`Remove::remove`] takes the interceptor away.
     pub fn fail_method(&self, method: impl Into<String>, message: impl Into<String>) -> Remove {
         let (method, message) = (method.into(), message.into());
         self.request(move |seen| match seen.request.method == method {
-            true => RequestAction::Error(message.clone()),
+            true => RequestAction::Error(message.as_str().into()),
             false => RequestAction::Passthrough,
         })
     }
@@ -172,9 +172,8 @@ impl Interceptors {
                 RequestAction::Passthrough => {}
                 RequestAction::Modify(other) => request = RpcRequest { id: request.id, ..other },
                 RequestAction::Mock(response) => return Decided::Answer(response.with_id(&request.id)),
-                RequestAction::Error(message) => {
-                    let failure = RpcResponse::failure(&RpcError::new(-32603, message));
-                    return Decided::Answer(failure.with_id(&request.id));
+                RequestAction::Error(error) => {
+                    return Decided::Answer(RpcResponse::failure(&error).with_id(&request.id));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Answers given in place of the server's: `mcp.mock()`.
 //!
-//! A mock is compared with the request as the test made it, before any interceptor. Of several that match, the first one
+//! A mock is compared with the request as request interceptors left it. Of several that match, the first one
 //! added that has uses left answers; when all are used up the request goes on to the server.
 
 use std::{

@@ -23,8 +23,14 @@ impl Raw<'_> {
     /// Sends a request as it is: nothing is added to its `params`. Mocks and interceptors see it.
     ///
     /// # Errors
-    /// There is no answer. A JSON-RPC error is an answer.
+    /// There is no answer. A JSON-RPC error is an answer, also one that came with HTTP 401 or 403.
     pub async fn request(self, request: RpcRequest) -> Result<RpcResponse, ClientError> {
+        let id = request.id.clone();
+        as_it_came(self.exchange(request).await, &id)
+    }
+
+    /// The same; a 401 or 403 is an error, whatever came with it.
+    pub(crate) async fn exchange(self, request: RpcRequest) -> Result<RpcResponse, ClientError> {
         self.core.exchange(request, false).await
     }
 
@@ -42,11 +48,29 @@ impl Raw<'_> {
     /// # Errors
     /// There is no answer, or the answer is no JSON-RPC message.
     pub async fn send_raw(self, text: &str) -> Result<RpcResponse, ClientError> {
+        as_it_came(self.send(text).await, &Value::Null)
+    }
+
+    /// The same; a 401 or 403 is an error, whatever came with it.
+    pub(crate) async fn send(self, text: &str) -> Result<RpcResponse, ClientError> {
         self.core.send_raw(text).await
     }
 
     /// What `params._meta` of every request holds from 2026-07-28: version, capabilities, client.
     pub fn meta(self) -> Value {
         self.core.meta()
+    }
+}
+
+/// The JSON-RPC error that came with a 401 or 403, if one did; one without an id belongs to the request.
+fn as_it_came(answer: Result<RpcResponse, ClientError>, id: &Value) -> Result<RpcResponse, ClientError> {
+    let came = match &answer {
+        Err(ClientError::Refused { body, .. }) => RpcResponse::error_in(body),
+        _ => None,
+    };
+    match came {
+        Some(error) if error.id().is_null() => Ok(error.with_id(id)),
+        Some(error) => Ok(error),
+        None => answer,
     }
 }

@@ -100,6 +100,7 @@ pub fn is_error(value: &(impl AsSubject + ?Sized), code: Option<i64>) -> Outcome
                 response.result().is_some_and(|result| result["isError"].as_bool().unwrap_or(false));
             (response.error().is_some() || of_tool, response.error().map(|error| error.code))
         }
+        Subject::ClientError(error) => (true, error.code()),
         other => return Err(other.wrong_kind("the result of a tool call or a JSON-RPC answer")),
     };
     match code {
@@ -231,6 +232,7 @@ pub fn contains_text(value: &(impl AsSubject + ?Sized), text: &str) -> Outcome {
 fn answer(subject: &Subject<'_>) -> Result<RpcResponse, Mismatch> {
     match subject {
         Subject::RpcResponse(response) => Ok((*response).clone()),
+        Subject::ClientError(error) if error.rpc_error().is_some() => Ok(RpcResponse { raw: subject.json() }),
         Subject::Json(value) => Ok(RpcResponse { raw: (*value).clone() }),
         other => Err(other.wrong_kind("a JSON-RPC answer")),
     }

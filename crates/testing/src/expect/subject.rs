@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Mismatch;
 use crate::{
+    ClientError,
     records::{
         Prompt, PromptMessage, PromptResult, Resource, ResourceContent, ResourceTemplate, RpcResponse, Tool,
         ToolResult,
@@ -25,6 +26,7 @@ pub enum Subject<'a> {
     PromptResult(&'a PromptResult),
     PromptMessage(&'a PromptMessage),
     RpcResponse(&'a RpcResponse),
+    ClientError(&'a ClientError),
     Json(&'a Value),
 }
 
@@ -54,6 +56,7 @@ subjects! {
     PromptResult => PromptResult,
     PromptMessage => PromptMessage,
     RpcResponse => RpcResponse,
+    ClientError => ClientError,
     Value => Json,
 }
 
@@ -75,6 +78,7 @@ impl Subject<'_> {
             Self::PromptResult(_) => "the result of a prompt",
             Self::PromptMessage(_) => "a message of a prompt",
             Self::RpcResponse(_) => "a JSON-RPC answer",
+            Self::ClientError(_) => "an error of the client",
             Self::Json(_) => "a JSON value",
         }
     }
@@ -94,6 +98,10 @@ impl Subject<'_> {
             Self::PromptResult(one) => all(one),
             Self::PromptMessage(one) => all(one),
             Self::RpcResponse(one) => all(one),
+            Self::ClientError(one) => match one.rpc_error() {
+                Some(error) => RpcResponse::failure(&error).raw,
+                None => one.to_string().into(),
+            },
             Self::Json(one) => (*one).clone(),
         }
     }

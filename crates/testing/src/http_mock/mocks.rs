@@ -275,7 +275,12 @@ impl Entry {
         Some((self.options.respond)(call))
     }
 
-    pub(super) fn pending(&self) -> Option<String> {
+    pub(super) fn is_pending(&self) -> bool {
+        lock(&self.calls).len() < self.options.times.unwrap_or(1) as usize
+    }
+
+    /// What a mock with `times` that was used less often lacks.
+    pub(super) fn missing(&self) -> Option<String> {
         let (times, used) = (self.options.times? as usize, lock(&self.calls).len());
         (used < times).then(|| format!("{:?} (used {used} of {times} times)", self.options))
     }
@@ -336,7 +341,7 @@ impl HttpMockHandle {
 /// Mocks that were not used, and requests no mock wanted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NotDone {
-    /// Mocks with uses left.
+    /// Mocks with `times` that were used less often, in words.
     pub pending: Vec<String>,
     /// Requests no mock wanted.
     pub unmatched: Vec<HttpCall>,

@@ -22,6 +22,20 @@ impl RpcError {
     }
 }
 
+/// An internal error (-32603) with this message.
+impl From<&str> for RpcError {
+    fn from(message: &str) -> Self {
+        Self::new(-32603, message)
+    }
+}
+
+/// An internal error (-32603) with this message.
+impl From<String> for RpcError {
+    fn from(message: String) -> Self {
+        Self::new(-32603, message)
+    }
+}
+
 impl std::fmt::Display for RpcError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.code, self.message)
@@ -72,6 +86,12 @@ impl RpcResponse {
             (_, Some(_), Some(_)) => Some("it has both `result` and `error`"),
             _ => None,
         }
+    }
+
+    /// The JSON-RPC error in an HTTP body, if there is one.
+    pub(crate) fn error_in(body: &str) -> Option<Self> {
+        let answer = Self { raw: serde_json::from_str(body).ok().filter(Value::is_object)? };
+        (answer.raw["jsonrpc"] == "2.0" && answer.error().is_some()).then_some(answer)
     }
 
     pub(crate) fn with_id(mut self, id: &Value) -> Self {

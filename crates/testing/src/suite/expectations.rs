@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Mismatch, RpcResponse, Subject, matchers};
+use crate::{ClientError, Mismatch, RpcResponse, Subject, matchers};
 
 /// What an expectation takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,9 +115,14 @@ pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a step gave when the server refused: no JSON-RPC answer, so it has a shape of its own.
-pub(super) fn refusal(status: u16, error: &str) -> RpcResponse {
-    RpcResponse { raw: json!({"refused": {"status": status, "error": error}}) }
+/// What a step gave when the server refused: the JSON-RPC error that came with it, if one did, and the refusal itself.
+pub(super) fn refusal(status: u16, error: &ClientError) -> RpcResponse {
+    let mut raw = json!({});
+    if let Some(error) = error.rpc_error() {
+        raw = RpcResponse::failure(&error).raw;
+    }
+    raw["refused"] = json!({"status": status, "error": error.to_string()});
+    RpcResponse { raw }
 }
 
 fn is_refused(subject: &Subject<'_>, status: Option<i64>) -> Result<(), Mismatch> {

@@ -303,6 +303,8 @@ pub(super) struct MockError {
     pub(super) code: i64,
     /// Its message.
     pub(super) message: String,
+    /// Its data.
+    pub(super) data: Option<Value>,
 }
 
 /// What a step lists.

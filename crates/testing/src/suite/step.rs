@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::{
     Suite,
     expectations::{self, Known, Written, text},
-    format::{Expectation, List, MockEntry, Step},
+    format::{Expectation, List, MockEntry, MockError, Step},
     stage::Stage,
     variables::Variables,
 };
 use crate::{
-    AsSubject, ClientError, Mcp, MockOptions, RpcRequest, RpcResponse, Subject, Subscription, expect::settle,
-    mock_response,
+    AsSubject, ClientError, Mcp, MockOptions, RpcError, RpcRequest, RpcResponse, Subject, Subscription,
+    expect::settle, mock_response,
 };
 
 /// One client on its way through the steps.
@@ -41,7 +41,7 @@ impl Got {
                 Ok(Self::Failed(RpcResponse::failure(&error).with_id(&json!(0))))
             }
             Err(error @ ClientError::Refused { status, .. }) => {
-                Ok(Self::Refused(expectations::refusal(status, &error.to_string())))
+                Ok(Self::Refused(expectations::refusal(status, &error)))
             }
             Err(error) => Err(error.to_string()),
         }
@@ -80,12 +80,14 @@ impl Actor<'_> {
         for one in mocks {
             let response = self.variables.fill(&one.response.clone().unwrap_or_default())?;
             let mut options = match (&one.tool, &one.resource, &one.error) {
-                (Some(tool), _, Some(error)) => MockOptions::tool_error(tool, error.code, &error.message),
+                (Some(tool), _, Some(error)) => {
+                    MockOptions::new("tools/call", self.failure(error)?).params(json!({"name": tool}))
+                }
                 (Some(tool), _, None) => MockOptions::tool(tool, response),
                 (None, Some(uri), None) => MockOptions::resource(uri, response),
                 (None, uri, error) => {
                     let answer = match error {
-                        Some(error) => mock_response::error(error.code, &error.message),
+                        Some(error) => self.failure(error)?,
                         None => mock_response::success(response),
                     };
                     let options = MockOptions::new(one.method.as_deref().unwrap_or("resources/read"), answer);
@@ -101,6 +103,11 @@ impl Actor<'_> {
             self.mcp.mock().add(options.delay(Duration::from_millis(one.delay_ms.unwrap_or(0))));
         }
         Ok(())
+    }
+
+    fn failure(&self, error: &MockError) -> Result<RpcResponse, String> {
+        let data = error.data.as_ref().map(|data| self.variables.fill(data)).transpose()?;
+        Ok(RpcResponse::failure(&RpcError { code: error.code, message: error.message.clone(), data }))
     }
 
     /// Takes a step; the error says what did not hold.
@@ -227,14 +234,12 @@ impl Actor<'_> {
         let raw = self.variables.fill(raw)?;
         let channel = self.mcp.raw();
         match &raw {
-            Value::String(text) => Got::of(channel.send_raw(text).await),
-            message if message["jsonrpc"].is_string() => {
-                Got::of(channel.send_raw(&message.to_string()).await)
-            }
+            Value::String(text) => Got::of(channel.send(text).await),
+            message if message["jsonrpc"].is_string() => Got::of(channel.send(&message.to_string()).await),
             message => {
                 let request = RpcRequest::new(text(&message["method"]), message["params"].clone());
                 let id = message.get("id").cloned().unwrap_or_else(|| "raw".into());
-                Got::of(channel.request(request.id(id)).await)
+                Got::of(channel.exchange(request.id(id)).await)
             }
         }
     }

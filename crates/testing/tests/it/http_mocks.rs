@@ -123,7 +123,9 @@ async fn pending_names_mocks_that_were_not_used_up() {
         .mock(HttpMockOptions::new("https://a.example/", http_response::text("x")).method("GET").times(2));
     http.client().unwrap().get("https://a.example/").send().await.unwrap();
     twice.wait_for_calls(1, None).await.unwrap();
-    assert_eq!(http.pending(), ["GET https://a.example/ (used 1 of 2 times)"]);
+    let pending: Vec<String> = http.pending().iter().map(ToString::to_string).collect();
+    assert_eq!(pending, ["GET https://a.example/"]);
+    assert_eq!(http.assert_done().unwrap_err().pending, ["GET https://a.example/ (used 1 of 2 times)"]);
     let late = twice.wait_for_calls(2, Some(Duration::from_millis(20))).await.unwrap_err().to_string();
     assert!(late.contains("2 calls were wanted, 1 came"), "{late}");
 }
@@ -195,4 +197,44 @@ async fn a_broken_cassette_says_what_to_do() {
     std::fs::write(&file, "{").unwrap();
     let error = http_mock::interceptor().unwrap().record(&file).unwrap_err().to_string();
     assert!(error.contains("bad.json cannot be used") && error.contains("delete it"), "{error}");
+}
+
+#[tokio::test]
+async fn pending_gives_the_mocks_that_were_never_used_and_assert_done_asks_for_those_with_times() {
+    let http = http_mock::interceptor().unwrap();
+    let (used, unused) =
+        (http.any("https://a.example/used", json!(1)), http.any("https://a.example/unused", json!(2)));
+    http.client().unwrap().get("https://a.example/used").send().await.unwrap();
+    used.wait_for_calls(1, None).await.unwrap();
+    let pending = http.pending();
+    assert_eq!(pending.len(), 1);
+    assert_eq!((pending[0].call_count(), pending[0].to_string()), (0, unused.to_string()));
+    assert!(http.is_done());
+    http.assert_done().unwrap();
+}
+
+#[tokio::test]
+async fn the_shortcut_of_each_method_takes_options() {
+    let http = http_mock::interceptor().unwrap();
+    let url = "https://a.example/";
+    let once = |options: HttpMockOptions| options.header("x-key", "k").times(1);
+    http.get_with(url, json!("GET"), once);
+    http.post_with(url, json!("POST"), once);
+    http.put_with(url, json!("PUT"), once);
+    http.patch_with(url, json!("PATCH"), once);
+    http.delete_with(url, json!("DELETE"), once);
+    http.any_with(url, json!("any"), |options| options.body_text("second").times(1));
+    let client = http.client().unwrap();
+    for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+        let send = |key: &'static str, body: &'static str| {
+            let request = client.request(method.parse().unwrap(), url).header("x-key", key).body(body);
+            async move { request.send().await.unwrap() }
+        };
+        assert_eq!(send("other", "first").await.status(), 599, "{method}: the header is wanted");
+        assert_eq!(send("k", "first").await.text().await.unwrap(), format!("\"{method}\""));
+        assert_eq!(send("k", "first").await.status(), 599, "{method}: once");
+    }
+    let last = client.get(url).body("the second").send().await.unwrap();
+    assert_eq!(last.text().await.unwrap(), "\"any\"");
+    assert!(http.is_done() && http.pending().is_empty());
 }

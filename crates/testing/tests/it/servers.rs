@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use gatewright_testing::{ClientOptions, Server, Transport, expect};
+use gatewright_testing::{ClientOptions, RpcRequest, Server, Transport, expect};
 use serde_json::json;
 
 use crate::support::{everything, script};
@@ -113,6 +113,26 @@ async fn a_server_that_ignores_sigterm_is_ended_all_the_same() {
     server.stop().await;
     assert!(!alive(pid));
     assert!(server.get_logs().contains(&"not going".to_owned()));
+}
+
+#[tokio::test]
+async fn a_json_rpc_error_that_came_with_401_or_403_is_seen() {
+    let server = Server::builder(script("tiny.mjs")).env("BREAK", "refuse").start().await.unwrap();
+    let mcp = server.client().connect().await.unwrap();
+    for method in ["tools/list", "ping"] {
+        let answer = mcp.raw().request(RpcRequest::new(method, json!({})).id(5)).await.unwrap();
+        assert_eq!(answer.id(), 5, "{method}");
+        expect(&answer).to_have_error_code(-32001);
+        expect(&answer).to_be_valid_json_rpc();
+        assert_eq!(answer.error().unwrap().data, Some(json!({"error": "invalid_token"})));
+    }
+    let raw = mcp.raw().send_raw(r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#).await.unwrap();
+    expect(&raw).to_have_error_code(-32001);
+    // Other calls say that they were refused, and have the error as well.
+    let refused = mcp.tools().list().await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(401), Some(-32001)));
+    expect(&refused).to_have_error_code(-32001);
+    expect(&refused).to_be_error_code(-32001);
 }
 
 #[tokio::test]

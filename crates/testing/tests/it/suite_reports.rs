@@ -180,6 +180,29 @@ async fn a_refusal_is_told_before_what_was_expected_instead() {
 }
 
 #[tokio::test]
+async fn a_suite_sees_the_refusal_and_the_json_rpc_error_that_came_with_it() {
+    let text = format!(
+        "server: {{ command: {}, env: {{ BREAK: refuse }} }}\n\
+         tests:\n  - name: t\n    steps:\n\
+         \x20     - {{ list: tools, expect: [toHaveErrorCode: -32001, toBeRefused: 401] }}\n\
+         \x20     - {{ raw: {{ method: ping }}, expect: [toHaveErrorCode: -32001, toBeRefused: 403] }}\n",
+        script("tiny.mjs")
+    );
+    let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
+    assert!(report.passed(), "{}", readable(&[report], false));
+}
+
+#[tokio::test]
+async fn an_error_that_a_suite_mocks_keeps_its_code_and_data() {
+    let suite = everything(
+        "tests:\n  - name: t\n    mocks: [{ tool: echo, error: { code: -32042, message: m, data: { url: \"https://a.example\" } } }]\n    \
+         steps: [{ raw: { method: tools/call, params: { name: echo } }, expect: [toHaveErrorCode: -32042, toMatchJson: { error: { data: { url: \"https://a.example\" } } }] }]",
+    );
+    let report = suite.run(&RunOptions::default()).await;
+    assert!(report.passed(), "{}", readable(&[report], false));
+}
+
+#[tokio::test]
 async fn reports_for_people_and_machines_agree() {
     let suite = everything(
         "tests:\n  - { name: good, steps: [] }\n  - { name: bad, steps: [{ call: nope }] }\n  - { name: later, skip: why, steps: [] }",

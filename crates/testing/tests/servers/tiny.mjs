@@ -87,6 +87,12 @@ if (process.argv.includes("--stdio")) {
         );
       }
       if (message.id === undefined) return response.writeHead(202).end();
+      if (how === "refuse" && message.method !== "initialize") {
+        const [status, id] = message.method === "ping" ? [403, null] : [401, message.id];
+        response.writeHead(status, { "content-type": "application/json", "www-authenticate": "Bearer" });
+        const error = { code: -32001, message: "Unauthorized", data: { error: "invalid_token" } };
+        return response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+      }
       if (how === "calls" && message.method === "tools/call") await fetch("https://nobody.example/called").catch(() => {});
       response.writeHead(200, { "content-type": "application/json" });
       response.end(JSON.stringify(answer(message)));

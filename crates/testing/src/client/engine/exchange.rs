@@ -1,4 +1,4 @@
-//! The way of a request: mocks → request interceptors → the wire → response interceptors → trace.
+//! The way of a request: request interceptors → mocks → the wire → response interceptors → trace.
 
 use std::{
     sync::Arc,
@@ -82,16 +82,16 @@ impl Core {
     }
 
     async fn answered(self: &Arc<Self>, request: &RpcRequest, dressed: bool) -> (bool, Answer) {
-        if let Some((response, delay)) = self.mocks.take(request) {
+        let request = match self.interceptors.before(request.clone(), self.session_id()).await {
+            Decided::Answer(response) => return (true, Ok(response)),
+            Decided::Send(request) => request,
+        };
+        if let Some((response, delay)) = self.mocks.take(&request) {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
             }
             return (true, Ok(response));
         }
-        let request = match self.interceptors.before(request.clone(), self.session_id()).await {
-            Decided::Answer(response) => return (true, Ok(response)),
-            Decided::Send(request) => request,
-        };
         let answer = match self.link() {
             Ok(link) => self.over(&link, &request, dressed).await,
             Err(error) => Err(error),
