@@ -220,11 +220,11 @@ impl SignKey {
 pub struct LocalConfig {
     /// Persistent signing key; `JWT_SIGNING_KEY`. Made and kept in the store when absent.
     pub sign_key: Option<SignKey>,
-    /// Days a made key signs. Default 60.
+    /// Days a made key signs, at least 1. Default 60.
     pub key_rotation_days: u64,
     /// Retired keys kept. Default 3.
     pub max_keys: usize,
-    /// Algorithm of made keys: `ES256` (default) or `EdDSA`.
+    /// Algorithm of made keys: `ES256` (default), `EdDSA` or `RS256` (2,048 bits).
     pub algorithm: Algorithm,
     /// How users prove who they are.
     pub login: Login,
@@ -319,9 +319,9 @@ pub struct RefreshConfig {
     pub enabled: bool,
     /// Seconds before expiry at which a token from the provider is refreshed. Default 60.
     pub skew_seconds: u64,
-    /// Access token lifetime in seconds, 60 to 86,400. Default 900.
+    /// Access token lifetime in seconds, 1 to 86,400. Default 900.
     pub access_token_ttl: u64,
-    /// How long an unused refresh token lives, in seconds. Default 604,800 (7 days).
+    /// How long an unused refresh token lives, in seconds: 1 to `absoluteTtl`. Default 604,800 (7 days).
     pub refresh_token_ttl: u64,
     /// How long an authorization lives however often it is refreshed, in seconds. Default 2,592,000 (30 days).
     pub absolute_ttl: u64,

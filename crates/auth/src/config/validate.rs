@@ -1,7 +1,11 @@
 //! What a configuration must hold to start at all.
 
 use super::{AuthConfig, DEFAULT_SCOPE, Deployment, Kind, Login, Mode, StorageKind};
-use crate::{ceiling::STANDARD, keys::SigningKey, net, password};
+use crate::{
+    ceiling::STANDARD,
+    keys::{Algorithm, SigningKey},
+    net, password,
+};
 
 /// A field that cannot be as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +146,12 @@ impl AuthConfig {
                     None => say("local.signKey", "holds no key".into()),
                 },
             }
+        }
+        if !matches!(local.algorithm, Algorithm::ES256 | Algorithm::EdDSA | Algorithm::RS256) {
+            say(
+                "local.algorithm",
+                "must be ES256, EdDSA or RS256: keys of other algorithms cannot be made".into(),
+            );
         }
         if local.key_rotation_days == 0 {
             say("local.keyRotationDays", "must be 1 or more".into());

@@ -77,6 +77,36 @@ fn e08_and_e09_a_bad_signing_key_keeps_the_server_from_starting_and_says_where()
 }
 
 #[test]
+fn documented_bounds_are_those_that_are_checked() {
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    let paths = |at: &[&str], value: Value| {
+        let mut config = production();
+        let mut field = &mut config;
+        for key in at {
+            field = &mut field[*key];
+        }
+        *field = value;
+        read(config).validate(&deployment).into_iter().map(|problem| problem.path).collect::<Vec<_>>()
+    };
+    for good in [1, 86_400] {
+        assert_eq!(paths(&["refresh", "accessTokenTtl"], json!(good)), [""; 0]);
+    }
+    for bad in [0, 86_401] {
+        assert_eq!(paths(&["refresh", "accessTokenTtl"], json!(bad)), ["auth.refresh.accessTokenTtl"]);
+    }
+    for bad in [0, 2_592_001] {
+        assert_eq!(paths(&["refresh", "refreshTokenTtl"], json!(bad)), ["auth.refresh.absoluteTtl"]);
+    }
+    assert_eq!(paths(&["local", "keyRotationDays"], json!(0)), ["auth.local.keyRotationDays"]);
+    for good in ["ES256", "EdDSA", "RS256"] {
+        assert_eq!(paths(&["local", "algorithm"], json!(good)), [""; 0]);
+    }
+    for bad in ["RS512", "PS256", "ES384"] {
+        assert_eq!(paths(&["local", "algorithm"], json!(bad)), ["auth.local.algorithm"]);
+    }
+}
+
+#[test]
 fn variables_fill_what_the_file_leaves_out_and_no_more() {
     let variables = |name: &str| {
         let value = match name {

@@ -4,7 +4,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use gatewright_agentscript::{IllegalKind, WorkerError};
+use gatewright_agentscript::{IllegalKind, Limits, Preset, WorkerError};
 use gatewright_auth::{ERRORS, ErrorCode};
 use gatewright_core::{InvokeError, rmcp::ErrorData};
 
@@ -14,9 +14,11 @@ use super::{cell, head};
 pub fn errors() -> String {
     let mut text = head("Error codes", "errors");
     text.push_str(
-        "\nCodes are stable: new ones come, none is renamed. A failed tool call has `isError: true` and \
-         `structuredContent` with `code` and `message`; a failed script has `status` and `error` with the same two. Messages \
-         are for people and may change.\n",
+        "\nCodes are stable: new ones come, none is renamed. A call that the gateway refuses or that misses its tool has \
+         `isError: true`, the message as its text, and `code` in `_meta`, with `retryAfterSeconds` or `requiredScopes` where \
+         there are some; it has no `structuredContent`, which would have to fit the tool's output schema. A meta-tool that \
+         fails or is refused has `status` and `error`, with `code` and `message`, in `structuredContent`. Messages are for \
+         people and may change.\n",
     );
     calls(&mut text);
     scripts(&mut text);
@@ -58,7 +60,10 @@ fn calls(text: &mut String) {
             InvokeError::TimedOut { name: name(), after: Duration::from_secs(60) },
             "Ask for less, or raise `timeout` of the app.",
         ),
-        (InvokeError::Cancelled { name: name() }, "Nothing: the caller cancelled."),
+        (
+            InvokeError::Cancelled { name: name() },
+            "Nothing: the caller cancelled. A direct call ends with the JSON-RPC error -32800.",
+        ),
         (
             InvokeError::App { name: name(), error: ErrorData::internal_error("no such user", None) },
             "Check the input; the tool's own code, when it names one, stands in place of this.",
@@ -77,6 +82,7 @@ fn scripts(text: &mut String) {
          | `illegal_access` | `VALIDATION_ERROR` | a rule of AgentScript is broken; `kind` names it (below) |\n\
          | `illegal_access` | `SELF_REFERENCE_BLOCKED` | a meta-tool was called |\n\
          | `runtime_error` | `EXECUTION_ERROR` | the script threw, or spent a limit: `name` says which |\n\
+         | `runtime_error` | `RATE_LIMIT`, `VALIDATION_ERROR` | the call of `codecall:execute` itself was refused; nothing ran |\n\
          | `tool_error` | the tool's code | a call failed and nothing caught it |\n\
          | `timeout` | `TIMEOUT` | `vm.timeoutMs` is over; the message names the calls that were open |\n\n\
          Rules, as `kind` names them:\n\n| kind | what it refuses |\n|---|---|\n",
@@ -97,7 +103,10 @@ const KINDS: [(IllegalKind, &str); 11] = [
     (IllegalKind::IllegalTimer, "`setTimeout` and its kin"),
     (IllegalKind::IllegalIdentifier, "reserved identifiers, such as those that begin with `__ag_`"),
     (IllegalKind::IllegalLoop, "a loop that the preset does not allow"),
-    (IllegalKind::IllegalSyntax, "syntax that AgentScript leaves out, such as `with` or generators"),
+    (
+        IllegalKind::IllegalSyntax,
+        "syntax that AgentScript leaves out, such as `with`, `debugger` or decorators",
+    ),
     (IllegalKind::IllegalCharacter, "invisible and bidirectional control characters"),
     (IllegalKind::ScriptTooLarge, "a text longer than the limit"),
     (IllegalKind::SelfReferenceBlocked, "a call of a meta-tool"),
@@ -108,12 +117,13 @@ fn workers(text: &mut String) {
         "\n## The worker pool\n\n`status` is `runtime_error`, and `timeout` for `WORKER_TIMEOUT`; `name` is the class.\n\n\
          | code | class | message, for example | what to do |\n|---|---|---|---|\n",
     );
+    let limits = Limits::preset(Preset::Secure);
     let errors = [
         (
             WorkerError::Timeout(Duration::from_millis(4_000)),
             "The script loops in native code: make it do less.",
         ),
-        (WorkerError::MemoryExceeded(32 << 20), "Keep fewer results; filter in the tools."),
+        (WorkerError::MemoryExceeded(limits.memory_bytes), "Keep fewer results; filter in the tools."),
         (
             WorkerError::Crashed("signal 11".to_owned()),
             "Try once more; report it with the script if it comes again.",
@@ -125,14 +135,14 @@ fn workers(text: &mut String) {
             "Try again later; raise `codecall.worker.maxWorkers`.",
         ),
         (WorkerError::Aborted, "Nothing: the caller cancelled."),
-        (WorkerError::MessageFlood(1_000), "Make fewer calls and log less."),
+        (WorkerError::MessageFlood(limits.messages_per_second), "Make fewer calls and log less."),
         (WorkerError::MessageInvalid, "Report it with the script."),
-        (WorkerError::MessageTooLarge(16 << 20), "Pass less in one call."),
+        (WorkerError::MessageTooLarge(limits.message_bytes), "Pass less in one call."),
         (
             WorkerError::StartupFailed("fork failed".to_owned()),
             "See the server's log: limits of the system, or a missing sandbox.",
         ),
-        (WorkerError::TooManyPendingCalls(100), "Await calls before making more."),
+        (WorkerError::TooManyPendingCalls(limits.max_pending_calls), "Await calls before making more."),
     ];
     for (error, advice) in errors {
         let (class, code) = error.class_and_code();
@@ -181,8 +191,71 @@ fn protocol(text: &mut String) {
          | -32601 | unknown method |\n\
          | -32602 | invalid parameters; an unknown tool; from 2026-07-28 on also an unknown resource |\n\
          | -32603 | internal error, and errors of apps |\n\
-         | -32001 | the session is not known (HTTP 404), or nobody is authenticated (HTTP 401) |\n\
+         | -32001 | nobody is authenticated (HTTP 401), or the token lacks scopes (HTTP 403); `WWW-Authenticate` and `data` say more |\n\
          | -32002 | resource not found, up to 2025-11-25 |\n\
-         | -32000 | refused by the transport: Host, Origin, size, load; the HTTP status says which |\n",
+         | -32800 | the request was cancelled; sent where somebody still waits: an HTTP POST inside a session |\n\
+         | -32000 | refused by the transport: Host, Origin, size, load, a session that is not known (HTTP 404); the HTTP status says which |\n",
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use gatewright_agentscript::{Rejection, ScriptPolicy, ScriptSource, VALIDATE_STACK};
+
+    use super::*;
+
+    fn refused(script: String) -> Option<IllegalKind> {
+        let check = move || {
+            let policy = ScriptPolicy::new(Preset::LockedDown).reserved_tool_prefixes(["codecall:"]);
+            match ScriptSource::new(&script).validate(&policy, &Limits::preset(Preset::LockedDown)) {
+                Err(Rejection::Illegal { kind, .. }) => Some(kind),
+                Err(other) => panic!("{script}: {other}"),
+                Ok(_) => None,
+            }
+        };
+        std::thread::Builder::new().stack_size(VALIDATE_STACK).spawn(check).unwrap().join().unwrap()
+    }
+
+    #[test]
+    fn what_the_table_says_that_a_rule_refuses_is_refused_by_it() {
+        use IllegalKind::{
+            IllegalBuiltinAccess, IllegalCharacter, IllegalGlobalAccess, IllegalIdentifier, IllegalLoop,
+            IllegalModuleAccess, IllegalPrototypeAccess, IllegalSyntax, IllegalTimer, ScriptTooLarge,
+            SelfReferenceBlocked,
+        };
+        let scripts = [
+            (IllegalBuiltinAccess, "return eval('1')"),
+            (IllegalBuiltinAccess, "return new Function('1')"),
+            (IllegalModuleAccess, "return require('fs')"),
+            (IllegalModuleAccess, "return await import('fs')"),
+            (IllegalGlobalAccess, "return process"),
+            (IllegalGlobalAccess, "return globalThis"),
+            (IllegalGlobalAccess, "return window"),
+            (IllegalGlobalAccess, "return this"),
+            (IllegalPrototypeAccess, "return ({}).__proto__"),
+            (IllegalPrototypeAccess, "return ({}).constructor"),
+            (IllegalPrototypeAccess, "return ({})['proto' + 'type']"),
+            (IllegalTimer, "setTimeout(() => {}, 1)"),
+            (IllegalIdentifier, "const __ag_x = 1; return __ag_x"),
+            (IllegalLoop, "let n = 0; while (n < 3) n++; return n"),
+            (IllegalSyntax, "debugger"),
+            (IllegalCharacter, "return 'a\u{200b}b'"),
+            (SelfReferenceBlocked, "return await callTool('codecall:search', {})"),
+        ];
+        for (kind, script) in scripts {
+            assert_eq!(refused(script.to_owned()), Some(kind), "{script}");
+        }
+        assert_eq!(refused(format!("return '{}'", "x".repeat(20_000))), Some(ScriptTooLarge));
+        assert!(
+            KINDS
+                .iter()
+                .all(|(kind, _)| *kind == ScriptTooLarge || scripts.iter().any(|(one, _)| one == kind))
+        );
+        for allowed in [
+            "function* g() { yield 1; } return [...g()]",
+            "label: for (const n of [1]) { break label; } return 1",
+        ] {
+            assert_eq!(refused(allowed.to_owned()), None, "{allowed}");
+        }
+    }
 }
