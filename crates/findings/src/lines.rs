@@ -33,122 +33,138 @@ impl Format {
     }
 }
 
-/// On which line each value of a file is.
+/// On which line each value of a file is: a tree, so that it grows with the text and not with the length of its paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lines(HashMap<String, usize>);
+pub struct Lines {
+    /// From 1; 0 when there is no file.
+    line: usize,
+    /// By key, escaped as in a JSON pointer, or by the index of an item.
+    below: HashMap<String, Lines>,
+}
 
 impl Lines {
-    /// The line of every key and item; empty when the text does not parse.
+    /// The line of every key and item, as far as the text parses.
     pub fn of(text: &str, format: Format) -> Self {
-        let mut lines = HashMap::new();
-        match format {
+        let mut lines = match format {
             // JSON is YAML as far as places go.
-            Format::Yaml | Format::Json => yaml(text, &mut lines),
+            Format::Yaml | Format::Json => yaml(text),
             #[cfg(feature = "toml")]
-            Format::Toml => {
-                if let Ok(table) = DeTable::parse(text) {
-                    toml_table(table.get_ref(), "", text, &mut lines);
-                }
-            }
-        }
-        Self(lines)
+            Format::Toml => match DeTable::parse(text) {
+                Ok(table) => toml_table(1, table.get_ref(), &LineStarts::of(text)),
+                Err(_) => Self::default(),
+            },
+        };
+        lines.line = lines.line.max(1);
+        lines
     }
 
     /// The line of the value at `pointer`, or of the nearest value around it.
     pub fn nearest(&self, pointer: &str) -> Option<usize> {
-        let mut pointer = pointer;
-        loop {
-            if let Some(line) = self.0.get(pointer) {
-                return Some(*line);
-            }
-            pointer = &pointer[..pointer.rfind('/')?];
+        let mut here = self;
+        for part in pointer.split('/').skip(1) {
+            let Some(below) = here.below.get(part) else { break };
+            here = below;
+        }
+        (here.line > 0).then_some(here.line)
+    }
+}
+
+/// A mapping or a list that is being read.
+struct Open {
+    lines: Lines,
+    is_map: bool,
+    /// Of a mapping: the key whose value comes next, and its line. A key that is not plain text has no name.
+    key: Option<(String, usize)>,
+    items: usize,
+}
+
+impl Open {
+    fn new(line: usize, is_map: bool) -> Self {
+        Self { lines: Lines { line, below: HashMap::new() }, is_map, key: None, items: 0 }
+    }
+
+    /// Takes what comes next: a key of a mapping, its value, or an item.
+    fn take(&mut self, value: Lines, text: Option<&str>) {
+        if !self.is_map {
+            self.lines.below.insert(self.items.to_string(), value);
+            self.items += 1;
+        } else if let Some((key, line)) = self.key.take() {
+            self.lines.below.insert(key, Lines { line, ..value });
+        } else {
+            self.key = Some((text.map(escape).unwrap_or_default(), value.line));
         }
     }
 }
 
-enum Frame {
-    Map { path: String, key: Option<String> },
-    List { path: String, next: usize },
-}
-
-impl Frame {
-    /// The path of the value that comes next.
-    fn child(&mut self) -> String {
-        match self {
-            Self::Map { path, key } => format!("{path}/{}", escape(&key.take().unwrap_or_default())),
-            Self::List { path, next } => {
-                *next += 1;
-                format!("{path}/{}", *next - 1)
-            }
-        }
-    }
-}
-
-fn yaml(text: &str, lines: &mut HashMap<String, usize>) {
-    let mut stack: Vec<Frame> = Vec::new();
+fn yaml(text: &str) -> Lines {
+    let mut open: Vec<Open> = Vec::new();
     for event in Parser::new_from_str(text) {
-        let Ok((event, span)) = event else { return };
+        let Ok((event, span)) = event else { break };
         let line = span.start.line();
-        match event {
-            Event::Scalar(value, ..) => match stack.last_mut() {
-                Some(Frame::Map { path, key: key @ None }) => {
-                    lines.insert(format!("{path}/{}", escape(&value)), line);
-                    *key = Some(value.into_owned());
-                }
-                Some(frame) => {
-                    lines.entry(frame.child()).or_insert(line);
-                }
-                None => {}
-            },
-            Event::Alias(..) => {
-                if let Some(frame) = stack.last_mut() {
-                    frame.child();
-                }
-            }
+        let (whole, text) = match event {
+            Event::Scalar(value, ..) => (Lines { line, below: HashMap::new() }, Some(value)),
+            Event::Alias(..) => (Lines { line, below: HashMap::new() }, None),
             Event::MappingStart(..) | Event::SequenceStart(..) => {
-                let path = stack.last_mut().map(Frame::child).unwrap_or_default();
-                lines.entry(path.clone()).or_insert(line);
-                stack.push(if matches!(event, Event::MappingStart(..)) {
-                    Frame::Map { path, key: None }
-                } else {
-                    Frame::List { path, next: 0 }
-                });
+                open.push(Open::new(line, matches!(event, Event::MappingStart(..))));
+                continue;
             }
-            Event::MappingEnd | Event::SequenceEnd => {
-                stack.pop();
-            }
-            _ => {}
+            Event::MappingEnd | Event::SequenceEnd if open.len() == 1 => break,
+            Event::MappingEnd | Event::SequenceEnd => match open.pop() {
+                Some(whole) => (whole.lines, None),
+                None => break,
+            },
+            _ => continue,
+        };
+        if let Some(around) = open.last_mut() {
+            around.take(whole, text.as_deref());
         }
     }
+    // Where the text breaks off, what is open is all there is of it.
+    while let Some(whole) = open.pop() {
+        match open.last_mut() {
+            Some(around) => around.take(whole.lines, None),
+            None => return whole.lines,
+        }
+    }
+    Lines::default()
 }
 
+/// The offset at which each line begins.
 #[cfg(feature = "toml")]
-fn toml_table(table: &DeTable<'_>, path: &str, text: &str, lines: &mut HashMap<String, usize>) {
-    for (key, value) in table {
-        let path = format!("{path}/{}", escape(key.get_ref()));
-        lines.insert(path.clone(), line_at(text, key.span().start));
-        toml_value(value.get_ref(), &path, text, lines);
+struct LineStarts(Vec<usize>);
+
+#[cfg(feature = "toml")]
+impl LineStarts {
+    fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at + 1).collect())
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
+        self.0.partition_point(|start| *start <= offset) + 1
     }
 }
 
 #[cfg(feature = "toml")]
-fn toml_value(value: &DeValue<'_>, path: &str, text: &str, lines: &mut HashMap<String, usize>) {
+fn toml_table(line: usize, table: &DeTable<'_>, starts: &LineStarts) -> Lines {
+    let below = |(key, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
+        let key: &toml::Spanned<std::borrow::Cow<'_, str>> = key;
+        (escape(key.get_ref()), toml_value(starts.line_at(key.span().start), value.get_ref(), starts))
+    };
+    Lines { line, below: table.iter().map(below).collect() }
+}
+
+#[cfg(feature = "toml")]
+fn toml_value(line: usize, value: &DeValue<'_>, starts: &LineStarts) -> Lines {
     match value {
-        DeValue::Table(table) => toml_table(table, path, text, lines),
+        DeValue::Table(table) => toml_table(line, table, starts),
         DeValue::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                let path = format!("{path}/{index}");
-                lines.insert(path.clone(), line_at(text, item.span().start));
-                toml_value(item.get_ref(), &path, text, lines);
-            }
+            let item = |(at, item): (usize, &toml::Spanned<DeValue<'_>>)| {
+                (at.to_string(), toml_value(starts.line_at(item.span().start), item.get_ref(), starts))
+            };
+            Lines { line, below: items.iter().enumerate().map(item).collect() }
         }
-        _ => {}
+        _ => Lines { line, below: HashMap::new() },
     }
-}
-
-#[cfg(feature = "toml")]
-fn line_at(text: &str, offset: usize) -> usize {
-    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
 #[cfg(test)]
@@ -169,6 +185,35 @@ mod tests {
     fn toml_has_lines_too() {
         let lines = Lines::of("[info]\nname = \"a\"\n\n[apps.crm]\nbuiltin = \"crm\"\n", Format::Toml);
         assert_eq!(lines.nearest("/apps/crm/builtin"), Some(5));
+    }
+
+    #[test]
+    fn keys_that_are_no_plain_text_do_not_shift_what_follows() {
+        let lines = Lines::of("x: &a 1\n? [1, 2]\n: y\n*a : z\nb: 1\nc:\n  - 2\n", Format::Yaml);
+        assert_eq!((lines.nearest("/b"), lines.nearest("/c/0")), (Some(5), Some(7)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn long_keys_around_many_items_are_not_kept_once_for_each_item() {
+        let key = "k".repeat(1000);
+        let mut text: String = (0..200).map(|depth| format!("{{{key}{depth}: ")).collect();
+        text += &format!("[{}]{}", "1, ".repeat(5_000), "}".repeat(200));
+        let lines = Lines::of(&text, Format::Yaml);
+        assert_eq!(lines.nearest("/x"), Some(1));
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(peak < 300_000, "{peak} KiB for {} bytes", text.len());
+    }
+
+    #[cfg(feature = "toml")]
+    #[test]
+    fn the_lines_of_many_toml_keys_are_not_counted_from_the_start_for_each() {
+        let text: String = (0..100_000).map(|n| format!("k{n} = 1\n")).collect();
+        let started = std::time::Instant::now();
+        assert_eq!(Lines::of(&text, Format::Toml).nearest("/k99999"), Some(100_000));
+        assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
     }
 
     #[test]

@@ -13,18 +13,26 @@ pub fn format_of(path: &Path) -> Result<Format, BadConfig> {
         .ok_or_else(|| BadConfig(format!("{}: name the file .yaml, .json or .toml", path.display())))
 }
 
-/// The text as a value; an empty file is an empty configuration.
+/// The text as a value; an empty file is an empty configuration. What does not parse is told without the text around it, which may hold
+/// secrets.
 pub(super) fn value(text: &str, format: Format) -> Result<Value, Finding> {
     let parsed = match format {
         Format::Yaml if text.trim().is_empty() => Ok(Value::Null),
-        Format::Yaml => serde_saphyr::from_str(text).map_err(|error| error.to_string()),
-        Format::Json => serde_json::from_str(text).map_err(|error| error.to_string()),
-        Format::Toml => toml::from_str(text).map_err(|error| error.to_string()),
+        Format::Yaml => serde_saphyr::from_str(text).map_err(|error| {
+            let line = error.location().and_then(|at| usize::try_from(at.line()).ok());
+            (line, error.without_snippet().to_string())
+        }),
+        Format::Json => serde_json::from_str(text)
+            .map_err(|error| (Some(error.line()).filter(|line| *line > 0), error.to_string())),
+        Format::Toml => toml::from_str(text).map_err(|error| {
+            let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+            (error.span().map(|span| line(span.start)), error.message().to_owned())
+        }),
     };
     match parsed {
         Ok(Value::Null) => Ok(Value::Object(serde_json::Map::new())),
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err(Finding::new("", "the file must hold an object with keys such as `apps`")),
-        Err(problem) => Err(Finding::new("", problem.trim().to_owned())),
+        Err((line, problem)) => Err(Finding { line, ..Finding::new("", problem.trim()) }),
     }
 }

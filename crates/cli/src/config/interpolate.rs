@@ -5,34 +5,55 @@ use std::collections::HashMap;
 use gatewright_findings::{Finding, escape};
 use serde_json::Value;
 
+/// Shortest value of a variable that is taken for a secret, in bytes: a shorter one is part of too many words.
+const SECRET: usize = 6;
+
 /// Puts variables in everywhere, and finds those that are not set. `$${` writes a literal `${`.
 pub(super) fn apply(value: &mut Value, environment: &HashMap<String, String>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    walk(value, "", environment, &mut findings);
+    walk(value, &mut String::new(), environment, &mut findings);
     findings
 }
 
+/// Replaces the values of variables that `text` names by their names: a secret that stands in a wrong field is not shown.
+pub(super) fn hide(findings: &mut [Finding], text: &str, environment: &HashMap<String, String>) {
+    let named = |name: &str| text.contains(&format!("${{{name}"));
+    let mut secrets: Vec<_> =
+        environment.iter().filter(|(name, value)| value.len() >= SECRET && named(name)).collect();
+    // One may be part of another.
+    secrets.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+    for finding in findings {
+        for (name, value) in &secrets {
+            for shown in [value.as_str(), value.escape_debug().to_string().as_str()] {
+                finding.problem = finding.problem.replace(shown, &format!("${{{name}}}"));
+            }
+        }
+    }
+}
+
+/// `pointer` is the place of `value`, and the same again afterwards.
 fn walk(
     value: &mut Value,
-    pointer: &str,
+    pointer: &mut String,
     environment: &HashMap<String, String>,
     findings: &mut Vec<Finding>,
 ) {
+    let mut below = |part: &str, value: &mut Value| {
+        let length = pointer.len();
+        pointer.push('/');
+        pointer.push_str(part);
+        walk(value, pointer, environment, findings);
+        pointer.truncate(length);
+    };
     match value {
         Value::String(text) if text.contains("${") => match expand(text, environment) {
             Ok(expanded) => *text = expanded,
             Err(problem) => findings.push(Finding::new(pointer, problem)),
         },
         Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                walk(item, &format!("{pointer}/{index}"), environment, findings);
-            }
+            items.iter_mut().enumerate().for_each(|(index, item)| below(&index.to_string(), item));
         }
-        Value::Object(fields) => {
-            for (key, field) in fields {
-                walk(field, &format!("{pointer}/{}", escape(key)), environment, findings);
-            }
-        }
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, field)| below(&escape(key), field)),
         _ => {}
     }
 }
@@ -80,6 +101,18 @@ mod tests {
         assert_eq!(expanded("redis://${HOST}:${PORT:-6379}/").unwrap(), "redis://db:6379/");
         assert_eq!(expanded("${EMPTY:-x}").unwrap(), "x");
         assert_eq!(expanded("a $${HOST} b").unwrap(), "a ${HOST} b");
+    }
+
+    #[test]
+    fn a_secret_in_a_wrong_field_is_shown_by_its_name() {
+        let environment = HashMap::from([
+            ("TOKEN".to_owned(), "hush\"hush".to_owned()),
+            ("MODE".to_owned(), "public".to_owned()),
+        ]);
+        let mut findings =
+            [Finding::new("/auth/mode", r#"`hush"hush`: unknown value "hush\"hush"; known here: public"#)];
+        hide(&mut findings, "auth: { mode: \"x-${TOKEN:-}\" }", &environment);
+        assert_eq!(findings[0].problem, r#"`${TOKEN}`: unknown value "${TOKEN}"; known here: public"#);
     }
 
     #[test]

@@ -156,7 +156,7 @@ impl Config {
         let lines = Lines::of(text, format);
         let mut value = match file::value(text, format) {
             Ok(value) => value,
-            Err(finding) => return (None, vec![finding], Source::default()),
+            Err(finding) => return (None, with_lines(vec![finding], &lines), Source::default()),
         };
         let mut findings = interpolate::apply(&mut value, environment);
         findings.extend(by_schema(&value));
@@ -174,7 +174,9 @@ impl Config {
             }
             Err(_) => None,
         };
-        (config, with_lines(findings, &lines), source)
+        let mut findings = with_lines(findings, &lines);
+        interpolate::hide(&mut findings, text, environment);
+        (config, findings, source)
     }
 
     /// What the schema cannot say.

@@ -56,6 +56,22 @@ fn text_that_does_not_parse_and_variables_that_are_not_set_are_told() {
 }
 
 #[test]
+fn text_that_does_not_parse_is_told_with_its_line_and_without_the_secrets_around_it() {
+    for (extension, text) in [
+        (".yaml", "apps:\n  a: { url: x, token: hush }\n  b: [\n"),
+        (".yaml", "a: hush\na: hush\n"),
+        (".json", "{\n\"token\": \"hush\", \"apps\": ]\n}"),
+        (".toml", "a = 1\ntoken = \"hush\nb = 1\n"),
+    ] {
+        let (code, body) = check(extension, text);
+        assert_eq!(code, 2, "{body:#}");
+        let findings = body["findings"].as_array().unwrap();
+        assert!(findings.len() == 1 && findings[0]["line"].as_u64() >= Some(2), "{extension}: {body:#}");
+        assert!(!body["findings"].to_string().contains("hush"), "{extension}: {body:#}");
+    }
+}
+
+#[test]
 fn a_bad_vector_store_is_told_by_its_type_without_showing_its_secrets() {
     let check = |store: &str| {
         let text = format!(
