@@ -77,30 +77,33 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Checks the host a request names.
+    /// Checks the host a request names: every one, for whoever reads it next may go by another (RFC 9112 §3.2).
     pub(crate) fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unwelcome> {
         if self.any_host {
             return Ok(());
         }
-        let named = match headers.get(header::HOST) {
-            Some(value) => value.to_str().unwrap_or("?"),
-            None => uri.authority().map(Authority::as_str).ok_or(Unwelcome::NoHost)?,
-        };
+        let headers = headers.get_all(header::HOST).into_iter().map(|value| value.to_str().unwrap_or("?"));
+        let mut named = headers.chain(uri.authority().map(Authority::as_str)).peekable();
+        if named.peek().is_none() {
+            return Err(Unwelcome::NoHost);
+        }
         let allowed = |(host, port): (String, Option<u16>)| {
             self.hosts.iter().any(|entry| entry.0 == host && (entry.1.is_none() || entry.1 == port))
         };
-        if host_and_port(named).is_some_and(allowed) {
-            Ok(())
-        } else {
-            Err(Unwelcome::Host(named.to_owned()))
+        match named.find(|named| !host_and_port(named).is_some_and(allowed)) {
+            Some(stranger) => Err(Unwelcome::Host(stranger.to_owned())),
+            None => Ok(()),
         }
     }
 
-    /// Checks the origin, when one is named: only browsers do.
+    /// Checks every origin that is named: only browsers name one, and no more than one.
     pub(crate) fn origin(&self, headers: &HeaderMap) -> Result<(), Unwelcome> {
-        let Some(value) = headers.get(header::ORIGIN) else { return Ok(()) };
-        let named = value.to_str().unwrap_or("?");
-        if self.knows(named, |_| true) { Ok(()) } else { Err(Unwelcome::Origin(named.to_owned())) }
+        let mut named =
+            headers.get_all(header::ORIGIN).into_iter().map(|value| value.to_str().unwrap_or("?"));
+        match named.find(|named| !self.knows(named, |_| true)) {
+            Some(stranger) => Err(Unwelcome::Origin(stranger.to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Whether pages of this origin may read answers: those that were configured.
@@ -230,6 +233,21 @@ mod tests {
         assert!(host(&guard, "a.example:8080") && !host(&guard, "a.example") && host(&guard, "b.example:9"));
         assert!(origin_ok(&guard, "https://a.example") && !origin_ok(&guard, "https://a.example:8443"));
         assert!(origin_ok(&guard, "https://b.example:8443"));
+    }
+
+    #[test]
+    fn a_second_host_or_origin_counts_as_much_as_the_first() {
+        let guard = guard("{}");
+        let twice = |name: http::HeaderName, first: &str, second: &str| {
+            HeaderMap::from_iter([(name.clone(), first.parse().unwrap()), (name, second.parse().unwrap())])
+        };
+        let hosts = twice(header::HOST, "localhost", "evil.example");
+        let evil = Unwelcome::Host("evil.example".to_owned());
+        assert_eq!(guard.host(&Uri::from_static("/mcp"), &hosts), Err(evil.clone()));
+        let absolute = Uri::from_static("http://evil.example/mcp");
+        assert_eq!(guard.host(&absolute, &headers(header::HOST, "localhost")), Err(evil));
+        let origins = twice(header::ORIGIN, "http://localhost", "http://evil.example");
+        assert_eq!(guard.origin(&origins), Err(Unwelcome::Origin("http://evil.example".to_owned())));
     }
 
     #[test]
