@@ -1,27 +1,7 @@
-//! The `gatewright` binary. Configuration, environment and exit codes live here and nowhere else.
+//! The `gatewright` binary.
 #![forbid(unsafe_code)]
 
-mod args;
-mod assemble;
-mod audit;
-mod auth;
-mod commands;
-mod config;
-mod embedding;
-mod exit;
-mod limits;
-mod logging;
-mod operate;
-mod redact;
-mod reference;
-mod reload;
-mod rpc;
-mod user_tokens;
-
 use std::process::ExitCode;
-
-use args::{Cli, Command};
-use clap::Parser;
 
 // docs/adr/0007: what the C library's allocator does when the number of requests under way goes up and down costs a quarter of a request.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -29,43 +9,5 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // Before anything else: the worker's process holds nothing but what a script may see.
-    if gatewright::is_worker() {
-        return gatewright::worker_main();
-    }
-    let cli = Cli::parse();
-    if let Err(error) = logging::start(&cli.log) {
-        return exit::report(&error);
-    }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            return exit::report(&anyhow::Error::new(error).context("the async runtime cannot be started"));
-        }
-    };
-    match runtime.block_on(run(cli.command)) {
-        Ok(code) => code,
-        Err(error) => exit::report(&error),
-    }
-}
-
-async fn run(command: Command) -> anyhow::Result<ExitCode> {
-    match command {
-        Command::Demo(args) => commands::demo::run(args).await,
-        Command::Serve(args) => commands::serve::run(args).await,
-        Command::Audit(args) => commands::audit::run(&args),
-        Command::Check(args) => commands::check::run(&args),
-        Command::Key(args) => commands::key::run(args).await,
-        Command::User(args) => commands::user::run(&args).await,
-        Command::Health(args) => commands::health::run(args).await,
-        Command::Tools(args) => commands::tools::run(args).await,
-        Command::Eval(args) => commands::eval::run(args).await,
-        Command::Test(args) => commands::test::run(args).await,
-        Command::Mock(args) => commands::mock::run(args).await,
-        Command::Token(args) => commands::token::run(&args),
-        Command::Schema { suite } => commands::schema::run(suite),
-        Command::Man(args) => commands::man::run(&args),
-        Command::Reference { what } => commands::reference::run(what),
-        Command::Completions { shell } => commands::completions::run(shell),
-    }
+    gatewright_cli::main()
 }

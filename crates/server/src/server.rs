@@ -240,10 +240,9 @@ impl Whence {
 impl Front {
     async fn answer(
         self,
-        request: Request<Incoming>,
+        mut request: Request<Body>,
         peer: SocketAddr,
     ) -> Result<Response<Body>, Infallible> {
-        let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
         let Self { edge, path, endpoint, routes, whence, kept, answered } = self;
         let method = seen::method(request.method());
@@ -293,6 +292,12 @@ impl Bound {
         self.address
     }
 
+    /// Answers one request as if it had come from `peer`, without a socket. For tests.
+    #[doc(hidden)]
+    pub async fn answer(&self, request: Request<Body>, peer: SocketAddr) -> Response<Body> {
+        self.front.clone().answer(request, peer).await.unwrap_or_else(|never| match never {})
+    }
+
     /// How full it is, to be asked while it serves.
     pub fn occupancy(&self) -> Occupancy {
         Occupancy(self.front.endpoint.clone())
@@ -324,7 +329,9 @@ impl Bound {
             let _ = socket.set_nodelay(true);
             let front = self.front.clone();
             // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
-            let service = service_fn(move |request| Box::pin(front.clone().answer(request, peer)));
+            let service = service_fn(move |request: Request<Incoming>| {
+                Box::pin(front.clone().answer(request.map(Body::new), peer))
+            });
             let watch = Watch::new(&self.times);
             let socket = TokioIo::new(watch.over(socket));
             let connection = graceful.watch(http.timer(watch).serve_connection(socket, service));

@@ -21,6 +21,8 @@ mod endings;
 #[cfg(test)]
 mod error_codes;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod login;

@@ -29,6 +29,8 @@ mod examples;
 #[cfg(test)]
 mod execute;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod gate;
 #[cfg(test)]
 mod hostile_scripts;

@@ -11,6 +11,8 @@ mod connections;
 #[cfg(test)]
 mod eras;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod guards;
 #[cfg(test)]
 mod health;

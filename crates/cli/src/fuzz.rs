@@ -1,0 +1,32 @@
+//! Body of the fuzz target `config`: an ordinary function that panics when something does not hold.
+//!
+//! It also runs as a test, over the corpus. Not part of any interface.
+
+use std::collections::HashMap;
+
+use gatewright_findings::Format;
+
+use crate::config::Config;
+
+/// The value of the variable `SECRET`. No finding may show it.
+const SECRET: &str = "hush-4f1c9d";
+
+/// Reads any text as a configuration of each format: it is taken, or every problem has a reason and a line of the file.
+pub fn config(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let variables = [("SECRET", SECRET), ("PORT", "8080"), ("EMPTY", "")];
+    let environment: HashMap<String, String> =
+        variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let lines = text.matches(['\n', '\r']).count() + 1;
+    for format in [Format::Yaml, Format::Json, Format::Toml] {
+        let (config, findings, _) = Config::parse(&text, format, &environment);
+        assert!(config.is_some() || !findings.is_empty(), "nothing is said of {format:?} {text:?}");
+        for finding in findings {
+            assert!(!finding.problem.is_empty(), "no reason: {finding:?} of {format:?} {text:?}");
+            let inside = finding.line.is_some_and(|line| (1..=lines).contains(&line));
+            assert!(inside, "{finding:?} of {lines} lines of {format:?} {text:?}");
+            let shown = finding.to_string();
+            assert!(text.contains(SECRET) || !shown.contains(SECRET), "a secret in {shown:?} of {text:?}");
+        }
+    }
+}
