@@ -6,7 +6,12 @@ mod interpolate;
 mod production;
 mod source;
 
-use std::{collections::HashMap, net::SocketAddr, path::Path, sync::OnceLock};
+use std::{
+    collections::{HashMap, HashSet},
+    net::SocketAddr,
+    path::Path,
+    sync::OnceLock,
+};
 
 use anyhow::Context as _;
 pub use app::{AppConfig, AppKind, Builtin};
@@ -232,12 +237,9 @@ impl Config {
 
     /// Both lists of trusted proxies hold for the whole server.
     fn share_proxies(&mut self) {
-        let own = std::mem::take(&mut self.http.trusted_proxies);
-        for proxy in own {
-            if !self.auth.trusted_proxies.contains(&proxy) {
-                self.auth.trusted_proxies.push(proxy);
-            }
-        }
+        let mut known: HashSet<String> = self.auth.trusted_proxies.iter().cloned().collect();
+        let own = std::mem::take(&mut self.http.trusted_proxies).into_iter();
+        self.auth.trusted_proxies.extend(own.filter(|proxy| known.insert(proxy.clone())));
         self.http.trusted_proxies.clone_from(&self.auth.trusted_proxies);
     }
 
