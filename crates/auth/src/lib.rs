@@ -39,6 +39,6 @@ pub use password::hash_password;
 pub use resource::{RECHECK, ResourceServer};
 pub use server::{
     AuthorizationServer, ERRORS, EnrolError, Enrolment, ErrorCode, FirstUser, OPENAPI, OpenError,
-    ServerParts, open_store,
+    ServerParts, open_peers, open_store,
 };
 pub use transparent::Transparent;

@@ -57,7 +57,7 @@ use crate::{
     net::Network,
     password::{Decoys, Phc},
     records::Grant,
-    store::{FamilyId, Key, MemoryStore, RedisStore, SqliteStore, Store, StoreError},
+    store::{FamilyId, Key, MemoryStore, RedisPeers, RedisStore, SqliteStore, Store, StoreError},
 };
 
 /// What a server is made of besides its configuration.
@@ -171,6 +171,16 @@ pub async fn open_store(config: &AuthConfig, clock: Arc<dyn Clock>) -> Result<Ar
             Arc::new(RedisStore::connect(&endpoint).await?)
         }
     })
+}
+
+/// Connects instances through the Redis of `tokenStorage`.
+///
+/// # Errors
+/// `tokenStorage` names no Redis, or that cannot be reached.
+pub async fn open_peers(config: &AuthConfig) -> Result<RedisPeers, StoreError> {
+    let endpoint = config.token_storage.config.redis_endpoint();
+    let endpoint = endpoint.map_err(|problem| StoreError::Unavailable(problem.to_string().into()))?;
+    RedisPeers::connect(&endpoint).await
 }
 
 /// What the limits are counted within.

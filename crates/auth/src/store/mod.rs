@@ -19,7 +19,7 @@ pub use self::{
     key::{Digest, FamilyId, Key},
     memory::MemoryStore,
     passkeys::{Added, Passkey, PasskeySet, PasskeyStore, Use},
-    redis::{RedisEndpoint, RedisLayout, RedisStore},
+    redis::{Heard, NotSent, RedisEndpoint, RedisLayout, RedisPeers, RedisStore},
     sqlite::SqliteStore,
 };
 

@@ -7,6 +7,7 @@
 mod connection;
 mod endings;
 mod endpoint;
+mod peers;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use redis::{RedisError, Script};
 
 pub(crate) use self::endpoint::has_hash_tag;
 pub use self::endpoint::{RedisEndpoint, RedisLayout};
+pub use self::peers::{Heard, NotSent, RedisPeers};
 use self::{connection::Connection, endings::Endings as Channel};
 use super::{
     CODE_TOMBSTONE, CodeStore, Counters, Digest, Endings, Exchange, Exchanged, FamilyId, Hit, Key, Records,

@@ -41,6 +41,8 @@ mod provider;
 #[cfg(test)]
 mod provider_recheck;
 #[cfg(test)]
+mod redis_peers;
+#[cfg(test)]
 mod redis_sets;
 #[cfg(test)]
 mod redis_store;

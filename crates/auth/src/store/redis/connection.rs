@@ -9,13 +9,13 @@ use std::{sync::Arc, time::Duration};
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, Pipeline,
     RedisConnectionInfo, RedisError, RedisFuture, ServerErrorKind, TlsCertificates, TlsMode, Value,
-    aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection},
+    aio::{ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection, PubSub},
     cluster::ClusterClient,
     cluster_async::ClusterConnection,
     sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
 };
 use secrecy::ExposeSecret as _;
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::timeout};
 
 use super::endpoint::{RedisEndpoint, RedisLayout};
 
@@ -78,8 +78,31 @@ async fn single(endpoint: &RedisEndpoint) -> Result<ConnectionManager, RedisErro
     ConnectionManager::new_with_config(client, config).await
 }
 
+/// Subscribes to `channel` at the first server that lets it.
+pub(super) async fn subscribe(endpoint: &RedisEndpoint, channel: &str) -> Result<PubSub, RedisError> {
+    let mut last = RedisError::from((ErrorKind::InvalidClientConfig, "no server is named"));
+    for client in subscriber(endpoint).await? {
+        let subscription = async {
+            let mut connection = client.get_async_pubsub().await?;
+            connection.subscribe(channel).await?;
+            Ok(connection)
+        };
+        match timeout(CONNECT, subscription).await {
+            Ok(Ok(connection)) => return Ok(connection),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = (ErrorKind::Io, "no subscription in time").into(),
+        }
+    }
+    Err(last)
+}
+
+/// Whether the user lacks a permission.
+pub(super) fn is_refused(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
+}
+
 /// Who to ask for a subscription, one after the other: the server, the master, or the nodes of a cluster.
-pub(super) async fn subscriber(endpoint: &RedisEndpoint) -> Result<Vec<Client>, RedisError> {
+async fn subscriber(endpoint: &RedisEndpoint) -> Result<Vec<Client>, RedisError> {
     match &endpoint.layout {
         RedisLayout::Single => Ok(vec![client(endpoint, &endpoint.host, endpoint.port)?]),
         RedisLayout::Sentinel { .. } => Ok(vec![sentinels(endpoint)?.async_get_client().await?]),

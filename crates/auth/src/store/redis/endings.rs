@@ -13,11 +13,11 @@ use std::{
 };
 
 use futures::StreamExt as _;
-use redis::{ErrorKind, RedisError, ServerErrorKind, Value, aio::PubSub};
+use redis::{ErrorKind, RedisError, Value};
 use tokio::{runtime::Handle, task::AbortHandle, time::timeout};
 
 use super::{
-    connection::{ANSWER, CONNECT, Connection, FIND_MASTER, subscriber},
+    connection::{ANSWER, CONNECT, Connection, FIND_MASTER, is_refused, subscribe},
     endpoint::RedisEndpoint,
 };
 
@@ -110,7 +110,7 @@ impl Shared {
 
     /// Listens until the connection ends.
     async fn hear(&self) -> Result<(), RedisError> {
-        let mut connection = timeout(CONNECT + FIND_MASTER, self.subscribe())
+        let mut connection = timeout(CONNECT + FIND_MASTER, subscribe(&self.endpoint, &self.channel))
             .await
             .map_err(|_| RedisError::from((ErrorKind::Io, "no subscription in time")))??;
         // What was told until now may have been missed.
@@ -128,23 +128,6 @@ impl Shared {
                 },
             }
         }
-    }
-
-    async fn subscribe(&self) -> Result<PubSub, RedisError> {
-        let mut last = RedisError::from((ErrorKind::InvalidClientConfig, "no server is named"));
-        for client in subscriber(&self.endpoint).await? {
-            let subscription = async {
-                let mut connection = client.get_async_pubsub().await?;
-                connection.subscribe(&self.channel).await?;
-                Ok(connection)
-            };
-            match timeout(CONNECT, subscription).await {
-                Ok(Ok(connection)) => return Ok(connection),
-                Ok(Err(error)) => last = error,
-                Err(_) => last = (ErrorKind::Io, "no subscription in time").into(),
-            }
-        }
-        Err(last)
     }
 }
 
@@ -164,8 +147,4 @@ async fn listen(shared: Arc<Shared>) {
         }
         tokio::time::sleep(pause).await;
     }
-}
-
-fn is_refused(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
 }
