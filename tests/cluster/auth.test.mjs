@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { Browser } from "../interop/browser.mjs";
-import { freePort, instance } from "./instances.mjs";
+import { KEY, freePort, instance } from "./instances.mjs";
 import { proxy } from "./proxy.mjs";
 import { redis } from "./redis.mjs";
 import { modern } from "./rpc.mjs";
@@ -25,7 +25,7 @@ async function cluster(t) {
   const front = await proxy(ports);
   const issuer = `http://127.0.0.1:${front.port}`;
   const config = (port) => ({
-    http: { port, publicUrl: issuer },
+    http: { port, publicUrl: issuer, cluster: { key: KEY } },
     apps: { crm: { builtin: "crm" } },
     auth: {
       mode: "orchestrated",

@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { instance } from "./instances.mjs";
+import { cluster as shared, freePort, instance } from "./instances.mjs";
 import { proxy } from "./proxy.mjs";
+import { redis } from "./redis.mjs";
 import { end, inSession, modern, open } from "./rpc.mjs";
 
 const LEDGER = join(import.meta.dirname, "ledger.mjs");
@@ -16,7 +17,10 @@ async function cluster(t) {
   const folder = await mkdtemp(join(tmpdir(), "ledger-"));
   const file = join(folder, "ledger.txt");
   await writeFile(file, "");
+  const redisPort = await freePort();
+  const store = await redis(redisPort, folder);
   const config = {
+    http: { cluster: shared(redisPort) },
     codecall: { enabled: false },
     apps: {
       crm: { builtin: "crm" },
@@ -28,6 +32,7 @@ async function cluster(t) {
   t.after(async () => {
     await front.stop();
     await Promise.all(instances.map((one) => one.stop()));
+    store.kill("SIGKILL");
     await rm(folder, { recursive: true, force: true });
   });
   const lines = async () => (await readFile(file, "utf8")).split("\n").filter(Boolean);

@@ -8,7 +8,11 @@ import { join } from "node:path";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 
-const KEY = "the same thirty-two characters everywhere";
+/// The secret that instances of a test share.
+export const KEY = "the same thirty-two characters everywhere";
+
+/// The `http.cluster` section of instances that share the Redis on `port`.
+export const cluster = (port) => ({ key: KEY, redis: `redis://127.0.0.1:${port}` });
 
 /// A port that was free a moment ago: the public address has to be known before the server starts.
 export async function freePort() {
@@ -24,7 +28,7 @@ export async function freePort() {
 export async function instance(config, { log = () => {} } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
   const file = join(folder, "gatewright.json");
-  const http = { port: 0, cluster: { key: KEY }, ...config.http };
+  const http = { port: 0, ...config.http };
   await writeFile(file, JSON.stringify({ ...config, http }));
   const child = spawn(process.env.GATEWRIGHT, ["serve", "--config", file], { stdio: ["ignore", "ignore", "pipe"] });
   const port = await new Promise((resolve, reject) => {

@@ -44,7 +44,7 @@ EVERYTHING = {
         "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}], "ports": [{"protocol": "TCP", "port": 6379}]}],
     },
     "config": {
-        "http": {"cluster": {"key": "${CLUSTER_KEY}", "advertise": "${POD_IP}:3000"}},
+        "http": {"cluster": {"key": "${CLUSTER_KEY}", "redis": "redis://redis:6379"}},
         "admin": {"host": "0.0.0.0", "token": "${ADMIN_TOKEN}"},
         "audit": {"file": "/var/lib/gatewright/audit-${POD_NAME}.jsonl"},
     },
@@ -80,7 +80,7 @@ def is_good_config(text):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "gatewright.yaml")
         file.write_text(text)
-        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x", "CLUSTER_KEY": "5e" * 32, "POD_IP": "10.0.0.1", "POD_NAME": "x", "ADMIN_TOKEN": "x" * 16})
+        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x", "CLUSTER_KEY": "5e" * 32, "POD_NAME": "x", "ADMIN_TOKEN": "x" * 16})
 
 
 def rendered(values):

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { freePort, instance } from "./instances.mjs";
+import { cluster, freePort, instance } from "./instances.mjs";
 import { proxy } from "./proxy.mjs";
 import { redis } from "./redis.mjs";
 import { searched } from "./seen.mjs";
@@ -20,17 +20,16 @@ export const INSTANCES = Number(process.env.GATEWRIGHT_INSTANCES ?? 1);
 /// The instances take free ports; the proxy takes the configured one. What one server keeps in memory they keep in one Redis.
 async function behindProxy(config) {
   const { port = 0, ...http } = config.http ?? {};
-  const shared = { ...config, http };
-  let endStore = () => {};
+  const [folder, storePort] = [await mkdtemp(join(tmpdir(), "redis-")), await freePort()];
+  const store = await redis(storePort, folder);
+  const endStore = async () => {
+    store.kill("SIGKILL");
+    await once(store, "exit");
+    await rm(folder, { recursive: true, force: true });
+  };
+  const shared = { ...config, http: { cluster: cluster(storePort), ...http } };
   if (config.auth && (config.auth.tokenStorage?.type ?? "memory") === "memory") {
-    const [folder, storePort] = [await mkdtemp(join(tmpdir(), "redis-")), await freePort()];
-    const store = await redis(storePort, folder);
     shared.auth = { ...config.auth, tokenStorage: { type: "redis", config: { host: "127.0.0.1", port: storePort } } };
-    endStore = async () => {
-      store.kill("SIGKILL");
-      await once(store, "exit");
-      await rm(folder, { recursive: true, force: true });
-    };
   }
   const instances = await Promise.all(Array.from({ length: INSTANCES }, () => instance(shared)));
   const front = await proxy(instances.map((one) => one.port), port);

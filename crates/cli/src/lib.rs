@@ -13,6 +13,7 @@ mod embedding;
 mod exit;
 #[doc(hidden)]
 pub mod fuzz;
+mod instances;
 mod limits;
 mod logging;
 mod operate;

@@ -188,13 +188,9 @@ impl HttpConfig {
             let problem = format!("`{bad}` is not an address or a network such as 10.0.0.0/8");
             return wrong("trustedProxies", problem);
         }
-        let nowhere = |cluster: &ClusterConfig| match cluster.advertise {
-            Some(address) => address.ip().is_unspecified() || address.port() == 0,
-            None => self.host.is_unspecified(),
-        };
-        if self.cluster.as_ref().is_some_and(nowhere) {
-            let problem =
-                "set it to the address at which the other instances reach this one, such as `10.0.0.5:3000`";
+        if self.cluster.as_ref().is_some_and(|cluster| cluster.advertise.is_some()) {
+            let problem = "was removed: instances reach each other through the Redis of `auth.tokenStorage` or `http.cluster.redis`; \
+                           delete this key";
             return wrong("cluster.advertise", problem.to_owned());
         }
         crate::guard::Guard::new(self).map(drop)
@@ -239,9 +235,8 @@ mod tests {
         assert_eq!(field(r#"{"connectionIdle": "900ms"}"#), "connectionIdle");
         assert_eq!(field(r#"{"allowedOrigins": ["app.example"]}"#), "allowedOrigins");
         let key = "k".repeat(32);
-        let cluster = |more: &str| format!(r#"{{"host": "0.0.0.0", "cluster": {{"key": "{key}"{more}}}}}"#);
-        assert_eq!(field(&cluster("")), "cluster.advertise");
-        assert_eq!(field(&cluster(r#", "advertise": "0.0.0.0:1""#)), "cluster.advertise");
+        let advertise = format!(r#"{{"cluster": {{"key": "{key}", "advertise": "10.0.0.5:3000"}}}}"#);
+        assert_eq!(field(&advertise), "cluster.advertise");
         assert_eq!(field(r#"{"allowedHosts": ["https://app.example"]}"#), "allowedHosts");
     }
 }

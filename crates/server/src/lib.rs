@@ -5,6 +5,10 @@
 //! client on standard input and output. Protocol and dispatch live in `rmcp` and `gatewright-core`.
 #![forbid(unsafe_code)]
 
+// The channel of the integration tests serves the unit tests too.
+#[cfg(test)]
+extern crate self as gatewright_server;
+
 mod auth;
 mod body;
 mod cluster;
@@ -17,6 +21,7 @@ mod landing;
 mod lines;
 mod mcp;
 mod refusal;
+mod relay;
 mod seen;
 mod server;
 mod sessions;
@@ -24,9 +29,10 @@ mod sse;
 mod stdio;
 
 pub use auth::{Authenticator, HttpResponse};
-pub use cluster::{ClusterConfig, ClusterKey};
+pub use cluster::{ClusterConfig, ClusterKey, ClusterRedis};
 pub use config::{HttpConfig, InvalidHttpConfig};
 pub use lines::LineTransport;
+pub use relay::{Delivery, FromPeers, NotDelivered, PeerChannel};
 pub use seen::{Occupancy, Occupied};
 pub use server::{Bound, ServeError, Server, ServerBuilder};
 pub use stdio::{serve_lines, serve_stdio};

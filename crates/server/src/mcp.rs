@@ -2,7 +2,7 @@
 //!
 //! Origin → room → authentication → body → scopes → `rmcp` → refusals as JSON-RPC. Host is checked for the whole server.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -21,15 +21,15 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     auth::Authenticator,
     body::{self, Held},
-    cluster::Cluster,
+    cluster::{Cluster, SESSION_ID},
     config::HttpConfig,
     guard::Guard,
     refusal,
+    relay::Relay,
     sessions::{OwnedSessions, Owner, on_behalf_of},
 };
 
 const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const SESSION_ID: &str = "mcp-session-id";
 
 /// What the endpoints of both transports share.
 pub(crate) struct Door {
@@ -41,7 +41,7 @@ pub(crate) struct Door {
     /// Permits of `calls` and `streams`.
     room: (usize, usize),
     pub(crate) most_bytes: usize,
-    body_time: Duration,
+    pub(crate) body_time: Duration,
     /// Cancelled when shutdown begins: streams that only wait end.
     pub(crate) stopping: CancellationToken,
 }
@@ -86,11 +86,7 @@ impl Door {
         stream: bool,
     ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
         self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
-        let (room, full) = match stream {
-            true => (&self.streams, "too many streams are open; `http.maxStreams` is the limit"),
-            false => (&self.calls, "too many requests at once; `http.maxConcurrency` is the limit"),
-        };
-        let permit = room.clone().try_acquire_owned().map_err(|_| refusal::busy(full))?;
+        let permit = self.room(stream)?;
         let Some(authenticator) = &self.authenticator else { return Ok((permit, Owner::default())) };
         let principal = match authenticator.authenticate(parts).await {
             Ok(principal) => principal,
@@ -103,6 +99,15 @@ impl Door {
         let owner = Owner::of(Some(&principal));
         parts.extensions.insert(principal);
         Ok((permit, owner))
+    }
+
+    /// Makes room for a request.
+    pub(crate) fn room(&self, stream: bool) -> Result<OwnedSemaphorePermit, Response<Body>> {
+        let (room, full) = match stream {
+            true => (&self.streams, "too many streams are open; `http.maxStreams` is the limit"),
+            false => (&self.calls, "too many requests at once; `http.maxConcurrency` is the limit"),
+        };
+        room.clone().try_acquire_owned().map_err(|_| refusal::busy(full))
     }
 
     /// Done when a stream that `parts` opened must end with its caller's token.
@@ -154,7 +159,14 @@ pub(crate) struct Endpoint {
     service: StreamableHttpService<Gateway, OwnedSessions>,
     pub(crate) sessions: Arc<OwnedSessions>,
     with_sessions: bool,
-    cluster: Option<Arc<Cluster>>,
+    others: Option<Others>,
+}
+
+/// The other instances.
+#[derive(Clone)]
+pub(crate) struct Others {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) relay: Arc<Relay>,
 }
 
 impl Endpoint {
@@ -165,11 +177,11 @@ impl Endpoint {
     pub(crate) fn new(
         door: Arc<Door>,
         config: &HttpConfig,
-        cluster: Option<Arc<Cluster>>,
+        others: Option<Others>,
         end: CancellationToken,
     ) -> Self {
-        let sessions =
-            Arc::new(OwnedSessions::new(config.max_sessions, config.session_idle, cluster.clone()));
+        let cluster = others.as_ref().map(|others| others.cluster.clone());
+        let sessions = Arc::new(OwnedSessions::new(config.max_sessions, config.session_idle, cluster));
         // Host, Origin and the body's length are checked before `rmcp` sees the request.
         let settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -181,16 +193,7 @@ impl Endpoint {
             .with_cancellation_token(end);
         let gateway = door.gateway.clone();
         let service = StreamableHttpService::new(move || Ok(gateway.session()), sessions.clone(), settings);
-        Self { door, service, sessions, with_sessions: config.sessions, cluster }
-    }
-}
-
-impl Endpoint {
-    /// The other instance that holds the session which a request names.
-    fn home_of(&self, headers: &HeaderMap) -> Option<(&Cluster, SocketAddr)> {
-        let cluster = self.cluster.as_deref()?;
-        let session = headers.get(SESSION_ID)?.to_str().ok()?;
-        Some((cluster, cluster.elsewhere(headers, session)?))
+        Self { door, service, sessions, with_sessions: config.sessions, others }
     }
 }
 
@@ -210,23 +213,14 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         modern && parts.headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen");
     let only_waits = is_get || listens;
     let (permit, owner) = endpoint.door.admit(&mut parts, &mut body, only_waits).await?;
-    let ended = only_waits.then(|| endpoint.door.until_ended(&parts));
-    let held = |body: Body, permit: OwnedSemaphorePermit| {
-        let held = Held::new(body, permit);
-        let Some(ended) = ended else { return held };
+    let until = match (is_get, only_waits) {
+        (true, _) => Some(stream_end(endpoint, endpoint.door.until_ended(&parts))),
         // What listens is ended by `rmcp` when the server stops.
-        let stopping = if is_get { endpoint.door.stopping.clone() } else { CancellationToken::new() };
-        held.until(async move {
-            tokio::select! {
-                () = stopping.cancelled() => {}
-                () = ended => {}
-            }
-        })
+        (false, true) => Some(endpoint.door.until_ended(&parts)),
+        (false, false) => None,
     };
+    let place = Place { permit, until };
     accept_anything(&mut parts.headers);
-    let elsewhere = endpoint.home_of(&parts.headers).filter(|_| !modern);
-
-    let ends_session = parts.method == Method::DELETE;
     let message = match parts.method {
         Method::POST => {
             if !is_json(&parts.headers) {
@@ -234,20 +228,77 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
             }
             endpoint.door.message(&parts, body).await?
         }
-        Method::DELETE if endpoint.with_sessions && !modern && elsewhere.is_none() => {
-            if let Some(id) = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok())
-                && !endpoint.sessions.belongs(id, &owner)
-            {
-                return Err(refusal::session_not_found());
-            }
-            Bytes::new()
-        }
         _ => Bytes::new(),
     };
 
-    if let Some((cluster, home)) = elsewhere {
-        let (parts, body) = cluster.pass_on(home, &parts, message).await.into_parts();
-        return Ok(Response::from_parts(parts, held(body, permit).into_body()));
+    if let Some(others) = endpoint.others.as_ref().filter(|_| !modern)
+        && let Some(home) = others.cluster.elsewhere(&parts.headers)
+    {
+        return Ok(place.hold(others.relay.pass_on(home, &parts, message).await));
+    }
+    here(endpoint, parts, message, place, owner).await
+}
+
+/// The place that a request takes until its answer is sent, and the end of an answer that is a stream.
+struct Place {
+    permit: OwnedSemaphorePermit,
+    until: Option<BoxFuture<'static, ()>>,
+}
+
+impl Place {
+    fn hold(self, response: Response<Body>) -> Response<Body> {
+        response.map(|body| {
+            let held = Held::new(body, self.permit);
+            match self.until {
+                Some(end) => held.until(end).into_body(),
+                None => held.into_body(),
+            }
+        })
+    }
+}
+
+/// Done when a stream of the older era must end: with `ended`, or when shutdown begins.
+fn stream_end(endpoint: &Endpoint, ended: BoxFuture<'static, ()>) -> BoxFuture<'static, ()> {
+    let stopping = endpoint.door.stopping.clone();
+    Box::pin(async move {
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            () = ended => {}
+        }
+    })
+}
+
+/// Serves a request that another instance admitted, of a session that is held here.
+pub(crate) async fn serve_here(
+    endpoint: &Endpoint,
+    parts: Parts,
+    message: Bytes,
+    permit: OwnedSemaphorePermit,
+) -> Response<Body> {
+    let owner = Owner::of(parts.extensions.get::<Principal>());
+    // The other instance knows the token, and ends the stream with it.
+    let until = (parts.method == Method::GET).then(|| stream_end(endpoint, Box::pin(std::future::pending())));
+    match here(endpoint, parts, message, Place { permit, until }, owner).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn here(
+    endpoint: &Endpoint,
+    parts: Parts,
+    message: Bytes,
+    place: Place,
+    owner: Owner,
+) -> Result<Response<Body>, Response<Body>> {
+    let modern = is_modern(&parts.headers);
+    let ends_session = parts.method == Method::DELETE;
+    if ends_session
+        && endpoint.with_sessions
+        && !modern
+        && let Some(id) = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok())
+        && !endpoint.sessions.belongs(id, &owner)
+    {
+        return Err(refusal::session_not_found());
     }
     let request = Request::from_parts(parts, Full::new(message.clone()));
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
@@ -266,7 +317,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     if refusal::is_plain(&parts) {
         return Err(refusal::translate(parts, body, &message).await);
     }
-    Ok(Response::from_parts(parts, held(Body::new(body), permit).into_body()))
+    Ok(place.hold(Response::from_parts(parts, Body::new(body))))
 }
 
 /// Whether the request says it is of the era without sessions. Versions are dates: they compare as text.

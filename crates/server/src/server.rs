@@ -10,7 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use gatewright_core::{CallerAddress, Gateway, Network, caller_address};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
@@ -19,15 +19,16 @@ use tower::ServiceExt;
 
 use crate::{
     auth::Authenticator,
-    cluster::Cluster,
+    cluster::{BootId, Cluster},
     config::{HttpConfig, InvalidHttpConfig},
     edge::{self, Edge},
     guard::Guard,
     health,
     idle::{self, Times, Watch},
     landing::{self, Page},
-    mcp::{self, Door, Endpoint},
+    mcp::{self, Door, Endpoint, Others},
     refusal,
+    relay::{PeerChannel, Relay, Running},
     seen::{self, Answered, Occupancy, Route},
     sse::{self, SseEndpoint},
 };
@@ -60,7 +61,16 @@ impl Server {
     /// A server to be set up further.
     pub fn builder(gateway: Arc<Gateway>, config: HttpConfig) -> ServerBuilder {
         let (extra, details) = (Router::new(), Vec::new());
-        ServerBuilder { gateway, config, authenticator: None, extra, details, listener: None, answered: None }
+        ServerBuilder {
+            gateway,
+            config,
+            authenticator: None,
+            extra,
+            details,
+            listener: None,
+            answered: None,
+            peers: None,
+        }
     }
 }
 
@@ -73,6 +83,7 @@ pub struct ServerBuilder {
     details: Vec<health::Detail>,
     listener: Option<TcpListener>,
     answered: Option<Answered>,
+    peers: Option<Arc<dyn PeerChannel>>,
 }
 
 impl std::fmt::Debug for ServerBuilder {
@@ -116,6 +127,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Reaches the other instances of `http.cluster` through `channel`. Needed where that section is there.
+    #[must_use]
+    pub fn peers(mut self, channel: Arc<dyn PeerChannel>) -> Self {
+        self.peers = Some(channel);
+        self
+    }
+
     /// Serves more routes beside the server's own. They get the Host check, not the Origin check and no authentication; the
     /// caller's address is in their `ConnectInfo`.
     ///
@@ -142,12 +160,9 @@ impl ServerBuilder {
         let address = listener.local_addr().map_err(bind_error)?;
 
         let idle = self.config.connection_idle;
-        let cluster =
-            self.config.cluster.as_ref().map(|cluster| {
-                Arc::new(Cluster::new(&cluster.key, cluster.advertise.unwrap_or(address), idle))
-            });
+        let others = others(&self.config, self.peers)?;
         let proxies = self.config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect();
-        let whence = Arc::new(Whence { cluster: cluster.clone(), proxies });
+        let proxies: Arc<[Network]> = proxies;
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
         let guard = Arc::new(Guard::new(&self.config)?);
@@ -160,7 +175,11 @@ impl ServerBuilder {
             self.authenticator,
             stopping.clone(),
         ));
-        let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, cluster, end.clone()));
+        let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, others.clone(), end.clone()));
+        let relay = match others {
+            Some(Others { relay, .. }) => Some((relay.start(Arc::downgrade(&endpoint)).await, relay)),
+            None => None,
+        };
         let mut routes = self.extra;
         let sse = self.config.legacy_sse.then(|| Arc::new(SseEndpoint::new(door.clone(), &self.config)));
         if let Some(sse) = &sse {
@@ -187,12 +206,13 @@ impl ServerBuilder {
         let path = self.config.path.as_str().into();
         let times = Times::new(idle, self.config.header_read_timeout);
         let kept = Kept { times: times.clone(), stopping: stopping.clone() };
-        let front = Front { edge, path, endpoint, routes, whence, kept, answered: self.answered };
+        let front = Front { edge, path, endpoint, routes, proxies, kept, answered: self.answered };
         Ok(Bound {
             listener,
             address,
             front,
             gateway: self.gateway,
+            relay,
             sse,
             stopping,
             end,
@@ -210,7 +230,8 @@ struct Front {
     path: Arc<str>,
     endpoint: Arc<Endpoint>,
     routes: Router,
-    whence: Arc<Whence>,
+    /// Proxies that are believed about where requests come from.
+    proxies: Arc<[Network]>,
     kept: Kept,
     answered: Option<Answered>,
 }
@@ -222,19 +243,17 @@ struct Kept {
     stopping: CancellationToken,
 }
 
-/// Who is believed about where requests come from.
-struct Whence {
-    cluster: Option<Arc<Cluster>>,
-    proxies: Vec<Network>,
-}
-
-impl Whence {
-    fn caller(&self, peer: SocketAddr, headers: &HeaderMap) -> CallerAddress {
-        let told = self.cluster.as_ref().and_then(|cluster| cluster.caller(headers));
-        CallerAddress(
-            told.unwrap_or_else(|| caller_address(peer.ip().to_canonical(), headers, &self.proxies)),
-        )
-    }
+/// The other instances, where the configuration says that there are any.
+fn others(
+    config: &HttpConfig,
+    channel: Option<Arc<dyn PeerChannel>>,
+) -> Result<Option<Others>, InvalidHttpConfig> {
+    let Some(cluster) = &config.cluster else { return Ok(None) };
+    let wrong = |problem: &str| InvalidHttpConfig { field: "cluster", problem: problem.to_owned() };
+    let channel = channel.ok_or_else(|| wrong("needs a channel to the other instances"))?;
+    let own = BootId::random().map_err(|_| wrong("the system gives no random numbers"))?;
+    let relay = Relay::new(&cluster.key, own, channel);
+    Ok(Some(Others { cluster: Arc::new(Cluster::new(&cluster.key, own)), relay }))
 }
 
 impl Front {
@@ -244,12 +263,12 @@ impl Front {
         peer: SocketAddr,
     ) -> Result<Response<Body>, Infallible> {
         request.extensions_mut().insert(ConnectInfo(peer));
-        let Self { edge, path, endpoint, routes, whence, kept, answered } = self;
+        let Self { edge, path, endpoint, routes, proxies, kept, answered } = self;
         let method = seen::method(request.method());
         let is_endpoint = request.uri().path() == &*path;
         let is_kept = idle::is_kept(request.version(), request.headers());
-        let caller = whence.caller(peer, request.headers());
-        request.extensions_mut().insert(caller);
+        let caller = caller_address(peer.ip().to_canonical(), request.headers(), &proxies);
+        request.extensions_mut().insert(CallerAddress(caller));
         let mut response = if is_endpoint {
             edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await
         } else {
@@ -273,6 +292,7 @@ pub struct Bound {
     address: SocketAddr,
     front: Front,
     gateway: Arc<Gateway>,
+    relay: Option<(Running, Arc<Relay>)>,
     sse: Option<Arc<SseEndpoint>>,
     stopping: CancellationToken,
     end: CancellationToken,
@@ -351,8 +371,14 @@ impl Bound {
         self.stopping.cancel();
         self.gateway.stop();
         let spare = (self.drain_timeout / 10).min(Duration::from_millis(500));
-        let drained =
-            tokio::time::timeout_at(started + self.drain_timeout - spare, graceful.shutdown()).await;
+        let all = async {
+            graceful.shutdown().await;
+            if let Some((_, relay)) = &self.relay {
+                relay.served.close();
+                relay.served.wait().await;
+            }
+        };
+        let drained = tokio::time::timeout_at(started + self.drain_timeout - spare, all).await;
         self.end.cancel();
         self.front.endpoint.sessions.close_all().await;
         if drained.is_err() {

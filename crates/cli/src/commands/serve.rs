@@ -17,7 +17,7 @@ use crate::{
     audit::{self, Audit},
     auth,
     config::Config,
-    limits, logging,
+    instances, limits, logging,
     operate::{self, Counted, Watching},
     reload::{self, Loaded, Reloader},
     user_tokens::UserTokens,
@@ -127,6 +127,9 @@ async fn serve_http(
     let mut server = running.http(config.http.clone());
     if let Some(watching) = &watching {
         server = watching.hear(server);
+    }
+    if let Some(channel) = instances::channel(config).await? {
+        server = server.peers(channel);
     }
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
     let (bound, auth) = listen(running, server, config, &tokens, audit).await?;

@@ -31,7 +31,8 @@ use serde::{Deserialize, Serialize};
 pub use source::Source;
 
 use crate::{
-    args::ConfigArgs, audit::AuditConfig, exit::BadConfig, logging::LoggingConfig, operate::TelemetryConfig,
+    args::ConfigArgs, audit::AuditConfig, exit::BadConfig, instances, logging::LoggingConfig,
+    operate::TelemetryConfig,
 };
 
 /// Configuration of Gatewright.
@@ -199,6 +200,10 @@ impl Config {
         if let Err(wrong) = self.http.validate() {
             let pointer = format!("/http/{}", wrong.field.replace('.', "/"));
             findings.push(Finding::new(&pointer, wrong.problem));
+        }
+        if let Some((field, problem)) = instances::problem(self) {
+            let pointer = format!("/http/cluster/{field}");
+            findings.push(Finding::new(pointer.trim_end_matches('/'), problem));
         }
         for problem in self.codecall.problems() {
             findings.push(Finding::new(

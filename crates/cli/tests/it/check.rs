@@ -43,6 +43,36 @@ fn every_bad_field_is_named_with_its_line_and_a_suggestion() {
 }
 
 #[test]
+fn instances_without_a_redis_between_them_and_the_removed_address_are_told() {
+    let check = |cluster: &str, auth: &str| {
+        let text = format!(
+            "http:\n  cluster: {{ key: {}{cluster} }}\n{auth}apps:\n  crm: {{ builtin: crm }}\n",
+            "k".repeat(32)
+        );
+        check(".yaml", &text)
+    };
+    let refused = |cluster: &str, path: &str, says: &str| {
+        let (code, body) = check(cluster, "");
+        let finding = &body["findings"][0];
+        assert_eq!(
+            (code, finding["path"].as_str(), finding["line"].as_u64()),
+            (2, Some(path), Some(2)),
+            "{body:#}"
+        );
+        assert!(finding["problem"].as_str().unwrap().contains(says), "{body:#}");
+        assert!(!body.to_string().contains("hunter2"), "{body:#}");
+    };
+    refused("", "http.cluster", "http.cluster.redis");
+    refused(", redis: 'http://:hunter2@db'", "http.cluster.redis", "must begin with");
+    refused(", redis: 'redis://db', advertise: '10.0.0.5:3000'", "http.cluster.advertise", "delete this key");
+    let store = "auth: { tokenStorage: { type: redis, config: { host: db } } }\n";
+    for (cluster, auth) in [("", store), (", redis: 'redis://:hunter2@db'", "")] {
+        let (code, body) = check(cluster, auth);
+        assert_eq!(code, 0, "{body:#}");
+    }
+}
+
+#[test]
 fn text_that_does_not_parse_and_variables_that_are_not_set_are_told() {
     let (code, body) = check(".yaml", "apps: [unclosed");
     assert_eq!((code, body["findings"].as_array().unwrap().len()), (2, 1));

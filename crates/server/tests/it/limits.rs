@@ -3,7 +3,10 @@
 use gatewright_testing::expect;
 use serde_json::json;
 
-use crate::support::{PATIENCE, answer, refused, start};
+use crate::{
+    hub::Hub,
+    support::{PATIENCE, answer, refused, start, start_with},
+};
 
 #[tokio::test]
 async fn a_session_over_the_cap_is_refused_until_another_ends() {
@@ -51,7 +54,8 @@ async fn streams_that_wait_have_a_cap_of_their_own() {
 #[tokio::test]
 async fn a_session_that_nobody_uses_ends_and_gives_its_place_back() {
     for cluster in [json!(null), json!({"key": "k".repeat(32)})] {
-        let rig = start(json!({"maxSessions": 1, "sessionIdle": "1s", "cluster": cluster})).await;
+        let config = json!({"maxSessions": 1, "sessionIdle": "1s", "cluster": cluster});
+        let rig = start_with(config, |builder| builder.peers(std::sync::Arc::new(Hub::default()))).await;
         let first = rig.open("x").await;
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {

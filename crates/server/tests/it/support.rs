@@ -1,12 +1,18 @@
 //! A small app behind a real server on a free port.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, ToolNames,
+    AppOptions, CallerAddress, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, ToolNames,
 };
-use gatewright_server::{Authenticator, HttpConfig, HttpResponse, Server, ServerBuilder};
+use gatewright_server::{Authenticator, HttpConfig, HttpResponse, Occupancy, Server, ServerBuilder};
 use gatewright_testing::{Mcp, McpBuilder};
 use http::{StatusCode, request::Parts};
 use rmcp::{
@@ -28,6 +34,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Tools {
     pub(crate) started: Arc<Notify>,
     pub(crate) go_on: Arc<Notify>,
+    /// Calls so far.
+    pub(crate) calls: Arc<AtomicUsize>,
 }
 
 impl ServerHandler for Tools {
@@ -43,6 +51,8 @@ impl ServerHandler for Tools {
         let tools = json!([
             {"name": "echo", "description": "Says it again.", "inputSchema": {"type": "object"}},
             {"name": "whoami", "description": "Says who calls.", "inputSchema": {"type": "object"}},
+            {"name": "headers", "description": "Names the headers of the request.", "inputSchema": {"type": "object"}},
+            {"name": "whence", "description": "Says where the call comes from.", "inputSchema": {"type": "object"}},
             {"name": "wait", "description": "Answers when told to.", "inputSchema": {"type": "object"}},
             {"name": "guarded", "description": "Needs a scope.", "inputSchema": {"type": "object"},
              "_meta": {"gatewright": {"scopes": ["crm:write"]}}},
@@ -56,7 +66,13 @@ impl ServerHandler for Tools {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
         let text = match &*params.name {
+            "headers" => {
+                let parts = context.extensions.get::<Parts>().unwrap();
+                parts.headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>().join(" ")
+            }
+            "whence" => CallerAddress::of(&context).map_or_else(String::new, |caller| caller.0.to_string()),
             "echo" => json!(params.arguments).to_string(),
             "whoami" => Principal::of(&context).subject.to_string(),
             "wait" => {
@@ -95,6 +111,20 @@ impl Authenticator for Believing {
     }
 }
 
+/// Believes like [`Believing`], and counts how often it is asked.
+pub(crate) struct Counting(pub(crate) Arc<AtomicUsize>);
+
+impl Authenticator for Counting {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Believing.authenticate(parts)
+    }
+
+    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+        Believing.insufficient_scope(missing)
+    }
+}
+
 fn refusal(status: StatusCode, challenge: &str) -> HttpResponse {
     http::Response::builder()
         .status(status)
@@ -110,6 +140,7 @@ pub(crate) struct Rig {
     pub(crate) http: reqwest::Client,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) tools: Tools,
+    pub(crate) occupancy: Occupancy,
     pub(crate) shutdown: CancellationToken,
     pub(crate) served: Option<JoinHandle<()>>,
 }
@@ -143,10 +174,10 @@ pub(crate) async fn start_with(
     let gateway = gateway(tools.clone()).await;
     let bound = set_up(Server::builder(gateway.clone(), config)).bind().await.unwrap();
     let base = format!("http://{}", bound.local_addr());
-    let shutdown = CancellationToken::new();
+    let (shutdown, occupancy) = (CancellationToken::new(), bound.occupancy());
     let served = Some(tokio::spawn(bound.serve(shutdown.clone())));
     let url = format!("{base}{path}");
-    Rig { base, url, http: reqwest::Client::new(), gateway, tools, shutdown, served }
+    Rig { base, url, http: reqwest::Client::new(), gateway, tools, occupancy, shutdown, served }
 }
 
 impl Rig {

@@ -1,0 +1,156 @@
+//! The instance that holds a session: serves the request that another instance checked, and sends the answer back.
+
+use std::{sync::Weak, time::Duration};
+
+use axum::body::Body;
+use bytes::{Bytes, BytesMut};
+use futures::FutureExt as _;
+use gatewright_core::{CallerAddress, Principal};
+use http::{Method, Request, Response, request::Parts};
+use http_body_util::BodyExt as _;
+
+use super::{
+    channel::Delivery,
+    exchange::Exchange,
+    message::{CHUNK, Reason, RequestMeta, ResponseMeta, headers, meta_json, pairs, read_meta},
+};
+use crate::{body::Unread, mcp::Endpoint, refusal};
+
+/// Time after which a request without an answer is confirmed.
+const CONFIRM: Duration = Duration::from_secs(1);
+
+/// Serves the request of an exchange until its end, or until the other side wants no more of it.
+pub(super) async fn serve(mut exchange: Exchange, endpoint: Weak<Endpoint>) {
+    let ended = exchange.ended.clone();
+    let is_over = {
+        let served = answer(&mut exchange, endpoint);
+        tokio::select! {
+            biased;
+            // Whatever worked on the answer is dropped, as when a client's connection ends.
+            _ = ended.ended() => false,
+            is_over = served => is_over,
+        }
+    };
+    if is_over {
+        exchange.over();
+    }
+}
+
+/// Whether the whole answer was sent, or the other side was told that there is none.
+async fn answer(exchange: &mut Exchange, endpoint: Weak<Endpoint>) -> bool {
+    let endpoint = endpoint.upgrade().filter(|endpoint| !endpoint.door().stopping.is_cancelled());
+    let Some(endpoint) = endpoint else {
+        exchange.cancel(Reason::Gone).await;
+        return true;
+    };
+    let Ok(first) = exchange.receive().await else { return false };
+    let Some(parts) = read_meta::<RequestMeta>(&first).and_then(parts_of) else {
+        exchange.cancel(Reason::Broken).await;
+        return true;
+    };
+    let response = match endpoint.door().room(parts.method == Method::GET) {
+        Err(full) => full,
+        Ok(permit) => {
+            let most = endpoint.door().most_bytes;
+            let body = read(exchange, first.data, first.end, most);
+            match tokio::time::timeout(endpoint.door().body_time, body).await {
+                Ok(Some(Ok(message))) => {
+                    let serving = Box::pin(crate::mcp::serve_here(&endpoint, parts, message, permit));
+                    confirmed(exchange, serving).await
+                }
+                Ok(Some(Err(unread))) => refusal::unread(unread, most),
+                Ok(None) => return false,
+                Err(_) => refusal::unread(Unread::TooSlow, most),
+            }
+        }
+    };
+    send(exchange, response).await
+}
+
+fn parts_of(meta: RequestMeta) -> Option<Parts> {
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(meta.method.as_bytes()).ok()?;
+    *request.headers_mut() = headers(meta.headers);
+    if let Some(caller) = meta.caller {
+        request.extensions_mut().insert(CallerAddress(caller));
+    }
+    if let Some(principal) = meta.principal {
+        request.extensions_mut().insert(Principal::from(principal));
+    }
+    Some(request.into_parts().0)
+}
+
+/// The whole body, of at most `most` bytes; none when the exchange is over.
+async fn read(
+    exchange: &mut Exchange,
+    first: Bytes,
+    is_whole: bool,
+    most: usize,
+) -> Option<Result<Bytes, Unread>> {
+    if is_whole {
+        return Some(if first.len() > most { Err(Unread::TooLong) } else { Ok(first) });
+    }
+    let mut body = BytesMut::from(first);
+    loop {
+        let part = exchange.receive().await.ok()?;
+        if body.len() + part.data.len() > most {
+            return Some(Err(Unread::TooLong));
+        }
+        body.extend_from_slice(&part.data);
+        if part.end {
+            return Some(Ok(body.freeze()));
+        }
+    }
+}
+
+/// Waits for an answer; one that takes its time is preceded by a confirmation that the request arrived.
+async fn confirmed(
+    exchange: &mut Exchange,
+    mut serving: impl Future<Output = Response<Body>> + Unpin,
+) -> Response<Body> {
+    match tokio::time::timeout(CONFIRM, &mut serving).await {
+        Ok(response) => response,
+        Err(_) => {
+            let _ = exchange.send(None, Bytes::new(), false).await;
+            serving.await
+        }
+    }
+}
+
+/// Sends an answer: its head and whatever is there of the body at once, the rest as it comes.
+async fn send(exchange: &mut Exchange, response: Response<Body>) -> bool {
+    let (parts, mut body) = response.into_parts();
+    let meta = ResponseMeta { status: parts.status.as_u16(), headers: pairs(&parts.headers, |_| true) };
+    let mut meta = Some(meta_json(&meta));
+    loop {
+        let Ok((data, is_end)) = piece(&mut body, meta.is_none()).await else {
+            // The client sees that the body is not whole.
+            exchange.cancel(Reason::Broken).await;
+            return true;
+        };
+        let sent = exchange.send_all(meta.take(), data, is_end).await;
+        if is_end || !matches!(sent, Ok(Delivery::Sent)) {
+            return is_end;
+        }
+    }
+}
+
+/// What is there of a body, up to a part's length or one frame more; and whether that is the rest. May wait for a first frame.
+async fn piece(body: &mut Body, waits: bool) -> Result<(Bytes, bool), axum::Error> {
+    let mut piece = BytesMut::new();
+    let mut waits = waits;
+    while piece.len() < CHUNK {
+        let frame = match std::mem::take(&mut waits) {
+            true => body.frame().await,
+            false => match body.frame().now_or_never() {
+                Some(frame) => frame,
+                None => break,
+            },
+        };
+        let Some(frame) = frame else { return Ok((piece.freeze(), true)) };
+        if let Ok(data) = frame?.into_data() {
+            piece.extend_from_slice(&data);
+        }
+    }
+    Ok((piece.freeze(), false))
+}
