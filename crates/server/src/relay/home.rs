@@ -12,7 +12,7 @@ use http_body_util::BodyExt as _;
 use super::{
     channel::Delivery,
     exchange::Exchange,
-    message::{CHUNK, Reason, RequestMeta, ResponseMeta, headers, meta_json, pairs, read_meta},
+    message::{CHUNK, Part, Reason, RequestMeta, ResponseMeta, headers, meta_json, pairs, read_meta},
 };
 use crate::{body::Unread, mcp::Endpoint, refusal};
 
@@ -48,20 +48,25 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<Endpoint>) -> bool {
         exchange.cancel(Reason::Broken).await;
         return true;
     };
-    let response = match endpoint.door().room(parts.method == Method::GET) {
-        Err(full) => full,
-        Ok(permit) => {
-            let most = endpoint.door().most_bytes;
-            let body = read(exchange, first.data, first.end, most);
-            match tokio::time::timeout(endpoint.door().body_time, body).await {
-                Ok(Some(Ok(message))) => {
-                    let serving = Box::pin(crate::mcp::serve_here(&endpoint, parts, message, permit));
-                    confirmed(exchange, serving).await
-                }
-                Ok(Some(Err(unread))) => refusal::unread(unread, most),
-                Ok(None) => return false,
-                Err(_) => refusal::unread(Unread::TooSlow, most),
-            }
+    let door = endpoint.door();
+    if parts.extensions.get::<Principal>().is_none() && !door.is_open_to_all() {
+        // The other instance asks nobody who they are, and this one does.
+        exchange.cancel(Reason::Gone).await;
+        return true;
+    }
+    let room = door.room(parts.method == Method::GET);
+    let most = if room.is_ok() { door.most_bytes } else { 0 };
+    let message = match tokio::time::timeout(door.body_time, read(exchange, first, most)).await {
+        Ok(None) => return false,
+        Ok(Some(message)) => message,
+        Err(_) => Err(Unread::TooSlow),
+    };
+    let response = match (room, message) {
+        (Err(full), _) => full,
+        (Ok(_), Err(unread)) => refusal::unread(unread, most),
+        (Ok(permit), Ok(message)) => {
+            let serving = Box::pin(crate::mcp::serve_here(&endpoint, parts, message, permit));
+            confirmed(exchange, serving).await
         }
     };
     send(exchange, response).await
@@ -80,26 +85,23 @@ fn parts_of(meta: RequestMeta) -> Option<Parts> {
     Some(request.into_parts().0)
 }
 
-/// The whole body, of at most `most` bytes; none when the exchange is over.
-async fn read(
-    exchange: &mut Exchange,
-    first: Bytes,
-    is_whole: bool,
-    most: usize,
-) -> Option<Result<Bytes, Unread>> {
-    if is_whole {
-        return Some(if first.len() > most { Err(Unread::TooLong) } else { Ok(first) });
-    }
-    let mut body = BytesMut::from(first);
+/// The whole body, of at most `most` bytes; none when the exchange is over. What is longer is read to its end and dropped, so that its
+/// sender comes to hear the answer.
+async fn read(exchange: &mut Exchange, first: Part, most: usize) -> Option<Result<Bytes, Unread>> {
+    let (mut part, mut length, mut body) = (first, 0, BytesMut::new());
     loop {
-        let part = exchange.receive().await.ok()?;
-        if body.len() + part.data.len() > most {
-            return Some(Err(Unread::TooLong));
+        length += part.data.len();
+        if length > most {
+            body = BytesMut::new();
+        } else if part.end && body.is_empty() {
+            return Some(Ok(part.data));
+        } else {
+            body.extend_from_slice(&part.data);
         }
-        body.extend_from_slice(&part.data);
         if part.end {
-            return Some(Ok(body.freeze()));
+            return Some(if length > most { Err(Unread::TooLong) } else { Ok(body.freeze()) });
         }
+        part = exchange.receive().await.ok()?;
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The instance that a client reaches (the *entry*) checks the request: its token, and a DPoP proof once. The principal, the method,
 //! some headers, the caller's address and the body travel sealed to the instance that holds the session (the *home*), over
-//! a [`PeerChannel`]; no credential does. A request is sent once: what may have run is not run again. [docs/adr/0010] says why.
+//! a [`PeerChannel`]; no credential does. A request is sent once: what may have run is not run again. `docs/adr/0010` says why.
 
 mod channel;
 mod entry;

@@ -290,6 +290,30 @@ async fn bodies_of_megabytes_pass_whole_in_both_directions() {
 }
 
 #[tokio::test]
+async fn a_refusal_for_a_long_body_reaches_the_client() {
+    let hub = Hub::default();
+    let config = |most: usize| json!({"cluster": {"key": "a".repeat(32)}, "maxBodyBytes": most});
+    let with_hub = |builder: ServerBuilder| believing(builder).peers(Arc::new(hub.clone()));
+    let a = start_with(config(500_000), with_hub).await;
+    let b = start_with(config(4 << 20), with_hub).await;
+    let id = a.open("ann").await;
+    let arguments = json!({"name": "app:echo", "arguments": {"text": "x".repeat(3 << 20)}});
+    let asked = b.in_session(&id, "tools/call", arguments).bearer_auth("ann");
+    assert_eq!(refused(asked).await.0, 413);
+    assert_eq!(a.tools.calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn an_instance_that_authenticates_serves_nobody_whom_another_did_not() {
+    let hub = Hub::default();
+    let config = json!({"cluster": {"key": "a".repeat(32)}});
+    let a = start_with(config.clone(), |builder| believing(builder).peers(Arc::new(hub.clone()))).await;
+    let b = start_with(config, |builder| builder.peers(Arc::new(hub.clone()))).await;
+    let id = a.open("ann").await;
+    assert_eq!(refused(b.in_session(&id, "tools/list", json!({}))).await.0, 404);
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_ends_its_request_at_the_other_instance() {
     let (a, b) = two().await;
     let id = a.open("ann").await;
