@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use gatewright_core::Scopes;
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -489,6 +490,12 @@ impl AuthConfig {
             }
         }
         self
+    }
+
+    /// The scopes that tokens of the built-in server can carry.
+    pub fn grantable(&self) -> Scopes {
+        let config = self.clone().with_default_scope();
+        Scopes::Granted(config.scopes.into_keys().chain(config.anonymous_scopes).collect())
     }
 
     /// Fills what the file leaves out from the contract's environment variables, as `get` reads them.

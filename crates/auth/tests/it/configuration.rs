@@ -167,6 +167,25 @@ fn unknown_and_unfit_fields_are_named() {
 }
 
 #[test]
+fn a_scope_that_nobody_can_be_granted_is_named() {
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    let hash = crate::support::site::password_hash();
+    let config = |scopes: Value, named: &str| {
+        read(json!({"mode": "orchestrated", "scopes": scopes, "defaultScopes": [named],
+            "local": {"users": [{"username": "a", "passwordHash": hash, "scopes": ["openid", named]}]},
+            "clients": [{"clientId": "c", "scopes": [named]}]}))
+    };
+    let paths = |config: AuthConfig| {
+        config.validate(&deployment).into_iter().map(|problem| problem.path).collect::<Vec<_>>()
+    };
+    let named = ["auth.defaultScopes[0]", "auth.local.users[0].scopes[1]", "auth.clients[0].scopes[0]"];
+    assert_eq!(paths(config(json!({"read": "Read"}), "write")), named);
+    assert_eq!(paths(config(json!({}), "read")), named, "without `scopes` there is one");
+    assert!(paths(config(json!({"read": "Read"}), "read")).is_empty());
+    assert!(paths(config(json!({}), "mcp")).is_empty());
+}
+
+#[test]
 fn secrets_are_not_printed() {
     let printed = format!("{:?}", read(production()));
     assert!(!printed.contains(&crate::support::rsa_jwk().d.unwrap()) && !printed.contains("\"p\""));

@@ -280,6 +280,25 @@ impl Config {
             let problem = "`oauth` obtains a token for each user who signed in to this server; it needs `auth.mode: orchestrated`";
             found.push(Finding::new(&format!("/apps/{id}/auth/type"), problem));
         }
+        if self.auth.mode == Mode::Orchestrated {
+            found.extend(self.scopes_nobody_has());
+        }
+        found
+    }
+
+    /// Scopes that a tool asks for and no token can carry.
+    fn scopes_nobody_has(&self) -> Vec<Finding> {
+        let grantable = self.auth.grantable();
+        let mut found = Vec::new();
+        for (id, app) in &self.apps {
+            for (tool, over) in app.options().tools {
+                let place = format!("/apps/{id}/tools/{}/scopes", tool.replace('~', "~0").replace('/', "~1"));
+                for (at, _) in over.scopes.iter().enumerate().filter(|(_, scope)| !grantable.allows(scope)) {
+                    let problem = "is not one of `auth.scopes`, so nobody can call the tool; add it there";
+                    found.push(Finding::new(&format!("{place}/{at}"), problem));
+                }
+            }
+        }
         found
     }
 

@@ -102,6 +102,23 @@ fn text_that_does_not_parse_is_told_with_its_line_and_without_the_secrets_around
 }
 
 #[test]
+fn a_scope_that_a_tool_asks_for_and_nobody_can_be_granted_is_named() {
+    let text = |auth: &str| {
+        format!(
+            "apps:\n  crm:\n    builtin: crm\n    tools:\n      users_list: {{ scopes: [extra] }}\n{auth}"
+        )
+    };
+    let (code, body) = check(".yaml", &text("auth: { mode: orchestrated, type: local }\n"));
+    assert_eq!((code, body["findings"].as_array().unwrap().len()), (2, 1), "{body:#}");
+    let finding = &body["findings"][0];
+    assert!(finding["path"].as_str().unwrap().starts_with("apps.crm.tools.users_list.scopes"), "{body:#}");
+    assert_eq!(finding["line"], 5);
+    for auth in ["", "auth: { mode: orchestrated, type: local, scopes: { extra: More } }\n"] {
+        assert_eq!(check(".yaml", &text(auth)).0, 0, "{auth}");
+    }
+}
+
+#[test]
 fn a_bad_vector_store_is_told_by_its_type_without_showing_its_secrets() {
     let check = |store: &str| {
         let text = format!(
