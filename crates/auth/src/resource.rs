@@ -32,7 +32,7 @@ use crate::{
 /// How long a token that was revoked at another instance may still pass on one that saw it shortly before and did not hear of it: the
 /// channel is not permitted, or broken at that moment.
 pub const RECHECK: Duration = Duration::from_secs(5);
-/// How often a stream looks whether its token is still good.
+/// How often a stream looks whether its token of our own server is still good.
 const STREAM_LOOK: Duration = Duration::from_secs(1);
 /// Tokens remembered at most.
 const MOST_REMEMBERED: usize = 10_000;
@@ -200,9 +200,14 @@ impl ResourceServer {
             Ok(Shown::Nothing) | Err(_) => return Box::pin(std::future::pending()),
         };
         let this = self.clone();
+        let pause = match &self.inner.source {
+            Source::Own(_) => STREAM_LOOK,
+            // Nothing tells of endings, and each look may verify a signature.
+            Source::External(_) => RECHECK,
+        };
         Box::pin(async move {
             loop {
-                tokio::time::sleep(STREAM_LOOK).await;
+                tokio::time::sleep(pause).await;
                 if matches!(this.known(token.expose_secret()).await, Err(Denied::Token(_))) {
                     return;
                 }
