@@ -118,8 +118,8 @@ pub async fn server(
 /// Prints how to sign in where no user is configured: on standard error, past the log, which others may read later.
 fn show(first: &FirstUser) {
     eprintln!(
-        "No user is configured (`auth.local.users`). Sign in as `{}` with this password, which comes of the store's secret and lasts as \
-         long:\n\n    {}\n",
+        "No user is configured (`auth.local.users`). Until there is one, sign in with a password that lasts as long as the store's secret.\n\
+         Sign in as `{}` with the password {}",
         first.username,
         first.expose_password()
     );

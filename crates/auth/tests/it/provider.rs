@@ -230,9 +230,25 @@ async fn an_inline_key_set_is_never_fetched() {
 }
 
 pub(crate) async fn remote(idp: &Idp) -> Site {
+    remote_on(idp, Arc::new(gatewright_auth::store::MemoryStore::new(idp.clock.clone()))).await
+}
+
+async fn remote_on(idp: &Idp, store: Arc<dyn gatewright_auth::store::Store>) -> Site {
     let provider = json!({"type": "remote", "provider": {"url": idp.web.url(""), "clientId": "gw", "clientSecret": "idp-secret", "allowPrivate": true}});
-    let store = Arc::new(gatewright_auth::store::MemoryStore::new(idp.clock.clone()));
     Site::on(provider, idp.clock.clone(), store).await
+}
+
+#[tokio::test]
+async fn a_login_that_began_at_another_provider_is_not_finished_at_the_one_configured_now() {
+    let (before, after) = (Idp::start().await, Idp::start().await);
+    let first = remote(&before).await;
+    let browser = first.browser();
+    let asked = begin(&browser).await;
+    let second = remote_on(&after, first.store.clone()).await;
+    let cookies = std::sync::Mutex::new(browser.cookies.lock().unwrap().clone());
+    let browser = Browser { site: &second, cookies };
+    assert_eq!(browser.get(&back(&after, &asked["state"])).await.status, 400);
+    assert_eq!(after.web.count("/token"), 0, "the code of one provider is not shown to the other");
 }
 
 /// Begins a login and returns what the provider was asked.

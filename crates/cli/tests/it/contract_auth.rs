@@ -58,10 +58,9 @@ fn check(config: &Value) -> String {
 
 /// The password that a server without users prints for `admin`.
 fn password(site: &mut Site) -> &'static str {
-    let text = site.log.text();
-    let (_, after) = text.split_once("Sign in as `admin`").unwrap_or_else(|| panic!("{text}"));
-    let password = after.lines().map(str::trim).skip(1).find(|line| !line.is_empty()).unwrap().to_owned();
-    assert_eq!(password.len(), 22, "128 bits: {text}");
+    let line = site.log.wait_for("Sign in as `admin` with the password ").expect("a password is printed");
+    let password = line.rsplit(' ').next().unwrap().to_owned();
+    assert_eq!(password.len(), 22, "128 bits: {line}");
     site.printed_on_purpose.push(password.clone());
     password.leak()
 }
