@@ -76,11 +76,15 @@ def parses(arguments):
     run(BINARY, *arguments, "--help")
 
 
+# Of some password; nobody signs in with it.
+HASH = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3PFEtvQAtzrZ0RGCHIvV3zNqYw5pKbuTtP2KFDWD0kE"
+
+
 def is_good_config(text):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder, "gatewright.yaml")
         file.write_text(text)
-        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x", "CLUSTER_KEY": "5e" * 32, "POD_NAME": "x", "ADMIN_TOKEN": "x" * 16})
+        run(BINARY, "check", "--config", file, env={**os.environ, "BILLING_TOKEN": "x", "GATEWRIGHT_HOST": "x", "CLUSTER_KEY": "5e" * 32, "POD_NAME": "x", "ADMIN_TOKEN": "x" * 16, "ADMIN_PASSWORD_HASH": HASH})
 
 
 def rendered(values):

@@ -130,8 +130,12 @@ impl Watching {
             let answers = self.http;
             admin = admin.metrics(move || {
                 let now = occupancy.now();
-                let (requests, streams, sessions) = (now.requests, now.streams, now.sessions);
-                answers.render(OpenCounts { requests, streams, sessions })
+                answers.render(OpenCounts {
+                    connections: now.connections,
+                    requests: now.requests,
+                    streams: now.streams,
+                    sessions: now.sessions,
+                })
             });
         }
         if let Some(auth) = auth {

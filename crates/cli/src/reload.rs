@@ -5,6 +5,7 @@
 //! Noticing that a file changed is in `watch`.
 
 mod apps;
+mod certificate;
 mod watch;
 
 use gatewright::Running;
@@ -20,6 +21,7 @@ use crate::{
     config::{Config, Source},
 };
 use apps::Apps;
+pub use certificate::CertificateFiles;
 use watch::FileWatch;
 
 const HANGUP: &str = "SIGHUP";
@@ -148,6 +150,11 @@ impl Reloader {
         take: impl Fn(&Config) -> anyhow::Result<()> + Send + 'static,
     ) {
         self.takers.push((paths, Box::new(take)));
+    }
+
+    /// Returns whether changes of files count, and not SIGHUP alone.
+    pub fn watches_files(&self) -> bool {
+        self.files.is_some()
     }
 
     /// Has `run` called on each SIGHUP, whatever the file says.

@@ -24,6 +24,7 @@ mod principal;
 mod registry;
 mod schema;
 mod secret;
+mod share;
 mod tool;
 mod trace;
 
@@ -37,7 +38,7 @@ pub use link::{CatalogLink, LinkHandler};
 pub use local_app::LocalApp;
 pub use memory::{MemoryTransport, memory_transport};
 pub use names::{ToolNames, check_app_id};
-pub use network::{Network, caller_address};
+pub use network::{Network, caller_address, counted_address, proxied_over_https};
 pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
     ScriptFacts, Subject, Trail,
@@ -47,6 +48,7 @@ pub use principal::{Principal, Scopes};
 pub use registry::{AppEntry, AppOptions, Change, Owned, Registry, Snapshot};
 pub use schema::{InputSchema, SchemaMode};
 pub use secret::Secret;
+pub use share::{Share, Shares};
 pub use tool::{ToolEntry, ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 

@@ -59,6 +59,36 @@ pub fn caller_address(peer: IpAddr, headers: &http::HeaderMap, trusted: &[Networ
     last
 }
 
+/// Returns whether the caller's side of the outermost proxy was HTTPS, as a trusted peer says in `X-Forwarded-Proto` or in `proto` of
+/// `Forwarded` (RFC 7239). Every hop that is named must say so; what a peer that is not trusted says counts for nothing.
+pub fn proxied_over_https(peer: IpAddr, headers: &http::HeaderMap, trusted: &[Network]) -> bool {
+    if !trusted.iter().any(|network| network.contains(peer)) {
+        return false;
+    }
+    let values = |name: &str| {
+        let lines = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("unreadable"));
+        lines.flat_map(|line| line.split(',')).map(str::trim).collect::<Vec<_>>()
+    };
+    let mut said = values("x-forwarded-proto");
+    said.extend(values("forwarded").into_iter().filter_map(forwarded_protocol));
+    !said.is_empty() && said.iter().all(|protocol| protocol.eq_ignore_ascii_case("https"))
+}
+
+/// The `proto` parameter of one element of `Forwarded`.
+fn forwarded_protocol(element: &str) -> Option<&str> {
+    let mut pairs = element.split(';').filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| name.eq_ignore_ascii_case("proto")).map(|(_, value)| value.trim_matches('"'))
+}
+
+/// The address that a caller is counted under: an IPv4 address, or the network of 64 bits that one IPv6 subscriber has at least and
+/// may take any address from (RFC 6177 §2). An IPv4 address written as an IPv6 one counts as what it is.
+pub fn counted_address(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.into(),
+        IpAddr::V6(v6) => IpAddr::from((u128::from(v6) >> 64 << 64).to_be_bytes()),
+    }
+}
+
 /// An address, with a port or without.
 fn hop_address(hop: &str) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(hop);
@@ -107,6 +137,47 @@ mod tests {
         for bad in ["203.0.113.7, unknown", "203.0.113.7, ", "203.0.113.7, _hidden"] {
             assert_eq!(seen("10.0.0.1", &[bad], &["10.0.0.1"]), ip("10.0.0.1"), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_trusted_proxy_is_believed_about_https_and_only_when_every_hop_says_so() {
+        let over_https = |peer: &str, headers: &[(&'static str, &str)]| {
+            let mut all = http::HeaderMap::new();
+            for (name, value) in headers {
+                all.append(*name, value.parse().unwrap());
+            }
+            proxied_over_https(ip(peer), &all, &[Network::parse("10.0.0.0/8").unwrap()])
+        };
+        let proto = "x-forwarded-proto";
+        assert!(
+            over_https("10.0.0.1", &[(proto, "https")]) && over_https("::ffff:10.0.0.1", &[(proto, "HTTPS")])
+        );
+        assert!(over_https("10.0.0.1", &[("forwarded", "for=192.0.2.1;proto=https")]));
+        assert!(over_https(
+            "10.0.0.1",
+            &[("forwarded", "for=192.0.2.1; Proto=\"https\", for=10.0.0.2;proto=https")]
+        ));
+        assert!(!over_https("192.0.2.1", &[(proto, "https")]), "a stranger says what it likes");
+        for plain in [
+            &[][..],
+            &[(proto, "http")],
+            &[(proto, "https, http")],
+            &[(proto, "https"), (proto, "http")],
+            &[(proto, "https"), ("forwarded", "proto=http")],
+            &[(proto, "")],
+            &[("forwarded", "for=192.0.2.1")],
+        ] {
+            assert!(!over_https("10.0.0.1", plain), "{plain:?}");
+        }
+    }
+
+    #[test]
+    fn ipv6_callers_are_counted_by_their_network_of_64_bits_and_mapped_addresses_as_ipv4() {
+        let counted = |text: &str| counted_address(ip(text));
+        assert_eq!(counted("2001:db8:1:2::1"), counted("2001:db8:1:2:ffff:ffff:ffff:ffff"));
+        assert_ne!(counted("2001:db8:1:2::1"), counted("2001:db8:1:3::1"));
+        assert_eq!(counted("::ffff:192.0.2.7"), ip("192.0.2.7"));
+        assert_ne!(counted("192.0.2.7"), counted("192.0.2.8"));
     }
 
     #[test]

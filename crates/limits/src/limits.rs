@@ -12,7 +12,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures::future::BoxFuture;
-use gatewright_core::{AppFuture, Principal, RateLimiter, RetryAfter};
+use gatewright_core::{AppFuture, Principal, RateLimiter, RetryAfter, counted_address};
 
 use crate::{RateLimitRule, local::Local};
 
@@ -144,21 +144,12 @@ impl Limits {
     }
 }
 
-/// What stands for one caller: an IPv4 address, or the network of 64 bits that one IPv6 subscriber has at least, and may take any
-/// address from (RFC 6177 §2).
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => v4.into(),
-        IpAddr::V6(v6) => IpAddr::from((u128::from(v6) >> 64 << 64).to_be_bytes()),
-    }
-}
-
 /// Whose counts: a principal's, or an address's where nobody logs in.
 fn caller(principal: &Principal, address: Option<IpAddr>) -> String {
     let mut key = String::with_capacity(64);
     match address {
         Some(address) if principal.client_id.is_none() && &*principal.subject == "anonymous" => {
-            let _ = write!(key, "@{}", network(address));
+            let _ = write!(key, "@{}", counted_address(address));
         }
         _ => {
             key.push_str(&principal.subject);

@@ -1,13 +1,16 @@
 //! The `http` section of the configuration.
 
-use std::{net::IpAddr, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use gatewright_core::Network;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::ClusterConfig;
+use crate::{ClusterConfig, TlsConfig};
 
 /// Where and how the server listens. Durations are texts such as `"5m"` or `"30s"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +25,11 @@ pub struct HttpConfig {
     pub port: u16,
     /// Path of the MCP endpoint; begins with `/`. Default `/mcp`.
     pub path: String,
-    /// The URL under which clients reach the server, without the path. Its host and origin are allowed. Default: none.
+    /// Serves HTTPS. Both files are read again when they change; open connections go on. Default: none, plain HTTP.
+    pub tls: Option<TlsConfig>,
+    /// The URL under which clients reach the server, without the path. Its host and origin are allowed. With an `https` address and
+    /// authentication, requests over plain HTTP get 403, unless one of `trustedProxies` says in `X-Forwarded-Proto` or `Forwarded` that the
+    /// caller used HTTPS; `/healthz` and `/readyz` answer all the same. Default: none.
     #[schemars(with = "Option<String>")]
     pub public_url: Option<Url>,
     /// Hosts a request may name, besides loopback and the host of `publicUrl`: `name` for any port, or `name:port`.
@@ -32,11 +39,15 @@ pub struct HttpConfig {
     /// port, `scheme://host:port`, `scheme://host:*` for any port, or `null`. `*` allows every origin. Pages of these origins
     /// may also read answers (CORS); pages on loopback only when listed. Default: none.
     pub allowed_origins: Vec<String>,
-    /// Addresses or networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For` is believed: rate limits, the audit and traces
+    /// Addresses or networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Forwarded` are believed: rate limits, the audit and traces
     /// then see the caller's address and not the proxy's. Those of `auth.trustedProxies` count too. Default: none.
     pub trusted_proxies: Vec<String>,
     /// Longest request body, in bytes, 1 to 64 MiB. Default 4 MiB. Longer ones get 413.
     pub max_body_bytes: usize,
+    /// Open connections, TLS handshakes included, 1 to 1,000,000; more are closed at once. Default 20,000, and never more than three
+    /// quarters of the files the process may open. One network (an IPv4 address, or 64 bits of IPv6) may hold a quarter of what is
+    /// free, alone a fifth of all; loopback and `trustedProxies` may hold all.
+    pub max_connections: usize,
     /// Requests worked on at the same time; more get 503 with `Retry-After`. Default 1,024. A request counts until its
     /// answer is sent. Streams that only wait for notifications are counted by `maxStreams`.
     pub max_concurrency: usize,
@@ -64,7 +75,7 @@ pub struct HttpConfig {
     #[schemars(with = "String")]
     pub drain_timeout: Duration,
     /// Longest wait for the headers of a request, from its first byte on, 100 ms to 24 h; for the first request of a connection
-    /// from the connection's start. Default 30 s. Then the connection is closed. Bytes that came before the last answer do not count
+    /// from the connection's start. Default 30 s. Then the connection is closed. A TLS handshake has as long. Bytes that came before the last answer do not count
     /// as a first byte: a connection on which a request was begun early and nothing follows ends as an unused one does.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
@@ -93,11 +104,13 @@ impl Default for HttpConfig {
             host: IpAddr::from([127, 0, 0, 1]),
             port: 3000,
             path: "/mcp".to_owned(),
+            tls: None,
             public_url: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
             max_body_bytes: 4 * 1024 * 1024,
+            max_connections: 20_000,
             max_concurrency: 1024,
             max_streams: 10_000,
             sessions: true,
@@ -164,6 +177,7 @@ impl HttpConfig {
         }
         for (field, value, most) in [
             ("maxBodyBytes", self.max_body_bytes, 64 << 20),
+            ("maxConnections", self.max_connections, 1_000_000),
             ("maxConcurrency", self.max_concurrency, 1_000_000),
             ("maxStreams", self.max_streams, 1_000_000),
             ("maxSessions", self.max_sessions, 1_000_000),
@@ -194,6 +208,12 @@ impl HttpConfig {
             return wrong("cluster.advertise", problem.to_owned());
         }
         crate::guard::Guard::new(self).map(drop)
+    }
+
+    /// The base of addresses that reach the server directly when it listens at `address`.
+    pub fn origin_at(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}")
     }
 
     /// Whether the page at `/` is shown.
@@ -231,6 +251,7 @@ mod tests {
         assert_eq!(field(r#"{"path": "/healthz"}"#), "path");
         assert_eq!(field(r#"{"publicUrl": "https://a.example/x"}"#), "publicUrl");
         assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
+        assert_eq!(field(r#"{"maxConnections": 0}"#), "maxConnections");
         assert_eq!(field(r#"{"sessionIdle": "10ms"}"#), "sessionIdle");
         assert_eq!(field(r#"{"connectionIdle": "900ms"}"#), "connectionIdle");
         assert_eq!(field(r#"{"allowedOrigins": ["app.example"]}"#), "allowedOrigins");

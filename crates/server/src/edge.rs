@@ -14,14 +14,21 @@ use crate::{guard::Guard, refusal};
 pub(crate) struct Edge {
     pub(crate) guard: Arc<Guard>,
     pub(crate) paths: Vec<String>,
+    /// Nothing but the probes is answered over plain HTTP: passwords, codes and tokens must not be sent that way.
+    pub(crate) https_only: bool,
 }
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
 const PREFLIGHT_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Answers `request` itself, or lets `next` answer.
-pub(crate) async fn pass<N, F>(edge: &Edge, request: Request<Body>, next: N) -> Response<Body>
+/// Answers `request` itself, or lets `next` answer. `over_https` says whether its caller used HTTPS.
+pub(crate) async fn pass<N, F>(
+    edge: &Edge,
+    request: Request<Body>,
+    over_https: bool,
+    next: N,
+) -> Response<Body>
 where
     N: FnOnce(Request<Body>) -> F,
     F: Future<Output = Response<Body>>,
@@ -30,6 +37,10 @@ where
     let is_probe = matches!(path, "/healthz" | "/readyz");
     if !is_probe && let Err(why) = edge.guard.host(request.uri(), request.headers()) {
         return finish(refusal::unwelcome(&why));
+    }
+    if edge.https_only && !over_https && !is_probe {
+        let is_mcp = edge.paths.iter().any(|own| own == path);
+        return finish(refusal::plain_http(is_mcp));
     }
     let reader = match request.headers().get(header::ORIGIN) {
         Some(origin) if edge.guard.may_read(origin) && edge.paths.iter().any(|own| own == path) => {

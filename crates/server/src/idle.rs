@@ -42,6 +42,11 @@ impl Times {
         Self { idle, head, said: said.expect("digits may stand in a header") }
     }
 
+    /// Longest wait for the headers of a request, and for a TLS handshake.
+    pub(crate) fn head(&self) -> Duration {
+        self.head
+    }
+
     /// What hyper is to wait for headers: the longer time, which [`Watch`] shortens.
     pub(crate) fn longest(&self) -> Duration {
         self.idle + ON_ITS_WAY

@@ -2,7 +2,7 @@
 //!
 //! Plain HTML without scripts. When requests need authentication it shows the name and the snippets only.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use axum::{Router, body::Body, extract::State, routing::get};
 use gatewright_core::AppHealth;
@@ -21,7 +21,8 @@ const POLICY: &str =
 pub(crate) struct Page {
     pub(crate) door: Arc<Door>,
     pub(crate) public_url: Option<Url>,
-    pub(crate) address: SocketAddr,
+    /// How it is reached at the address that it listens on.
+    pub(crate) origin: String,
     pub(crate) path: String,
 }
 
@@ -56,8 +57,11 @@ impl Page {
         let named = headers.get(header::HOST).and_then(|host| host.to_str().ok()).filter(plain);
         let base = match (&self.public_url, named) {
             (Some(url), _) => url.as_str().trim_end_matches('/').to_owned(),
-            (None, Some(host)) => format!("http://{host}"),
-            (None, None) => format!("http://{}", self.address),
+            (None, Some(host)) => {
+                let scheme = self.origin.split_once("://").map_or("http", |(scheme, _)| scheme);
+                format!("{scheme}://{host}")
+            }
+            (None, None) => self.origin.clone(),
         };
         format!("{base}{}", self.path)
     }

@@ -13,6 +13,7 @@ mod auth;
 mod body;
 mod cluster;
 mod config;
+mod connections;
 mod edge;
 mod guard;
 mod health;
@@ -27,6 +28,7 @@ mod server;
 mod sessions;
 mod sse;
 mod stdio;
+mod tls;
 
 pub use auth::{Authenticator, HttpResponse};
 pub use cluster::{ClusterConfig, ClusterKey, ClusterRedis};
@@ -36,5 +38,6 @@ pub use relay::{Delivery, FromPeers, NotDelivered, PeerChannel};
 pub use seen::{Occupancy, Occupied};
 pub use server::{Bound, ServeError, Server, ServerBuilder};
 pub use stdio::{serve_lines, serve_stdio};
+pub use tls::{Certificate, TlsConfig};
 
 pub use axum;

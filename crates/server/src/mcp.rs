@@ -86,18 +86,23 @@ impl Door {
         stream: bool,
     ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
         self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
-        let permit = self.room(stream)?;
-        let Some(authenticator) = &self.authenticator else { return Ok((permit, Owner::default())) };
-        let principal = match authenticator.authenticate(parts).await {
-            Ok(principal) => principal,
-            Err(refused) => {
-                drop(permit);
-                let request = body::peek(std::mem::take(body)).await;
-                return Err(refusal::by_authenticator(refused, &request).await);
+        let owner = match &self.authenticator {
+            None => Owner::default(),
+            Some(authenticator) => {
+                let principal = match authenticator.authenticate(parts).await {
+                    Ok(principal) => principal,
+                    Err(refused) => {
+                        let request = body::peek(std::mem::take(body)).await;
+                        return Err(refusal::by_authenticator(refused, &request).await);
+                    }
+                };
+                let owner = Owner::of(Some(&principal));
+                parts.extensions.insert(principal);
+                owner
             }
         };
-        let owner = Owner::of(Some(&principal));
-        parts.extensions.insert(principal);
+        // Last: whoever is still to be told apart, which may take a question to a provider, keeps nobody's place.
+        let permit = self.room(stream)?;
         Ok((permit, owner))
     }
 

@@ -59,6 +59,17 @@ pub(crate) fn unwelcome(why: &Unwelcome) -> Response<Body> {
     }
 }
 
+/// The answer to a request over plain HTTP where only HTTPS will do: a JSON-RPC error, or one of OAuth (RFC 6749 §5.2).
+pub(crate) fn plain_http(is_mcp: bool) -> Response<Body> {
+    let message = "this server is reached over HTTPS only: use its https address; if a proxy ends TLS in front of it, the proxy must send \
+                   `X-Forwarded-Proto: https` and be listed in `http.trustedProxies`";
+    if is_mcp {
+        return transport(StatusCode::FORBIDDEN, message);
+    }
+    tracing::info!(http.status = 403, message, "a request was refused");
+    json(StatusCode::FORBIDDEN, &json!({"error": "invalid_request", "error_description": message}))
+}
+
 pub(crate) fn busy(what: &str) -> Response<Body> {
     let mut response = transport(StatusCode::SERVICE_UNAVAILABLE, what);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -11,7 +11,7 @@ use axum::{
 };
 use http::{Method, StatusCode};
 
-use crate::mcp::Endpoint;
+use crate::{connections::Places, mcp::Endpoint};
 
 /// What a route or a method that is not one of the server's own is called.
 const OTHER: &str = "_OTHER";
@@ -55,18 +55,26 @@ pub(crate) fn method(method: &Method) -> &'static str {
 
 /// How full a server is, to be asked at any time.
 #[derive(Clone)]
-pub struct Occupancy(pub(crate) Arc<Endpoint>);
+pub struct Occupancy {
+    pub(crate) endpoint: Arc<Endpoint>,
+    pub(crate) places: Arc<Places>,
+}
 
 impl std::fmt::Debug for Occupancy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Occupied { requests, streams, sessions } = self.now();
-        write!(f, "Occupancy({requests} requests, {streams} streams, {sessions} sessions)")
+        let Occupied { connections, requests, streams, sessions } = self.now();
+        write!(
+            f,
+            "Occupancy({connections} connections, {requests} requests, {streams} streams, {sessions} sessions)"
+        )
     }
 }
 
 /// How full a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Occupied {
+    /// Open connections, of `http.maxConnections`.
+    pub connections: usize,
     /// Requests that are worked on, of `http.maxConcurrency`.
     pub requests: usize,
     /// Open streams of notifications, of `http.maxStreams`.
@@ -78,7 +86,8 @@ pub struct Occupied {
 impl Occupancy {
     /// At this moment.
     pub fn now(&self) -> Occupied {
-        let (requests, streams) = self.0.door().open();
-        Occupied { requests, streams, sessions: self.0.sessions.open() }
+        let (requests, streams) = self.endpoint.door().open();
+        let (connections, sessions) = (self.places.open(), self.endpoint.sessions.open());
+        Occupied { connections, requests, streams, sessions }
     }
 }

@@ -9,11 +9,19 @@ use axum::{
     middleware::from_fn,
     routing::{get, post},
 };
-use gatewright_core::{CallerAddress, Gateway, Network, caller_address};
+use gatewright_core::{CallerAddress, Gateway, Network, caller_address, proxied_over_https};
 use http::{Request, Response, StatusCode};
-use hyper::{body::Incoming, service::service_fn};
-use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
-use tokio::{net::TcpListener, task::JoinSet, time::Instant};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::TokioIo,
+    server::graceful::{GracefulShutdown, Watcher},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    task::JoinSet,
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -21,6 +29,7 @@ use crate::{
     auth::Authenticator,
     cluster::{BootId, Cluster},
     config::{HttpConfig, InvalidHttpConfig},
+    connections::Places,
     edge::{self, Edge},
     guard::Guard,
     health,
@@ -31,6 +40,7 @@ use crate::{
     relay::{PeerChannel, Relay, Running},
     seen::{self, Answered, Occupancy, Route},
     sse::{self, SseEndpoint},
+    tls::Certificate,
 };
 
 /// Why a server does not run.
@@ -151,6 +161,7 @@ impl ServerBuilder {
     /// A field of the configuration is out of its range, or the address cannot be had.
     pub async fn bind(self) -> Result<Bound, ServeError> {
         self.config.validate()?;
+        let certificate = self.config.tls.as_ref().map(Certificate::open).transpose()?;
         let address = SocketAddr::new(self.config.host, self.config.port);
         let bind_error = |source| ServeError::Bind { address, source };
         let listener = match self.listener {
@@ -161,13 +172,22 @@ impl ServerBuilder {
 
         let idle = self.config.connection_idle;
         let others = others(&self.config, self.peers)?;
-        let proxies = self.config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect();
-        let proxies: Arc<[Network]> = proxies;
+        let proxies: Arc<[Network]> =
+            self.config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect();
+        let places = Arc::new(Places::new(self.config.max_connections, proxies.to_vec()));
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
         let guard = Arc::new(Guard::new(&self.config)?);
         let paths = vec![self.config.path.clone(), "/sse".to_owned(), "/messages".to_owned()];
-        let edge = Arc::new(Edge { guard: guard.clone(), paths });
+        let has_https_url = self.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
+        let https_only = has_https_url && self.authenticator.is_some();
+        if https_only && certificate.is_none() && proxies.is_empty() {
+            tracing::warn!(
+                "every request will be refused: `http.publicUrl` is https and this server listens for plain HTTP; set `http.tls`, or name \
+                 the proxy that ends TLS in `http.trustedProxies`"
+            );
+        }
+        let edge = Arc::new(Edge { guard: guard.clone(), paths, https_only });
         let door = Arc::new(Door::new(
             self.gateway.clone(),
             &self.config,
@@ -189,7 +209,8 @@ impl ServerBuilder {
         }
         if self.config.shows_landing() {
             let (public_url, path) = (self.config.public_url.clone(), self.config.path.clone());
-            routes = routes.merge(landing::routes(Page { door: door.clone(), public_url, address, path }));
+            let origin = self.config.origin_at(address);
+            routes = routes.merge(landing::routes(Page { door: door.clone(), public_url, origin, path }));
         }
         let endpoint_path = self.config.path.clone();
         let routes = routes
@@ -209,6 +230,8 @@ impl ServerBuilder {
         let front = Front { edge, path, endpoint, routes, proxies, kept, answered: self.answered };
         Ok(Bound {
             listener,
+            certificate,
+            places,
             address,
             front,
             gateway: self.gateway,
@@ -261,19 +284,22 @@ impl Front {
         self,
         mut request: Request<Body>,
         peer: SocketAddr,
+        encrypted: bool,
     ) -> Result<Response<Body>, Infallible> {
         request.extensions_mut().insert(ConnectInfo(peer));
         let Self { edge, path, endpoint, routes, proxies, kept, answered } = self;
         let method = seen::method(request.method());
         let is_endpoint = request.uri().path() == &*path;
         let is_kept = idle::is_kept(request.version(), request.headers());
-        let caller = caller_address(peer.ip().to_canonical(), request.headers(), &proxies);
+        let address = peer.ip().to_canonical();
+        let caller = caller_address(address, request.headers(), &proxies);
         request.extensions_mut().insert(CallerAddress(caller));
+        let over_https = encrypted || proxied_over_https(address, request.headers(), &proxies);
         let mut response = if is_endpoint {
-            edge::pass(&edge, request, |request| mcp::serve(&endpoint, request)).await
+            edge::pass(&edge, request, over_https, |request| mcp::serve(&endpoint, request)).await
         } else {
             let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
-            edge::pass(&edge, request, other).await
+            edge::pass(&edge, request, over_https, other).await
         };
         if is_kept && !kept.stopping.is_cancelled() {
             kept.times.say(response.headers_mut());
@@ -289,6 +315,8 @@ impl Front {
 /// A server that listens.
 pub struct Bound {
     listener: TcpListener,
+    certificate: Option<Certificate>,
+    places: Arc<Places>,
     address: SocketAddr,
     front: Front,
     gateway: Arc<Gateway>,
@@ -315,18 +343,23 @@ impl Bound {
     /// Answers one request as if it had come from `peer`, without a socket. For tests.
     #[doc(hidden)]
     pub async fn answer(&self, request: Request<Body>, peer: SocketAddr) -> Response<Body> {
-        self.front.clone().answer(request, peer).await.unwrap_or_else(|never| match never {})
+        self.front.clone().answer(request, peer, false).await.unwrap_or_else(|never| match never {})
     }
 
     /// How full it is, to be asked while it serves.
     pub fn occupancy(&self) -> Occupancy {
-        Occupancy(self.front.endpoint.clone())
+        Occupancy { endpoint: self.front.endpoint.clone(), places: self.places.clone() }
+    }
+
+    /// The certificate it presents, to be read again when its files change; `None` when it serves plain HTTP.
+    pub fn certificate(&self) -> Option<Certificate> {
+        self.certificate.clone()
     }
 
     /// Serves until `shutdown` is cancelled, then lets open requests end. Streams that only wait for notifications end at
     /// once; what is still open when `drainTimeout` is nearly over is cut off.
     pub async fn serve(self, shutdown: CancellationToken) {
-        let mut http = hyper::server::conn::http1::Builder::new();
+        let mut http = http1::Builder::new();
         http.header_read_timeout(self.times.longest());
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
@@ -345,23 +378,37 @@ impl Bound {
                     continue;
                 }
             };
+            let Some(place) = self.places.take(peer.ip()) else { continue };
             // Without it answers wait up to 40 ms for a delayed acknowledgement.
             let _ = socket.set_nodelay(true);
-            let front = self.front.clone();
-            // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
-            let service = service_fn(move |request: Request<Incoming>| {
-                Box::pin(front.clone().answer(request.map(Body::new), peer))
-            });
-            let watch = Watch::new(&self.times);
-            let socket = TokioIo::new(watch.over(socket));
-            let connection = graceful.watch(http.timer(watch).serve_connection(socket, service));
-            connections.spawn(async move {
-                match connection.await {
-                    Err(error) if error.is_timeout() => tracing::trace!("a connection was not used in time"),
-                    Err(error) => tracing::debug!(%error, "a connection broke"),
-                    Ok(()) => {}
+            let encrypted = self.certificate.is_some();
+            let wire = Wire {
+                http: http.clone(),
+                front: self.front.clone(),
+                peer,
+                encrypted,
+                end: graceful.watcher(),
+            };
+            match self.certificate.clone() {
+                None => connections.spawn(async move {
+                    wire.serve(socket).await;
+                    drop(place);
+                }),
+                Some(certificate) => {
+                    let (limit, stopping) = (self.times.head(), self.stopping.clone());
+                    connections.spawn(async move {
+                        let accepted = tokio::time::timeout(limit, certificate.accept(socket));
+                        let accepted = stopping.run_until_cancelled(accepted).await;
+                        match accepted {
+                            Some(Ok(Ok(socket))) => wire.serve(socket).await,
+                            Some(Ok(Err(error))) => tracing::debug!(%error, "a TLS handshake failed"),
+                            Some(Err(_)) => tracing::trace!("a TLS handshake was not done in time"),
+                            None => {}
+                        }
+                        drop(place);
+                    })
                 }
-            });
+            };
         }
         drop(self.listener);
 
@@ -393,6 +440,32 @@ impl Bound {
         if let Some(sse) = &self.sse {
             sse.tasks.close();
             let _ = tokio::time::timeout_at(started + self.drain_timeout, sse.tasks.wait()).await;
+        }
+    }
+}
+
+/// What serves one connection.
+struct Wire {
+    http: http1::Builder,
+    front: Front,
+    peer: SocketAddr,
+    encrypted: bool,
+    end: Watcher,
+}
+
+impl Wire {
+    async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, socket: S) {
+        let Self { mut http, front, peer, encrypted, end } = self;
+        let watch = Watch::new(&front.kept.times);
+        let socket = TokioIo::new(watch.over(socket));
+        // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
+        let service = service_fn(move |request: Request<Incoming>| {
+            Box::pin(front.clone().answer(request.map(Body::new), peer, encrypted))
+        });
+        match end.watch(http.timer(watch).serve_connection(socket, service)).await {
+            Err(error) if error.is_timeout() => tracing::trace!("a connection was not used in time"),
+            Err(error) => tracing::debug!(%error, "a connection broke"),
+            Ok(()) => {}
         }
     }
 }

@@ -7,6 +7,8 @@ use crate::metrics::written;
 /// How full the public port is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenCounts {
+    /// Open connections.
+    pub connections: usize,
     /// Requests that are worked on.
     pub requests: usize,
     /// Open streams of notifications.
@@ -20,6 +22,7 @@ pub struct OpenCounts {
 pub struct HttpMetrics {
     all: Instruments,
     responses: IntCounterVec,
+    connections: IntGauge,
     requests: IntGauge,
     streams: IntGauge,
     sessions: IntGauge,
@@ -40,12 +43,14 @@ impl HttpMetrics {
                 ),
                 &["http_request_method", "http_route", "http_response_status_code"],
             )?,
+            connections: IntGauge::new("gatewright_http_connections_open", "Open connections")?,
             requests: IntGauge::new("gatewright_http_requests_open", "Requests that are worked on")?,
             streams: IntGauge::new("gatewright_http_streams_open", "Open streams of notifications")?,
             sessions: IntGauge::new("gatewright_sessions_open", "Sessions of the older era that are held")?,
         };
-        let instruments: [Box<dyn Collector>; 4] = [
+        let instruments: [Box<dyn Collector>; 5] = [
             Box::new(metrics.responses.clone()),
+            Box::new(metrics.connections.clone()),
             Box::new(metrics.requests.clone()),
             Box::new(metrics.streams.clone()),
             Box::new(metrics.sessions.clone()),
@@ -62,6 +67,7 @@ impl HttpMetrics {
     /// The counts in Prometheus' text format, version 0.0.4.
     pub fn render(&self, open: OpenCounts) -> String {
         let size = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.connections.set(size(open.connections));
         self.requests.set(size(open.requests));
         self.streams.set(size(open.streams));
         self.sessions.set(size(open.sessions));

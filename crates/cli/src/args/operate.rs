@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 /// For container health checks, where no other program is at hand.
 #[derive(Debug, Args)]
 pub struct HealthArgs {
-    /// Where the server is.
+    /// Where the server is. On loopback any certificate of an `https` address is accepted: it names the public host.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3000")]
     pub url: String,
     /// Ask whether it is ready for requests (`/readyz`), not only whether it answers (`/healthz`).

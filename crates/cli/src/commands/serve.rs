@@ -5,7 +5,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 use anyhow::Context as _;
 use gatewright::{
     Observer, Running, serve_stdio,
-    server::{Bound, ServerBuilder},
+    server::{Bound, ServeError, ServerBuilder},
 };
 use gatewright_auth::Metrics as AuthMetrics;
 use gatewright_limits::Limits;
@@ -17,9 +17,10 @@ use crate::{
     audit::{self, Audit},
     auth,
     config::Config,
+    exit::BadConfig,
     instances, limits, logging,
     operate::{self, Counted, Watching},
-    reload::{self, Loaded, Reloader},
+    reload::{self, CertificateFiles, Loaded, Reloader},
     user_tokens::UserTokens,
 };
 
@@ -105,7 +106,15 @@ pub async fn listen(
         server = server.authenticator(guard.authenticator).merge(guard.routes);
         metrics = Some(guard.metrics);
     }
-    Ok((server.bind().await?, metrics))
+    Ok((server.bind().await.map_err(told)?, metrics))
+}
+
+/// A bad certificate is the configuration's fault.
+fn told(error: ServeError) -> anyhow::Error {
+    match error {
+        ServeError::Config(wrong) => BadConfig(wrong.to_string()).into(),
+        other => other.into(),
+    }
 }
 
 /// What runs beside the server.
@@ -123,7 +132,7 @@ async fn serve_http(
     extras: Extras,
     stop: tokio_util::sync::CancellationToken,
 ) -> anyhow::Result<()> {
-    let Extras { watching, tokens, audit, limits, reloader } = extras;
+    let Extras { watching, tokens, audit, limits, mut reloader } = extras;
     let mut server = running.http(config.http.clone());
     if let Some(watching) = &watching {
         server = watching.hear(server);
@@ -132,10 +141,15 @@ async fn serve_http(
         server = server.peers(channel);
     }
     let server = server.ready_detail("config", reload::public_status(reloader.status()));
+    let files = CertificateFiles::note(config.http.tls.as_ref(), reloader.watches_files());
     let (bound, auth) = listen(running, server, config, &tokens, audit).await?;
     let address = bound.local_addr();
-    tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on http://{address}{}", config.http.path);
+    let origin = config.http.origin_at(address);
+    tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on {origin}{}", config.http.path);
     let following = stop.child_token();
+    if let Some(certificate) = bound.certificate() {
+        files.follow(certificate, &mut reloader, following.clone());
+    }
     if let Some(watching) = watching {
         let counted = Counted { http: Some(bound.occupancy()), auth, limits, config: reloader.status() };
         watching.serve(running, counted, following.clone()).await?;

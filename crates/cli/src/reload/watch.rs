@@ -48,7 +48,7 @@ impl FileWatch {
             if let Some(gone) = now.iter().position(Option::is_none) {
                 if !std::mem::replace(&mut self.told, true) {
                     let path = self.paths[gone].display();
-                    tracing::warn!("{path} is gone; the last configuration goes on until there is a new one");
+                    tracing::warn!("{path} is gone; what was last read from it goes on until it is back");
                 }
                 continue;
             }

@@ -276,8 +276,11 @@ impl Gate {
             seen::request(path, headers, &body);
             let instance = &self.instances[self.turn.fetch_add(1, Ordering::Relaxed) % self.instances.len()];
             let mut request = self.client.request(method.clone(), format!("{instance}{path}"));
-            request =
-                request.header("host", &host).header("x-forwarded-for", "203.0.113.7").body(body.clone());
+            request = request
+                .header("host", &host)
+                .header("x-forwarded-for", "203.0.113.7")
+                .header("x-forwarded-proto", public.scheme())
+                .body(body.clone());
             for (name, value) in headers {
                 request = request.header(*name, *value);
             }

@@ -244,7 +244,7 @@ async fn a_file_that_is_half_written_is_refused_one_that_is_gone_is_told_and_the
     served.says("is refused, nothing changes");
     assert!(served.readiness().await["config"]["refused"].as_bool().unwrap());
     fs::remove_file(served.file()).unwrap();
-    served.says("is gone; the last configuration goes on until there is a new one");
+    served.says("is gone; what was last read from it goes on until it is back");
     // Asked to read what is not there, it says so and goes on as well.
     served.hang_up();
     served.says("is refused, nothing changes: ");

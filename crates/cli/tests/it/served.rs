@@ -51,8 +51,8 @@ impl Served {
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let mut served = Self { child, folder, log, address: ([127, 0, 0, 1], 0).into() };
-        let line = served.says("serving MCP on http://");
-        let rest = line.split("http://").nth(1).unwrap();
+        let line = served.says("serving MCP on http");
+        let rest = line.split("://").nth(1).unwrap();
         served.address = rest.split('/').next().unwrap().parse().unwrap();
         served
     }

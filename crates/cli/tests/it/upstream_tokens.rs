@@ -186,6 +186,7 @@ async fn two_processes_whose_token_is_refused_at_once_refresh_it_once() {
     let mut all = with_notes(&notes, shared);
     all["auth"]["local"]["signKey"] = json!(String::from_utf8(key.stdout).unwrap());
     all["http"]["publicUrl"] = json!("https://gate.example");
+    all["http"]["trustedProxies"] = json!(["127.0.0.1"]);
     let (first, second) = (Site::start(&all), Site::start(&all));
     let gate = Gate::new("https://gate.example", vec![first.base.clone(), second.base.clone()]);
     let only = |site: &Site| Gate::new("https://gate.example", vec![site.base.clone()]);

@@ -1,11 +1,18 @@
 //! Sessions, streams and requests are capped.
 
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use gatewright_core::Principal;
+use gatewright_server::{Authenticator, HttpResponse};
 use gatewright_testing::expect;
+use http::request::Parts;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::{
     hub::Hub,
-    support::{PATIENCE, answer, refused, start, start_with},
+    support::{Believing, PATIENCE, answer, refused, start, start_with},
 };
 
 #[tokio::test]
@@ -71,4 +78,39 @@ async fn a_session_that_nobody_uses_ends_and_gives_its_place_back() {
         let gone = rig.in_session(&first, "tools/list", json!({})).send().await.unwrap();
         assert_eq!(gone.status(), 404);
     }
+}
+
+/// Takes its time with one caller, until the other side of `asked` has heard and told it to go on.
+struct Slow {
+    asked: Arc<Notify>,
+    go_on: Arc<Notify>,
+}
+
+impl Authenticator for Slow {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+        Box::pin(async move {
+            if parts.headers["authorization"] == "Bearer slow" {
+                self.asked.notify_one();
+                self.go_on.notified().await;
+            }
+            Believing.authenticate(parts).await
+        })
+    }
+
+    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+        Believing.insufficient_scope(missing)
+    }
+}
+
+#[tokio::test]
+async fn a_caller_whose_token_is_still_looked_up_takes_no_place_of_others() {
+    let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let slow = Slow { asked: asked.clone(), go_on: go_on.clone() };
+    let rig = start_with(json!({"maxConcurrency": 1}), |server| server.authenticator(Arc::new(slow))).await;
+    let list = |who: &str| rig.modern("tools/list", json!({})).bearer_auth(who).send();
+    let waiting = tokio::spawn(list("slow"));
+    asked.notified().await;
+    assert_eq!(list("ada").await.unwrap().status(), 200);
+    go_on.notify_one();
+    assert_eq!(waiting.await.unwrap().unwrap().status(), 200);
 }

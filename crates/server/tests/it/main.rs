@@ -17,6 +17,8 @@ mod guards;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod https;
+#[cfg(test)]
 mod hub;
 #[cfg(test)]
 mod limits;

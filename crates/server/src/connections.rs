@@ -1,0 +1,117 @@
+//! Room for connections: a bound for all of them, and a share for each network.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use gatewright_core::{Network, Share, Shares, counted_address};
+use rustix::process::{Resource, getrlimit};
+
+/// How often refusals are logged.
+const LOG_EVERY: Duration = Duration::from_secs(10);
+
+/// A connection's place; free again when dropped.
+pub(crate) type Place = Share<IpAddr>;
+
+/// The places of a listener.
+pub(crate) struct Places {
+    shares: Arc<Shares<IpAddr>>,
+    proxies: Vec<Network>,
+    began: Instant,
+    /// Milliseconds since `began` at which the next refusal is logged.
+    log_at_ms: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Places {
+    /// Room for `most` connections, as far as the limit of open files allows.
+    pub(crate) fn new(most: usize, proxies: Vec<Network>) -> Self {
+        let files = getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok());
+        let room = files.map_or(most, |files| most.min(files / 4 * 3).max(1));
+        if room < most {
+            tracing::info!(
+                connections = room,
+                "the limit of open files leaves room for {room} connections; raise it (`ulimit -n`, LimitNOFILE) for `http.maxConnections`"
+            );
+        }
+        Self {
+            shares: Shares::new(room),
+            proxies,
+            began: Instant::now(),
+            log_at_ms: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// A place for a connection from `peer`; `None` when there is none for its network.
+    pub(crate) fn take(&self, peer: IpAddr) -> Option<Place> {
+        let peer = peer.to_canonical();
+        // They stand for many callers.
+        let is_shared = peer.is_loopback() || self.proxies.iter().any(|network| network.contains(peer));
+        let place = self.shares.take((!is_shared).then(|| counted_address(peer)), 1);
+        if place.is_none() {
+            self.log(peer);
+        }
+        place
+    }
+
+    /// Connections that are open.
+    pub(crate) fn open(&self) -> usize {
+        self.shares.held()
+    }
+
+    fn log(&self, peer: IpAddr) {
+        let refused = self.refused.fetch_add(1, Ordering::Relaxed) + 1;
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let due = self.log_at_ms.load(Ordering::Relaxed);
+        let next = now.saturating_add(LOG_EVERY.as_millis() as u64);
+        if now >= due
+            && self.log_at_ms.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        {
+            tracing::warn!(
+                refused,
+                open = self.open(),
+                "connections are refused, the last from {peer}: too many are open (`http.maxConnections`), or too many from one network"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(places: &Places, peers: impl IntoIterator<Item = String>) -> Vec<Place> {
+        peers.into_iter().map_while(|peer| places.take(peer.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn one_ipv6_network_cannot_take_every_connection() {
+        let places = Places::new(100, Vec::new());
+        let flood = taken(&places, (0..100).map(|n| format!("2001:db8:1:2::{n:x}")));
+        assert_eq!(flood.len(), 20);
+        assert!(places.take("2001:db8:1:3::1".parse().unwrap()).is_some());
+        assert!(places.take("192.0.2.1".parse().unwrap()).is_some());
+    }
+
+    #[test]
+    fn mapped_and_plain_ipv4_addresses_are_one_caller() {
+        let places = Places::new(100, Vec::new());
+        let plain = taken(&places, (0..100).map(|_| "192.0.2.1".to_owned()));
+        assert_eq!(plain.len(), 20);
+        assert!(places.take("::ffff:192.0.2.1".parse().unwrap()).is_none());
+    }
+
+    #[test]
+    fn proxies_and_loopback_stand_for_many_and_are_bounded_by_the_whole() {
+        let places = Places::new(100, vec![Network::parse("10.0.0.0/8").unwrap()]);
+        let proxied = taken(&places, (0..60).map(|_| "10.0.0.1".to_owned()));
+        let local = taken(&places, (0..100).map(|_| "::ffff:127.0.0.1".to_owned()));
+        assert_eq!((proxied.len(), local.len(), places.open()), (60, 40, 100));
+    }
+}
