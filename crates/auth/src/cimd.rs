@@ -10,6 +10,7 @@ use url::Url;
 use crate::{
     clients::{AuthMethod, Metadata, OAuthClient, Origin},
     config::CimdConfig,
+    fetch::FetchError,
     server::{Core, OAuthError},
 };
 
@@ -18,13 +19,54 @@ const LEAST_AGE_S: u64 = 60;
 const DEFAULT_AGE_S: u64 = 300;
 const MOST_AGE_S: u64 = 86_400;
 const MOST_HELD: usize = 1_000;
+/// How long a document serves on after its time while its host cannot be asked.
+const STALE_S: u64 = 86_400;
+/// How long a host that could not be asked is left alone about a document that serves on.
+const LEAVE_ALONE_S: u64 = 30;
+/// The part of a host's fetches that one network may use up, as a divisor.
+const SHARE: u64 = 3;
 
-type Slot = Arc<tokio::sync::Mutex<Option<(OAuthClient, u64)>>>;
+/// A document that was acceptable when it was fetched.
+#[derive(Clone)]
+struct Document {
+    client: OAuthClient,
+    fresh_until_s: u64,
+    /// When it may be asked for again.
+    ask_from_s: u64,
+}
 
-/// Documents fetched and still fresh. Errors are not kept; one fetch serves everyone who waits for it.
+type Slot = Arc<tokio::sync::Mutex<Option<Document>>>;
+
+/// Documents that were fetched. Errors are not kept; one fetch serves everyone who waits for it.
 #[derive(Default)]
 pub(crate) struct Documents {
     held: Mutex<HashMap<String, Slot>>,
+}
+
+/// Makes room for a document: first those go that there is nothing of, then those past their time, then all that nobody waits for.
+fn make_room(held: &mut HashMap<String, Slot>, now_s: u64) {
+    let in_use = |slot: &Slot| Arc::strong_count(slot) > 1;
+    let keeps = |slot: &Slot, good: fn(&Document, u64) -> bool| {
+        slot.try_lock().is_ok_and(|held| held.as_ref().is_some_and(|held| good(held, now_s)))
+    };
+    held.retain(|_, slot| {
+        in_use(slot) || keeps(slot, |document, now| now < document.fresh_until_s + STALE_S)
+    });
+    if held.len() >= MOST_HELD {
+        held.retain(|_, slot| in_use(slot) || keeps(slot, |document, now| now < document.fresh_until_s));
+    }
+    if held.len() >= MOST_HELD {
+        held.retain(|_, slot| in_use(slot));
+    }
+}
+
+/// Returns whether a failure says nothing about the document, only that its host cannot be asked now.
+fn is_away(error: &FetchError) -> bool {
+    match error {
+        FetchError::Failed => true,
+        FetchError::Status(status) | FetchError::Said(status, _) => *status == 429 || *status >= 500,
+        FetchError::Refused | FetchError::TooLarge => false,
+    }
 }
 
 /// Whether an identifier is an address; whether it is a good one is told later.
@@ -69,7 +111,7 @@ fn read(id: &str, body: &[u8]) -> Option<OAuthClient> {
 }
 
 impl Documents {
-    /// The client described at `id`. Fetches only for somebody (`caller`), whose fetches are counted.
+    /// The client described at `id`. Fetches for `caller` are counted, for its network and for the host of the document.
     pub(crate) async fn client(
         &self,
         core: &Core,
@@ -80,35 +122,59 @@ impl Documents {
         let slot = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             if held.len() >= MOST_HELD && !held.contains_key(id) {
-                held.retain(|_, slot| Arc::strong_count(slot) > 1);
+                make_room(&mut held, core.clock.now_s());
             }
             held.entry(id.to_owned()).or_default().clone()
         };
         let mut slot = slot.lock().await;
         let now = core.clock.now_s();
-        if let Some((client, until)) = &*slot
-            && now < *until
+        if let Some(document) = &*slot
+            && (now < document.fresh_until_s || now < document.ask_from_s)
         {
-            return Ok(client.clone());
+            return Ok(document.client.clone());
         }
-        let most = core.config.limits.fetch;
-        if let Some(ip) = &caller {
-            core.limit("fetch", &[ip], most).await?;
+        // What is held stays while it is asked for again: whoever asks may go away.
+        let fetched = fetch(core, id, &url, caller.as_deref()).await;
+        let before = slot.take().filter(|document| now < document.fresh_until_s + STALE_S);
+        match (fetched, before) {
+            (Ok(document), _) => Ok(slot.insert(document).client.clone()),
+            (Err(Missed::Away(_)), Some(before)) => {
+                let ask_from_s = (now + LEAVE_ALONE_S).min(before.fresh_until_s + STALE_S);
+                Ok(slot.insert(Document { ask_from_s, ..before }).client.clone())
+            }
+            (Err(Missed::Away(error) | Missed::Bad(error)), _) => Err(error),
         }
-        core.limit("fetch-host", &[url.host_str().unwrap_or_default()], most).await?;
-        *slot = None;
-        let fetched = core.fetcher.get(id, MOST_BYTES).await.map_err(|error| {
-            tracing::info!(client.id = id, %error, "a client document could not be fetched");
-            OAuthError::invalid_client()
-        })?;
-        let client = read(id, &fetched.body).ok_or_else(|| {
-            tracing::info!(client.id = id, "a client document is not acceptable");
-            OAuthError::invalid_client()
-        })?;
-        let age = fetched.max_age_s.unwrap_or(DEFAULT_AGE_S).clamp(LEAST_AGE_S, MOST_AGE_S);
-        *slot = Some((client.clone(), now + age));
-        Ok(client)
     }
+}
+
+/// Why there is no document.
+enum Missed {
+    /// It could not be asked for.
+    Away(OAuthError),
+    /// It is gone, or not acceptable.
+    Bad(OAuthError),
+}
+
+async fn fetch(core: &Core, id: &str, url: &Url, caller: Option<&str>) -> Result<Document, Missed> {
+    let (most, host) = (core.config.limits.fetch, url.host_str().unwrap_or_default());
+    if let Some(network) = caller {
+        core.limit("fetch", &[network], most).await.map_err(Missed::Away)?;
+        let share = most.div_ceil(SHARE);
+        core.limit("fetch-share", &[host, network], share).await.map_err(Missed::Away)?;
+    }
+    core.limit("fetch-host", &[host], most).await.map_err(Missed::Away)?;
+    let fetched = core.fetcher.get(id, MOST_BYTES).await.map_err(|error| {
+        tracing::info!(client.id = id, %error, "a client document could not be fetched");
+        let missed = if is_away(&error) { Missed::Away } else { Missed::Bad };
+        missed(OAuthError::invalid_client())
+    })?;
+    let client = read(id, &fetched.body).ok_or_else(|| {
+        tracing::info!(client.id = id, "a client document is not acceptable");
+        Missed::Bad(OAuthError::invalid_client())
+    })?;
+    let age = fetched.max_age_s.unwrap_or(DEFAULT_AGE_S).clamp(LEAST_AGE_S, MOST_AGE_S);
+    let fresh_until_s = core.clock.now_s() + age;
+    Ok(Document { client, fresh_until_s, ask_from_s: fresh_until_s })
 }
 
 #[cfg(test)]

@@ -16,9 +16,12 @@ mod covered;
 mod crypto;
 mod dpop;
 mod fetch;
+mod hashing;
 pub mod keys;
+mod lockout;
 mod metrics;
 mod net;
+mod operator;
 mod pages;
 mod password;
 mod records;
@@ -27,6 +30,7 @@ mod resource;
 mod server;
 pub mod store;
 mod transparent;
+mod under_way;
 
 pub use audit::{AuditEvent, AuditSink, FileAudit, LogAudit};
 pub use clock::{Clock, Entropy, ManualClock, SystemClock, SystemEntropy};
@@ -35,6 +39,7 @@ pub use connect::{UpstreamProvider, UpstreamVault};
 pub use covered::{CoveredTool, CoveredTools};
 pub use crypto::Sealer;
 pub use metrics::Metrics;
+pub use operator::{ClientInfo, ConsentInfo, RemovedClient, RevokedToken};
 pub use password::hash_password;
 pub use resource::{RECHECK, ResourceServer};
 pub use server::{

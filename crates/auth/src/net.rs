@@ -3,7 +3,26 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(crate) use gatewright_core::Network;
+use gatewright_core::counted_address;
 use url::{Host, Url};
+
+/// A caller's address: whole for the audit. As text it is the address that the caller is counted under, so that no limit is kept by
+/// single IPv6 addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Caller(pub(crate) IpAddr);
+
+impl Caller {
+    /// The address that the caller is counted under.
+    pub(crate) fn network(self) -> IpAddr {
+        counted_address(self.0)
+    }
+}
+
+impl std::fmt::Display for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.network().fmt(f)
+    }
+}
 
 /// Whether `ip` is a public address: not private, loopback, link-local, shared, reserved, or a tunnel to one of those.
 pub(crate) fn is_public(ip: IpAddr) -> bool {

@@ -5,13 +5,14 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use axum::body::Body;
 use futures::future::BoxFuture;
-use gatewright_core::{Principal, Scopes};
+use gatewright_core::{CallerAddress, Principal, Scopes, counted_address};
 use http::{HeaderValue, Response, StatusCode, header, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
@@ -208,7 +209,7 @@ impl ResourceServer {
         Box::pin(async move {
             loop {
                 tokio::time::sleep(pause).await;
-                if matches!(this.known(token.expose_secret()).await, Err(Denied::Token(_))) {
+                if matches!(this.known(token.expose_secret(), None).await, Err(Denied::Token(_))) {
                     return;
                 }
             }
@@ -286,7 +287,9 @@ impl ResourceServer {
             Shown::Bearer(token) => (token, false),
             Shown::Dpop(token) => (token, true),
         };
-        let known = self.known(token).await?;
+        let caller = parts.extensions.get::<CallerAddress>();
+        let network = caller.map(|caller| counted_address(caller.0));
+        let known = self.known(token, network).await?;
         match (&known.jkt, is_dpop) {
             (None, false) => {}
             (Some(jkt), true) => {
@@ -306,13 +309,13 @@ impl ResourceServer {
         Ok(Some(known.principal))
     }
 
-    /// What is known of a token that is good.
-    async fn known(&self, token: &str) -> Result<Known, Denied> {
+    /// What is known of a token that is good, which a caller of `network` shows.
+    async fn known(&self, token: &str, network: Option<IpAddr>) -> Result<Known, Denied> {
         match &self.inner.source {
             Source::Own(core) => self.own(core, token).await,
             Source::External(validator) => {
                 let claims = validator
-                    .claims(token)
+                    .claims(token, network)
                     .await
                     .map_err(|why| why.map_or(Denied::Unavailable, Denied::Token))?;
                 Ok(known(&claims, told_scopes(&claims))?)

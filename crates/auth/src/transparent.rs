@@ -1,22 +1,25 @@
 //! Tokens of an external provider (`mode: transparent`): its keys, and introspection of tokens that are not JWTs.
 
+mod answers;
+
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use axum::{Router, routing::get};
-use gatewright_core::Scopes;
+use gatewright_core::{Scopes, Shares};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 
+use self::answers::Answers;
 use crate::{
     clock::Clock,
     config::{AuthConfig, Deployment, ProviderConfig},
     crypto::sha256,
     fetch::Fetcher,
-    keys::{Claims, Expected, JwkSet, Refused, Token, VerifyingKey},
+    keys::{Claims, Expected, JwkSet, MOST_TOKEN_BYTES, Refused, Token, VerifyingKey},
     metrics::Metrics,
 };
 
@@ -24,9 +27,8 @@ const MOST_KEYS_BYTES: usize = 1024 * 1024;
 /// A key set is asked for again at most this often, whatever keys tokens name. The fetch that fills an empty or old cache does
 /// not count: a key that comes into use right after it is believed at once.
 const COOL_DOWN_S: u64 = 30;
-/// Introspection answers are kept this long at most.
-const ANSWER_S: u64 = 30;
-const MOST_ANSWERS: usize = 10_000;
+/// Introspections at once.
+const MOST_QUESTIONS: usize = 64;
 const TYPES: [&str; 3] = ["at+jwt", "jwt", ""];
 
 /// Keys with the time they were fetched at.
@@ -39,8 +41,19 @@ struct Held {
     failures: u32,
 }
 
+impl Held {
+    /// The keys that fit what a token says of its key.
+    fn named(&self, token: &Token<'_>) -> Vec<VerifyingKey> {
+        let fits = |kid: &Option<String>| token.header.kid.is_none() || *kid == token.header.kid;
+        let named = self.keys.iter().filter(|(kid, _)| fits(kid));
+        named.filter_map(|(_, key)| key.for_algorithm(token.algorithm())).collect()
+    }
+}
+
 /// A key set at an address: cached, fetched again for unknown names with a cool-down, and used for a bounded time when it cannot be.
-pub(crate) struct RemoteKeys {
+pub(crate) struct RemoteKeys(Arc<KeySource>);
+
+struct KeySource {
     fetcher: Fetcher,
     issuer: String,
     uri: Option<String>,
@@ -48,7 +61,18 @@ pub(crate) struct RemoteKeys {
     stale_s: u64,
     pinned: bool,
     metrics: Arc<Metrics>,
-    held: AsyncMutex<Held>,
+    held: Mutex<Held>,
+    /// Locked while the provider is asked. What is held can be used meanwhile.
+    asking: Arc<AsyncMutex<()>>,
+}
+
+/// What the keys that are held say of a token.
+enum Look {
+    Use(Vec<VerifyingKey>),
+    /// There is nothing that may still be used, and the provider was asked a moment ago.
+    Nothing,
+    /// The provider is to be asked. The keys that could be used meanwhile.
+    Ask(Vec<VerifyingKey>),
 }
 
 fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
@@ -60,20 +84,10 @@ fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
         .collect()
 }
 
-impl RemoteKeys {
-    pub(crate) fn new(provider: &ProviderConfig, fetcher: Fetcher, metrics: Arc<Metrics>) -> Self {
-        let issuer = provider.url.clone().unwrap_or_default();
-        let keys = provider.jwks.as_ref().map(usable).unwrap_or_default();
-        Self {
-            fetcher,
-            issuer,
-            uri: provider.jwks_uri.clone(),
-            fresh_s: provider.jwks_cache_seconds.unwrap_or(600),
-            stale_s: provider.jwks_stale_seconds.unwrap_or(3600),
-            pinned: provider.jwks.is_some(),
-            metrics,
-            held: AsyncMutex::new(Held { keys, ..Held::default() }),
-        }
+impl KeySource {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // Nothing panics while it holds the lock.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn fetch(&self) -> Result<JwkSet, String> {
@@ -86,42 +100,86 @@ impl RemoteKeys {
         serde_json::from_slice(&body).map_err(|_| "the key set is not one".to_owned())
     }
 
-    /// The keys a token may be signed with. `None` when there are none that may still be used.
-    async fn candidates(&self, token: &Token<'_>, now_s: u64) -> Option<Vec<VerifyingKey>> {
-        let mut held = self.held.lock().await;
-        let named = |held: &Held| -> Vec<VerifyingKey> {
-            let fits = |kid: &Option<String>| token.header.kid.is_none() || *kid == token.header.kid;
-            held.keys
-                .iter()
-                .filter(|(kid, _)| fits(kid))
-                .filter_map(|(_, key)| key.for_algorithm(token.algorithm()))
-                .collect()
-        };
-        let found = named(&held);
-        if self.pinned {
-            return Some(found);
+    fn is_fresh(&self, held: &Held, now_s: u64) -> bool {
+        held.fetched_s > 0 && now_s < held.fetched_s + self.fresh_s
+    }
+
+    fn look(&self, token: &Token<'_>, now_s: u64) -> Look {
+        let held = self.held();
+        let found = held.named(token);
+        if self.pinned || (self.is_fresh(&held, now_s) && !found.is_empty()) {
+            return Look::Use(found);
         }
-        let fresh = held.fetched_s > 0 && now_s < held.fetched_s + self.fresh_s;
+        let is_usable = held.fetched_s > 0 && now_s < held.fetched_s + self.fresh_s + self.stale_s;
         let pause = COOL_DOWN_S << held.failures.min(4);
-        let may_ask = held.tried_s == 0 || now_s >= held.tried_s + pause;
-        if (fresh && !found.is_empty()) || !may_ask {
-            let usable = held.fetched_s > 0 && now_s < held.fetched_s + self.fresh_s + self.stale_s;
-            return usable.then_some(found);
+        match held.tried_s == 0 || now_s >= held.tried_s + pause {
+            true => Look::Ask(if is_usable { found } else { Vec::new() }),
+            false if is_usable => Look::Use(found),
+            false => Look::Nothing,
         }
-        held.tried_s = now_s;
-        match self.fetch().await {
+    }
+
+    async fn refresh(&self, now_s: u64) {
+        let fetched = self.fetch().await;
+        let mut held = self.held();
+        match fetched {
             Ok(set) => {
-                let tried_s = if fresh { now_s } else { 0 };
+                let tried_s = if self.is_fresh(&held, now_s) { now_s } else { 0 };
                 *held = Held { keys: usable(&set), fetched_s: now_s, tried_s, failures: 0 };
             }
             Err(error) => {
+                held.tried_s = now_s;
                 held.failures += 1;
                 self.metrics.jwks_failed();
                 tracing::error!(issuer = self.issuer, error, "the provider's keys could not be fetched");
             }
         }
-        let usable = held.fetched_s > 0 && now_s < held.fetched_s + self.fresh_s + self.stale_s;
-        usable.then(|| named(&held))
+    }
+}
+
+impl RemoteKeys {
+    pub(crate) fn new(provider: &ProviderConfig, fetcher: Fetcher, metrics: Arc<Metrics>) -> Self {
+        let issuer = provider.url.clone().unwrap_or_default();
+        let keys = provider.jwks.as_ref().map(usable).unwrap_or_default();
+        Self(Arc::new(KeySource {
+            fetcher,
+            issuer,
+            uri: provider.jwks_uri.clone(),
+            fresh_s: provider.jwks_cache_seconds.unwrap_or(600),
+            stale_s: provider.jwks_stale_seconds.unwrap_or(3600),
+            pinned: provider.jwks.is_some(),
+            metrics,
+            held: Mutex::new(Held { keys, ..Held::default() }),
+            asking: Arc::default(),
+        }))
+    }
+
+    /// The keys a token may be signed with. `None` when there are none that may still be used. One caller asks the provider; others wait
+    /// for the answer only when nothing that is held fits.
+    async fn candidates(&self, token: &Token<'_>, now_s: u64) -> Option<Vec<VerifyingKey>> {
+        let source = &self.0;
+        let meanwhile = match source.look(token, now_s) {
+            Look::Use(found) => return Some(found),
+            Look::Nothing => return None,
+            Look::Ask(meanwhile) => meanwhile,
+        };
+        let asking = match source.asking.clone().try_lock_owned() {
+            Ok(asking) => asking,
+            Err(_) if !meanwhile.is_empty() => return Some(meanwhile),
+            Err(_) => source.asking.clone().lock_owned().await,
+        };
+        if let Look::Ask(_) = source.look(token, now_s) {
+            // In a task of its own: whoever asks may go away, and others wait for the answer.
+            let source = source.clone();
+            let asked = tokio::spawn(async move {
+                source.refresh(now_s).await;
+                drop(asking);
+            });
+            let _ = asked.await;
+        }
+        let held = source.held();
+        let is_usable = held.fetched_s > 0 && now_s < held.fetched_s + source.fresh_s + source.stale_s;
+        is_usable.then(|| held.named(token))
     }
 
     /// The claims of a token signed with one of the keys; `Err(None)` when the keys cannot be had.
@@ -183,7 +241,9 @@ pub struct Transparent {
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     fetcher: Fetcher,
-    answers: Mutex<HashMap<[u8; 32], (Claims, u64)>>,
+    answers: Answers,
+    /// Room for questions to the provider, by the network of who shows the token.
+    questions: Arc<Shares<IpAddr>>,
 }
 
 impl std::fmt::Debug for Transparent {
@@ -213,7 +273,8 @@ impl Transparent {
             clock,
             metrics,
             fetcher,
-            answers: Mutex::default(),
+            answers: Answers::default(),
+            questions: Shares::new(MOST_QUESTIONS),
         })
     }
 
@@ -269,23 +330,27 @@ impl Transparent {
         self.config.allow_default_public.then(scopes)
     }
 
-    /// The claims of a token; `Err(None)` when it cannot be told whether it is good.
-    pub(crate) async fn claims(&self, text: &str) -> Result<Claims, Option<Refused>> {
-        let opaque = text.split('.').count() != 3;
+    /// The claims of a token; `Err(None)` when it cannot be told whether it is good. What the token says of itself is checked before
+    /// anything is fetched for it, and `network` is whose room for questions to the provider is used.
+    pub(crate) async fn claims(
+        &self,
+        text: &str,
+        network: Option<IpAddr>,
+    ) -> Result<Claims, Option<Refused>> {
+        let opaque = text.split('.').take(4).count() != 3;
         if opaque && let Some(uri) = &self.config.provider.introspection_uri {
-            return self.introspected(uri, text).await;
+            return self.introspected(uri, text, network).await;
         }
-        let token = Token::parse(text)?;
-        let claims = self.keys.verify(&token, self.clock.now_s()).await?;
+        let (token, now_s) = (Token::parse(text)?, self.clock.now_s());
         let types: Vec<&str> = match &self.config.provider.token_types {
             Some(types) => types.iter().map(String::as_str).collect(),
             None => TYPES.to_vec(),
         };
         let (issuer, audiences) = (self.issuer.as_str(), [self.audience.as_str()]);
-        Expected { types: &types, issuer, audiences: &audiences, now_s: self.clock.now_s() }
-            .check(&token.header, &claims)?;
+        let claims = token.unverified()?;
+        Expected { types: &types, issuer, audiences: &audiences, now_s }.check(&token.header, &claims)?;
         self.check_client(&claims)?;
-        Ok(claims)
+        self.keys.verify(&token, now_s).await
     }
 
     fn check_client(&self, claims: &Claims) -> Result<(), Refused> {
@@ -294,14 +359,35 @@ impl Transparent {
         if client == Some(pinned) { Ok(()) } else { Err(Refused::Client) }
     }
 
-    async fn introspected(&self, uri: &str, token: &str) -> Result<Claims, Option<Refused>> {
-        let (digest, now) = (sha256(token), self.clock.now_s());
-        let held = self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned();
-        if let Some((claims, until)) = held
-            && now < until
-        {
-            return Ok(claims);
+    /// The claims of an opaque token, as the provider's introspection says or said a moment ago.
+    async fn introspected(
+        &self,
+        uri: &str,
+        token: &str,
+        network: Option<IpAddr>,
+    ) -> Result<Claims, Option<Refused>> {
+        if token.len() > MOST_TOKEN_BYTES {
+            return Err(Some(Refused::TooLong));
         }
+        let digest = sha256(token);
+        if let Some(answer) = self.answers.get(&digest, self.clock.now_s()) {
+            return answer;
+        }
+        // Of those who show the same token, one asks.
+        let question = self.answers.question(digest);
+        let _turn = question.gate.lock().await;
+        let now = self.clock.now_s();
+        if let Some(answer) = self.answers.get(&digest, now) {
+            return answer;
+        }
+        let room = self.questions.take(network, 1).ok_or(None)?;
+        let answer = self.introspect(uri, token, now).await;
+        drop(room);
+        self.answers.keep(digest, &answer, now);
+        answer
+    }
+
+    async fn introspect(&self, uri: &str, token: &str, now: u64) -> Result<Claims, Option<Refused>> {
         let provider = &self.config.provider;
         let secret = provider.client_secret.as_ref().map(|secret| secret.expose_secret()).unwrap_or_default();
         let basic = provider.client_id.as_deref().map(|id| (id, secret));
@@ -327,19 +413,10 @@ impl Transparent {
         if claims.get("iss").is_some_and(|iss| iss.as_str() != Some(&self.issuer)) {
             return Err(Some(Refused::Issuer));
         }
-        let expires = claims.get("exp").and_then(Value::as_u64).unwrap_or(u64::MAX);
-        if expires <= now {
+        if claims.get("exp").and_then(Value::as_u64).is_some_and(|expires| expires <= now) {
             return Err(Some(Refused::Expired));
         }
         self.check_client(&claims)?;
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if answers.len() >= MOST_ANSWERS {
-            answers.retain(|_, (_, until)| *until > now);
-            if answers.len() >= MOST_ANSWERS {
-                answers.clear();
-            }
-        }
-        answers.insert(digest, (claims.clone(), expires.min(now + ANSWER_S)));
         Ok(claims)
     }
 }

@@ -147,6 +147,8 @@ impl Core {
             }
         }
         let id = mint::<32>(&*self.entropy);
+        let bytes = serde_json::to_vec(&pending).map_or(0, |text| text.len());
+        self.make_room(ip, bytes, PENDING_LIFE).map_err(error_page)?;
         self.keep_pending(&id, None, &pending).await.map_err(store_page)?;
         let mut response = self.advance(&id, pending, &browser, has("none"), status).await;
         if fresh {
@@ -353,6 +355,7 @@ impl Core {
         let expires_ms = self.clock.now_ms() + PUSHED_LIFE.as_millis() as u64;
         let pushed = Pushed { client: client.id, text: params.to_text(), expires_ms };
         let value = serde_json::to_vec(&pushed).unwrap_or_default();
+        self.make_room(&ip, value.len(), PUSHED_LIFE)?;
         self.store.put(&Key::secret("pushed", &id), &value, PUSHED_LIFE).await?;
         let body = json!({"request_uri": format!("{PUSHED_URN}{id}"), "expires_in": PUSHED_LIFE.as_secs()});
         Ok(no_store(StatusCode::CREATED, &body))

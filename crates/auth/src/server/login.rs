@@ -18,13 +18,13 @@ use super::{
 use crate::{
     config::{Login, SessionMode},
     crypto::{derive, same, sha256_hex},
+    lockout::{LOCK, Lockout},
+    net::Caller,
     pages::Wrong,
     password::Phc,
     records::{Pending, Person, Session},
     store::{Key, StoreError},
 };
-
-pub(super) const LOCK: Duration = Duration::from_secs(900);
 
 impl Pending {
     /// Notes who logged in, and when: what is cut off from then on ends it.
@@ -97,15 +97,14 @@ impl Core {
 
     async fn log_in(&self, parts: &http::request::Parts, body: Body) -> Result<Response, Response> {
         let ip = self.caller(parts);
-        let address = ip.to_string();
-        self.limit("login", &[&address], self.config.limits.login).await.map_err(error_page)?;
+        self.limit("login", &[&ip.to_string()], self.config.limits.login).await.map_err(error_page)?;
         let (params, id, mut pending, held, browser) = self.form_of_step(parts, body, "login").await?;
         if pending.logged_in || self.provider.is_some() {
             return Err(page(StatusCode::BAD_REQUEST, "This step is not open."));
         }
         let name = params.get("username").unwrap_or_default();
         let password = params.get("password").unwrap_or_default();
-        let Some(session) = self.check_login(name, password, &address).await? else {
+        let Some(session) = self.check_login(name, password, ip).await? else {
             let actor: String = name.chars().take(64).collect();
             self.tell("login.failed", Some(&actor), Some(&pending.grant.client), Some(ip), None);
             return Ok(self.login_page(&id, &pending, &browser, Some(Wrong::Password)));
@@ -145,7 +144,7 @@ impl Core {
     }
 
     /// The session of a user whose name and password fit. Unknown names take as long as wrong passwords.
-    async fn check_login(&self, name: &str, password: &str, ip: &str) -> Result<Option<Session>, Response> {
+    async fn check_login(&self, name: &str, password: &str, ip: Caller) -> Result<Option<Session>, Response> {
         let now = self.clock.now_ms();
         let session = |sub: String, credential| Session {
             name: name.to_owned(),
@@ -160,30 +159,18 @@ impl Core {
             let fits = !name.is_empty() && name.len() <= 64;
             return Ok(fits.then(|| session(format!("user:{name}"), None)));
         }
-        let (account, address) = (Key::named("wrong", &["name", name]), Key::named("wrong", &["ip", ip]));
-        let most = self.config.limits.wrong_passwords;
-        let counts = self.store.get_many(&[account.clone(), address.clone()]).await.map_err(store_page)?;
-        let count = |at: usize| {
-            counts
-                .get(at)
-                .and_then(Option::as_ref)
-                .and_then(|v| std::str::from_utf8(v).ok())
-                .and_then(|t| t.parse::<u64>().ok())
-                .unwrap_or(0)
-        };
-        if count(0) >= most || count(1) >= most * 10 {
+        let lockout = Lockout::of(name, ip);
+        if lockout.is_locked(&*self.store, self.config.limits.wrong_passwords).await.map_err(store_page)? {
             return Err(error_page(OAuthError::too_many(LOCK)));
         }
-        // Full means "try again", not a longer queue: hashing takes 19 MiB each.
-        let Ok(permit) = self.hashing.clone().try_acquire_owned() else {
-            return Err(error_page(OAuthError::too_many(Duration::from_secs(1))));
-        };
+        let turn = self.hashing.turn(ip.network()).await;
+        let turn = turn.map_err(|_| error_page(OAuthError::too_many(Duration::from_secs(1))))?;
         let user = self.users.get(name);
         let (phc, has_password) = self.hash_for(name);
         let (phc, password) = (phc.cloned(), password.to_owned());
         let fits = tokio::task::spawn_blocking(move || {
             let fits = phc.is_some_and(|phc| phc.verify(&password));
-            drop(permit);
+            drop(turn);
             fits
         })
         .await
@@ -191,12 +178,11 @@ impl Core {
         self.metrics.password_hashed();
         match user {
             Some(user) if fits && has_password && !user.config.disabled => {
-                self.store.remove(&account).await.map_err(store_page)?;
+                lockout.fits(&*self.store).await.map_err(store_page)?;
                 Ok(Some(session(format!("user:{name}"), Some(user.credential.clone()))))
             }
             _ => {
-                self.store.hit(&account, LOCK).await.map_err(store_page)?;
-                self.store.hit(&address, LOCK).await.map_err(store_page)?;
+                lockout.wrong(&*self.store).await.map_err(store_page)?;
                 Ok(None)
             }
         }

@@ -33,7 +33,6 @@ use axum::{
     routing::{get, post},
 };
 use http::{HeaderValue, Method, Request, StatusCode, header, request::Parts};
-use tokio::sync::Semaphore;
 
 pub(crate) use self::form::OAuthError;
 pub use self::{
@@ -52,12 +51,14 @@ use crate::{
     covered::{CoveredApp, CoveredTools, covered_by},
     crypto::{Sealer, sha256_hex},
     fetch::Fetcher,
+    hashing::HashQueue,
     keys::{KeyRing, RingError, RingOptions},
     metrics::Metrics,
-    net::Network,
+    net::{Caller, Network},
     password::{Decoys, Phc},
     records::Grant,
     store::{FamilyId, Key, MemoryStore, RedisPeers, RedisStore, SqliteStore, Store, StoreError},
+    under_way::UnderWay,
 };
 
 /// What a server is made of besides its configuration.
@@ -116,8 +117,10 @@ pub(crate) struct Core {
     pub(crate) users: HashMap<String, User>,
     first_user: Option<FirstUser>,
     trusted: Vec<Network>,
-    /// Passwords being checked at once.
-    hashing: Arc<Semaphore>,
+    /// Whose turn it is to have a password checked.
+    hashing: HashQueue,
+    /// Room for authorizations that are under way.
+    under_way: UnderWay,
     /// Verified when the user is unknown, so that the answer takes as long.
     decoys: Decoys,
     /// Chooses among them.
@@ -274,7 +277,7 @@ impl AuthorizationServer {
         });
         let decoys = Decoys::like(users.values().filter_map(|user| user.phc.as_ref()));
         let (decoy_key, csrf_key) = (sealer.root_for("decoy"), sealer.root_for("csrf"));
-        let private = config.cimd.allow_private && deployment.is_loopback();
+        let private = config.cimd.allow_private && deployment.is_local();
         let fetcher = Fetcher::new(private).map_err(OpenError::Fetch)?;
         let metrics = Arc::new(Metrics::default());
         let provider =
@@ -283,7 +286,8 @@ impl AuthorizationServer {
         let core = Core {
             relying_party: party,
             trusted: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
-            hashing: Arc::new(Semaphore::new(4)),
+            hashing: HashQueue::default(),
+            under_way: UnderWay::default(),
             documents: crate::cimd::Documents::default(),
             metrics,
             provider,
@@ -454,12 +458,12 @@ impl Core {
     }
 
     /// The caller's address.
-    pub(crate) fn caller(&self, parts: &Parts) -> IpAddr {
+    pub(crate) fn caller(&self, parts: &Parts) -> Caller {
         let peer = parts.extensions.get::<ConnectInfo<std::net::SocketAddr>>().map(|info| info.0.ip());
         let peer = peer.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)).to_canonical();
         // What the server knows already: a request may come by way of another instance.
         let known = parts.extensions.get::<gatewright_core::CallerAddress>().map_or(peer, |caller| caller.0);
-        gatewright_core::caller_address(known, &parts.headers, &self.trusted)
+        Caller(gatewright_core::caller_address(known, &parts.headers, &self.trusted))
     }
 
     fn counter(what: &'static str, who: &[&str]) -> Key {
@@ -472,12 +476,18 @@ impl Core {
         if hit.count > most { Err(OAuthError::too_many(hit.resets_in)) } else { Ok(()) }
     }
 
+    /// Makes room for `bytes` of an authorization that a caller of `network` begins and that is forgotten after `life`.
+    fn make_room(&self, network: &str, bytes: usize, life: Duration) -> Result<(), OAuthError> {
+        let is_taken = self.under_way.take(network, bytes, self.clock.now_ms(), life);
+        if is_taken { Ok(()) } else { Err(OAuthError::too_many(WINDOW)) }
+    }
+
     pub(crate) fn tell(
         &self,
         event: &'static str,
         actor: Option<&str>,
         client: Option<&str>,
-        ip: Option<IpAddr>,
+        ip: Option<Caller>,
         jti: Option<&str>,
     ) {
         self.metrics.told(event);
@@ -486,7 +496,7 @@ impl Core {
             event,
             actor: actor.map(str::to_owned),
             client: client.map(str::to_owned),
-            ip: ip.map(|ip| ip.to_string()),
+            ip: ip.map(|ip| ip.0.to_string()),
             jti: jti.map(str::to_owned),
         });
     }

@@ -1,6 +1,6 @@
 //! The token endpoint: client → grant → one atomic store step → signature.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     body::Body,
@@ -151,7 +151,7 @@ impl Core {
         presented: Presented<'_>,
         proof: Option<String>,
         counts: &[(Key, u64)],
-        ip: IpAddr,
+        ip: crate::net::Caller,
     ) -> Result<Response, OAuthError> {
         let Presented { code, verifier, family } = presented;
         let refresh = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
@@ -237,7 +237,7 @@ impl Core {
         client: &OAuthClient,
         params: &Params,
         proof: Option<String>,
-        ip: IpAddr,
+        ip: crate::net::Caller,
     ) -> Result<Response, OAuthError> {
         let old = params.need("refresh_token", "refresh_token is required")?;
         let family = FamilyId::of_token(old).ok_or_else(OAuthError::invalid_grant)?;
@@ -321,7 +321,7 @@ impl Core {
         digest: &Digest,
         family: &FamilyId,
         grant: &Grant,
-        ip: IpAddr,
+        ip: crate::net::Caller,
     ) -> Result<String, OAuthError> {
         let new = format!("{}.{}", family.as_str(), mint::<32>(&*self.entropy));
         let lock = Sealer::from_secret(old.as_bytes());
@@ -356,7 +356,7 @@ impl Core {
         client: &OAuthClient,
         params: &Params,
         proof: Option<String>,
-        ip: IpAddr,
+        ip: crate::net::Caller,
     ) -> Result<Response, OAuthError> {
         if client.is_public() {
             return Err(OAuthError::new("unauthorized_client", "a public client cannot use this grant"));
@@ -371,7 +371,7 @@ impl Core {
         self.issue_alone(grant, scopes, proof.as_deref(), ip).await
     }
 
-    async fn anonymous(&self, parts: &Parts, ip: IpAddr) -> Result<Response, OAuthError> {
+    async fn anonymous(&self, parts: &Parts, ip: crate::net::Caller) -> Result<Response, OAuthError> {
         let proof = dpop::of_request(self, parts, "/oauth/token").await?;
         let off = || OAuthError::new("unsupported_grant_type", "the grant type is not supported");
         let scopes = self.anonymous_scopes().ok_or_else(off)?;
@@ -390,7 +390,7 @@ impl Core {
         mut grant: Grant,
         scopes: GrantedScopes,
         jkt: Option<&str>,
-        ip: IpAddr,
+        ip: crate::net::Caller,
     ) -> Result<Response, OAuthError> {
         let family = FamilyId::mint(&*self.entropy);
         grant.scopes = scopes.record();
@@ -401,7 +401,12 @@ impl Core {
         self.issue("token.issued", issue, ip).await
     }
 
-    async fn issue(&self, event: &'static str, issue: Issue<'_>, ip: IpAddr) -> Result<Response, OAuthError> {
+    async fn issue(
+        &self,
+        event: &'static str,
+        issue: Issue<'_>,
+        ip: crate::net::Caller,
+    ) -> Result<Response, OAuthError> {
         let Issue { grant, family, scopes, jkt, refresh, nonce } = issue;
         let (now, life) = (self.clock.now_s(), self.config.refresh.access_token_ttl);
         let jti = mint::<16>(&*self.entropy);

@@ -21,6 +21,8 @@ mod endings;
 #[cfg(test)]
 mod error_codes;
 #[cfg(test)]
+mod floods;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod keys;

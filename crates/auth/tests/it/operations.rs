@@ -432,7 +432,7 @@ async fn h19_and_h21_documents_are_kept_as_they_say_and_fetched_once_for_all_who
     assert_eq!(site.get(&ask(&[("client_id", &id)])).await.status, 200, "still kept");
     site.clock.advance(Duration::from_secs(301));
     assert_eq!(site.get(&ask(&[("client_id", &id)])).await.status, 400, "the old address is gone");
-    web.on("/client.json", Reply { status: 500, headers: vec![], body: String::new() });
+    web.off("/client.json");
     site.clock.advance(Duration::from_secs(301));
     assert_eq!(
         site.get(&ask(&[("client_id", &id), ("redirect_uri", "https://c.example/new")])).await.status,
@@ -443,15 +443,49 @@ async fn h19_and_h21_documents_are_kept_as_they_say_and_fetched_once_for_all_who
 }
 
 #[tokio::test]
-async fn h22_fetches_for_strangers_are_limited() {
+async fn h22_fetches_for_strangers_are_limited_and_none_uses_up_those_of_a_host() {
     let web = Web::start().await;
-    let (site, _) = with_documents(&web, json!({"limits": {"fetch": 5}})).await;
-    let mut last = 0;
-    for n in 0..8 {
-        last = site.get(&ask(&[("client_id", &web.url(&format!("/none{n}")))])).await.status.as_u16();
+    let (site, _) = with_documents(&web, json!({"limits": {"fetch": 9}})).await;
+    let number = std::cell::Cell::new(0);
+    let ask_from = async |ip: &str| {
+        number.set(number.get() + 1);
+        let path = ask(&[("client_id", &web.url(&format!("/none{}", number.get())))]);
+        site.send_from(ip, Request::get(path).body(Body::empty()).unwrap()).await.status.as_u16()
+    };
+    for n in 0..20 {
+        // All of one subscriber.
+        let status = ask_from(&format!("2001:db8:1:2::{n:x}")).await;
+        assert_eq!(status, if n < 3 { 400 } else { 429 }, "fetch {n} of one network");
     }
-    assert_eq!(last, 429);
-    assert_eq!((0..8).map(|n| web.count(&format!("/none{n}"))).sum::<usize>(), 5);
+    assert_eq!(ask_from("192.0.2.1").await, 400, "another network still has its share");
+    for n in 2..20 {
+        ask_from(&format!("192.0.2.{n}")).await;
+    }
+    let fetches = (1..=number.get()).map(|n| web.count(&format!("/none{n}"))).sum::<usize>();
+    assert_eq!(fetches, 9, "a host is asked no more often than that for all");
+}
+
+#[tokio::test]
+async fn h19_a_document_serves_on_for_a_day_while_its_host_is_away_and_no_longer() {
+    let web = Web::start().await;
+    let (site, id) = with_documents(&web, json!({})).await;
+    let go = async || site.get(&ask(&[("client_id", &id)])).await.status.as_u16();
+    assert_eq!(go().await, 200);
+    web.on("/client.json", Reply { status: 503, headers: vec![], body: String::new() });
+    site.clock.advance(Duration::from_secs(301));
+    for _ in 0..5 {
+        assert_eq!(go().await, 200);
+    }
+    assert_eq!(web.count("/client.json"), 2, "a host that is away is left alone for a while");
+    web.on("/client.json", document(&id, json!({"redirect_uris": ["https://c.example/new"]})));
+    site.clock.advance(Duration::from_secs(31));
+    assert_eq!(go().await, 400, "the host is back, and says something else");
+    web.on("/client.json", document(&id, json!({})));
+    site.clock.advance(Duration::from_secs(301));
+    assert_eq!(go().await, 200);
+    web.on("/client.json", Reply { status: 503, headers: vec![], body: String::new() });
+    site.clock.advance(Duration::from_secs(301 + 86_400));
+    assert_eq!(go().await, 400, "it was away for too long");
 }
 
 #[tokio::test]

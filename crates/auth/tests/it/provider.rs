@@ -222,6 +222,123 @@ async fn f23_opaque_tokens_are_introspected_and_the_answer_kept_briefly() {
 }
 
 #[tokio::test]
+async fn f23_a_refusal_is_kept_for_ten_seconds_and_one_question_serves_all_who_show_a_token() {
+    let idp = Idp::start().await;
+    let uri = idp.web.url("/introspect");
+    let guard =
+        idp.guard(json!({"provider": {"introspectionUri": uri, "clientId": "rs", "clientSecret": "s"}}));
+    idp.web.on("/introspect", Reply::json(json!({"active": false})));
+    for _ in 0..100 {
+        assert_eq!(check(&guard, "bad").await, Err(401));
+    }
+    assert_eq!(idp.web.count("/introspect"), 1);
+    idp.clock.advance(Duration::from_secs(10));
+    assert_eq!(check(&guard, "bad").await, Err(401));
+    assert_eq!(idp.web.count("/introspect"), 2);
+    idp.web.on("/introspect", Reply::json(json!({"active": true, "sub": "u2", "aud": AUDIENCE})));
+    let all = futures::future::join_all((0..100).map(|_| check(&guard, "good"))).await;
+    assert!(all.iter().all(Result::is_ok));
+    assert_eq!(idp.web.count("/introspect"), 3);
+    assert_eq!(check(&guard, &"x".repeat(20_000)).await, Err(401));
+    assert_eq!(idp.web.count("/introspect"), 3, "a token that is too long is not asked about");
+}
+
+#[tokio::test]
+async fn one_network_does_not_use_up_the_questions_to_the_provider() {
+    let idp = Idp::start().await;
+    let uri = idp.web.url("/introspect");
+    let guard =
+        idp.guard(json!({"provider": {"introspectionUri": uri, "clientId": "rs", "clientSecret": "s"}}));
+    let from = async |ip: &str, token: String| {
+        let mut parts = Request::get("/mcp")
+            .header("authorization", format!("Bearer {token}"))
+            .body(())
+            .unwrap()
+            .into_parts()
+            .0;
+        parts.extensions.insert(gatewright_core::CallerAddress(ip.parse().unwrap()));
+        guard.authenticate(&parts).await.map_err(|response| response.status().as_u16())
+    };
+    idp.web.on("/introspect", Reply::json(json!({"active": true, "sub": "u2", "aud": AUDIENCE})));
+    let gate = idp.web.hold("/introspect");
+    let flood = futures::future::join_all((0..200).map(|n| from("2001:db8:1:2::1", format!("bad{n}"))));
+    let other = async {
+        while idp.web.count("/introspect") < 12 {
+            tokio::task::yield_now().await;
+        }
+        let answer = from("192.0.2.1", "good".to_owned());
+        let release = async {
+            while !idp.web.seen().iter().any(|(_, body)| body.contains("good")) {
+                tokio::task::yield_now().await;
+            }
+            gate.add_permits(1_000);
+        };
+        futures::future::join(answer, release).await.0
+    };
+    let (flood, other) = futures::future::join(flood, other).await;
+    assert!(other.is_ok());
+    assert!(flood.iter().filter(|answer| **answer == Err(503)).count() > 150, "most of the flood is refused");
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_for_us_has_no_keys_fetched() {
+    let idp = Idp::start().await;
+    let guard = idp.guard(json!({"provider": {"pinnedClient": "client-1"}}));
+    for bad in
+        [json!({"iss": "https://other.example"}), json!({"aud": "x"}), json!({"exp": 1}), json!({"azp": "x"})]
+    {
+        assert_eq!(check(&guard, &idp.token(&idp.key, bad)).await, Err(401));
+    }
+    assert_eq!(idp.web.count("/.well-known/openid-configuration") + idp.web.count("/jwks"), 0);
+}
+
+#[tokio::test]
+async fn keys_that_are_fetched_again_keep_nobody_waiting_who_has_a_good_one() {
+    let idp = Idp::start().await;
+    let guard = idp.guard(json!({}));
+    let token = idp.token(&idp.key, json!({}));
+    let all = futures::future::join_all((0..50).map(|_| check(&guard, &token))).await;
+    assert!(all.iter().all(Result::is_ok));
+    assert_eq!(idp.web.count("/jwks"), 1, "one fetch serves all who wait");
+
+    idp.clock.advance(Duration::from_secs(601));
+    let gate = idp.web.hold("/jwks");
+    let asks = check(&guard, &token);
+    let others = async {
+        while idp.web.count("/jwks") < 2 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..10 {
+            assert!(check(&guard, &token).await.is_ok(), "the keys that are held can be used");
+        }
+        gate.add_permits(1);
+    };
+    let (asked, ()) = futures::future::join(asks, others).await;
+    assert!(asked.is_ok());
+    assert_eq!(idp.web.count("/jwks"), 2);
+}
+
+#[tokio::test]
+async fn whoever_leaves_while_the_keys_are_fetched_leaves_the_answer_to_others() {
+    let idp = Idp::start().await;
+    let guard = idp.guard(json!({}));
+    let token = idp.token(&idp.key, json!({}));
+    let gate = idp.web.hold("/jwks");
+    let begun = async {
+        while idp.web.count("/jwks") < 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = check(&guard, &token) => panic!("the keys are not there yet"),
+        () = begun => {}
+    }
+    gate.add_permits(1);
+    assert!(check(&guard, &token).await.is_ok());
+    assert_eq!(idp.web.count("/jwks"), 1);
+}
+
+#[tokio::test]
 async fn an_inline_key_set_is_never_fetched() {
     let idp = Idp::start().await;
     let guard = idp.guard(json!({"provider": {"jwks": {"keys": [idp.key.public()]}}}));

@@ -1,6 +1,6 @@
 //! Signing in with a passkey alone, at the login page.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use axum::{body::Body, extract::State, response::Response};
 use http::{Request, StatusCode, request::Parts};
@@ -9,12 +9,13 @@ use webauthn_rp::DiscoverableAuthentication64;
 use super::{Refused, ceremony::Place};
 use crate::{
     crypto::b64,
+    lockout::LOCK,
+    net::Caller,
     pages::{Ask, Wrong},
     records::{Pending, Person, Session},
     server::{
         Core, User,
         form::OAuthError,
-        login::LOCK,
         steps::{error_page, page, store_page},
     },
     store::{Key, PasskeyStore as _, StoreError},
@@ -70,17 +71,18 @@ impl Core {
         }
     }
 
-    /// Whose passkey answered. Failures are counted as wrong passwords are, in counters of their own for each account: passwords that
+    /// Whose passkey answered. Failures are counted as wrong passwords are, by account and network, in counters of their own: passwords that
     /// others try do not lock the passkeys of an account out, and the other way round.
-    async fn check_passkey(&self, state: &[u8], answer: &str, ip: IpAddr) -> Result<Checked, Response> {
+    async fn check_passkey(&self, state: &[u8], answer: &str, ip: Caller) -> Result<Checked, Response> {
         let from = Key::named("wrong", &["ip", &ip.to_string()]);
+        let of_account = |sub: &str| Key::named("wrong", &["passkey", sub, &ip.to_string()]);
         let most = self.config.limits.wrong_passwords;
         self.still_open(&from, most * 10).await?;
         let wrong = async |why: Refused, sub: Option<&str>| -> Result<Checked, Response> {
             tracing::info!(reason = %why, "a login with a passkey was refused");
             self.store.hit(&from, LOCK).await.map_err(store_page)?;
             if let Some(sub) = sub {
-                self.store.hit(&Key::named("wrong", &["passkey", sub]), LOCK).await.map_err(store_page)?;
+                self.store.hit(&of_account(sub), LOCK).await.map_err(store_page)?;
                 if matches!(why, Refused::Cloned) {
                     self.tell("passkey.clone_suspected", Some(sub), None, Some(ip), None);
                 }
@@ -96,7 +98,7 @@ impl Core {
         let Some(sub) = self.store.passkey_owner(&id).await.map_err(store_page)? else {
             return wrong(unknown(), None).await;
         };
-        self.still_open(&Key::named("wrong", &["passkey", &sub]), most).await?;
+        self.still_open(&of_account(&sub), most).await?;
         let set = self.store.passkeys(&sub).await.map_err(store_page)?.unwrap_or_default();
         let Some(passkey) = set.passkeys.iter().find(|held| held.id == id) else {
             return wrong(unknown(), None).await;
@@ -117,7 +119,7 @@ impl Core {
             return wrong(Refused::Ceremony("the passkey was used elsewhere meanwhile".into()), Some(&sub))
                 .await;
         }
-        self.store.remove(&Key::named("wrong", &["passkey", &sub])).await.map_err(store_page)?;
+        self.store.remove(&of_account(&sub)).await.map_err(store_page)?;
         Ok(Checked::Fits(Box::new(self.session_of(user))))
     }
 

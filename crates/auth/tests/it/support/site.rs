@@ -216,7 +216,11 @@ impl Site {
     }
 
     pub(crate) fn browser(&self) -> Browser<'_> {
-        Browser { site: self, cookies: Mutex::default() }
+        self.browser_at("192.0.2.7")
+    }
+
+    pub(crate) fn browser_at(&self, ip: &str) -> Browser<'_> {
+        Browser { site: self, cookies: Mutex::default(), ip: ip.to_owned() }
     }
 
     /// A code of alice for `app`.
@@ -299,6 +303,7 @@ pub(crate) fn part(token: &str, at: usize) -> Value {
 pub(crate) struct Browser<'a> {
     pub(crate) site: &'a Site,
     pub(crate) cookies: Mutex<BTreeMap<String, String>>,
+    pub(crate) ip: String,
 }
 
 impl Browser<'_> {
@@ -314,7 +319,7 @@ impl Browser<'_> {
         if !line.is_empty() {
             request.headers_mut().insert(header::COOKIE, line.parse().unwrap());
         }
-        let answer = self.site.send(request).await;
+        let answer = self.site.send_from(&self.ip, request).await;
         for value in answer.headers.get_all(header::SET_COOKIE) {
             let pair = value.to_str().unwrap().split(';').next().unwrap();
             let (name, value) = pair.split_once('=').unwrap();

@@ -8,6 +8,7 @@ use std::{
 
 use axum::{Router, body::Body, extract::State, response::Response};
 use http::{Request, StatusCode};
+use tokio::sync::Semaphore;
 
 /// What a path is answered with.
 #[derive(Clone)]
@@ -29,6 +30,7 @@ impl Reply {
 
 #[derive(Default)]
 struct Shared {
+    gates: HashMap<String, Arc<Semaphore>>,
     replies: HashMap<String, Reply>,
     seen: Vec<(String, String)>,
 }
@@ -42,8 +44,15 @@ pub(crate) struct Web {
 async fn answer(State(shared): State<Arc<Mutex<Shared>>>, request: Request<Body>) -> Response {
     let path = request.uri().path().to_owned();
     let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
-    let mut shared = shared.lock().unwrap();
-    shared.seen.push((path.clone(), String::from_utf8_lossy(&body).into_owned()));
+    let gate = {
+        let mut shared = shared.lock().unwrap();
+        shared.seen.push((path.clone(), String::from_utf8_lossy(&body).into_owned()));
+        shared.gates.get(&path).cloned()
+    };
+    if let Some(gate) = gate {
+        gate.acquire().await.unwrap().forget();
+    }
+    let shared = shared.lock().unwrap();
     let reply = shared.replies.get(&path).cloned();
     let reply = reply.unwrap_or(Reply { status: 404, headers: Vec::new(), body: String::new() });
     let mut response = Response::new(Body::from(reply.body));
@@ -70,6 +79,13 @@ impl Web {
 
     pub(crate) fn on(&self, path: &str, reply: Reply) {
         self.shared.lock().unwrap().replies.insert(path.to_owned(), reply);
+    }
+
+    /// Lets no answer of a path out but those that permits are added for.
+    pub(crate) fn hold(&self, path: &str) -> Arc<Semaphore> {
+        let gate = Arc::new(Semaphore::new(0));
+        self.shared.lock().unwrap().gates.insert(path.to_owned(), gate.clone());
+        gate
     }
 
     pub(crate) fn off(&self, path: &str) {

@@ -1,0 +1,92 @@
+//! Callers who want to use everything up, and what is left for others.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http::Request;
+use serde_json::json;
+
+use crate::support::site::{PASSWORD, Site, ask};
+
+async fn begin(site: &Site, ip: &str, changes: &[(&str, &str)]) -> u16 {
+    let request = Request::get(ask(changes)).body(Body::empty()).unwrap();
+    site.send_from(ip, request).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn limits_count_ipv6_callers_by_their_network_and_the_audit_names_the_address() {
+    let site = Site::with(json!({"limits": {"authorize": 5}})).await;
+    for n in 0..8 {
+        let status = begin(&site, &format!("2001:db8:1:2::{n:x}"), &[]).await;
+        assert_eq!(status, if n < 5 { 200 } else { 429 }, "request {n}");
+    }
+    assert_eq!(begin(&site, "2001:db8:1:3::1", &[]).await, 200);
+    for n in 0..8 {
+        let ip = if n % 2 == 0 { "::ffff:192.0.2.1" } else { "192.0.2.1" };
+        assert_eq!(begin(&site, ip, &[]).await, if n < 5 { 200 } else { 429 }, "request {n}");
+    }
+    let browser = site.browser_at("2001:db8:9:9::7");
+    let page = browser.get(&ask(&[])).await;
+    browser.log_in(&page, "alice", "wrong").await;
+    let heard = site.heard.0.lock().unwrap();
+    assert_eq!(heard.last().unwrap().ip.as_deref(), Some("2001:db8:9:9::7"));
+}
+
+#[tokio::test]
+async fn authorizations_under_way_are_bounded_in_bytes_for_a_network_and_others_still_begin() {
+    let site = Site::new().await;
+    let state = "s".repeat(4096);
+    let nonce = "n".repeat(1024);
+    let long = [("state", state.as_str()), ("nonce", &nonce)];
+    let mut begun = 0;
+    while begin(&site, &format!("2001:db8:1:2::{begun:x}"), &long).await == 200 {
+        begun += 1;
+        assert!(begun < 10_000, "one network wrote more than {} bytes", begun * 5_000);
+    }
+    assert!(begun > 1_000, "{begun}");
+    assert_eq!(begin(&site, "192.0.2.1", &long).await, 200, "another network");
+    site.clock.advance(Duration::from_secs(601));
+    assert_eq!(begin(&site, "2001:db8:1:2::1", &long).await, 200, "they are forgotten after ten minutes");
+}
+
+/// Tries wrong passwords of alice until the answer is another than 401.
+async fn guess(site: &Site, ip: &str) -> (usize, u16) {
+    let browser = site.browser_at(ip);
+    let page = browser.get(&ask(&[])).await;
+    for tries in 0..1_000 {
+        let status = browser.log_in(&page, "alice", "wrong").await.status.as_u16();
+        if status != 401 {
+            return (tries, status);
+        }
+    }
+    panic!("nobody stops it");
+}
+
+async fn sign_in(site: &Site, ip: &str) -> u16 {
+    let browser = site.browser_at(ip);
+    let page = browser.get(&ask(&[])).await;
+    browser.log_in(&page, "alice", PASSWORD).await.status.as_u16()
+}
+
+#[tokio::test]
+async fn wrong_passwords_from_elsewhere_do_not_lock_a_user_out() {
+    let site = Site::new().await;
+    assert_eq!(guess(&site, "2001:db8:bad::1").await, (5, 429));
+    assert_eq!(guess(&site, "2001:db8:bad::2").await, (0, 429), "the same network");
+    assert_eq!(sign_in(&site, "192.0.2.7").await, 303);
+}
+
+#[tokio::test]
+async fn an_account_that_many_networks_guess_at_takes_passwords_where_its_user_signed_in_before() {
+    let site = Site::with(json!({"limits": {"wrongPasswords": 2}})).await;
+    assert_eq!(sign_in(&site, "192.0.2.7").await, 303);
+    let mut guesses = 0;
+    for n in 0..100 {
+        guesses += guess(&site, &format!("198.51.100.{n}")).await.0;
+    }
+    assert_eq!(guesses, 40, "twenty times what one network may try");
+    assert_eq!(sign_in(&site, "203.0.113.1").await, 429, "a network never seen");
+    assert_eq!(sign_in(&site, "192.0.2.7").await, 303, "one the user signed in from");
+    site.clock.advance(Duration::from_secs(901));
+    assert_eq!(sign_in(&site, "203.0.113.1").await, 303);
+}
