@@ -1,8 +1,15 @@
 //! What a configuration lacks for production.
 
+use std::net::IpAddr;
+
+use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
 use super::{AuthConfig, Login, Mode, StorageKind};
+
+const DAY_S: u64 = 86_400;
+/// Characters of a secret that a machine keeps, at least.
+const LEAST_SECRET: usize = 32;
 
 /// Where the server is reached and what it is called: what `auth` needs from the other sections.
 #[derive(Debug, Clone)]
@@ -15,6 +22,8 @@ pub struct Deployment {
     pub name: String,
     /// Fields masked in logs (`logging.redact`).
     pub redact: Vec<String>,
+    /// The address it listens on, where that is known.
+    pub listens_on: Option<IpAddr>,
 }
 
 impl Deployment {
@@ -23,7 +32,19 @@ impl Deployment {
         let public_url = public_url.trim_end_matches('/').to_owned();
         let resource = format!("{public_url}{path}");
         let redact = ["access_token", "refresh_token", "client_secret"].map(str::to_owned).to_vec();
-        Self { public_url, resource, name: name.to_owned(), redact }
+        Self { public_url, resource, name: name.to_owned(), redact, listens_on: None }
+    }
+
+    /// Says which address the server listens on: what is meant for one machine is then refused where others reach it, whatever the
+    /// public address says.
+    #[must_use]
+    pub fn listening_on(self, address: IpAddr) -> Self {
+        Self { listens_on: Some(address), ..self }
+    }
+
+    /// Returns whether nobody but this machine reaches the server: by its public address, and by the address it listens on.
+    pub fn is_local(&self) -> bool {
+        self.is_loopback() && self.listens_on.is_none_or(|address| address.to_canonical().is_loopback())
     }
 
     /// Whether the public address is https.
@@ -46,7 +67,7 @@ impl Deployment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The field, from the top of the configuration.
-    pub path: &'static str,
+    pub path: String,
     /// What is wrong.
     pub problem: &'static str,
     /// How to fix it.
@@ -57,9 +78,9 @@ impl AuthConfig {
     /// Every item of the production requirements that this configuration breaks; empty when it is fit.
     pub fn check_production(&self, deployment: &Deployment) -> Vec<Finding> {
         let mut found = Vec::new();
-        let mut when = |broken: bool, path, problem, fix| {
+        let mut when = |broken: bool, path: &str, problem, fix| {
             if broken {
-                found.push(Finding { path, problem, fix });
+                found.push(Finding { path: path.to_owned(), problem, fix });
             }
         };
         when(
@@ -87,6 +108,12 @@ impl AuthConfig {
             "logging.redact",
             "tokens or secrets are not masked in logs",
             "list access_token, refresh_token and client_secret",
+        );
+        when(
+            self.provider.allow_private,
+            "auth.provider.allowPrivate",
+            "the provider may be on a private address, over plain HTTP",
+            "set it to false",
         );
         if self.mode != Mode::Orchestrated {
             return found;
@@ -137,12 +164,6 @@ impl AuthConfig {
             "set it to true",
         );
         when(
-            self.limits.token > 6_000,
-            "auth.limits.token",
-            "the token endpoint is hardly limited",
-            "set 6000 a minute or less",
-        );
-        when(
             !self.refresh.rotate_refresh_token,
             "auth.refresh.rotateRefreshToken",
             "refresh tokens do not rotate",
@@ -154,6 +175,67 @@ impl AuthConfig {
             "access tokens live longer than 15 minutes",
             "set 900 or less",
         );
+        for (field, seconds) in
+            [("refreshTokenTtl", self.refresh.refresh_token_ttl), ("absoluteTtl", self.refresh.absolute_ttl)]
+        {
+            when(
+                self.refresh.enabled && !(7 * DAY_S..=30 * DAY_S).contains(&seconds),
+                &format!("auth.refresh.{field}"),
+                "refresh tokens do not live 7 to 30 days",
+                "set a value from 604800 to 2592000",
+            );
+        }
+        when(
+            self.cimd.allow_private,
+            "auth.cimd.allowPrivate",
+            "strangers can have this server ask private addresses",
+            "set it to false",
+        );
+        let limits = &self.limits;
+        for (field, per_minute, most) in [
+            ("token", limits.token, 6_000),
+            ("authorize", limits.authorize, 6_000),
+            ("login", limits.login, 600),
+            ("register", limits.register, 600),
+            ("revoke", limits.revoke, 6_000),
+            ("fetch", limits.fetch, 600),
+            ("wrongPasswords", limits.wrong_passwords, 100),
+        ] {
+            let path = format!("auth.limits.{field}");
+            when(per_minute == 0, &path, "a limit of 0 lets nobody in", "leave it out, or set 1 or more");
+            when(
+                per_minute > most,
+                &path,
+                "the endpoint is hardly limited",
+                match most {
+                    6_000 => "set 6000 a minute or less",
+                    600 => "set 600 a minute or less",
+                    _ => "set 100 or less",
+                },
+            );
+        }
+        for (field, seconds, most) in [
+            ("idleTtl", self.session.idle_ttl, DAY_S),
+            ("absoluteTtl", self.session.absolute_ttl, 30 * DAY_S),
+        ] {
+            when(
+                !(60..=most).contains(&seconds),
+                &format!("auth.session.{field}"),
+                "logins last an absurd time",
+                "set at least 60 seconds, and at most a day for `idleTtl`, 30 days for `absoluteTtl`",
+            );
+        }
+        let is_short = |secret: &Option<SecretString>| {
+            secret.as_ref().is_some_and(|secret| secret.expose_secret().chars().count() < LEAST_SECRET)
+        };
+        let problem = "the secret is short enough to be guessed";
+        let fix = "use 32 random characters or more, such as `openssl rand -base64 32` makes";
+        when(is_short(&self.encryption_key), "auth.encryptionKey", problem, fix);
+        when(is_short(&self.dcr.initial_access_token), "auth.dcr.initialAccessToken", problem, fix);
+        for (at, client) in self.clients.iter().enumerate() {
+            let path = format!("auth.clients[{at}].clientSecret");
+            when(is_short(&client.client_secret), &path, problem, fix);
+        }
         found
     }
 }

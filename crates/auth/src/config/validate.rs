@@ -29,14 +29,16 @@ impl AuthConfig {
         let mut say = |path: &str, message: String| {
             found.push(Problem { path: format!("auth.{path}"), message });
         };
-        let loopback = deployment.is_loopback();
         if self.mode == Mode::Public {
-            if !loopback && !self.allow_default_public {
-                say("mode", "`public` turns authentication off; off loopback set `allowDefaultPublic: true` if that is meant".into());
+            if !deployment.is_local() && !self.allow_default_public {
+                let problem = "is `public`, which turns authentication off, and the server can be reached from other machines (`http.host`, \
+                               `http.publicUrl`): whoever reaches it could call every tool. Set `orchestrated` or `transparent`, or listen \
+                               on 127.0.0.1, or set `auth.allowDefaultPublic: true` if another program in front authenticates";
+                say("mode", problem.into());
             }
             return found;
         }
-        if !deployment.is_https() && !loopback {
+        if !deployment.is_https() && !deployment.is_loopback() {
             say("publicUrl", "must be https, or http on loopback".into());
         }
         if self.mode == Mode::Transparent || self.kind == Kind::Remote {
@@ -57,7 +59,7 @@ impl AuthConfig {
             return found;
         }
         self.check_store(&mut say);
-        self.check_local(loopback, &mut say);
+        self.check_local(deployment.is_local(), &mut say);
         self.check_passkeys(deployment, &mut say);
         self.check_scopes(&mut say);
         let refresh = &self.refresh;
@@ -132,11 +134,15 @@ impl AuthConfig {
         }
     }
 
-    fn check_local(&self, loopback: bool, say: &mut impl FnMut(&str, String)) {
+    fn check_local(&self, is_local: bool, say: &mut impl FnMut(&str, String)) {
         let local = &self.local;
         if let Some(key) = &local.sign_key {
             match key.keys() {
                 Err(why) => say("local.signKey", why.to_string()),
+                Ok(keys) if keys.len() > local.max_keys.saturating_add(1) => {
+                    let problem = "holds more keys than the one that signs and `local.maxKeys` retired ones; take the last ones out";
+                    say("local.signKey", problem.into());
+                }
                 Ok(keys) => match keys.iter().find(|key| key.d.is_some()).or(keys.first()) {
                     Some(key) => {
                         if let Err(why) = SigningKey::from_jwk(key) {
@@ -156,8 +162,15 @@ impl AuthConfig {
         if local.key_rotation_days == 0 {
             say("local.keyRotationDays", "must be 1 or more".into());
         }
-        if local.login == Login::Demo && !loopback {
-            say("local.login", "`demo` lets anyone in; it works only where publicUrl is loopback".into());
+        if local.login == Login::Demo && !is_local {
+            let problem = "`demo` lets anyone in; it works only where `http.publicUrl` and `http.host`, the address listened on, are loopback";
+            say("local.login", problem.into());
+        }
+        if self.cimd.allow_private && !is_local {
+            say(
+                "cimd.allowPrivate",
+                "lets strangers have this server ask private addresses; it works only on loopback".into(),
+            );
         }
         let mut names = std::collections::BTreeSet::new();
         for (at, user) in local.users.iter().enumerate() {

@@ -39,17 +39,53 @@ fn the_production_example_is_fit_and_each_step_away_from_it_is_found() {
         (json!({"limits": {"token": 1_000_000}}), "auth.limits.token"),
         (json!({"refresh": {"rotateRefreshToken": false}}), "auth.refresh.rotateRefreshToken"),
         (json!({"refresh": {"accessTokenTtl": 3600}}), "auth.refresh.accessTokenTtl"),
+        (json!({"refresh": {"refreshTokenTtl": 518_400}}), "auth.refresh.refreshTokenTtl"),
+        (json!({"refresh": {"absoluteTtl": 31_536_000}}), "auth.refresh.absoluteTtl"),
+        (json!({"cimd": {"allowPrivate": true}}), "auth.cimd.allowPrivate"),
+        (json!({"provider": {"allowPrivate": true}}), "auth.provider.allowPrivate"),
+        (json!({"limits": {"login": 0}}), "auth.limits.login"),
+        (json!({"limits": {"wrongPasswords": 10_000}}), "auth.limits.wrongPasswords"),
+        (json!({"session": {"absoluteTtl": 31_536_000}}), "auth.session.absoluteTtl"),
+        (json!({"encryptionKey": "too short"}), "auth.encryptionKey"),
+        (json!({"dcr": {"initialAccessToken": "short"}}), "auth.dcr.initialAccessToken"),
+        (
+            json!({"clients": [{"clientId": "c", "clientSecret": "short", "grantTypes": ["client_credentials"]}]}),
+            "auth.clients[0].clientSecret",
+        ),
     ] {
         let mut value = production();
         crate::support::site::merge(&mut value, change.clone());
         let found = read(value).check_production(&deployment);
-        assert_eq!(found.iter().map(|finding| finding.path).collect::<Vec<_>>(), [path], "{change}");
+        assert_eq!(found.iter().map(|finding| finding.path.as_str()).collect::<Vec<_>>(), [path], "{change}");
         assert!(!found[0].fix.is_empty());
     }
     let plain = config.check_production(&Deployment::new("http://mcp.acme.com", "/mcp", "acme"));
     assert_eq!(plain[0].path, "http.publicUrl");
     let open = Deployment { redact: vec!["access_token".into()], ..deployment };
     assert_eq!(config.check_production(&open)[0].path, "logging.redact");
+}
+
+#[test]
+fn what_is_meant_for_one_machine_is_refused_where_others_reach_the_address_listened_on() {
+    let local = || Deployment::new("http://localhost:3000", "/mcp", "x");
+    let reached = |address: &str| local().listening_on(address.parse().unwrap());
+    for (config, path) in [
+        (json!({"mode": "public"}), "auth.mode"),
+        (json!({"mode": "orchestrated", "local": {"login": "demo"}}), "auth.local.login"),
+        (json!({"mode": "orchestrated", "cimd": {"allowPrivate": true}}), "auth.cimd.allowPrivate"),
+    ] {
+        for deployment in [local(), reached("127.0.0.1"), reached("::1")] {
+            assert_eq!(read(config.clone()).validate(&deployment), [], "{config}");
+        }
+        for deployment in [reached("0.0.0.0"), reached("::"), reached("192.0.2.1")] {
+            let problems = read(config.clone()).validate(&deployment);
+            assert_eq!(
+                problems.iter().map(|problem| problem.path.as_str()).collect::<Vec<_>>(),
+                [path],
+                "{config}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -3,13 +3,15 @@
 //! The items that concern tokens are those of `AuthConfig::check_production`; here they get their lines, and what only the whole
 //! configuration shows is added.
 
-use std::{net::SocketAddr, path::Path};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use gatewright_auth::config::Mode;
-use gatewright_findings::{Finding, Lines, with_lines};
+use gatewright_findings::{Finding, Lines, escape, with_lines};
+use gatewright_upstream::UpstreamAuth;
+use secrecy::ExposeSecret as _;
 
-use super::{Config, file, pointer};
+use super::{AppKind, Config, file, pointer};
 
 impl Config {
     /// Every item of the production requirements that the configuration, read from `path`, breaks: what is wrong, and the fix.
@@ -23,16 +25,81 @@ impl Config {
         let deployment = self.deployment(SocketAddr::new(self.http.host, self.http.port));
         let found = self.auth.check_production(&deployment).into_iter();
         let mut findings: Vec<Finding> = found
-            .map(|found| Finding::new(&pointer(found.path), format!("{}; fix: {}", found.problem, found.fix)))
+            .map(|found| {
+                Finding::new(&pointer(&found.path), format!("{}; fix: {}", found.problem, found.fix))
+            })
             .collect();
-        if self.auth.mode == Mode::Orchestrated
-            && deployment.is_https()
-            && self.auth.trusted_proxies.is_empty()
-        {
-            let problem = "HTTPS ends at a proxy that is not trusted, so all callers share the limits of one address; fix: list the \
-                           proxy's address or network";
-            findings.push(Finding::new("/http/trustedProxies", problem));
+        let mut when = |broken: bool, path: &str, problem: &str, fix: &str| {
+            if broken {
+                findings.push(Finding::new(path, format!("{problem}; fix: {fix}")));
+            }
+        };
+        let http = &self.http;
+        when(
+            self.auth.mode != Mode::Public
+                && deployment.is_https()
+                && http.tls.is_none()
+                && self.auth.trusted_proxies.is_empty(),
+            "/http/trustedProxies",
+            "HTTPS ends at a proxy that is not trusted: every request counts as plain HTTP and is refused, and all callers share the limits of \
+             one address",
+            "list the proxy's address or network, or set `http.tls`",
+        );
+        when(
+            http.allowed_hosts.iter().any(|host| host == "*"),
+            "/http/allowedHosts",
+            "every Host is allowed, which gives up the protection against DNS rebinding",
+            "name the hosts that clients use",
+        );
+        when(
+            http.allowed_origins.iter().any(|origin| origin == "*"),
+            "/http/allowedOrigins",
+            "pages of every origin may use the server",
+            "name the origins of your own pages",
+        );
+        when(
+            !(1 << 10..=16 << 20).contains(&http.max_body_bytes),
+            "/http/maxBodyBytes",
+            "request bodies have an absurd limit",
+            "set a value from 1024 to 16777216",
+        );
+        for (field, time, most) in [
+            ("headerReadTimeout", http.header_read_timeout, 120),
+            ("bodyReadTimeout", http.body_read_timeout, 600),
+            ("connectionIdle", http.connection_idle, 3_600),
+        ] {
+            when(
+                !(Duration::from_secs(1)..=Duration::from_secs(most)).contains(&time),
+                &format!("/http/{field}"),
+                "clients have an absurd time",
+                &format!("set a value from 1s to {most}s"),
+            );
         }
+        for (id, app) in &self.apps {
+            let AppKind::Upstream(upstream) = &app.kind else { continue };
+            let pointer = |field: &str| format!("/apps/{}/{field}", escape(id));
+            when(
+                upstream.timeout > Duration::from_secs(3_600),
+                &pointer("timeout"),
+                "a call may take longer than an hour",
+                "set 1h or less",
+            );
+            let is_private =
+                matches!(&upstream.auth, Some(UpstreamAuth::Oauth(oauth)) if oauth.allow_private);
+            when(
+                is_private,
+                &pointer("auth/allowPrivate"),
+                "the authorization server may be on a private address, over plain HTTP",
+                "set it to false",
+            );
+        }
+        let token = self.admin.as_ref().and_then(|admin| admin.token.as_ref());
+        when(
+            token.is_some_and(|token| token.expose_secret().chars().count() < 32),
+            "/admin/token",
+            "the secret is short enough to be guessed",
+            "use 32 random characters or more, such as `openssl rand -base64 32` makes",
+        );
         Ok(with_lines(findings, &lines))
     }
 }

@@ -190,6 +190,26 @@ fn every_production_requirement_that_is_broken_is_named_with_its_line_and_fix() 
             "auth.refresh.accessTokenTtl",
             "900",
         ),
+        ("HTTPS only", "/http/allowedHosts", list(&["*"]), "http.allowedHosts", "name the hosts"),
+        ("no absurd limits", "/http/bodyReadTimeout", json!("23h"), "http.bodyReadTimeout", "600s"),
+        ("no absurd limits", "/http/maxBodyBytes", json!(67_108_864), "http.maxBodyBytes", "16777216"),
+        ("no absurd limits", "/auth/limits/login", json!(0), "auth.limits.login", "1 or more"),
+        ("no short secrets", "/auth/encryptionKey", json!("short"), "auth.encryptionKey", "32 random"),
+        ("no short secrets", "/admin", json!({"token": "sixteen letters!"}), "admin.token", "32 random"),
+        (
+            "nothing private",
+            "/auth/provider",
+            json!({"allowPrivate": true}),
+            "auth.provider.allowPrivate",
+            "false",
+        ),
+        (
+            "refresh 7-30 days",
+            "/auth/refresh/refreshTokenTtl",
+            json!(86_400),
+            "auth.refresh.refreshTokenTtl",
+            "604800",
+        ),
         ("somebody issues tokens", "/auth/mode", json!("public"), "auth.mode", "orchestrated"),
     ];
     for (requirement, pointer, value, path, fix) in cases {
@@ -214,7 +234,7 @@ fn every_production_requirement_that_is_broken_is_named_with_its_line_and_fix() 
 #[test]
 fn tokens_of_a_provider_need_no_store_and_no_key_and_still_no_open_doors() {
     let mut config = fit();
-    config["auth"] = json!({"mode": "transparent", "expectedAudience": "https://mcp.example.com/mcp", "provider": {"url": "https://idp.example.com"}});
+    config["auth"] = json!({"trustedProxies": ["10.0.0.0/8"], "mode": "transparent", "expectedAudience": "https://mcp.example.com/mcp", "provider": {"url": "https://idp.example.com"}});
     let (code, body) = check(&config);
     assert_eq!((code, &body["ok"]), (0, &json!(true)), "{body:#}");
     config["auth"]["allowDefaultPublic"] = json!(true);
@@ -223,4 +243,13 @@ fn tokens_of_a_provider_need_no_store_and_no_key_and_still_no_open_doors() {
     let paths: Vec<&str> =
         body["findings"].as_array().unwrap().iter().filter_map(|found| found["path"].as_str()).collect();
     assert_eq!(paths, ["auth.allowDefaultPublic", "logging.redact"]);
+}
+
+#[test]
+fn a_listener_with_tls_of_its_own_needs_no_proxy() {
+    let mut config = fit();
+    set(&mut config, "/auth/trustedProxies", Value::Null);
+    set(&mut config, "/http/tls", json!({"cert": "/etc/tls/cert.pem", "key": "/etc/tls/key.pem"}));
+    let (code, body) = check(&config);
+    assert_eq!((code, &body["ok"]), (0, &json!(true)), "{body:#}");
 }
