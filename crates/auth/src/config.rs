@@ -100,7 +100,7 @@ pub struct AuthConfig {
     pub session: SessionConfig,
     /// Uses a minute.
     pub limits: LimitsConfig,
-    /// Addresses or networks (`10.0.0.0/8`) whose `X-Forwarded-For` is believed.
+    /// Addresses or networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Forwarded` are believed.
     pub trusted_proxies: Vec<String>,
     /// Whether authorization requests must be pushed (RFC 9126).
     pub require_par: bool,
@@ -151,7 +151,7 @@ pub struct StorageConfig {
     pub cluster: Vec<String>,
     /// Host of the store; `REDIS_HOST`.
     pub host: Option<String>,
-    /// Port; `REDIS_PORT`, else 6379.
+    /// Port, 1 to 65535; `REDIS_PORT`, else 6379.
     pub port: Option<u16>,
     /// ACL user.
     pub username: Option<String>,
@@ -219,11 +219,13 @@ impl SignKey {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LocalConfig {
-    /// Persistent signing key; `JWT_SIGNING_KEY`. Made and kept in the store when absent.
+    /// Persistent signing key, or a set of them: the first private key signs, the others verify what they signed before. `JWT_SIGNING_KEY`.
+    /// Keys are made, kept in the store and rotated when absent.
     pub sign_key: Option<SignKey>,
-    /// Days a made key signs, at least 1. Default 60.
+    /// Days a key signs, at least 1. Default 60. A key that the servers made is then exchanged; a start with a configured one that has signed for
+    /// longer logs a warning.
     pub key_rotation_days: u64,
-    /// Retired keys kept. Default 3.
+    /// Retired keys kept for verification. Default 3. A configured set may hold one key more.
     pub max_keys: usize,
     /// Algorithm of made keys: `ES256` (default), `EdDSA` or `RS256` (2,048 bits).
     pub algorithm: Algorithm,
@@ -256,7 +258,7 @@ pub enum Login {
     /// With a password.
     #[default]
     Password,
-    /// Any name passes. Only where `publicUrl` is loopback.
+    /// Any name passes. Only where `publicUrl` and the address listened on are loopback.
     Demo,
 }
 
@@ -387,7 +389,8 @@ pub struct CimdConfig {
     pub allow_hosts: Vec<String>,
     /// Hosts refused.
     pub deny_hosts: Vec<String>,
-    /// Whether documents may be on private or loopback addresses and use plain HTTP there. For development.
+    /// Whether documents may be on private or loopback addresses and use plain HTTP there. For development: only where `publicUrl` and the
+    /// address listened on are loopback.
     pub allow_private: bool,
 }
 
@@ -498,12 +501,25 @@ impl AuthConfig {
         Scopes::Granted(config.scopes.into_keys().chain(config.anonymous_scopes).collect())
     }
 
-    /// Fills what the file leaves out from the contract's environment variables, as `get` reads them.
-    pub fn fill_from(&mut self, get: impl Fn(&str) -> Option<String>) {
+    /// Fills what the file leaves out from the contract's environment variables, as `get` reads them; returns what is wrong with those
+    /// that are used.
+    pub fn fill_from(&mut self, get: impl Fn(&str) -> Option<String>) -> Vec<Problem> {
         let get = |name: &str| get(name).filter(|value| !value.is_empty());
+        let mut problems = Vec::new();
         let storage = &mut self.token_storage.config;
         storage.host = storage.host.take().or_else(|| get("REDIS_HOST"));
-        storage.port = storage.port.or_else(|| get("REDIS_PORT").and_then(|port| port.parse().ok()));
+        let is_addressed = storage.url.is_some() || storage.sentinel.is_some() || !storage.cluster.is_empty();
+        if self.token_storage.kind == StorageKind::Redis && storage.port.is_none() && !is_addressed {
+            match get("REDIS_PORT").map(|text| redis_port(&text)) {
+                Some(Some(port)) => storage.port = Some(port),
+                Some(None) => problems.push(Problem {
+                    path: "auth.tokenStorage.config.port".to_owned(),
+                    message: "REDIS_PORT must be a port from 1 to 65535; set it to one, or write `port` here"
+                        .to_owned(),
+                }),
+                None => {}
+            }
+        }
         storage.password = storage.password.take().or_else(|| get("REDIS_PASSWORD").map(Into::into));
         self.local.sign_key =
             self.local.sign_key.take().or_else(|| get("JWT_SIGNING_KEY").map(SignKey::from_text));
@@ -513,5 +529,17 @@ impl AuthConfig {
         provider.client_secret =
             provider.client_secret.take().or_else(|| get("IDP_CLIENT_SECRET").map(Into::into));
         self.expected_audience = self.expected_audience.take().or_else(|| get("IDP_EXPECTED_AUDIENCE"));
+        problems
     }
+}
+
+/// A port as REDIS_PORT says it: a number, or the address that Kubernetes puts there for a Service called `redis`
+/// (`tcp://10.0.0.7:6379`).
+fn redis_port(text: &str) -> Option<u16> {
+    let text = text.trim();
+    let port = match text.strip_prefix("tcp://") {
+        Some(address) => address.rsplit_once(':')?.1,
+        None => text,
+    };
+    port.parse().ok().filter(|port| *port != 0)
 }

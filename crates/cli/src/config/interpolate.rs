@@ -8,10 +8,44 @@ use serde_json::Value;
 /// Shortest value of a variable that is taken for a secret, in bytes: a shorter one is part of too many words.
 const SECRET: usize = 6;
 
+/// A value that variables were put into.
+pub(super) struct Filled {
+    pointer: String,
+    /// The variables it names.
+    names: Vec<String>,
+}
+
 /// Puts variables in everywhere, and finds those that are not set. `$${` writes a literal `${`.
-pub(super) fn apply(value: &mut Value, environment: &HashMap<String, String>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    walk(value, &mut String::new(), environment, &mut findings);
+pub(super) fn apply(value: &mut Value, environment: &HashMap<String, String>) -> (Vec<Filled>, Vec<Finding>) {
+    let (mut filled, mut findings) = (Vec::new(), Vec::new());
+    walk(value, &mut String::new(), environment, &mut filled, &mut findings);
+    (filled, findings)
+}
+
+/// Makes numbers and booleans of the filled values where `check` refuses text, and names the variables in what it still refuses.
+pub(super) fn typed(
+    value: &mut Value,
+    filled: &[Filled],
+    check: impl Fn(&Value) -> Vec<Finding>,
+) -> Vec<Finding> {
+    let mut findings = check(value);
+    let mut changed = false;
+    for one in filled.iter().filter(|one| findings.iter().any(|finding| finding.pointer == one.pointer)) {
+        let Some(slot) = value.pointer_mut(&one.pointer) else { continue };
+        let scalar = slot.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
+        if let Some(scalar) = scalar.filter(|scalar| scalar.is_number() || scalar.is_boolean()) {
+            *slot = scalar;
+            changed = true;
+        }
+    }
+    if changed {
+        findings = check(value);
+    }
+    for finding in &mut findings {
+        if let Some(one) = filled.iter().find(|one| one.pointer == finding.pointer) {
+            finding.problem.push_str(&format!("; the value is that of {}", one.names.join(" and ")));
+        }
+    }
     findings
 }
 
@@ -36,18 +70,22 @@ fn walk(
     value: &mut Value,
     pointer: &mut String,
     environment: &HashMap<String, String>,
+    filled: &mut Vec<Filled>,
     findings: &mut Vec<Finding>,
 ) {
     let mut below = |part: &str, value: &mut Value| {
         let length = pointer.len();
         pointer.push('/');
         pointer.push_str(part);
-        walk(value, pointer, environment, findings);
+        walk(value, pointer, environment, filled, findings);
         pointer.truncate(length);
     };
     match value {
         Value::String(text) if text.contains("${") => match expand(text, environment) {
-            Ok(expanded) => *text = expanded,
+            Ok((expanded, names)) => {
+                *text = expanded;
+                filled.push(Filled { pointer: pointer.clone(), names });
+            }
             Err(problem) => findings.push(Finding::new(pointer, problem)),
         },
         Value::Array(items) => {
@@ -58,8 +96,9 @@ fn walk(
     }
 }
 
-fn expand(text: &str, environment: &HashMap<String, String>) -> Result<String, String> {
-    let (mut out, mut rest) = (String::new(), text);
+/// The text with its variables put in, and their names.
+fn expand(text: &str, environment: &HashMap<String, String>) -> Result<(String, Vec<String>), String> {
+    let (mut out, mut names, mut rest) = (String::new(), Vec::new(), text);
     while let Some(at) = rest.find("${") {
         if rest[..at].ends_with('$') {
             out.push_str(&rest[..at]);
@@ -80,10 +119,11 @@ fn expand(text: &str, environment: &HashMap<String, String>) -> Result<String, S
                 format!("environment variable {name} is not set; set it, or give a default as ${{{name}:-…}}")
             })?),
         }
+        names.push(name.to_owned());
         rest = &rest[end + 1..];
     }
     out.push_str(rest);
-    Ok(out)
+    Ok((out, names))
 }
 
 #[cfg(test)]
@@ -93,7 +133,7 @@ mod tests {
     fn expanded(text: &str) -> Result<String, String> {
         let environment =
             HashMap::from([("HOST".to_owned(), "db".to_owned()), ("EMPTY".to_owned(), String::new())]);
-        expand(text, &environment)
+        expand(text, &environment).map(|(text, _)| text)
     }
 
     #[test]

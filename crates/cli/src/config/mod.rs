@@ -164,12 +164,17 @@ impl Config {
             Ok(value) => value,
             Err(finding) => return (None, with_lines(vec![finding], &lines), Source::default()),
         };
-        let mut findings = interpolate::apply(&mut value, environment);
-        findings.extend(by_schema(&value));
+        let (filled, mut findings) = interpolate::apply(&mut value, environment);
+        findings.extend(interpolate::typed(&mut value, &filled, by_schema));
         let source = Source::of(&value);
         let config = match serde_json::from_value::<Self>(value) {
             Ok(mut config) => {
-                config.auth.fill_from(|name| environment.get(name).cloned());
+                let problems = config.auth.fill_from(|name| environment.get(name).cloned());
+                findings.extend(
+                    problems
+                        .into_iter()
+                        .map(|problem| Finding::new(&pointer(&problem.path), problem.message)),
+                );
                 findings.extend(config.problems());
                 config.share_proxies();
                 Some(config)
@@ -252,9 +257,10 @@ impl Config {
     pub fn deployment(&self, address: SocketAddr) -> Deployment {
         let public = match &self.http.public_url {
             Some(url) => url.to_string(),
-            None => format!("http://{address}"),
+            None => self.http.origin_at(address),
         };
-        let deployment = Deployment::new(&public, &self.http.path, &self.info.name);
+        let deployment =
+            Deployment::new(&public, &self.http.path, &self.info.name).listening_on(address.ip());
         Deployment { redact: self.logging.redact.clone(), ..deployment }
     }
 

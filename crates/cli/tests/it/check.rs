@@ -142,3 +142,53 @@ fn a_bad_vector_store_is_told_by_its_type_without_showing_its_secrets() {
     assert!(found.iter().any(|(path, _)| path.ends_with("store.table")), "{found:?}");
     assert!(found.iter().any(|(path, _)| path == "codecall.embedding.model"), "{found:?}");
 }
+
+/// Checks a file whose Redis has this `port`, with REDIS_PORT set to `variable`.
+fn redis_port(port: Option<&str>, variable: Option<&str>) -> Value {
+    let port = port.map(|port| format!(", port: {port}")).unwrap_or_default();
+    let text = format!(
+        "apps: {{ crm: {{ builtin: crm }} }}\nauth:\n  mode: orchestrated\n  tokenStorage: {{ type: redis, config: {{ host: redis, tls: \"${{REDIS_TLS:-true}}\"{port} }} }}\n"
+    );
+    let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let mut command = Command::new(gatewright());
+    command.args(["check", "--json", "--config"]).arg(file.path()).env_remove("REDIS_PORT");
+    command.envs(variable.map(|value| ("REDIS_PORT", value)));
+    let output = command.output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
+}
+
+#[test]
+fn a_variable_where_a_number_or_a_boolean_belongs_is_one() {
+    for port in ["\"${REDIS_PORT:-6379}\"", "${REDIS_PORT:-6379}", "'${REDIS_PORT:-6379}'"] {
+        for variable in [None, Some("7000"), Some("")] {
+            let body = redis_port(Some(port), variable);
+            assert_eq!(body["ok"], true, "{port} {variable:?}: {body:#}");
+        }
+    }
+}
+
+#[test]
+fn a_bad_redis_port_is_an_error_that_names_the_variable() {
+    let written = Some("\"${REDIS_PORT:-6379}\"");
+    for (port, variable) in [
+        (written, "abc"),
+        (written, "70000"),
+        (written, "63 79"),
+        (None, "abc"),
+        (None, "70000"),
+        (None, "0"),
+    ] {
+        let body = redis_port(port, Some(variable));
+        let findings = body["findings"].as_array().unwrap();
+        let problem = findings.iter().find(|one| one["path"] == "auth.tokenStorage.config.port");
+        let problem =
+            problem.unwrap_or_else(|| panic!("{port:?} {variable}: {body:#}"))["problem"].as_str().unwrap();
+        assert!(problem.contains("REDIS_PORT"), "{port:?} {variable}: {problem}");
+    }
+    assert_eq!(
+        redis_port(None, Some("tcp://10.0.0.7:6380"))["ok"],
+        true,
+        "as Kubernetes sets it for a Service called redis"
+    );
+}
