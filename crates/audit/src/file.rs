@@ -4,7 +4,7 @@ use std::{
     cell::RefCell,
     fs::{File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -75,7 +75,7 @@ struct Held {
 }
 
 impl AuditFile {
-    /// Opens `path`, or makes it, and goes on from its last line.
+    /// Opens `path`, or makes it for its owner alone (mode 600), and goes on from its last line.
     ///
     /// # Errors
     /// When it cannot be read or written, another process holds it, or it holds something else.
@@ -151,7 +151,8 @@ impl AuditFile {
 impl Held {
     fn open(path: &Path) -> Result<Self, AuditError> {
         let told = |source| AuditError::Io { path: path.to_owned(), source };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(told)?;
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(told)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(AuditError::Held(path.to_owned())),

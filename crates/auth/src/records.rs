@@ -115,5 +115,11 @@ pub(crate) struct Consented {
     pub(crate) seen: Vec<String>,
     /// What was allowed of it.
     pub(crate) allowed: Vec<String>,
+    /// What the client was like.
     pub(crate) client: String,
+    /// Whose consent it is, and to which client: for operators.
+    #[serde(default)]
+    pub(crate) sub: Option<String>,
+    #[serde(default)]
+    pub(crate) client_id: Option<String>,
 }

@@ -7,7 +7,10 @@ mod testing;
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub use identity::{KeyAlgorithm, KeyArgs, KeyCommand, UserArgs, UserCommand};
+pub use identity::{
+    ClientArgs, ClientCommand, ConsentArgs, ConsentCommand, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs,
+    TokenCommand, UserArgs, UserCommand,
+};
 pub use operate::{HealthArgs, ManArgs, Reference};
 pub use testing::{
     MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TestArgs, TestFormat, TokenArgs, TokenUser,
@@ -56,10 +59,14 @@ pub enum Command {
     Audit(AuditArgs),
     /// Check a configuration, and print every bad field with its line.
     Check(CheckArgs),
-    /// Make, list and exchange the keys that access tokens are signed with.
+    /// Make, list, exchange and retire the keys that access tokens are signed with.
     Key(KeyArgs),
-    /// Make what the configuration holds about users.
+    /// Make what the configuration holds about users, and sign users out.
     User(UserArgs),
+    /// List and remove OAuth clients.
+    Client(ClientArgs),
+    /// List and withdraw what users allowed applications.
+    Consent(ConsentArgs),
     /// Ask a running server whether it is well.
     Health(HealthArgs),
     /// List, search, describe and call tools, and run scripts.
@@ -70,7 +77,7 @@ pub enum Command {
     Test(TestArgs),
     /// Run mock servers for tests: an authorization server, or client metadata documents.
     Mock(MockArgs),
-    /// Print a signed test token, good or bad on purpose.
+    /// Print a signed test token, good or bad on purpose; or revoke a token of running servers.
     Token(TokenArgs),
     /// Print the JSON Schema of the configuration.
     Schema {

@@ -1,6 +1,6 @@
 //! Who may call: from the `auth` section to an authenticator and its endpoints.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use anyhow::{Context as _, anyhow};
 use futures::future::BoxFuture;
@@ -13,11 +13,17 @@ use gatewright::{
     },
 };
 use gatewright_auth::{
-    AuditSink, AuthConfig, AuthorizationServer, CoveredTool, FirstUser, Metrics, OpenError, ResourceServer,
-    SystemClock, Transparent, UpstreamVault, config::Mode,
+    AuditSink, AuthConfig, AuthorizationServer, CoveredTool, Deployment, FirstUser, Metrics, OpenError,
+    ResourceServer, SystemClock, Transparent, UpstreamVault,
+    config::{Mode, StorageKind},
 };
 
-use crate::{audit::Audit, config::Config, exit::BadConfig};
+use crate::{
+    args::{ConfigArgs, StoreArgs},
+    audit::Audit,
+    config::Config,
+    exit::BadConfig,
+};
 
 /// What the HTTP server is given.
 pub struct Guard {
@@ -79,7 +85,7 @@ pub async fn open(
     audit: Option<Arc<Audit>>,
 ) -> anyhow::Result<Option<Guard>> {
     let deployment = config.deployment(address);
-    refuse_open_doors(config, address)?;
+    refuse_open_doors(config, &deployment)?;
     match config.auth.mode {
         Mode::Public => Ok(None),
         Mode::Orchestrated => {
@@ -126,6 +132,48 @@ fn show(first: &FirstUser) {
     tracing::warn!("no user is configured: `auth.local.users` lists those that may sign in");
 }
 
+/// The authorization server of a configuration without its endpoints, for a command that works on its store. `cannot` says why there is
+/// nothing to do for a configuration.
+///
+/// # Errors
+/// A configuration that cannot be used or has nothing to do, a store that does not answer.
+pub async fn operated(
+    path: &Path,
+    cannot: impl Fn(&AuthConfig) -> Option<&'static str>,
+) -> anyhow::Result<AuthorizationServer> {
+    let mut config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
+    if let Some(problem) = cannot(&config.auth) {
+        return Err(BadConfig(problem.to_owned()).into());
+    }
+    // The running server holds its audit file; what is done here is told in this command's log.
+    config.auth.audit_file = None;
+    let address = SocketAddr::new(config.http.host, config.http.port);
+    server(&config, address, None).await
+}
+
+/// The same for what running servers keep in their store.
+pub async fn shared(store: &StoreArgs) -> anyhow::Result<AuthorizationServer> {
+    operated(&store.config, |auth| match (auth.mode, auth.token_storage.kind) {
+        (Mode::Orchestrated, StorageKind::Memory) => Some(
+            "the running server keeps this in its memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or \
+             `sqlite`",
+        ),
+        (Mode::Orchestrated, _) => None,
+        (Mode::Transparent, _) => Some("tokens, users and clients are the provider's (`auth.mode: transparent`); look there"),
+        (Mode::Public, _) => Some("authentication is off (`auth.mode`): there is nothing of the kind"),
+    })
+    .await
+}
+
+/// The subject that an operator names: as it is, or as the name of a configured user.
+pub fn subject(name: &str) -> String {
+    if name.starts_with("user:") || name.starts_with("idp:") {
+        name.to_owned()
+    } else {
+        format!("user:{name}")
+    }
+}
+
 fn told(error: OpenError) -> anyhow::Error {
     match error {
         OpenError::Config(_) | OpenError::Keys(_) => BadConfig(error.to_string()).into(),
@@ -137,22 +185,16 @@ fn told(error: OpenError) -> anyhow::Error {
 }
 
 /// Nobody serves the world without meaning to.
-fn refuse_open_doors(config: &Config, address: SocketAddr) -> anyhow::Result<()> {
-    let AuthConfig { mode, allow_default_public, .. } = &config.auth;
-    if *mode != Mode::Public || address.ip().is_loopback() {
+fn refuse_open_doors(config: &Config, deployment: &Deployment) -> anyhow::Result<()> {
+    if config.auth.mode != Mode::Public || deployment.is_local() {
         return Ok(());
     }
-    if *allow_default_public {
-        tracing::warn!(
-            %address,
-            "no authentication: whoever reaches this address may call every tool; keep it behind a proxy that authenticates"
-        );
-        return Ok(());
+    let problems = config.auth.validate(deployment);
+    if let Some(problem) = problems.first() {
+        return Err(BadConfig(problem.to_string())).context("refusing to serve without authentication");
     }
-    Err(BadConfig(format!(
-        "{address} can be reached from other machines and `auth.mode` is `public`: whoever reaches it could call every tool. \
-         Set `auth.mode` to `orchestrated` or `transparent`, or listen on 127.0.0.1, or set `auth.allowDefaultPublic: true` if \
-         another program in front of Gatewright authenticates"
-    )))
-    .context("refusing to serve without authentication")
+    tracing::warn!(
+        "no authentication: whoever reaches this server may call every tool; keep it behind a proxy that authenticates"
+    );
+    Ok(())
 }

@@ -31,9 +31,9 @@ const DAY_MS: u64 = 86_400_000;
 pub struct RingOptions {
     /// Keys from the configuration; the first private one signs. Empty: keys are made and rotated.
     pub pinned: Vec<Jwk>,
-    /// Days a made key signs; 60 by default.
+    /// Days a key signs; 60 by default. Made keys are then exchanged, configured ones are overdue.
     pub rotation_days: u64,
-    /// Retired keys kept at most; 3 by default.
+    /// Retired keys kept at most; 3 by default. Configured ones are not counted.
     pub max_keys: usize,
     /// Lifetime of the longest-lived token.
     pub token_life: Duration,
@@ -153,6 +153,9 @@ pub enum RingError {
     /// The key is given by the configuration.
     #[error("the signing key is given by the configuration; exchange it there")]
     Pinned,
+    /// No key of the ring has the name.
+    #[error("there is no such key")]
+    Unknown,
 }
 
 impl KeyRing {
@@ -191,8 +194,23 @@ impl KeyRing {
         let ring =
             Self { store, sealer, clock, entropy, options, pinned, seen: ArcSwap::from_pointee(empty) };
         let give_up = ring.pinned.is_some() || ring.options.give_up_unreadable;
-        ring.change(give_up, |_, _| Ok(())).await?;
+        let snapshot = ring.change(give_up, |_, _| Ok(())).await?;
+        if let Some(days) = ring.overdue_days(&snapshot) {
+            tracing::warn!(
+                days,
+                "the configured signing key has signed for {days} days, longer than `auth.local.keyRotationDays`: make one with `gatewright key \
+                 generate`, configure {{\"keys\": [new, old]}} and restart"
+            );
+        }
         Ok(ring)
+    }
+
+    /// Days for which a configured key has signed, when that is longer than keys are to sign.
+    pub fn overdue_days(&self, snapshot: &RingSnapshot) -> Option<u64> {
+        self.pinned.as_ref()?;
+        let since_ms = snapshot.info.iter().find(|key| key.signing)?.active_from_ms;
+        let days = self.clock.now_ms().saturating_sub(since_ms) / DAY_MS;
+        (days > self.options.rotation_days).then_some(days)
     }
 
     /// The ring as it is now: from memory, or from the store when the view is old. When the store does not answer, the old view stands.
@@ -235,6 +253,20 @@ impl KeyRing {
             Ok(())
         })
         .await
+    }
+
+    /// Removes a key of the ring at once, as [`KeyRing::remove`] does, when there is one and the configuration does not give it.
+    ///
+    /// # Errors
+    /// When there is no such key, the configuration gives it, or the store does not answer.
+    pub async fn retire(&self, kid: &str) -> Result<Arc<RingSnapshot>, RingError> {
+        if self.options.pinned.iter().any(|key| key.public().kid.as_deref() == Some(kid)) {
+            return Err(RingError::Pinned);
+        }
+        if self.reload().await?.verifying(kid).is_none() {
+            return Err(RingError::Unknown);
+        }
+        self.remove(kid).await
     }
 
     /// Removes a key at once: tokens it signed are refused as soon as every instance has looked at the ring again (30 s).

@@ -21,7 +21,7 @@ use crate::{
     dpop,
     keys::{Claims, Expected, Refused, Token},
     records::Grant,
-    store::{Digest, FamilyId, Key, StoreError},
+    store::{FamilyId, Key, StoreError},
 };
 
 /// The types of our access tokens.
@@ -108,15 +108,7 @@ impl Core {
         let client = self.authenticate_client(parts, &params, &ip.to_string()).await?;
         let token = params.need("token", "token is required")?;
         let done = Ok(no_store(StatusCode::OK, &json!({})));
-        let (family, grant, jti) = if let Some(family) = FamilyId::of_token(token) {
-            let Some(found) = self.store.find(&Digest::of(token), &family).await? else { return done };
-            let grant: Grant = serde_json::from_slice(&found.grant).map_err(|_| StoreError::Corrupt)?;
-            (family, grant, None)
-        } else {
-            let Ok(claims) = self.own_claims(token, &[&self.deployment.resource]).await else { return done };
-            let Some((family, grant)) = self.grant_of(&claims).await? else { return done };
-            (family, grant, claims.get("jti").and_then(Value::as_str).map(str::to_owned))
-        };
+        let Some((family, grant, jti)) = self.behind(token).await? else { return done };
         // Another client's token is left alone, and that is not told.
         if grant.client == client.id {
             self.end(&family).await?;

@@ -216,8 +216,14 @@ impl Core {
             all.extend(allowed.names().iter().cloned());
             seen.retain(|scope| !cleared.scopes.contains(scope));
             seen.extend(cleared.scopes.names().iter().cloned());
-            let record =
-                Consented { at_ms: cleared.at_ms, seen, allowed: all, client: cleared.client.fingerprint() };
+            let record = Consented {
+                at_ms: cleared.at_ms,
+                seen,
+                allowed: all,
+                client: cleared.client.fingerprint(),
+                sub: Some(cleared.pending.grant.sub.clone()),
+                client_id: Some(cleared.client.id.clone()),
+            };
             let value = serde_json::to_vec(&record).unwrap_or_default();
             let kept = match &stored {
                 Some(stored) => self.store.replace(&key, stored, &value, LIFE).await?,

@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated,
-    Rotation, StoreError,
+    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Listing, Records, Redeemed, RefreshTokenStore,
+    Rotated, Rotation, StoreError,
     steps::{self, Transaction, ms},
 };
 use crate::clock::Clock;
@@ -157,6 +157,19 @@ impl Records for MemoryStore {
 
     async fn remove(&self, key: &Key) -> Result<(), StoreError> {
         self.step(|t| t.remove(key))
+    }
+}
+
+#[async_trait]
+impl Listing for MemoryStore {
+    async fn list(&self, kind: &'static str, most: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        let (now_ms, prefix) = (self.clock.now_ms(), format!("{kind}:"));
+        let table = self.lock();
+        let live = table
+            .records
+            .iter()
+            .filter(|(key, held)| key.as_str().starts_with(&prefix) && held.expires_ms > now_ms);
+        Ok(live.map(|(_, held)| held.value.clone()).take(most).collect())
     }
 }
 

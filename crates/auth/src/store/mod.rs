@@ -74,6 +74,13 @@ pub trait Records: Send + Sync {
     async fn remove(&self, key: &Key) -> Result<(), StoreError>;
 }
 
+/// Records of one kind, for operators.
+#[async_trait]
+pub trait Listing: Send + Sync {
+    /// The values of at most `most` records whose names begin with `kind` and a colon, in no order. Looks at every record there is.
+    async fn list(&self, kind: &'static str, most: usize) -> Result<Vec<Vec<u8>>, StoreError>;
+}
+
 /// What one more use of a counted thing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
@@ -276,6 +283,6 @@ pub trait Endings: Send + Sync {
 }
 
 /// Everything a token store does.
-pub trait Store: Records + Counters + CodeStore + RefreshTokenStore + Endings {}
+pub trait Store: Records + Listing + Counters + CodeStore + RefreshTokenStore + Endings {}
 
-impl<T: Records + Counters + CodeStore + RefreshTokenStore + Endings> Store for T {}
+impl<T: Records + Listing + Counters + CodeStore + RefreshTokenStore + Endings> Store for T {}

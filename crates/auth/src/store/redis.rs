@@ -19,8 +19,8 @@ pub use self::endpoint::{RedisEndpoint, RedisLayout};
 pub use self::peers::{Heard, NotSent, RedisPeers};
 use self::{connection::Connection, endings::Endings as Channel};
 use super::{
-    CODE_TOMBSTONE, CodeStore, Counters, Digest, Endings, Exchange, Exchanged, FamilyId, Hit, Key, Records,
-    Redeemed, RefreshTokenStore, Rotated, Rotation, StoreError,
+    CODE_TOMBSTONE, CodeStore, Counters, Digest, Endings, Exchange, Exchanged, FamilyId, Hit, Key, Listing,
+    Records, Redeemed, RefreshTokenStore, Rotated, Rotation, StoreError,
     steps::{NO_TOKEN, ms},
 };
 
@@ -38,6 +38,7 @@ struct Scripts {
     rotate: Script,
     hit: Script,
     replace: Script,
+    list: Script,
 }
 
 impl std::fmt::Debug for RedisStore {
@@ -58,6 +59,7 @@ impl RedisStore {
             rotate: Script::new(include_str!("lua/rotate.lua")),
             hit: Script::new(include_str!("lua/hit.lua")),
             replace: Script::new(include_str!("lua/replace.lua")),
+            list: Script::new(include_str!("lua/list.lua")),
         };
         let endings = Channel::new(endpoint).into();
         Ok(Self { connection, prefix: endpoint.key_prefix.as_str().into(), scripts: scripts.into(), endings })
@@ -124,6 +126,33 @@ impl Records for RedisStore {
         let mut connection = self.connection.clone();
         redis::cmd("DEL").arg(self.name(key)).query_async(&mut connection).await.map_err(unavailable)
     }
+}
+
+#[async_trait]
+impl Listing for RedisStore {
+    async fn list(&self, kind: &'static str, most: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut connection = self.connection.clone();
+        let pattern = format!("{}{kind}:*", escape_pattern(&self.prefix));
+        let (mut cursor, mut values) = (b"0".to_vec(), Vec::new());
+        loop {
+            let mut call = self.scripts.list.key(format!("{}{kind}:", self.prefix));
+            call.arg(&cursor).arg(&pattern);
+            let page: Vec<Vec<u8>> = call.invoke_async(&mut connection).await.map_err(unavailable)?;
+            let mut page = page.into_iter();
+            cursor = page.next().ok_or(StoreError::Corrupt)?;
+            values.extend(page);
+            if cursor == b"0" || values.len() >= most {
+                values.truncate(most);
+                return Ok(values);
+            }
+        }
+    }
+}
+
+/// `text` as a pattern that matches itself alone.
+fn escape_pattern(text: &str) -> String {
+    let special = |c: char| "*?[]\\^".contains(c);
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 #[async_trait]

@@ -6,6 +6,7 @@
 mod endings;
 
 use std::{
+    fs::OpenOptions,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -16,8 +17,8 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use self::endings::Watch;
 use super::{
-    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Records, Redeemed, RefreshTokenStore, Rotated,
-    Rotation, StoreError,
+    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Listing, Records, Redeemed, RefreshTokenStore,
+    Rotated, Rotation, StoreError,
     steps::{self, Transaction, ms},
 };
 use crate::clock::Clock;
@@ -57,11 +58,12 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens or creates `path`; the names of all records begin with `prefix`.
+    /// Opens `path`, or creates it for its owner alone (mode 600); the names of all records begin with `prefix`.
     ///
     /// # Errors
     /// When the file cannot be opened or is not a database.
     pub fn open(path: &Path, prefix: &str, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        create_private(path).map_err(|error| StoreError::Unavailable(error.into()))?;
         let connection = Connection::open(path).map_err(unavailable)?;
         connection.busy_timeout(Duration::from_secs(5)).map_err(unavailable)?;
         connection.execute_batch(SCHEMA).map_err(unavailable)?;
@@ -95,6 +97,15 @@ impl SqliteStore {
         };
         tokio::task::spawn_blocking(work).await.map_err(|gone| StoreError::Unavailable(gone.into()))?
     }
+}
+
+/// Makes the file when it is not there. The journals that SQLite keeps beside it get its mode.
+fn create_private(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
 }
 
 fn unavailable(error: rusqlite::Error) -> StoreError {
@@ -191,6 +202,22 @@ impl Records for SqliteStore {
     async fn remove(&self, key: &Key) -> Result<(), StoreError> {
         let key = key.clone();
         self.step(move |t| t.remove(&key)).await
+    }
+}
+
+#[async_trait]
+impl Listing for SqliteStore {
+    async fn list(&self, kind: &'static str, most: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.step(move |t| {
+            // Names of the kind lie between `kind:` and `kind;`, the next character.
+            let (from, to) = (format!("{}{kind}:", t.prefix), format!("{}{kind};", t.prefix));
+            let sql = "SELECT value FROM records WHERE key > ?1 AND key < ?2 AND expires_ms > ?3 LIMIT ?4";
+            let most = i64::try_from(most).unwrap_or(i64::MAX);
+            let mut query = t.transaction.prepare_cached(sql).map_err(unavailable)?;
+            let found = query.query_map(params![from, to, signed(t.now_ms), most], |row| row.get(0));
+            found.and_then(Iterator::collect).map_err(unavailable)
+        })
+        .await
     }
 }
 

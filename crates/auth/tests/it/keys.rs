@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use gatewright_auth::{
     Clock, ManualClock, Sealer, SystemEntropy,
     keys::{
-        Algorithm, Claims, Expected, Jwk, JwkSet, KeyError, KeyRing, Refused, RingOptions, SigningKey, Token,
-        VerifyingKey, sign,
+        Algorithm, Claims, Expected, Jwk, JwkSet, KeyError, KeyRing, Refused, RingError, RingOptions,
+        SigningKey, Token, VerifyingKey, sign,
     },
     store::{MemoryStore, Store},
 };
@@ -114,6 +114,45 @@ async fn j03_two_instances_that_find_a_rotation_due_make_one_key() {
     assert_eq!(a.keys(), b.keys());
     rings.clock.advance(Duration::from_secs(1000));
     assert_eq!(one.snapshot().await.signing().kid(), two.snapshot().await.signing().kid());
+}
+
+#[tokio::test]
+async fn j07_a_configured_set_rotates_by_its_order_and_a_key_that_signs_for_too_long_is_overdue() {
+    let rings = Rings::new();
+    let [old, new] = [(), ()].map(|()| Jwk::generate(Algorithm::ES256).unwrap());
+    let set = |keys: &[&Jwk]| RingOptions {
+        pinned: keys.iter().map(|key| (*key).clone()).collect(),
+        rotation_days: 30,
+        ..RingOptions::default()
+    };
+    let ring = rings.open(set(&[&old])).await;
+    let before = ring.snapshot().await;
+    let token = sign(before.signing(), "at+jwt", &claims(rings.clock.now_s()));
+    rings.clock.advance(Duration::from_secs(30 * 86_400));
+    assert_eq!(ring.overdue_days(&*ring.snapshot().await), None);
+    rings.clock.advance(Duration::from_secs(86_400));
+    assert_eq!(ring.overdue_days(&*ring.snapshot().await), Some(31));
+
+    let ring = rings.open(set(&[&new, &old])).await;
+    let after = ring.snapshot().await;
+    assert_eq!(Some(after.signing().kid()), new.kid.as_deref(), "the first signs");
+    assert_eq!(ring.overdue_days(&after), None);
+    let parsed = Token::parse(&token).unwrap();
+    assert!(parsed.verify(after.verifying(before.signing().kid()).unwrap()).is_ok(), "the old one verifies");
+}
+
+#[tokio::test]
+async fn a_key_is_retired_when_there_is_one_that_the_servers_made() {
+    let rings = Rings::new();
+    let ring = rings.open(RingOptions::default()).await;
+    let first = ring.snapshot().await.signing().kid().to_owned();
+    assert!(matches!(ring.retire("none").await, Err(RingError::Unknown)));
+    let left = ring.retire(&first).await.unwrap();
+    assert!(left.verifying(&first).is_none() && left.signing().kid() != first);
+    let key = Jwk::generate(Algorithm::ES256).unwrap();
+    let kid = key.public().kid.unwrap();
+    let pinned = rings.open(RingOptions { pinned: vec![key], ..RingOptions::default() }).await;
+    assert!(matches!(pinned.retire(&kid).await, Err(RingError::Pinned)));
 }
 
 #[test]

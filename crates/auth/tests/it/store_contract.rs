@@ -55,6 +55,19 @@ impl<'a> Chain<'a> {
     }
 }
 
+async fn listing(store: &dyn Store) {
+    for n in 0..3 {
+        store.put(&Key::named("listed", &[&n.to_string()]), &[n], MINUTE).await.unwrap();
+    }
+    // A kind whose name begins alike is another one.
+    store.put(&Key::named("listed-too", &["x"]), b"x", MINUTE).await.unwrap();
+    let mut all = store.list("listed", 100).await.unwrap();
+    all.sort();
+    assert_eq!(all, [[0], [1], [2]]);
+    assert_eq!(store.list("listed", 2).await.unwrap().len(), 2);
+    assert_eq!(store.list("nothing", 100).await.unwrap(), Vec::<Vec<u8>>::new());
+}
+
 async fn records(store: &dyn Store) {
     let key = Key::secret("pending", "a\0*?[x]{y}");
     assert_eq!(store.get(&key).await.unwrap(), None);
@@ -170,6 +183,7 @@ async fn rotation(store: &dyn Store, now: u64) {
 
 async fn everything(store: &dyn Store, now: u64) {
     records(store).await;
+    listing(store).await;
     counters(store).await;
     codes(store).await;
     counted_codes(store).await;

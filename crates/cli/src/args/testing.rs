@@ -6,6 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use gatewright_testing::{Endpoint, Fault};
 use serde_json::Value;
 
+use super::TokenCommand;
+
 /// `gatewright mock`.
 #[derive(Debug, Args)]
 pub struct MockArgs {
@@ -123,7 +125,10 @@ pub struct MockCimdArgs {
 
 /// `gatewright token`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct TokenArgs {
+    #[command(subcommand)]
+    pub command: Option<TokenCommand>,
     /// Whose token: sets subject and scopes.
     #[arg(long, default_value = "user")]
     pub user: TokenUser,

@@ -1,6 +1,6 @@
 //! `gatewright key`.
 
-use std::{fs::OpenOptions, io::Write as _, net::SocketAddr, path::Path, process::ExitCode};
+use std::{fs::OpenOptions, io::Write as _, path::Path, process::ExitCode};
 
 use anyhow::Context as _;
 use gatewright_auth::{
@@ -10,9 +10,8 @@ use gatewright_auth::{
 };
 
 use crate::{
-    args::{ConfigArgs, KeyAlgorithm, KeyArgs, KeyCommand},
+    args::{KeyAlgorithm, KeyArgs, KeyCommand},
     auth,
-    config::Config,
     exit::BadConfig,
 };
 
@@ -28,6 +27,7 @@ pub async fn run(args: KeyArgs) -> anyhow::Result<ExitCode> {
                 false => show(&keys),
             }
         }
+        KeyCommand::Retire { kid, config, json } => retire(&config, &kid, json).await?,
         KeyCommand::Rotate { config } => {
             let server = open(&config).await?;
             server.rotate_keys().await.map_err(|error| match error {
@@ -75,22 +75,36 @@ fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
 
 /// The authorization server of a configuration, without its endpoints.
 async fn open(path: &Path) -> anyhow::Result<AuthorizationServer> {
-    let config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
-    let nothing = match (config.auth.mode, config.auth.token_storage.kind) {
-        (Mode::Public, _) => "authentication is off (`auth.mode`): there are no keys",
-        (Mode::Transparent, _) => "tokens are the provider's (`auth.mode: transparent`): so are the keys",
-        (Mode::Orchestrated, StorageKind::Memory) if config.auth.local.sign_key.is_none() => {
-            "the keys are in the memory of the running server (`auth.tokenStorage.type: memory`) and end with it; use `redis` or `sqlite`"
+    auth::operated(path, |auth| match (auth.mode, auth.token_storage.kind) {
+        (Mode::Public, _) => Some("authentication is off (`auth.mode`): there are no keys"),
+        (Mode::Transparent, _) => Some("tokens are the provider's (`auth.mode: transparent`): so are the keys"),
+        (Mode::Orchestrated, StorageKind::Memory) if auth.local.sign_key.is_none() => Some(
+            "the keys are in the memory of the running server (`auth.tokenStorage.type: memory`) and end with it; use `redis` or `sqlite`",
+        ),
+        (Mode::Orchestrated, _) => None,
+    })
+    .await
+}
+
+/// Removes a key.
+async fn retire(path: &Path, kid: &str, json: bool) -> anyhow::Result<()> {
+    let server = open(path).await?;
+    server.retire_key(kid).await.map_err(|error| match error {
+        RingError::Pinned => BadConfig(format!(
+            "the key `{kid}` comes from the configuration (`auth.local.signKey` or JWT_SIGNING_KEY): take it out there, and restart the servers"
+        ))
+        .into(),
+        RingError::Unknown => {
+            BadConfig(format!("there is no key `{kid}`; `gatewright key list` prints those there are")).into()
         }
-        (Mode::Orchestrated, _) => {
-            let address = SocketAddr::new(config.http.host, config.http.port);
-            // The running server holds its audit file; what is done here is told in this command's log.
-            let mut config = config;
-            config.auth.audit_file = None;
-            return auth::server(&config, address, None).await;
-        }
-    };
-    Err(BadConfig(nothing.to_owned()).into())
+        other => anyhow::Error::new(other).context("the key was not removed"),
+    })?;
+    let keys = server.keys().snapshot().await.keys().to_vec();
+    match json {
+        true => println!("{:#}", serde_json::json!({"retired": kid, "keys": keys})),
+        false => show(&keys),
+    }
+    Ok(())
 }
 
 fn show(keys: &[KeyInfo]) {

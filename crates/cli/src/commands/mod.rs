@@ -2,7 +2,9 @@
 
 pub mod audit;
 pub mod check;
+pub mod client;
 pub mod completions;
+pub mod consent;
 pub mod demo;
 pub mod eval;
 pub mod health;

@@ -1,17 +1,58 @@
-//! `gatewright token`: signed tokens for tests.
+//! `gatewright token`: signed tokens for tests, and the end of real ones.
 
-use std::process::ExitCode;
+use std::{
+    io::{BufRead as _, Read as _},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
 
 use gatewright_testing::{CreateTokenOptions, TokenFactory, TokenFactoryOptions, Users};
 use serde_json::json;
 
 use crate::{
-    args::{TokenArgs, TokenUser},
-    exit::BadConfig,
+    args::{StoreArgs, TokenArgs, TokenCommand, TokenUser},
+    auth,
+    exit::{self, BadConfig},
 };
 
-/// Prints one token.
-pub fn run(args: &TokenArgs) -> anyhow::Result<ExitCode> {
+/// Prints one token, or revokes one.
+pub async fn run(args: &TokenArgs) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        Some(TokenCommand::Revoke { store }) => revoke(store).await,
+        None => print(args),
+    }
+}
+
+/// Longest first line of standard input, in bytes.
+const MOST_BYTES: u64 = 64 * 1024;
+
+async fn revoke(store: &StoreArgs) -> anyhow::Result<ExitCode> {
+    let mut line = String::new();
+    let input = std::io::stdin().lock().take(MOST_BYTES).read_line(&mut line);
+    input.context("standard input holds no text")?;
+    let token = line.trim();
+    if token.is_empty() {
+        return Err(BadConfig("write the token to standard input".to_owned()).into());
+    }
+    let server = auth::shared(store).await?;
+    let revoked = server.revoke_token(token).await.context("the token was not revoked")?;
+    match (&revoked, store.json) {
+        (Some(revoked), true) => {
+            println!("{}", json!({"revoked": true, "subject": revoked.subject, "client": revoked.client}));
+        }
+        (Some(revoked), false) => {
+            println!("what {} gave {} has ended", revoked.subject, revoked.client);
+        }
+        (None, true) => println!("{}", json!({"revoked": false})),
+        (None, false) => {
+            eprintln!("the token is none of these servers, or was revoked or is expired already");
+        }
+    }
+    Ok(if revoked.is_some() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
+}
+
+fn print(args: &TokenArgs) -> anyhow::Result<ExitCode> {
     let factory = TokenFactory::new(TokenFactoryOptions {
         issuer: args.issuer.clone(),
         audience: args.audience.clone(),

@@ -2,7 +2,6 @@
 
 use std::{
     io::{BufRead as _, IsTerminal as _, Read as _},
-    net::SocketAddr,
     path::Path,
     process::ExitCode,
     time::Duration,
@@ -15,10 +14,11 @@ use gatewright_auth::{
     hash_password,
 };
 
+use serde_json::json;
+
 use crate::{
-    args::{ConfigArgs, UserArgs, UserCommand},
+    args::{StoreArgs, UserArgs, UserCommand},
     auth,
-    config::Config,
     exit::BadConfig,
 };
 
@@ -32,25 +32,19 @@ pub async fn run(args: &UserArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         UserCommand::Hash => hash(),
         UserCommand::Enrol { name, config, minutes } => enrol(name, config, *minutes).await,
+        UserCommand::SignOut { name, store } => sign_out(name, store).await,
     }
 }
 
 async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode> {
-    let mut config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
-    let cannot = match (config.auth.mode, config.auth.token_storage.kind) {
-        (Mode::Orchestrated, StorageKind::Memory) => {
-            "the running server keeps links in its memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or `sqlite`"
-        }
-        (Mode::Orchestrated, _) => "",
-        _ => "users sign in elsewhere (`auth.mode`): there is nobody to enrol",
-    };
-    if !cannot.is_empty() {
-        return Err(BadConfig(cannot.to_owned()).into());
-    }
-    // The running server holds its audit file; what is done here is told in this command's log.
-    config.auth.audit_file = None;
-    let address = SocketAddr::new(config.http.host, config.http.port);
-    let server = auth::server(&config, address, None).await?;
+    let server = auth::operated(path, |auth| match (auth.mode, auth.token_storage.kind) {
+        (Mode::Orchestrated, StorageKind::Memory) => Some(
+            "the running server keeps links in its memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or `sqlite`",
+        ),
+        (Mode::Orchestrated, _) => None,
+        _ => Some("users sign in elsewhere (`auth.mode`): there is nobody to enrol"),
+    })
+    .await?;
     let made = server.enrol(name, Duration::from_secs(minutes * 60)).await.map_err(|error| match error {
         EnrolError::Store(error) => anyhow::Error::new(error).context("the link was not made"),
         other => BadConfig(other.to_string()).into(),
@@ -59,6 +53,23 @@ async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode
         eprintln!("{name} has {} passkey(s) already; they go on working", made.passkeys);
     }
     println!("{}", made.expose_link());
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn sign_out(name: &str, store: &StoreArgs) -> anyhow::Result<ExitCode> {
+    let server = auth::shared(store).await?;
+    let subject = auth::subject(name);
+    if subject != name && !server.knows_user(name) {
+        return Err(BadConfig(format!(
+            "there is no `{name}` under `auth.local.users`; for somebody who is not configured write the subject, such as `user:{name}`"
+        ))
+        .into());
+    }
+    server.revoke_user(&subject).await.context("nobody was signed out")?;
+    match store.json {
+        true => println!("{}", json!({"signedOut": subject})),
+        false => println!("{subject} is signed out everywhere"),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

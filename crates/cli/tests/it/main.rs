@@ -51,6 +51,8 @@ mod notes;
 #[cfg(test)]
 mod operate;
 #[cfg(test)]
+mod operators;
+#[cfg(test)]
 mod production;
 #[cfg(test)]
 mod production_check;
@@ -82,6 +84,8 @@ mod suite_steps;
 mod supply_chain;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]

@@ -1,0 +1,56 @@
+//! `gatewright client`: the OAuth clients there are.
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use gatewright_auth::RemovedClient;
+use serde_json::json;
+
+use crate::{
+    args::{ClientArgs, ClientCommand, StoreArgs},
+    auth,
+    exit::BadConfig,
+};
+
+/// Lists clients, or removes one.
+pub async fn run(args: &ClientArgs) -> anyhow::Result<ExitCode> {
+    match &args.command {
+        ClientCommand::List { most, store } => list(*most as usize, store).await?,
+        ClientCommand::Remove { id, store } => remove(id, store).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
+    let server = auth::shared(store).await?;
+    let clients = server.clients(most).await.context("the clients cannot be listed")?;
+    if store.json {
+        println!("{:#}", serde_json::to_value(&clients)?);
+        return Ok(());
+    }
+    println!("{:<40} {:<10} {:<20} NAME", "CLIENT", "ORIGIN", "AUTHENTICATION");
+    for client in clients {
+        println!("{:<40} {:<10} {:<20} {}", client.id, client.origin, client.authentication, client.name);
+    }
+    Ok(())
+}
+
+async fn remove(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
+    let server = auth::shared(store).await?;
+    let problem = match server.remove_client(id).await.context("the client was not removed")? {
+        RemovedClient::Removed => {
+            match store.json {
+                true => println!("{}", json!({"removed": id})),
+                false => println!("{id} is removed, and everything granted to it has ended"),
+            }
+            return Ok(());
+        }
+        RemovedClient::Configured => {
+            format!("`{id}` is under `auth.clients`: take it out there, and restart the servers")
+        }
+        RemovedClient::Unknown => {
+            format!("there is no client `{id}`; `gatewright client list` prints those there are")
+        }
+    };
+    Err(BadConfig(problem).into())
+}

@@ -1,0 +1,185 @@
+//! `gatewright token revoke`, `user sign-out`, `client`, `consent` and `key retire`, against the store of a running server.
+
+use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    gate::{Gate, Site, config, feed},
+    support::gatewright,
+};
+
+/// A running server whose tokens are in a file, and the configuration that commands are given.
+struct Place {
+    site: Site,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = json!({"type": "sqlite", "config": {"path": folder.path().join("auth.db")}});
+        let mut all = config(
+            json!({"dcrEnabled": true, "tokenStorage": storage, "auditFile": folder.path().join("audit.jsonl")}),
+        );
+        let site = Site::start(&all);
+        all["http"]["publicUrl"] = json!(site.base);
+        std::fs::write(folder.path().join("gatewright.json"), all.to_string()).unwrap();
+        Self { site, folder }
+    }
+
+    fn file(&self) -> String {
+        self.folder.path().join("gatewright.json").display().to_string()
+    }
+
+    /// Runs a command with `--json`; its exit code and what it printed.
+    fn run(&self, arguments: &[&str]) -> (i32, Value) {
+        self.run_with(arguments, "")
+    }
+
+    fn run_with(&self, arguments: &[&str], input: &str) -> (i32, Value) {
+        let file = self.file();
+        let output = feed(&[arguments, &["--json", "--config", &file]].concat(), input);
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        let printed = match text.trim() {
+            "" => json!(String::from_utf8(output.stderr).unwrap()),
+            text => serde_json::from_str(text).unwrap_or_else(|_| panic!("{text}")),
+        };
+        (output.status.code().unwrap(), printed)
+    }
+}
+
+async fn is_good(gate: &Gate, token: &Value) -> bool {
+    gate.mcp(token.as_str(), "tools/list", json!({})).await.status == 200
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())).permissions().mode()
+        & 0o777
+}
+
+#[tokio::test]
+async fn the_store_and_the_audit_are_files_that_only_their_owner_reads() {
+    let place = Place::start();
+    place.site.gate().log_in("crm:read").await;
+    for name in ["auth.db", "auth.db-wal", "auth.db-shm", "audit.jsonl"] {
+        assert_eq!(mode(&place.folder.path().join(name)), 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_revoked_by_itself_and_from_standard_input_only() {
+    let place = Place::start();
+    let gate = place.site.gate();
+    let (first, second) = (gate.log_in("crm:read").await, gate.log_in("crm:read").await);
+    let token = first["access_token"].as_str().unwrap();
+    let (code, printed) = place.run_with(&["token", "revoke"], token);
+    assert_eq!((code, &printed), (0, &json!({"revoked": true, "subject": "user:ada", "client": "app"})));
+    assert!(!is_good(&gate, &first["access_token"]).await && is_good(&gate, &second["access_token"]).await);
+    let (code, printed) = place.run_with(&["token", "revoke"], token);
+    assert_eq!((code, printed), (1, json!({"revoked": false})));
+    let refresh = second["refresh_token"].as_str().unwrap();
+    assert_eq!(place.run_with(&["token", "revoke"], refresh).0, 0);
+    assert!(!is_good(&gate, &second["access_token"]).await);
+    assert_eq!(place.run(&["token", "revoke"]).0, 2, "no token");
+    assert_eq!(place.run(&["token", "revoke", "a-token-as-argument"]).0, 2);
+}
+
+#[tokio::test]
+async fn a_user_is_signed_out_everywhere() {
+    let place = Place::start();
+    let gate = place.site.gate();
+    let tokens = gate.log_in("crm:read").await;
+    let (code, told) = place.run(&["user", "sign-out", "nobody"]);
+    assert!(code == 2 && told.as_str().unwrap().contains("nobody"), "{told}");
+    assert!(is_good(&gate, &tokens["access_token"]).await);
+    assert_eq!(place.run(&["user", "sign-out", "ada"]), (0, json!({"signedOut": "user:ada"})));
+    assert!(!is_good(&gate, &tokens["access_token"]).await);
+}
+
+#[tokio::test]
+async fn clients_are_listed_and_those_that_registered_are_removed() {
+    let place = Place::start();
+    let gate = place.site.gate();
+    let body = json!({"client_name": "Newcomer", "redirect_uris": ["https://c.example/cb"], "token_endpoint_auth_method": "none"});
+    let headers = [("content-type", "application/json")];
+    let registered = gate.send(Method::POST, "/oauth/register", &headers, body.to_string()).await.json();
+    let id = registered["client_id"].as_str().unwrap();
+    let ids = || {
+        let (code, listed) = place.run(&["client", "list"]);
+        assert_eq!(code, 0, "{listed}");
+        let all = listed.as_array().unwrap().clone();
+        all.iter().map(|client| (client["id"].clone(), client["origin"].clone())).collect::<Vec<_>>()
+    };
+    let configured = ["app", "other", "robot"].map(|id| (json!(id), json!("configured")));
+    assert_eq!(ids(), [configured.as_slice(), &[(json!(id), json!("registered"))]].concat());
+    assert_eq!(place.run(&["client", "remove", id]), (0, json!({"removed": id})));
+    assert_eq!(ids(), configured);
+    for (id, part) in [(id, "no client"), ("app", "auth.clients")] {
+        let (code, told) = place.run(&["client", "remove", id]);
+        assert!(code == 2 && told.as_str().unwrap().contains(part), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn consents_are_listed_and_withdrawn() {
+    let place = Place::start();
+    let gate = place.site.gate();
+    let tokens = gate.log_in("crm:read").await;
+    let (code, listed) = place.run(&["consent", "list"]);
+    assert_eq!(code, 0, "{listed}");
+    assert_eq!(
+        (&listed[0]["subject"], &listed[0]["client"], &listed[0]["scopes"]),
+        (&json!("user:ada"), &json!("app"), &json!(["crm:read"])),
+        "{listed}"
+    );
+    assert_eq!(place.run(&["consent", "list", "--user", "grace"]), (0, json!([])));
+    let (code, _) = place.run(&["consent", "withdraw", "ada", "app"]);
+    assert_eq!(code, 0);
+    assert_eq!(place.run(&["consent", "list"]), (0, json!([])));
+    assert!(!is_good(&gate, &tokens["access_token"]).await);
+}
+
+#[tokio::test]
+async fn a_key_is_retired_and_a_configured_one_is_not() {
+    let place = Place::start();
+    let before = place.run(&["key", "list"]).1[0]["kid"].as_str().unwrap().to_owned();
+    let (code, printed) = place.run(&["key", "retire", &before]);
+    assert_eq!((code, &printed["retired"]), (0, &json!(before)), "{printed}");
+    assert!(!printed["keys"].as_array().unwrap().iter().any(|key| key["kid"] == json!(before)), "{printed}");
+    let (code, told) = place.run(&["key", "retire", &before]);
+    assert!(code == 2 && told.as_str().unwrap().contains("no key"), "{told}");
+}
+
+#[test]
+fn commands_that_need_a_shared_store_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gatewright.json");
+    let commands: [&[&str]; 6] = [
+        &["token", "revoke"],
+        &["user", "sign-out", "ada"],
+        &["client", "list"],
+        &["client", "remove", "x"],
+        &["consent", "list"],
+        &["consent", "withdraw", "ada", "x"],
+    ];
+    for (auth, part) in [
+        (config(json!({}))["auth"].clone(), "tokenStorage.type: memory"),
+        (json!({"mode": "public"}), "auth.mode"),
+        (
+            json!({"mode": "transparent", "expectedAudience": "x", "provider": {"url": "https://idp.example"}}),
+            "provider's",
+        ),
+    ] {
+        let all = json!({"apps": {"crm": {"builtin": "crm"}}, "auth": auth});
+        std::fs::write(&file, all.to_string()).unwrap();
+        for command in commands {
+            let output = feed(&[command, &["--config", file.to_str().unwrap()]].concat(), "a-token\n");
+            let told = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.code() == Some(2) && told.contains(part), "{command:?}: {told}");
+        }
+    }
+    let help = Command::new(gatewright()).args(["token", "revoke", "--help"]).output().unwrap();
+    assert!(help.status.success());
+}
