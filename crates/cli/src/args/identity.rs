@@ -106,7 +106,7 @@ pub enum UserCommand {
     },
 }
 
-/// The store that a command works on.
+// The store that a command works on. No doc comment: it would take the place of each command's own.
 #[derive(Debug, Args)]
 pub struct StoreArgs {
     /// Configuration of the servers. Their store must be one that they share (`sqlite` or `redis`).
