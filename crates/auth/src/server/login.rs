@@ -160,21 +160,23 @@ impl Core {
             return Ok(fits.then(|| session(format!("user:{name}"), None)));
         }
         let lockout = Lockout::of(name, ip);
-        if lockout.is_locked(&*self.store, self.config.limits.wrong_passwords).await.map_err(store_page)? {
-            return Err(error_page(OAuthError::too_many(LOCK)));
-        }
+        let is_open = async || {
+            let most = self.config.limits.wrong_passwords;
+            let is_locked = lockout.is_locked(&*self.store, most).await.map_err(store_page)?;
+            if is_locked { Err(error_page(OAuthError::too_many(LOCK))) } else { Ok(()) }
+        };
+        is_open().await?;
         let turn = self.hashing.turn(ip.network()).await;
         let turn = turn.map_err(|_| error_page(OAuthError::too_many(Duration::from_secs(1))))?;
+        // Those before in line have failed meanwhile.
+        is_open().await?;
         let user = self.users.get(name);
         let (phc, has_password) = self.hash_for(name);
         let (phc, password) = (phc.cloned(), password.to_owned());
-        let fits = tokio::task::spawn_blocking(move || {
-            let fits = phc.is_some_and(|phc| phc.verify(&password));
-            drop(turn);
-            fits
-        })
-        .await
-        .unwrap_or(false);
+        let checked =
+            tokio::task::spawn_blocking(move || (phc.is_some_and(|phc| phc.verify(&password)), turn));
+        // The turn is kept until the outcome is counted, so that the next in line sees it.
+        let (fits, _turn) = checked.await.map_or((false, None), |(fits, turn)| (fits, Some(turn)));
         self.metrics.password_hashed();
         match user {
             Some(user) if fits && has_password && !user.config.disabled => {

@@ -1,6 +1,6 @@
 //! Callers who want to use everything up, and what is left for others.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
 use http::Request;
@@ -60,6 +60,35 @@ async fn guess(site: &Site, ip: &str) -> (usize, u16) {
         }
     }
     panic!("nobody stops it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn guesses_that_wait_in_line_together_are_not_all_let_try() {
+    let site = Arc::new(Site::new().await);
+    let pages = (0..40).map(|_| async {
+        let browser = site.browser_at("198.51.100.1");
+        let page = browser.get(&ask(&[])).await;
+        let cookies = browser.cookies.into_inner().unwrap();
+        (page.field("pending"), page.field("csrf"), cookies)
+    });
+    let pages = futures::future::join_all(pages).await;
+    let tries = pages.into_iter().map(|(pending, csrf, cookies)| {
+        let site = site.clone();
+        tokio::spawn(async move {
+            let browser = site.browser_at("198.51.100.1");
+            *browser.cookies.lock().unwrap() = cookies;
+            let fields = [
+                ("pending", pending.as_str()),
+                ("csrf", &csrf),
+                ("username", "alice"),
+                ("password", "wrong"),
+            ];
+            browser.post("/oauth/login", &fields).await.status.as_u16()
+        })
+    });
+    let got = futures::future::join_all(tries).await;
+    let tried = got.into_iter().filter(|status| *status.as_ref().unwrap() == 401).count();
+    assert!((5..=8).contains(&tried), "{tried}: five, and those that were checked at the same time");
 }
 
 async fn sign_in(site: &Site, ip: &str) -> u16 {
