@@ -23,7 +23,8 @@ fn shared() -> (Arc<ManualClock>, Arc<dyn Store>) {
 
 /// A browser with the cookies of `browser`, at another instance.
 fn at<'a>(site: &'a Site, browser: &Browser<'_>) -> Browser<'a> {
-    Browser { site, cookies: Mutex::new(browser.cookies.lock().unwrap().clone()) }
+    let cookies = Mutex::new(browser.cookies.lock().unwrap().clone());
+    Browser { site, cookies, ip: browser.ip.clone() }
 }
 
 fn is_over(answer: &Answer, what: &str) {
