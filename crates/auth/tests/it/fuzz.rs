@@ -167,7 +167,7 @@ impl Stage {
 
     async fn browse(&mut self, act: impl AsyncFnOnce(&Browser<'_>) -> Answer) -> Answer {
         let cookies = Mutex::new(std::mem::take(&mut self.cookies));
-        let browser = Browser { site: &self.site, cookies };
+        let browser = Browser { site: &self.site, cookies, ip: "192.0.2.7".to_owned() };
         let answer = act(&browser).await;
         self.cookies = browser.cookies.into_inner().unwrap();
         answer
