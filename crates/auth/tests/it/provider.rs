@@ -363,7 +363,7 @@ async fn a_login_that_began_at_another_provider_is_not_finished_at_the_one_confi
     let asked = begin(&browser).await;
     let second = remote_on(&after, first.store.clone()).await;
     let cookies = std::sync::Mutex::new(browser.cookies.lock().unwrap().clone());
-    let browser = Browser { site: &second, cookies };
+    let browser = Browser { site: &second, cookies, ip: "192.0.2.7".to_owned() };
     assert_eq!(browser.get(&back(&after, &asked["state"])).await.status, 400);
     assert_eq!(after.web.count("/token"), 0, "the code of one provider is not shown to the other");
 }
