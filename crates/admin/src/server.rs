@@ -154,7 +154,8 @@ async fn scrape(State(metrics): State<Arc<[Render]>>) -> Response {
 }
 
 async fn ready(State(registry): State<Arc<Registry>>) -> Response {
-    let starting = registry.snapshot().apps.iter().any(|app| matches!(app.app.health(), AppHealth::Starting));
+    let starting =
+        registry.operator_snapshot().apps.iter().any(|app| matches!(app.app.health(), AppHealth::Starting));
     match starting {
         true => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "starting"}))).into_response(),
         false => Json(json!({"status": "ready"})).into_response(),

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use gatewright_core::Scopes;
 use schemars::JsonSchema;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -499,6 +499,11 @@ impl AuthConfig {
     pub fn grantable(&self) -> Scopes {
         let config = self.clone().with_default_scope();
         Scopes::Granted(config.scopes.into_keys().chain(config.anonymous_scopes).collect())
+    }
+
+    /// `encryptionKey`, for values that all instances open.
+    pub fn shared_secret(&self) -> Option<&str> {
+        self.encryption_key.as_ref().map(|secret| secret.expose_secret())
     }
 
     /// Fills what the file leaves out from the contract's environment variables, as `get` reads them; returns what is wrong with those

@@ -5,9 +5,10 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use gatewright::{App, AppHealth, Builder, LocalApp, Observer, Running, UpstreamApp};
 use gatewright_codecall::Strategy;
+use gatewright_core::SealKey;
 use gatewright_demo::{App as DemoApp, Dataset, Everything};
 use gatewright_limits::Limits;
-use gatewright_upstream::{PerUserApp, UpstreamAuth};
+use gatewright_upstream::{PerCallerApp, UpstreamAuth};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, AppConfig, AppKind, Builtin, Config};
@@ -42,6 +43,11 @@ pub async fn start_with(config: &Config, apps: &AppStarter, attached: Attached) 
     }
     if let Some(limits) = attached.limits {
         builder = builder.rate_limiter(limits);
+    }
+    let by_cluster = config.http.cluster.as_ref().map(|cluster| cluster.key.seal_key());
+    let by_auth = || config.auth.shared_secret().map(|secret| SealKey::derived(secret.as_bytes()));
+    if let Some(key) = by_cluster.or_else(by_auth) {
+        builder = builder.seal_key(key);
     }
     if let Some(size) = config.page_size {
         builder = builder.page_size(size);
@@ -97,7 +103,11 @@ impl AppStarter {
             AppKind::Builtin(Builtin::Everything) => Arc::new(LocalApp::start(Everything::new()).await?),
             AppKind::Upstream(upstream) if let Some(UpstreamAuth::Oauth(oauth)) = &upstream.auth => {
                 self.tokens.serve(id, upstream, oauth).map_err(anyhow::Error::msg)?;
-                PerUserApp::start(id, (**upstream).clone(), Arc::new(self.tokens.clone()))
+                let tokens = Arc::new(self.tokens.clone());
+                PerCallerApp::start(id, (**upstream).clone(), self.environment.clone(), Some(tokens))
+            }
+            AppKind::Upstream(upstream) if !upstream.is_shared() => {
+                PerCallerApp::start(id, (**upstream).clone(), self.environment.clone(), None)
             }
             AppKind::Upstream(upstream) => {
                 UpstreamApp::start(id, (**upstream).clone(), self.environment.clone())
@@ -110,7 +120,8 @@ impl AppStarter {
 pub async fn settle(running: &Running, longest: Duration) {
     let registry = running.gateway().registry();
     let mut changes = registry.changes();
-    let starting = || registry.snapshot().apps.iter().any(|app| app.app.health() == AppHealth::Starting);
+    let starting =
+        || registry.operator_snapshot().apps.iter().any(|app| app.app.health() == AppHealth::Starting);
     let settled = async {
         while starting() {
             // Health changes that add no tool are not announced: look again after a while as well.

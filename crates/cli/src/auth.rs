@@ -48,7 +48,7 @@ pub fn tell_tools(server: &AuthorizationServer, gateway: Arc<Gateway>) {
                 hints.destructive_hint == Some(true) && hints.read_only_hint != Some(true)
             })
         };
-        let snapshot = gateway.registry().snapshot();
+        let snapshot = gateway.registry().operator_snapshot();
         let covered = snapshot.tools.iter().map(|entry| CoveredTool {
             app: entry.app_id.to_string(),
             name: entry.name.to_string(),

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, error::Error};
 
-use gatewright_core::{Gateway, memory_transport};
+use gatewright_core::{Gateway, Principal, memory_transport};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient, ServiceExt,
@@ -33,10 +33,10 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    /// Connects to a gateway of this process.
+    /// Connects to a gateway of this process, as whoever runs the command.
     pub async fn local(gateway: &Gateway) -> anyhow::Result<Self> {
         let (client_end, server_end) = memory_transport();
-        let server = gateway.session();
+        let server = gateway.session_of(Principal::local());
         tokio::spawn(async move {
             if let Ok(running) = server.serve(server_end).await {
                 let _ = running.waiting().await;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gatewright_core::{Principal, ToolEntry};
+use gatewright_core::{Caller, ToolEntry};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -17,15 +17,15 @@ pub(crate) struct DescribeInput {
 
 impl CodeCall {
     /// Meta-tools and tools the caller may not call are `notFound`, as if they did not exist.
-    pub(crate) fn describe(&self, input: DescribeInput, principal: &Principal) -> Value {
+    pub(crate) async fn describe(&self, input: DescribeInput, caller: &Caller) -> Value {
         let settings = self.settings();
-        let snapshot = self.invoker.registry().snapshot();
+        let view = self.invoker.registry().ready_view(caller).await;
         let (mut tools, mut not_found) = (Vec::new(), Vec::new());
         // A name that is given a thousand times is described once.
         let mut asked = HashSet::new();
         let names = input.tool_names.into_iter().filter(|name| asked.insert(name.clone()));
         for name in names {
-            match snapshot.tool(&name).filter(|tool| settings.config.mode.shows(tool, principal)) {
+            match view.shows(&name).filter(|tool| settings.config.mode.in_code(tool)) {
                 Some(tool) => tools.push(described(tool)),
                 None => not_found.push(name),
             }

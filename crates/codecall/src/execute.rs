@@ -4,7 +4,7 @@ use std::{io, sync::Arc, time::Instant};
 
 use gatewright_agentscript::{IllegalKind, Limits, Outcome, RunRequest, Verdict, WorkerError};
 use gatewright_core::{
-    Principal, codes,
+    Caller, codes,
     rmcp::{RoleServer, model::JsonObject, service::RequestContext},
 };
 use serde::{Deserialize, Serialize};
@@ -27,11 +27,11 @@ pub(crate) struct ExecuteInput {
 }
 
 impl CodeCall {
-    #[tracing::instrument(name = "script.run", level = "debug", skip_all, fields(principal.subject = %principal.subject, size_bytes = input.script.len()))]
+    #[tracing::instrument(name = "script.run", level = "debug", skip_all, fields(principal.subject = %caller.principal().subject, size_bytes = input.script.len()))]
     pub(crate) async fn execute(
         &self,
         input: ExecuteInput,
-        principal: Principal,
+        caller: Caller,
         context: RequestContext<RoleServer>,
     ) -> Value {
         let (started, settings) = (Instant::now(), self.settings());
@@ -40,7 +40,7 @@ impl CodeCall {
         request.policy = settings.policy.clone();
         request.limits = settings.limits.clone();
         let cancel = context.ct.clone();
-        let host = ScriptHost::new(self, input.allowed_tools, principal, context);
+        let host = ScriptHost::new(self, input.allowed_tools, caller, context);
         let outcome = self.pool.run(request, Arc::new(host), cancel).await;
         let body = settings.body(outcome);
         tracing::debug!(status = %body["status"], duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended");

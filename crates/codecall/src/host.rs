@@ -10,7 +10,7 @@ use std::{
 
 use gatewright_agentscript::{Host, HostFuture, Sanitizer, ToolCall, ToolFailure};
 use gatewright_core::{
-    Invoker, Principal, codes,
+    Caller, Invoker, PermittedTool, codes,
     rmcp::{
         RoleServer,
         model::{
@@ -29,7 +29,7 @@ pub(crate) struct ScriptHost {
     invoker: Arc<Invoker>,
     mode: Mode,
     sanitizer: Sanitizer,
-    principal: Principal,
+    caller: Caller,
     context: RequestContext<RoleServer>,
     progress: Option<ProgressToken>,
     finished: AtomicU32,
@@ -41,12 +41,13 @@ impl ScriptHost {
     pub(crate) fn new(
         code_call: &CodeCall,
         allowed: Option<Vec<String>>,
-        principal: Principal,
+        caller: Caller,
         mut context: RequestContext<RoleServer>,
     ) -> Self {
-        let snapshot = code_call.invoker.registry().snapshot();
+        let view = code_call.invoker.registry().view(&caller);
         let allowed = allowed.map(|names| {
-            let plain = names.iter().filter_map(|name| snapshot.tool(name)).map(|tool| tool.name.to_string());
+            let plain =
+                names.iter().filter_map(|name| view.tool(name).ok()).map(|tool| tool.name.to_string());
             plain.collect::<Vec<_>>().into_iter().chain(names.iter().cloned()).collect()
         });
         let settings = code_call.settings();
@@ -56,7 +57,7 @@ impl ScriptHost {
             invoker: code_call.invoker.clone(),
             mode: settings.config.mode,
             sanitizer: settings.sanitizer,
-            principal,
+            caller,
             context,
             progress,
             finished: AtomicU32::new(0),
@@ -65,7 +66,7 @@ impl ScriptHost {
     }
 
     async fn call(&self, call: ToolCall) -> Result<Box<RawValue>, ToolFailure> {
-        let tool = self.tool(&call.name)?;
+        let tool = self.tool(&call.name).await?;
         let spelled = [call.name.as_str(), &tool.name];
         if self.allowed.as_ref().is_some_and(|allowed| !spelled.iter().any(|name| allowed.contains(*name))) {
             return Err(self.denied(&call.name));
@@ -80,14 +81,14 @@ impl ScriptHost {
         context.ct = self.context.ct.child_token();
         // Dropped with this future when the run ends first, so that the tool's own work hears of it.
         let _cancel = context.ct.clone().drop_guard();
-        match ToolValue::of(self.invoker.call(&tool, params, &self.principal, context).await) {
+        match ToolValue::of(self.invoker.call(&tool, params, context).await) {
             ToolValue::Ok(value) => to_raw_value(&value)
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
             ToolValue::Failed { code, message } => Err(self.failure(&code, &message)),
         }
     }
 
-    fn tool(&self, name: &str) -> Result<Arc<gatewright_core::ToolEntry>, ToolFailure> {
+    async fn tool(&self, name: &str) -> Result<PermittedTool, ToolFailure> {
         if meta_tools::is_meta_tool(name) {
             return Err(ToolFailure {
                 code: codes::SELF_REFERENCE_BLOCKED.to_owned(),
@@ -96,8 +97,8 @@ impl ScriptHost {
             });
         }
         if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
-            let snapshot = self.invoker.registry().snapshot();
-            let plain = snapshot.tool(name).map(|tool| tool.name.clone());
+            let view = self.invoker.registry().view(&self.caller);
+            let plain = view.tool(name).ok().map(|tool| tool.name.clone());
             let allowed =
                 |plain: &Arc<str>| self.allowed.as_ref().is_some_and(|names| names.contains(&**plain));
             if !plain.as_ref().is_some_and(allowed) {
@@ -106,7 +107,8 @@ impl ScriptHost {
         }
         let tool = self
             .invoker
-            .find(name, &self.principal)
+            .find(name, &self.caller)
+            .await
             .map_err(|error| self.failure(error.code(), &error.to_string()))?;
         if !self.mode.in_code(&tool) {
             let why = format!("tool `{name}` is not enabled in code mode");
@@ -166,12 +168,11 @@ impl Host for ScriptHost {
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
         Box::pin(async move {
-            let snapshot = self.invoker.registry().snapshot();
-            let tool = snapshot.tool(&name).filter(|tool| self.mode.shows(tool, &self.principal));
-            let tool = tool.ok_or_else(|| {
+            let tool = self.invoker.find(&name, &self.caller).await.ok();
+            let tool = tool.filter(|tool| self.mode.in_code(tool)).ok_or_else(|| {
                 self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))
             })?;
-            to_raw_value(&describe::metadata(tool))
+            to_raw_value(&describe::metadata(&tool))
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
         })
     }

@@ -2,15 +2,13 @@
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    InvokeError, Principal, ToolEntry, codes,
+    Caller, InvokeError, PermittedTool, codes,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, JsonObject},
         service::RequestContext,
     },
 };
-use std::sync::Arc;
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -35,10 +33,10 @@ impl CodeCall {
         &self,
         input: InvokeInput,
         outer: CallToolRequestParams,
-        principal: &Principal,
+        caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> Invoked {
-        let tool = match self.reachable(&input.tool, principal) {
+        let tool = match self.reachable(&input.tool, caller).await {
             Ok(tool) => tool,
             Err((code, message)) => return Invoked::Body(self.invoke_error(&code, &message)),
         };
@@ -46,7 +44,7 @@ impl CodeCall {
         params.meta = outer.meta;
         params.input_responses = outer.input_responses;
         params.request_state = outer.request_state;
-        match self.invoker.call(&tool, params, principal, context).await {
+        match self.invoker.call(&tool, params, context).await {
             Ok(asks @ CallToolResponse::InputRequired(_)) => Invoked::Asks(asks),
             answer => Invoked::Body(match ToolValue::of(answer) {
                 ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
@@ -59,19 +57,19 @@ impl CodeCall {
         json!({"status": "error", "error": {"code": code, "message": self.settings().sanitizer.text(message)}})
     }
 
-    /// The tool of this name, if code mode reaches it for `principal`; else code and message.
-    pub(crate) fn reachable(
+    /// The tool of this name, if code mode reaches it for `caller`; else code and message.
+    pub(crate) async fn reachable(
         &self,
         name: &str,
-        principal: &Principal,
-    ) -> Result<Arc<ToolEntry>, (String, String)> {
+        caller: &Caller,
+    ) -> Result<PermittedTool, (String, String)> {
         if meta_tools::is_meta_tool(name) {
             let name = excerpt::name(name);
             let message = format!("`{name}` cannot be called from within code mode; call a tool of an app");
             return Err((codes::SELF_REFERENCE_BLOCKED.to_owned(), message));
         }
         let told = |error: InvokeError| (error.code().to_owned(), error.to_string());
-        let tool = self.invoker.find(name, principal).map_err(told)?;
+        let tool = self.invoker.find(name, caller).await.map_err(told)?;
         if !self.settings().config.mode.in_code(&tool) {
             let why = "it is not enabled in code mode; call it directly".to_owned();
             return Err(told(InvokeError::Denied { name: tool.name.to_string(), why }));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
 use gatewright_core::{
-    AppFuture, Change, DirectAccess, InputSchema, InvokeError, Invoker, Plugin, Principal, ToolEntry,
-    ToolNames,
+    AppFuture, Caller, Change, DirectAccess, InputSchema, InvokeError, Invoker, Plugin, ToolEntry, ToolNames,
     rmcp::{
         ErrorData, RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, MetaObject, Tool},
@@ -98,7 +97,7 @@ impl CodeCall {
         &self,
         at: usize,
         mut outer: CallToolRequestParams,
-        principal: Principal,
+        caller: Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
         let arguments = Value::Object(outer.arguments.take().unwrap_or_default());
@@ -106,10 +105,10 @@ impl CodeCall {
         let invalid = |problems: String| InvokeError::InvalidArguments { name: name.clone(), problems };
         self.schemas[at].check(&arguments).map_err(invalid)?;
         let body = match at {
-            0 => self.search(parse(arguments).map_err(invalid)?, &principal).await,
-            1 => self.describe(parse(arguments).map_err(invalid)?, &principal),
-            2 => self.execute(parse(arguments).map_err(invalid)?, principal, context).await,
-            _ => match self.invoke(parse(arguments).map_err(invalid)?, outer, &principal, context).await {
+            0 => self.search(parse(arguments).map_err(invalid)?, &caller).await,
+            1 => self.describe(parse(arguments).map_err(invalid)?, &caller).await,
+            2 => self.execute(parse(arguments).map_err(invalid)?, caller, context).await,
+            _ => match self.invoke(parse(arguments).map_err(invalid)?, outer, &caller, context).await {
                 Invoked::Body(body) => body,
                 Invoked::Asks(response) => return Ok(response),
             },
@@ -143,7 +142,7 @@ impl Plugin for CodeCall {
     fn call_tool(
         &self,
         params: CallToolRequestParams,
-        principal: Principal,
+        caller: Caller,
         context: RequestContext<RoleServer>,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
         Box::pin(async move {
@@ -151,7 +150,7 @@ impl Plugin for CodeCall {
                 let unknown = InvokeError::NotFound { name: params.name.into_owned(), nearest: None };
                 return Ok(unknown.into_call_result()?.into());
             };
-            let answer = self.call(at, params, principal, context).await;
+            let answer = self.call(at, params, caller, context).await;
             Ok(answer.unwrap_or_else(|error| self.refused(meta_tools::ALL[at], &error).into()))
         })
     }

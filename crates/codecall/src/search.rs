@@ -1,12 +1,14 @@
 //! `codecall:search`: finds tools by what they do.
 
-use gatewright_core::Principal;
+use std::sync::Arc;
+
+use gatewright_core::{Caller, ToolEntry, View};
 use gatewright_embedding::Blended;
 use gatewright_search::{Entry, Explanation, Hit, MAX_TOP_K, Query, Visible};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::CodeCall;
+use crate::{CodeCall, live_index};
 
 /// Input of `codecall:search`.
 #[derive(Debug, Deserialize)]
@@ -30,11 +32,11 @@ struct Filter {
 const DEFAULT_TOP_K: f64 = 5.0;
 
 impl CodeCall {
-    pub(crate) async fn search(&self, input: SearchInput, principal: &Principal) -> Value {
+    pub(crate) async fn search(&self, input: SearchInput, caller: &Caller) -> Value {
         let (current, settings) = (self.index.current(), self.settings());
-        let shown = |name: &str| {
-            current.tools.tool(name).is_some_and(|tool| settings.config.mode.shows(tool, principal))
-        };
+        let view = self.invoker.registry().ready_view(caller).await;
+        let shown =
+            |document: &str| tool_of(&view, document).is_some_and(|tool| settings.config.mode.in_code(tool));
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -58,7 +60,7 @@ impl CodeCall {
             .hits
             .iter()
             .filter_map(|hit| {
-                let tool = current.tools.tool(&hit.name)?;
+                let tool = tool_of(&view, &hit.name)?;
                 // Three decimals say all there is to say, and cost a model fewer tokens.
                 let score = (f64::from(hit.score) * 1_000.0).round() / 1_000.0;
                 Some(json!({
@@ -76,15 +78,25 @@ impl CodeCall {
         body
     }
 
-    /// Which terms and fields of each hit scored, when ranked by words.
-    pub fn explain(&self, query: &Query<'_>) -> Vec<Explanation> {
-        self.index.current().index.explain(query)
+    /// Which terms and fields of each hit that `caller` may see scored, when ranked by words.
+    pub async fn explain(&self, query: &Query<'_>, caller: &Caller) -> Vec<Explanation> {
+        let view = self.invoker.registry().ready_view(caller).await;
+        let shown = |document: &str| tool_of(&view, document).is_some();
+        let query = query.visible(Visible::By(&shown));
+        self.index.current().index.explain(&query).into_iter().map(by_tool_name).collect()
     }
 
-    /// The hits of the strategy `embedding` and how each came to its place, with which terms and fields scored: none
-    /// for a tool that has no word of the query. `None` when answers are lexical.
-    pub async fn explain_semantic(&self, query: &Query<'_>) -> Option<Vec<(Blended, Explanation)>> {
-        let hits = self.semantic.search()?.explain(query).await?;
+    /// The hits of the strategy `embedding` that `caller` may see and how each came to its place, with which terms and fields scored:
+    /// none for a tool that has no word of the query. `None` when answers are lexical.
+    pub async fn explain_semantic(
+        &self,
+        query: &Query<'_>,
+        caller: &Caller,
+    ) -> Option<Vec<(Blended, Explanation)>> {
+        let view = self.invoker.registry().ready_view(caller).await;
+        let shown = |document: &str| tool_of(&view, document).is_some();
+        let query = query.visible(Visible::By(&shown));
+        let hits = self.semantic.search()?.explain(&query).await?;
         let wide = query.top_k(MAX_TOP_K).min_score(0.0);
         let index = &self.index.current().index;
         let mut words = index.explain(&wide);
@@ -94,10 +106,22 @@ impl CodeCall {
                 // Gone meanwhile, if it has no entry.
                 None => without_words(index.entry(&hit.name)?, hit.score),
             };
-            Some((hit, words))
+            let hit = Blended { name: live_index::tool_name(&hit.name).to_owned(), ..hit };
+            Some((hit, by_tool_name(words)))
         });
         Some(explained.collect())
     }
+}
+
+/// The tool that a document is about, as `view` has it.
+fn tool_of<'v>(view: &'v View, document: &str) -> Option<&'v Arc<ToolEntry>> {
+    view.shows(live_index::tool_name(document)).filter(|tool| live_index::document_name(tool) == document)
+}
+
+fn by_tool_name(mut explanation: Explanation) -> Explanation {
+    let name = &mut explanation.hit.name;
+    name.truncate(live_index::tool_name(name).len());
+    explanation
 }
 
 fn without_words(entry: Entry<'_>, score: f32) -> Explanation {

@@ -1,6 +1,6 @@
 //! Which tools a client lists and calls directly, and which code mode reaches.
 
-use gatewright_core::{DirectAccess, Principal, ToolEntry};
+use gatewright_core::{DirectAccess, ToolEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,10 +29,5 @@ impl Mode {
             true => DirectAccess::Listed,
             false => DirectAccess::Refused,
         }
-    }
-
-    /// Whether code mode shows `tool` to `principal`.
-    pub fn shows(self, tool: &ToolEntry, principal: &Principal) -> bool {
-        self.in_code(tool) && tool.is_granted_to(principal)
     }
 }

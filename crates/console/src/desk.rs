@@ -9,7 +9,7 @@ use std::{
 };
 
 use gatewright_core::{
-    Gateway, Principal, Scopes, memory_transport,
+    Caller, Gateway, Principal, Scopes, View, memory_transport,
     rmcp::{
         RoleClient, RoleServer, ServerHandler, ServiceExt,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, NumberOrString},
@@ -61,6 +61,16 @@ impl Desk {
         &self.gateway
     }
 
+    /// What the operator may use, which of an app with connections for each caller is the operator's own.
+    pub(crate) async fn view(&self) -> View {
+        self.gateway.registry().ready_view(&self.caller()).await
+    }
+
+    /// The operator.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller::new(operator())
+    }
+
     /// Calls a tool of an app.
     pub(crate) async fn call(&self, name: &str, arguments: JsonObject) -> Answer {
         let started = Instant::now();
@@ -75,7 +85,7 @@ impl Desk {
         };
         let (context, _cancel) = self.context().await?;
         let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
-        complete(self.gateway.call_as_operator(params, &operator(), context).await.map_err(refused)?)
+        complete(self.gateway.call_as_operator(params, &self.caller(), context).await.map_err(refused)?)
     }
 
     /// Runs a script with `codecall:execute`; gives the body with its `status`.
@@ -110,7 +120,8 @@ fn operator() -> Principal {
 
 async fn connect(gateway: &Gateway) -> Result<Link, Refused> {
     let (client_end, server_end) = memory_transport();
-    let (server, client) = tokio::join!(gateway.session().serve(server_end), ().serve(client_end));
+    let (server, client) =
+        tokio::join!(gateway.session_of(operator()).serve(server_end), ().serve(client_end));
     let broken = |why: String| Refused {
         code: "INTERNAL".to_owned(),
         message: format!("the gateway does not answer: {why}"),

@@ -72,7 +72,7 @@ async fn follow(
 /// Notes what is new; whether anything is.
 fn look(registry: &Registry, known: &Mutex<BTreeMap<Arc<str>, Known>>) -> bool {
     let now = SystemTime::now();
-    let apps = registry.snapshot();
+    let apps = registry.operator_snapshot();
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let before = known.len();
     known.retain(|id, _| apps.app(id).is_some());

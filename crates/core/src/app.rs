@@ -3,17 +3,16 @@
 use std::{future::Future, pin::Pin, sync::Arc};
 
 use rmcp::{
-    ErrorData, RoleServer,
+    ErrorData,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
         GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, LoggingLevel,
         ReadResourceRequestParams, ReadResourceResponse, UpdateTaskParams,
     },
-    service::RequestContext,
 };
 use tokio::sync::broadcast;
 
-use crate::{Catalog, NetworkTransport};
+use crate::{Audience, CallContext, Caller, Catalog, NetworkTransport, Permit};
 
 /// A boxed answer of an [`App`].
 pub type AppFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -33,19 +32,40 @@ pub enum AppHealth {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AppEvent {
-    /// The catalog or the health is new: read both again.
-    Changed,
-    /// A resource someone subscribed to has a new content.
-    ResourceUpdated(Arc<str>),
+    /// The catalog for these callers is new, or the health, which is that of everyone: read it again.
+    Changed(Audience),
+    /// A resource that one of these callers subscribed to has a new content.
+    ResourceUpdated(Arc<str>, Audience),
+}
+
+/// Catalogs that differ from caller to caller.
+pub trait PerCaller: Send + Sync {
+    /// The callers who share a catalog with `caller`, and a connection where there is one.
+    fn audience(&self, caller: &Caller) -> Audience;
+
+    /// What `audience` is offered besides [`App::catalog`]; none while nothing is known of it. Cheap.
+    fn catalog(&self, audience: &Audience) -> Option<Arc<Catalog>>;
+
+    /// Returns once the catalog for `caller` is there, or it is clear that there is none for now.
+    fn prepare<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, ()>;
+
+    /// Whether any of the catalogs has tools that make tasks.
+    fn supports_tasks(&self) -> bool;
 }
 
 /// A bundle of tools, resources and prompts.
 ///
 /// Names and URIs are the app's own: the registry adds prefixes and takes them off again. Dropping the future of a
-/// call cancels it.
+/// call cancels it. What an app does for a caller takes a [`CallContext`] or a [`Permit`], which only the [`View`](crate::View) of
+/// that caller makes: nothing else calls an app.
 pub trait App: Send + Sync + 'static {
-    /// What the app offers now. Cheap: a snapshot that the app keeps current by itself.
+    /// What the app offers to everybody now. Cheap: a snapshot that the app keeps current by itself.
     fn catalog(&self) -> Arc<Catalog>;
+
+    /// What it offers to single callers besides; none for apps that offer the same to all.
+    fn per_caller(&self) -> Option<&dyn PerCaller> {
+        None
+    }
 
     /// Whether it can be used now.
     fn health(&self) -> AppHealth;
@@ -58,62 +78,66 @@ pub trait App: Send + Sync + 'static {
     /// Hears of changes from now on.
     fn events(&self) -> broadcast::Receiver<AppEvent>;
 
-    /// Calls a tool. `context.peer` is the caller's own connection: progress, logging, elicitation and sampling reach it.
+    /// Calls a tool.
     fn call_tool(
         &self,
         params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>>;
 
     /// Reads a resource.
     fn read_resource(
         &self,
         params: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<ReadResourceResponse, ErrorData>>;
 
     /// Renders a prompt.
     fn get_prompt(
         &self,
         params: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<GetPromptResponse, ErrorData>>;
 
     /// Completes an argument.
     fn complete(
         &self,
         params: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<CompleteResult, ErrorData>>;
 
     /// Starts to follow a resource: [`AppEvent::ResourceUpdated`] tells of changes.
-    fn subscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>>;
+    fn subscribe<'a>(&'a self, uri: String, permit: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>>;
 
     /// Stops following a resource.
-    fn unsubscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>>;
+    fn unsubscribe<'a>(&'a self, uri: String, permit: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>>;
 
     /// Sets the least severe log level the app sends.
-    fn set_level(&self, level: LoggingLevel) -> AppFuture<'_, Result<(), ErrorData>>;
+    fn set_level<'a>(
+        &'a self,
+        level: LoggingLevel,
+        permit: &'a Permit,
+    ) -> AppFuture<'a, Result<(), ErrorData>>;
 
     /// Reads a task the app made for a call (SEP-2663).
     fn get_task(
         &self,
         params: GetTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<GetTaskResult, ErrorData>>;
 
     /// Answers a task's open questions (SEP-2663).
     fn update_task(
         &self,
         params: UpdateTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<(), ErrorData>>;
 
     /// Asks a task to stop (SEP-2663).
     fn cancel_task(
         &self,
         params: CancelTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<(), ErrorData>>;
 
     /// Ends the app: connections closed, processes gone when the future is done.

@@ -1,15 +1,20 @@
-//! The one path to a tool: visibility → scopes → schema → rate limit → deadline → handler.
+//! The one path to a tool: the caller's view (visibility, scopes) → schema → rate limit → deadline → handler.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, JsonObject},
+    model::{CallToolRequestParams, CallToolResponse, InputRequiredResult, JsonObject},
     service::RequestContext,
 };
 use serde_json::Value;
 
-use crate::{AppFuture, CallerAddress, InvokeError, Principal, Registry, SchemaMode, ToolEntry, Trail};
+use crate::{
+    AppFuture, Caller, CallerAddress, Denied, InvokeError, PermittedTool, Principal, Registry, SchemaMode,
+    SealKey, ToolEntry, Trail,
+    access::{OpenTask, Sealer},
+    names::clipped,
+};
 
 /// How long to wait before the next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +35,7 @@ pub trait RateLimiter: Send + Sync + 'static {
 pub struct Invoker {
     registry: Arc<Registry>,
     limiter: Option<Arc<dyn RateLimiter>>,
+    sealer: Sealer,
 }
 
 impl std::fmt::Debug for Invoker {
@@ -39,9 +45,9 @@ impl std::fmt::Debug for Invoker {
 }
 
 impl Invoker {
-    /// An invoker over `registry`, without rate limits.
+    /// An invoker over `registry`, without rate limits, whose sealed values only this process can open.
     pub fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, limiter: None }
+        Self { registry, limiter: None, sealer: Sealer::new(&SealKey::random()) }
     }
 
     /// Counts every call with `limiter`.
@@ -51,20 +57,33 @@ impl Invoker {
         self
     }
 
+    /// Seals ids of tasks and the state of requests with `key`, for instances that share it.
+    #[must_use]
+    pub fn seal_key(mut self, key: &SealKey) -> Self {
+        self.sealer = Sealer::new(key);
+        self
+    }
+
     /// The registry behind it.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
+    pub(crate) fn sealer(&self) -> &Sealer {
+        &self.sealer
+    }
+
     /// Finds a tool by either spelling of its name.
     ///
     /// # Errors
-    /// `TOOL_NOT_FOUND` with the nearest name that `principal` may call.
-    pub fn find(&self, name: &str, principal: &Principal) -> Result<Arc<ToolEntry>, InvokeError> {
-        let snapshot = self.registry.snapshot();
-        snapshot.tool(name).cloned().ok_or_else(|| InvokeError::NotFound {
-            name: name.to_owned(),
-            nearest: snapshot.nearest(name, |tool| tool.is_granted_to(principal)),
+    /// `TOOL_NOT_FOUND` with the nearest name that `caller` may call, `ACCESS_DENIED` with the scopes that it lacks.
+    pub async fn find(&self, name: &str, caller: &Caller) -> Result<PermittedTool, InvokeError> {
+        self.registry.decide(caller, |view| view.tool(name)).await.map_err(|denied| match denied {
+            Denied::Unknown => InvokeError::NotFound {
+                name: name.to_owned(),
+                nearest: self.registry.view(caller).nearest(name, |_| true),
+            },
+            Denied::Scopes(missing) => InvokeError::MissingScopes { name: clipped(name).to_owned(), missing },
         })
     }
 
@@ -85,63 +104,99 @@ impl Invoker {
         })
     }
 
-    /// Calls `tool` for `principal`. The call ends when `context.ct` is cancelled or the app's timeout passes; either
-    /// way the work behind it is cancelled too.
+    /// Calls `tool` for the caller it was permitted to. The call ends when `context.ct` is cancelled or the app's timeout passes;
+    /// either way the work behind it is cancelled too.
     ///
     /// # Errors
     /// Every way a call can miss its tool; a tool that ran and failed is an `Ok` with `is_error`.
     pub async fn call(
         &self,
-        tool: &ToolEntry,
+        tool: &PermittedTool,
         params: CallToolRequestParams,
-        principal: &Principal,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
         let Some(trail) = context.extensions.get::<Trail>() else {
-            return self.pass(tool, params, principal, context).await;
+            return self.pass(tool, params, context).await;
         };
-        let note = trail.begin(tool.name.clone(), tool.app_id.clone(), tool.app.transport());
+        let note = trail.begin(tool.name.clone(), tool.app_id.clone(), tool.owner.app.transport());
         note.tell(&mut context.meta.0);
-        let answer = self.pass(tool, params, principal, context).await;
+        let answer = self.pass(tool, params, context).await;
         note.end(&answer);
         answer
     }
 
     async fn pass(
         &self,
-        tool: &ToolEntry,
+        tool: &PermittedTool,
         mut params: CallToolRequestParams,
-        principal: &Principal,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
-        let missing = principal.missing(&tool.meta.scopes);
-        if !missing.is_empty() {
-            let missing = missing.into_iter().map(str::to_owned).collect();
-            return Err(InvokeError::MissingScopes { name: tool.name.to_string(), missing });
-        }
+        let principal = tool.caller().principal();
         params.arguments = Some(check_arguments(tool, params.arguments.take().unwrap_or_default())?);
+        params.request_state =
+            self.opened(principal, &tool.name, params.request_state).map_err(|problem| {
+                InvokeError::InvalidArguments { name: tool.name.to_string(), problems: problem }
+            })?;
         self.count(&tool.name, principal, &context).await?;
 
         // An app that is taken out of the registry ends when the last of these is gone.
-        let _open = tool.open.token();
-        params.name = tool.local_name.to_string().into();
+        let _open = tool.owner.open.token();
         let name = || tool.name.to_string();
+        let timeout = tool.owner.options.timeout;
         let cancelled = context.ct.clone();
-        let answer = tool.app.call_tool(params, context);
-        tokio::select! {
+        let answer = tool.call(params, context);
+        let mut response = tokio::select! {
             biased;
-            answer = tokio::time::timeout(tool.timeout, answer) => match answer {
-                Ok(Ok(response)) => Ok(response),
-                Ok(Err(error)) => Err(InvokeError::App { name: name(), error }),
-                Err(_) => Err(InvokeError::TimedOut { name: name(), after: tool.timeout }),
+            answer = tokio::time::timeout(timeout, answer) => match answer {
+                Ok(Ok(response)) => response,
+                Ok(Err(error)) => return Err(InvokeError::App { name: name(), error }),
+                Err(_) => return Err(InvokeError::TimedOut { name: name(), after: timeout }),
             },
-            () = cancelled.cancelled() => Err(InvokeError::Cancelled { name: name() }),
+            () = cancelled.cancelled() => return Err(InvokeError::Cancelled { name: name() }),
+        };
+        match &mut response {
+            CallToolResponse::InputRequired(asks) => self.seal_state(principal, &tool.name, asks),
+            CallToolResponse::Task(created) => {
+                let task = OpenTask {
+                    app: tool.app_id.to_string(),
+                    tool: tool.name.to_string(),
+                    id: std::mem::take(&mut created.task.task_id),
+                    scopes: tool.meta.scopes.clone(),
+                };
+                created.task.task_id = self.sealer.task(principal, &task);
+            }
+            _ => {}
+        }
+        Ok(response)
+    }
+
+    /// The state that an app gave out for `object`.
+    ///
+    /// # Errors
+    /// A sentence, when it was not given to this principal for this object.
+    pub(crate) fn opened(
+        &self,
+        principal: &Principal,
+        object: &str,
+        sealed: Option<String>,
+    ) -> Result<Option<String>, String> {
+        let Some(sealed) = sealed else { return Ok(None) };
+        let unknown = || {
+            "`requestState` was not given to you for this request; send the request again without it"
+                .to_owned()
+        };
+        self.sealer.open_state(principal, object, &sealed).map(Some).ok_or_else(unknown)
+    }
+
+    pub(crate) fn seal_state(&self, principal: &Principal, object: &str, asks: &mut InputRequiredResult) {
+        if let Some(state) = &mut asks.request_state {
+            *state = self.sealer.state(principal, object, state);
         }
     }
 }
 
 fn check_arguments(tool: &ToolEntry, arguments: JsonObject) -> Result<JsonObject, InvokeError> {
-    if tool.schema_mode == SchemaMode::Off {
+    if tool.owner.options.schema_mode == SchemaMode::Off {
         return Ok(arguments);
     }
     // Moved into a `Value` and out again: the validator reads values, and a copy would cost more than the check.

@@ -1,11 +1,12 @@
 //! Apps, the registry of what they offer, and the one path to a tool.
 //!
 //! An [`App`] is a bundle of tools, resources and prompts: Rust code in the process ([`LocalApp`]) or a server behind a
-//! connection. The [`Registry`] shows all apps as one catalog; the [`Invoker`] is the only way to a tool; the
-//! [`Gateway`] speaks MCP in front of both. HTTP, stdio and authentication live in other crates.
+//! connection. The [`Registry`] shows all apps as one catalog, to each caller as its [`View`] of it, which decides on everything
+//! that the caller may use; the [`Invoker`] is the only way to a tool; the [`Gateway`] speaks MCP in front of them. HTTP, stdio and authentication live in other crates.
 #![forbid(unsafe_code)]
 #![expect(deprecated, reason = "the older era still has logging, which SEP-2577 marks as deprecated")]
 
+mod access;
 mod app;
 mod catalog;
 mod credentials;
@@ -25,14 +26,19 @@ mod registry;
 mod schema;
 mod secret;
 mod share;
+mod template;
 mod tool;
 mod trace;
 
-pub use app::{App, AppEvent, AppFuture, AppHealth};
+pub use access::{
+    Audience, CallContext, Caller, Completion, Denied, Listed, Permit, Permitted, PermittedTool, PromptItem,
+    ResourceItem, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern, View, WholeApp,
+};
+pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use catalog::Catalog;
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, codes, whole_seconds};
-pub use gateway::{Gateway, GatewayConfig, SessionLogLevel};
+pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel};
 pub use invoker::{Invoker, RateLimiter, RetryAfter};
 pub use link::{CatalogLink, LinkHandler};
 pub use local_app::LocalApp;
@@ -45,7 +51,7 @@ pub use observe::{
 };
 pub use plugin::{DirectAccess, Plugin};
 pub use principal::{Principal, Scopes};
-pub use registry::{AppEntry, AppOptions, Change, Owned, Registry, Snapshot};
+pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use schema::{InputSchema, SchemaMode};
 pub use secret::Secret;
 pub use share::{Share, Shares};

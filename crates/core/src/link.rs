@@ -10,7 +10,7 @@ use rmcp::{
 };
 use tokio::sync::{Notify, broadcast};
 
-use crate::{AppEvent, AppHealth, Catalog};
+use crate::{AppEvent, AppHealth, Audience, Catalog};
 
 /// The shared state between a connection and the [`App`](crate::App) in front of it.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl CatalogLink {
         }
         self.catalog.store(Arc::new(catalog));
         self.health.store(Arc::new(AppHealth::Up));
-        self.tell(AppEvent::Changed);
+        self.tell(AppEvent::Changed(Audience::Everyone));
     }
 
     /// Says the app cannot be used.
@@ -64,13 +64,13 @@ impl CatalogLink {
         let why = AppHealth::Down(why.into());
         if **self.health.load() != why {
             self.health.store(Arc::new(why));
-            self.tell(AppEvent::Changed);
+            self.tell(AppEvent::Changed(Audience::Everyone));
         }
     }
 
     /// Says a followed resource changed.
     pub fn resource_updated(&self, uri: &str) {
-        self.tell(AppEvent::ResourceUpdated(uri.into()));
+        self.tell(AppEvent::ResourceUpdated(uri.into(), Audience::Everyone));
     }
 
     /// Says the server's lists changed.
@@ -89,7 +89,8 @@ impl CatalogLink {
         }
     }
 
-    fn tell(&self, event: AppEvent) {
+    /// Tells those who hear of changes.
+    pub fn tell(&self, event: AppEvent) {
         // No receiver yet is fine: the catalog and the health are read first.
         let _ = self.events.send(event);
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use rmcp::{
-    ErrorData, RoleClient, RoleServer, ServerHandler, ServiceExt,
+    ErrorData, RoleClient, ServerHandler, ServiceExt,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientConfig, CompleteRequestParams,
         CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
@@ -15,12 +15,15 @@ use rmcp::{
         SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
         UpdateTaskParams,
     },
-    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RequestContext},
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer},
 };
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{App, AppEvent, AppFuture, AppHealth, Catalog, CatalogLink, LinkHandler, memory_transport};
+use crate::{
+    App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, LinkHandler, Permit,
+    memory_transport,
+};
 
 /// An [`App`] made of an `rmcp` [`ServerHandler`].
 pub struct LocalApp<H> {
@@ -139,69 +142,69 @@ impl<H: ServerHandler> App for LocalApp<H> {
     fn call_tool(
         &self,
         params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
-        Box::pin(self.handler.call_tool(params, context))
+        Box::pin(self.handler.call_tool(params, context.into_request()))
     }
 
     fn read_resource(
         &self,
         params: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<ReadResourceResponse, ErrorData>> {
-        Box::pin(self.handler.read_resource(params, context))
+        Box::pin(self.handler.read_resource(params, context.into_request()))
     }
 
     fn get_prompt(
         &self,
         params: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<GetPromptResponse, ErrorData>> {
-        Box::pin(self.handler.get_prompt(params, context))
+        Box::pin(self.handler.get_prompt(params, context.into_request()))
     }
 
     fn complete(
         &self,
         params: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<CompleteResult, ErrorData>> {
-        Box::pin(self.handler.complete(params, context))
+        Box::pin(self.handler.complete(params, context.into_request()))
     }
 
-    fn subscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>> {
+    fn subscribe<'a>(&'a self, uri: String, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move { answered(self.control.subscribe(SubscribeRequestParams::new(uri)).await) })
     }
 
-    fn unsubscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>> {
+    fn unsubscribe<'a>(&'a self, uri: String, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move { answered(self.control.unsubscribe(UnsubscribeRequestParams::new(uri)).await) })
     }
 
-    fn set_level(&self, level: LoggingLevel) -> AppFuture<'_, Result<(), ErrorData>> {
+    fn set_level<'a>(&'a self, level: LoggingLevel, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move { answered(self.control.set_level(SetLevelRequestParams::new(level)).await) })
     }
 
     fn get_task(
         &self,
         params: GetTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<GetTaskResult, ErrorData>> {
-        Box::pin(self.handler.get_task(params, context))
+        Box::pin(self.handler.get_task(params, context.into_request()))
     }
 
     fn update_task(
         &self,
         params: UpdateTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<(), ErrorData>> {
-        Box::pin(self.handler.update_task(params, context))
+        Box::pin(self.handler.update_task(params, context.into_request()))
     }
 
     fn cancel_task(
         &self,
         params: CancelTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<(), ErrorData>> {
-        Box::pin(self.handler.cancel_task(params, context))
+        Box::pin(self.handler.cancel_task(params, context.into_request()))
     }
 
     fn shutdown(&self) -> AppFuture<'_, ()> {

@@ -6,7 +6,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::{AppFuture, InvokeError, Principal, ToolEntry};
+use crate::{AppFuture, Caller, InvokeError, ToolEntry};
 
 /// How a client reaches an app's tool without the plugin's own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,11 +29,11 @@ pub trait Plugin: Send + Sync + 'static {
         self.tools().iter().map(|tool| tool.name.as_ref()).find(|own| *own == name)
     }
 
-    /// Calls one of its own tools: [`Plugin::own_tool`] knows the name.
+    /// Calls one of its own tools for `caller`: [`Plugin::own_tool`] knows the name.
     fn call_tool(
         &self,
         params: CallToolRequestParams,
-        principal: Principal,
+        caller: Caller,
         context: RequestContext<RoleServer>,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>>;
 

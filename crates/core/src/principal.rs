@@ -45,21 +45,17 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// The caller when authentication is off: unnamed, and allowed everything.
+    /// The caller where nobody has to say who they are: unnamed, and allowed everything. Transports without authentication name it;
+    /// it is never assumed.
     pub fn local() -> Self {
         static ANONYMOUS: LazyLock<Arc<str>> = LazyLock::new(|| "anonymous".into());
         Self { subject: ANONYMOUS.clone(), client_id: None, scopes: Scopes::All }
     }
 
-    /// The principal an authenticator put on the request, or [`Principal::local`] when none runs.
-    pub fn of(context: &RequestContext<RoleServer>) -> Self {
-        context
-            .extensions
-            .get::<http::request::Parts>()
-            .and_then(|parts| parts.extensions.get::<Principal>())
-            .or_else(|| context.extensions.get::<Principal>())
-            .cloned()
-            .unwrap_or_else(Self::local)
+    /// The principal that a transport, or the gateway on its behalf, put on the request.
+    pub fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
+        let of_http = context.extensions.get::<http::request::Parts>();
+        of_http.and_then(|parts| parts.extensions.get::<Self>()).or_else(|| context.extensions.get::<Self>())
     }
 
     /// The scopes of `required` that are not granted.

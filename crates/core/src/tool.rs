@@ -1,13 +1,12 @@
 //! A tool as the gateway knows it: the wire form, the app behind it, and what its author or the operator said.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio_util::task::TaskTracker;
 
-use crate::{InputSchema, Principal, SchemaMode, app::App};
+use crate::{AppEntry, InputSchema};
 
 /// An AgentScript example of a tool's use (contract: `usageExamples`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,15 +79,13 @@ pub struct ToolEntry {
     pub app_id: Arc<str>,
     /// Wire form as listed: public name, without `_meta.gatewright`.
     pub tool: Tool,
-    /// Author's and operator's word.
+    /// Author's and operator's word; its scopes include those of the app.
     pub meta: ToolMeta,
     /// Input schema, compiled at first use.
     pub schema: InputSchema,
-    pub(crate) schema_mode: SchemaMode,
-    pub(crate) timeout: Duration,
-    pub(crate) app: Arc<dyn App>,
-    /// Requests the app is working on.
-    pub(crate) open: TaskTracker,
+    /// Tells tools of one name apart that differ from caller to caller; none for a tool that is the same for everybody.
+    pub variant: Option<[u8; 16]>,
+    pub(crate) owner: AppEntry,
 }
 
 impl std::fmt::Debug for ToolEntry {
@@ -98,11 +95,6 @@ impl std::fmt::Debug for ToolEntry {
 }
 
 impl ToolEntry {
-    /// Whether `principal` has every scope the tool needs.
-    pub fn is_granted_to(&self, principal: &Principal) -> bool {
-        self.meta.scopes.iter().all(|scope| principal.scopes.allows(scope))
-    }
-
     /// The description, or an empty text.
     pub fn description(&self) -> &str {
         self.tool.description.as_deref().unwrap_or_default()

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
 use gatewright_codecall::{CodeCall, CodeCallConfig};
 use gatewright_core::{
-    App, AppOptions, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry, ToolNames,
+    App, AppOptions, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry, SealKey,
+    ToolNames,
 };
 use gatewright_server::{HttpConfig, Server, ServerBuilder};
 
@@ -17,6 +18,7 @@ pub struct Builder {
     code_mode: Option<CodeCallConfig>,
     worker: Option<WorkerCommand>,
     limiter: Option<Arc<dyn RateLimiter>>,
+    seal_key: Option<SealKey>,
     observers: Vec<Arc<dyn Observer>>,
 }
 
@@ -36,6 +38,7 @@ impl Builder {
             code_mode: None,
             worker: None,
             limiter: None,
+            seal_key: None,
             observers: Vec::new(),
         }
     }
@@ -89,6 +92,13 @@ impl Builder {
         self
     }
 
+    /// Seals ids of tasks and the state of requests with a key that several instances share. Default: one of this process.
+    #[must_use]
+    pub fn seal_key(mut self, key: SealKey) -> Self {
+        self.seal_key = Some(key);
+        self
+    }
+
     /// Tells `observer` of every call; may be given again.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
@@ -108,6 +118,9 @@ impl Builder {
         let mut invoker = Invoker::new(registry);
         if let Some(limiter) = self.limiter {
             invoker = invoker.rate_limiter(limiter);
+        }
+        if let Some(key) = &self.seal_key {
+            invoker = invoker.seal_key(key);
         }
         let invoker = Arc::new(invoker);
         let (mut plugins, mut code_mode): (Vec<Arc<dyn Plugin>>, _) = (Vec::new(), None);

@@ -11,6 +11,7 @@ use aws_lc_rs::{
     hkdf::{HKDF_SHA256, Prk, Salt},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use gatewright_core::SealKey;
 use http::HeaderMap;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -71,6 +72,11 @@ impl ClusterKey {
     /// The secret that all keys are derived from (HKDF, RFC 5869).
     pub(crate) fn secret(&self) -> Prk {
         Salt::new(HKDF_SHA256, b"gatewright http.cluster.key").extract(&self.0)
+    }
+
+    /// The key for values that any of the instances opens.
+    pub fn seal_key(&self) -> SealKey {
+        SealKey::derived(&self.0)
     }
 }
 

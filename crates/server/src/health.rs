@@ -36,7 +36,7 @@ pub(crate) async fn ready(State(Ready { door, details }): State<Ready>) -> Respo
 
 /// The state of the server; `reasons` says whether to tell why an app is down.
 fn report(door: &Door, reasons: bool) -> (StatusCode, Value) {
-    let snapshot = door.gateway.registry().snapshot();
+    let snapshot = door.gateway.registry().operator_snapshot();
     let mut apps = serde_json::Map::new();
     let (mut starting, mut down) = (false, Vec::new());
     for entry in &snapshot.apps {

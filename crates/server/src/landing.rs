@@ -99,7 +99,7 @@ impl Page {
     }
 
     fn apps(&self) -> Markup {
-        let snapshot = self.door.gateway.registry().snapshot();
+        let snapshot = self.door.gateway.registry().operator_snapshot();
         html! {
             h2 { "Apps" }
             @if snapshot.apps.is_empty() { p { "No apps are configured." } }

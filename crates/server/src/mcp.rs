@@ -14,7 +14,6 @@ use rmcp::{
     model::ProtocolVersion,
     transport::{StreamableHttpServerConfig, StreamableHttpService},
 };
-use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -86,21 +85,18 @@ impl Door {
         stream: bool,
     ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
         self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
-        let owner = match &self.authenticator {
-            None => Owner::default(),
-            Some(authenticator) => {
-                let principal = match authenticator.authenticate(parts).await {
-                    Ok(principal) => principal,
-                    Err(refused) => {
-                        let request = body::peek(std::mem::take(body)).await;
-                        return Err(refusal::by_authenticator(refused, &request).await);
-                    }
-                };
-                let owner = Owner::of(Some(&principal));
-                parts.extensions.insert(principal);
-                owner
-            }
+        let principal = match &self.authenticator {
+            None => Principal::local(),
+            Some(authenticator) => match authenticator.authenticate(parts).await {
+                Ok(principal) => principal,
+                Err(refused) => {
+                    let request = body::peek(std::mem::take(body)).await;
+                    return Err(refusal::by_authenticator(refused, &request).await);
+                }
+            },
         };
+        let owner = Owner::of(&principal);
+        parts.extensions.insert(principal);
         // Last: whoever is still to be told apart, which may take a question to a provider, keeps nobody's place.
         let permit = self.room(stream)?;
         Ok((permit, owner))
@@ -123,7 +119,7 @@ impl Door {
         }
     }
 
-    /// Reads a message and refuses a call whose scopes its caller lacks.
+    /// Reads a message and refuses a request whose scopes its caller lacks.
     pub(crate) async fn message(&self, parts: &Parts, body: Body) -> Result<Bytes, Response<Body>> {
         let message = body::read(body, self.most_bytes, self.body_time)
             .await
@@ -131,31 +127,16 @@ impl Door {
         if let Some(authenticator) = &self.authenticator
             && let Some(principal) = parts.extensions.get::<Principal>()
             && principal.scopes != Scopes::All
-            && let Some(missing) = missing_scopes(&self.gateway, principal, &message)
         {
-            tracing::info!(missing = missing.join(" "), "a call was refused for its caller's scopes");
-            let refused = authenticator.insufficient_scope(&missing);
-            return Err(refusal::by_authenticator(refused, &message).await);
+            let missing = self.gateway.missing_scopes(principal, &message).await;
+            if !missing.is_empty() {
+                tracing::info!(missing = missing.join(" "), "a request was refused for its caller's scopes");
+                let refused = authenticator.insufficient_scope(&missing);
+                return Err(refusal::by_authenticator(refused, &message).await);
+            }
         }
         Ok(message)
     }
-}
-
-/// The scopes a `tools/call` lacks, when there are any.
-fn missing_scopes(gateway: &Gateway, principal: &Principal, message: &[u8]) -> Option<Vec<String>> {
-    #[derive(Deserialize)]
-    struct Call {
-        method: String,
-        params: Named,
-    }
-    #[derive(Deserialize)]
-    struct Named {
-        name: String,
-    }
-    let call: Call =
-        serde_json::from_slice(message).ok().filter(|call: &Call| call.method == "tools/call")?;
-    let missing = gateway.missing_scopes(&call.params.name, principal);
-    (!missing.is_empty()).then_some(missing)
 }
 
 /// The Streamable HTTP endpoint.
@@ -280,7 +261,9 @@ pub(crate) async fn serve_here(
     message: Bytes,
     permit: OwnedSemaphorePermit,
 ) -> Response<Body> {
-    let owner = Owner::of(parts.extensions.get::<Principal>());
+    let Some(owner) = parts.extensions.get::<Principal>().map(Owner::of) else {
+        return refusal::session_not_found();
+    };
     // The other instance knows the token, and ends the stream with it.
     let until = (parts.method == Method::GET).then(|| stream_end(endpoint, Box::pin(std::future::pending())));
     match here(endpoint, parts, message, Place { permit, until }, owner).await {
@@ -299,7 +282,6 @@ async fn here(
     let ends_session = parts.method == Method::DELETE;
     if ends_session
         && endpoint.with_sessions
-        && !modern
         && let Some(id) = parts.headers.get(SESSION_ID).and_then(|id| id.to_str().ok())
         && !endpoint.sessions.belongs(id, &owner)
     {

@@ -26,13 +26,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster::{Cluster, own_id};
 
-/// To whom a session belongs: subject and client of its principal, or nobody when authentication is off.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Owner(Option<(Arc<str>, Option<Arc<str>>)>);
+/// To whom a session belongs: subject and client of its principal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner(Arc<str>, Option<Arc<str>>);
 
 impl Owner {
-    pub(crate) fn of(principal: Option<&Principal>) -> Self {
-        Self(principal.map(|principal| (principal.subject.clone(), principal.client_id.clone())))
+    pub(crate) fn of(principal: &Principal) -> Self {
+        Self(principal.subject.clone(), principal.client_id.clone())
     }
 }
 
@@ -134,6 +134,8 @@ pub(crate) struct OwnedSessions {
 pub(crate) enum SessionsError {
     #[error("too many sessions are open")]
     Full,
+    #[error("nobody opens or uses this session")]
+    NoOwner,
     #[error(transparent)]
     Session(#[from] LocalSessionManagerError),
 }
@@ -188,7 +190,10 @@ impl SessionManager for OwnedSessions {
         }
         let (own, transport) = self.inner.create_session().await?;
         let id = self.cluster.as_ref().map_or_else(|| own.clone(), |cluster| cluster.seal(&own).into());
-        let owner = CALLER.try_with(|caller| caller.owner.clone()).unwrap_or_default();
+        let Ok(owner) = CALLER.try_with(|caller| caller.owner.clone()) else {
+            self.inner.close_session(&own).await?;
+            return Err(SessionsError::NoOwner);
+        };
         let fits = {
             let mut owners = self.owners();
             let fits = owners.len() < self.most;
@@ -218,7 +223,11 @@ impl SessionManager for OwnedSessions {
         Ok(belongs && self.inner.has_session(&own(id)).await?)
     }
 
+    /// For its owner, and for the server's own tasks, which run on nobody's behalf.
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
+        if CALLER.try_with(|caller| !self.belongs(id, &caller.owner)).unwrap_or(false) {
+            return Err(SessionsError::NoOwner);
+        }
         self.owners().remove(id);
         Ok(self.inner.close_session(&own(id)).await?)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::Gateway;
+use gatewright_core::{Gateway, Principal};
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::stdio_pipes};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{LineTransport, ServeError};
 
 /// Serves one client on standard input and output until the input ends or `shutdown` is cancelled.
+///
+/// Whoever starts this process is its caller: [`Principal::local`], who may do everything.
 ///
 /// Nothing else may write to standard output meanwhile. A line that is not JSON is answered with -32700 and the next one
 /// is read.
@@ -33,7 +35,7 @@ pub async fn serve_lines(
 ) -> Result<(), ServeError> {
     let stop = shutdown.child_token();
     let transport = LineTransport::new(reader, writer);
-    match gateway.session().serve_with_ct(transport, stop).await {
+    match gateway.session_of(Principal::local()).serve_with_ct(transport, stop).await {
         Ok(running) => {
             let _ = running.waiting().await;
             Ok(())

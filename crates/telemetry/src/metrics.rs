@@ -103,7 +103,7 @@ impl Metrics {
 
     /// The counts in Prometheus' text format, version 0.0.4. The state of apps and workers is looked at now.
     pub fn render(&self, registry: &Registry, workers: Option<WorkerCounts>) -> String {
-        let snapshot = registry.snapshot();
+        let snapshot = registry.operator_snapshot();
         self.tools.set(size(snapshot.tools.len()));
         // Apps that were taken out have no series any more.
         self.app_up.reset();

@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{App, AppEvent, AppFuture, AppHealth, Catalog, NetworkTransport};
+use gatewright_core::{App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, NetworkTransport, Permit};
 use rmcp::{
-    ErrorData, RoleServer,
+    ErrorData,
     model::{
         CallToolRequest, CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelTaskRequest,
         ClientRequest, CompleteRequest, CompleteRequestParams, CompleteResult, GetPromptRequest,
@@ -17,7 +17,6 @@ use rmcp::{
         SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams, UpdateTaskParams,
         UpdateTaskRequest,
     },
-    service::RequestContext,
 };
 use tokio::sync::broadcast;
 
@@ -66,6 +65,15 @@ impl UpstreamApp {
         Arc::new(Self { shared })
     }
 
+    pub(crate) fn id(&self) -> &Arc<str> {
+        &self.shared.id
+    }
+
+    /// Whether somebody follows one of its resources.
+    pub(crate) fn is_followed(&self) -> bool {
+        !self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Waits until the app is up, or its first try failed, or `longest` is over; the health then says which.
     pub async fn wait_ready(&self, longest: Duration) -> AppHealth {
         let mut events = self.events();
@@ -82,11 +90,7 @@ impl UpstreamApp {
     }
 
     /// Sends a request within the app's timeout.
-    async fn ask(
-        &self,
-        request: ClientRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ServerResult, ErrorData> {
+    async fn ask(&self, request: ClientRequest, context: CallContext) -> Result<ServerResult, ErrorData> {
         let timeout = self.shared.config.timeout;
         tokio::time::timeout(timeout, self.shared.request(request, &context))
             .await
@@ -151,7 +155,7 @@ impl App for UpstreamApp {
     fn call_tool(
         &self,
         params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
         Box::pin(async move {
             let request = CallToolRequest::new(params);
@@ -168,7 +172,7 @@ impl App for UpstreamApp {
     fn read_resource(
         &self,
         params: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<ReadResourceResponse, ErrorData>> {
         Box::pin(async move {
             let request = ReadResourceRequest::new(params);
@@ -183,7 +187,7 @@ impl App for UpstreamApp {
     fn get_prompt(
         &self,
         params: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<GetPromptResponse, ErrorData>> {
         Box::pin(async move {
             let request = GetPromptRequest::new(params);
@@ -198,7 +202,7 @@ impl App for UpstreamApp {
     fn complete(
         &self,
         params: CompleteRequestParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<CompleteResult, ErrorData>> {
         Box::pin(async move {
             let request = CompleteRequest::new(params);
@@ -209,7 +213,7 @@ impl App for UpstreamApp {
         })
     }
 
-    fn subscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>> {
+    fn subscribe<'a>(&'a self, uri: String, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
             let connection = self.shared.connection()?;
             if !connection.modern {
@@ -221,7 +225,7 @@ impl App for UpstreamApp {
         })
     }
 
-    fn unsubscribe(&self, uri: String) -> AppFuture<'_, Result<(), ErrorData>> {
+    fn unsubscribe<'a>(&'a self, uri: String, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
             self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&uri);
             self.shared.followed_changed.notify_one();
@@ -233,7 +237,7 @@ impl App for UpstreamApp {
         })
     }
 
-    fn set_level(&self, level: LoggingLevel) -> AppFuture<'_, Result<(), ErrorData>> {
+    fn set_level<'a>(&'a self, level: LoggingLevel, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
             *self.shared.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
             let connection = self.shared.connection()?;
@@ -247,7 +251,7 @@ impl App for UpstreamApp {
     fn get_task(
         &self,
         params: GetTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<GetTaskResult, ErrorData>> {
         Box::pin(async move {
             match self.ask(ClientRequest::GetTaskRequest(GetTaskRequest::new(params)), context).await? {
@@ -260,7 +264,7 @@ impl App for UpstreamApp {
     fn update_task(
         &self,
         params: UpdateTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<(), ErrorData>> {
         Box::pin(async move {
             self.ask(ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params)), context)
@@ -272,7 +276,7 @@ impl App for UpstreamApp {
     fn cancel_task(
         &self,
         params: CancelTaskParams,
-        context: RequestContext<RoleServer>,
+        context: CallContext,
     ) -> AppFuture<'_, Result<(), ErrorData>> {
         Box::pin(async move {
             self.ask(ClientRequest::CancelTaskRequest(CancelTaskRequest::new(params)), context)

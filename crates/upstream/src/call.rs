@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use gatewright_core::{Principal, SessionLogLevel};
+use gatewright_core::{CallContext, SessionLogLevel};
 use rmcp::{
     ErrorData, RoleClient, RoleServer,
     model::{
@@ -29,15 +29,16 @@ impl Shared {
     pub(crate) async fn request(
         &self,
         mut request: ClientRequest,
-        context: &RequestContext<RoleServer>,
+        context: &CallContext,
     ) -> Result<ServerResult, ErrorData> {
+        let (caller, context) = (caller(context), context.request());
         self.connection()?;
         let _permit = self.permits.acquire().await;
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
         let _turn = if connection.calls.take_turns() { Some(self.turn.lock().await) } else { None };
 
-        let (guard, events) = connection.calls.open(caller(context));
+        let (guard, events) = connection.calls.open(caller);
         request.extensions_mut().insert(guard.mark());
         let options = PeerRequestOptions::no_options().with_meta(forwarded_meta(context, &connection));
         let sent = connection.peer.send_cancellable_request(request, options).await;
@@ -116,10 +117,10 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-fn caller(context: &RequestContext<RoleServer>) -> Caller {
+fn caller(context: &CallContext) -> Caller {
     // One value of the handshake belongs to one session; its address tells sessions apart.
-    let session = if is_modern(context) { None } else { context.peer.peer_info() };
-    Caller { principal: Principal::of(context), session: session.map(|info| Arc::as_ptr(&info).addr()) }
+    let session = if context.is_modern() { None } else { context.request().peer.peer_info() };
+    Caller { principal: context.principal().clone(), session: session.map(|info| Arc::as_ptr(&info).addr()) }
 }
 
 const PROTOCOL: &str = "io.modelcontextprotocol/";

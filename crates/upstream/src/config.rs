@@ -82,6 +82,24 @@ impl Default for RestartConfig {
     }
 }
 
+/// Which callers share a connection to the server, and its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sessions {
+    /// All callers share one, and with it whatever the server remembers. The default.
+    Shared,
+    /// Each subject and client has its own. With `auth.type: oauth`, which implies this, each subject has.
+    PerPrincipal,
+    /// Each MCP session has its own, which ends with the session. Clients of 2026-07-28 have no sessions over HTTP: they get one for
+    /// each subject and client.
+    PerSession,
+}
+
+/// Connections of one app at a time, by default.
+const MOST_SESSIONS: usize = 64;
+/// The same where users have connections with their own tokens.
+const MOST_USERS: usize = 256;
+
 /// Variables of the gateway's own environment that a command inherits by default.
 pub const INHERITED: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"];
@@ -122,6 +140,17 @@ pub struct UpstreamConfig {
     pub max_concurrency: usize,
     /// How a failed upstream is tried again.
     pub restart: RestartConfig,
+    /// Which callers share a connection to the server, and its process: `shared` (all; a server started by a command that remembers
+    /// things shows them to everybody), `per_principal` or `per_session`. Default `shared`; `per_principal` with `auth.type: oauth`.
+    pub sessions: Option<Sessions>,
+    /// Connections at one time, 1 to 10000, unless `sessions` is `shared`. Beyond it the one that is idle for longest is ended; when
+    /// all are in use, new callers are refused. Default 64; 256 with `auth.type: oauth`.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub max_sessions: Option<usize>,
+    /// How long a connection stays that nobody uses, unless `sessions` is `shared`: at least 1 s. Default 15 min.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub session_idle: Duration,
     /// Longest message accepted from the server, in bytes. Default 16 MiB. A longer answer fails its call. Plain JSON
     /// answers over Streamable HTTP are cut off at 16 MiB whatever this says.
     pub max_message_bytes: usize,
@@ -143,6 +172,9 @@ impl Default for UpstreamConfig {
             connect_timeout: Duration::from_secs(30),
             max_concurrency: 64,
             restart: RestartConfig::default(),
+            sessions: None,
+            max_sessions: None,
+            session_idle: Duration::from_secs(15 * 60),
             max_message_bytes: 16 * 1024 * 1024,
         }
     }
@@ -171,6 +203,19 @@ impl UpstreamConfig {
         } else {
             TransportType::Http
         })
+    }
+
+    /// Whether callers share one connection.
+    pub fn is_shared(&self) -> bool {
+        !self.is_of_users() && matches!(self.sessions, None | Some(Sessions::Shared))
+    }
+
+    fn is_of_users(&self) -> bool {
+        matches!(self.auth, Some(UpstreamAuth::Oauth(_)))
+    }
+
+    pub(crate) fn most_sessions(&self) -> usize {
+        self.max_sessions.unwrap_or(if self.is_of_users() { MOST_USERS } else { MOST_SESSIONS })
     }
 
     /// What no schema says: that the keys fit together.
@@ -231,6 +276,15 @@ impl UpstreamConfig {
         }
         if self.max_concurrency == 0 || self.max_concurrency > tokio::sync::Semaphore::MAX_PERMITS {
             return bad("`maxConcurrency` must be at least 1".into());
+        }
+        if self.is_of_users() && self.sessions == Some(Sessions::Shared) {
+            return bad("`auth.type: oauth` calls the server as each user, which cannot share a connection; take `sessions: shared` out".into());
+        }
+        if self.max_sessions.is_some_and(|most| !(1..=10_000).contains(&most)) {
+            return bad("`maxSessions` must be 1 to 10000".into());
+        }
+        if self.session_idle < Duration::from_secs(1) {
+            return bad("`sessionIdle` must be at least 1s".into());
         }
         if self.max_message_bytes < 1024 {
             return bad("`maxMessageBytes` must be at least 1024".into());
@@ -348,6 +402,9 @@ mod tests {
             (r#"{"command": "a", "headers": {"a": "b"}}"#, "`headers`"),
             (r#"{"command": "a", "type": "sse"}"#, "`type`"),
             (r#"{"command": "a", "maxConcurrency": 0}"#, "`maxConcurrency`"),
+            (r#"{"command": "a", "maxSessions": 0}"#, "`maxSessions`"),
+            (r#"{"command": "a", "sessionIdle": "10ms"}"#, "`sessionIdle`"),
+            (r#"{"url": "http://x", "auth": {"type": "oauth"}, "sessions": "shared"}"#, "`sessions: shared`"),
             (r#"{"url": "http://x", "headers": {"Accept": "b"}}"#, "`Accept`"),
             (r#"{"url": "http://x", "type": "sse", "auth": {"type": "oauth"}}"#, "`type: sse`"),
             (r#"{"url": "http://x", "auth": {"type": "oauth", "clientSecret": "s"}}"#, "`auth.clientId`"),

@@ -2,7 +2,8 @@
 //!
 //! [`UpstreamApp`] is an [`App`](gatewright_core::App) over stdio, Streamable HTTP or the older HTTP+SSE. Each has one
 //! supervisor that connects, reads the lists, follows their changes, and restarts the server with growing waits when it
-//! fails. Nothing of one upstream waits for another.
+//! fails. Nothing of one upstream waits for another. [`PerCallerApp`] has one of them for each principal or session, so that callers
+//! share nothing at the server.
 //!
 //! # What passes through
 //!
@@ -22,17 +23,19 @@
 )]
 
 mod app;
+mod authorize;
 mod backoff;
 mod bounded;
 mod call;
 mod config;
 mod connect;
+mod connections;
 mod failure;
 mod handler;
 mod http;
 mod mcp_servers;
 mod open_calls;
-mod per_user;
+mod per_caller;
 mod redactor;
 mod shared;
 mod stdio;
@@ -40,8 +43,8 @@ mod supervisor;
 
 pub use app::UpstreamApp;
 pub use config::{
-    BadUpstream, INHERITED, OauthClient, RestartConfig, TransportType, UpstreamAuth, UpstreamConfig,
+    BadUpstream, INHERITED, OauthClient, RestartConfig, Sessions, TransportType, UpstreamAuth, UpstreamConfig,
 };
 pub use gatewright_core::Secret;
 pub use mcp_servers::{McpServersError, parse_mcp_servers};
-pub use per_user::PerUserApp;
+pub use per_caller::PerCallerApp;

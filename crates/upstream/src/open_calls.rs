@@ -53,7 +53,7 @@ pub(crate) struct Question {
 /// The caller of an open call.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) principal: Principal,
+    pub(crate) principal: Arc<Principal>,
     /// Equal for calls of one session of the older era; `None` where there are no sessions.
     pub(crate) session: Option<usize>,
 }

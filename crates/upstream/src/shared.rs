@@ -15,7 +15,7 @@ use crate::{UpstreamConfig, connect::Connection, failure, redactor::Redactor};
 /// A user, and who keeps their tokens.
 #[derive(Clone)]
 pub(crate) struct User {
-    pub(crate) principal: Principal,
+    pub(crate) principal: Arc<Principal>,
     pub(crate) credentials: Arc<dyn UserCredentials>,
 }
 

@@ -74,7 +74,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let running = assemble::start(&config).await?;
     let http = running.http(config.http.clone());
     let (bound, _) = serve::listen(&running, http, &config, &UserTokens::default(), None).await?;
-    let tools = running.gateway().registry().snapshot().tools.len();
+    let tools = running.gateway().registry().operator_snapshot().tools.len();
     let base = format!("http://{}", bound.local_addr());
     let tour = tour(&base, &config.http.path, tools, secret.as_deref());
     // Whoever reads the tour may stop reading: the server goes on.

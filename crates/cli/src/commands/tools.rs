@@ -3,7 +3,8 @@
 use std::{io::Read as _, path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, bail};
-use gatewright::Running;
+use gatewright::{Principal, Running};
+use gatewright_core::Caller;
 use gatewright_embedding::Blended;
 use gatewright_search::{Explanation, Query};
 use rmcp::model::{CallToolResult, JsonObject};
@@ -93,9 +94,14 @@ async fn command(args: &ToolsArgs, running: Option<&Running>, rpc: &Rpc) -> anyh
 
 async fn list(as_json: bool, running: Option<&Running>, rpc: &Rpc) -> anyhow::Result<ExitCode> {
     let tools = match running {
-        Some(running) => {
-            running.gateway().registry().snapshot().tools.iter().map(|entry| entry.tool.clone()).collect()
-        }
+        Some(running) => running
+            .gateway()
+            .registry()
+            .operator_snapshot()
+            .tools
+            .iter()
+            .map(|entry| entry.tool.clone())
+            .collect(),
         None => rpc.tools().await?,
     };
     if as_json {
@@ -107,13 +113,17 @@ async fn list(as_json: bool, running: Option<&Running>, rpc: &Rpc) -> anyhow::Re
         println!("{:widest$}  {}", tool.name, first_sentence(description));
     }
     if let Some(running) = running {
-        for app in &running.gateway().registry().snapshot().apps {
+        for app in &running.gateway().registry().operator_snapshot().apps {
             if let gatewright_core::AppHealth::Down(why) = app.app.health() {
                 eprintln!("app `{}` is down: {why}", app.id);
             }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn whoever_runs_it() -> Caller {
+    Caller::new(Principal::local())
 }
 
 /// Calls a meta-tool, by whichever spelling the server lists.
@@ -163,7 +173,7 @@ async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result
     let Some(code_call) = running.and_then(Running::code_call) else {
         return Err(BadConfig("-v needs the index itself; use --config instead of --url".to_owned()).into());
     };
-    if let Some(hits) = code_call.explain_semantic(query).await {
+    if let Some(hits) = code_call.explain_semantic(query, &whoever_runs_it()).await {
         for (hit, words) in hits {
             println!("\n{} {:.3}", hit.name, hit.score);
             if let Some(cosine) = hit.cosine {
@@ -183,7 +193,7 @@ async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result
         }
         return Ok(());
     }
-    for explanation in code_call.explain(query) {
+    for explanation in code_call.explain(query, &whoever_runs_it()).await {
         println!("\n{} {:.3}", explanation.hit.name, explanation.hit.score);
         explain_words(&explanation);
     }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
-use gatewright_core::{AppOptions, SchemaMode, ToolOverride};
+use gatewright_core::{AppOptions, SchemaMode, ScopeRule, ToolOverride};
 use gatewright_upstream::UpstreamConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -50,6 +50,15 @@ struct Shown {
     /// `strict` (default) checks arguments against the tool's schema; `off` leaves that to the server.
     #[schemars(with = "Option<SchemaModeName>")]
     schema_validation: Option<SchemaMode>,
+    /// Scopes a caller needs for anything of the app, all of them.
+    scopes: Vec<String>,
+    /// Scopes of resources and templates, by pattern of the server's own URIs, in which `*` stands for any text. All patterns that match
+    /// count.
+    #[schemars(with = "BTreeMap<String, ScopeRuleShape>")]
+    resources: BTreeMap<String, ScopeRule>,
+    /// Scopes of prompts, by the server's own name for them.
+    #[schemars(with = "BTreeMap<String, ScopeRuleShape>")]
+    prompts: BTreeMap<String, ScopeRule>,
     /// Scopes and visibility of single tools, by the app's own name for them.
     #[schemars(with = "BTreeMap<String, ToolOverrideShape>")]
     tools: BTreeMap<String, ToolOverride>,
@@ -79,7 +88,16 @@ struct ToolOverrideShape {
     disabled: bool,
 }
 
-const SHOWN: [&str; 4] = ["builtin", "prefix", "schemaValidation", "tools"];
+/// [`ScopeRule`], for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Default)]
+struct ScopeRuleShape {
+    /// Scopes a caller needs, all of them, besides those of the app.
+    scopes: Vec<String>,
+}
+
+const SHOWN: [&str; 7] = ["builtin", "prefix", "schemaValidation", "scopes", "resources", "prompts", "tools"];
 
 impl AppConfig {
     /// An app behind a connection, shown with the defaults.
@@ -97,6 +115,16 @@ impl AppConfig {
         self.options().prefix
     }
 
+    /// Whether some of it takes scopes: by configuration, or by the word of a built-in app.
+    pub fn has_scopes(&self) -> bool {
+        let shown = &self.shown;
+        let rules = shown.resources.values().chain(shown.prompts.values()).map(|rule| &rule.scopes);
+        let mut all = rules.chain(shown.tools.values().map(|over| &over.scopes)).chain([&shown.scopes]);
+        let by_itself =
+            matches!(self.kind, AppKind::Builtin(Builtin::Crm | Builtin::Billing | Builtin::Support));
+        by_itself || all.any(|scopes| !scopes.is_empty())
+    }
+
     /// How the registry shows and calls it.
     pub fn options(&self) -> AppOptions {
         let defaults = AppOptions::default();
@@ -107,7 +135,10 @@ impl AppConfig {
                 AppKind::Upstream(upstream) => upstream.timeout,
             },
             schema_mode: self.shown.schema_validation.unwrap_or(defaults.schema_mode),
+            scopes: self.shown.scopes.clone(),
             tools: self.shown.tools.clone(),
+            resources: self.shown.resources.clone(),
+            prompts: self.shown.prompts.clone(),
         }
     }
 

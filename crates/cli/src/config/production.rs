@@ -100,6 +100,14 @@ impl Config {
             "the secret is short enough to be guessed",
             "use 32 random characters or more, such as `openssl rand -base64 32` makes",
         );
+        for (id, app) in &self.apps {
+            when(
+                self.auth.mode != Mode::Public && !app.has_scopes(),
+                &format!("/apps/{}", escape(id)),
+                "any token reaches all of the app, for nothing of it takes a scope",
+                "set `scopes` of the app, or of its `tools`, `resources` and `prompts`",
+            );
+        }
         Ok(with_lines(findings, &lines))
     }
 }

@@ -56,7 +56,7 @@ impl Apps {
     ) -> anyhow::Result<Differences> {
         let mut differences = Differences::default();
         let registry = self.gateway.registry();
-        let snapshot = registry.snapshot();
+        let snapshot = registry.operator_snapshot();
         // Ended when they are dropped before they are offered.
         let mut fresh = Fresh { apps: Vec::new(), ending: self.leaving.clone() };
         let mut apps: Vec<(String, Arc<dyn App>, _)> = Vec::new();

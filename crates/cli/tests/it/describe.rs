@@ -43,7 +43,7 @@ async fn unknown_tools_and_every_meta_tool_are_not_found(demo: Demo) {
 
 #[gatewright_testing::test]
 async fn the_authors_examples_come_first_and_generated_ones_fill_up_to_five(demo: Demo) {
-    let snapshot = demo.running.gateway().registry().snapshot();
+    let snapshot = demo.running.gateway().registry().operator_snapshot();
     let authored: Vec<_> = snapshot.tools.iter().filter(|tool| !tool.meta.examples.is_empty()).collect();
     assert!(!authored.is_empty());
     for tool in &snapshot.tools {

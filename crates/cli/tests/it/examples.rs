@@ -12,8 +12,15 @@ const HONEST: [&str; 1] = ["RATE_LIMIT"];
 
 #[gatewright_testing::test]
 async fn each_example_of_each_demo_tool_executes(listing: Demo, gateways: Gateways) {
-    let names: Vec<_> =
-        listing.running.gateway().registry().snapshot().tools.iter().map(|t| t.name.clone()).collect();
+    let names: Vec<_> = listing
+        .running
+        .gateway()
+        .registry()
+        .operator_snapshot()
+        .tools
+        .iter()
+        .map(|t| t.name.clone())
+        .collect();
     assert!(names.len() >= 30);
     let mut failed = Vec::new();
     for name in names {

@@ -1,6 +1,8 @@
 //! The whole gateway, as a client sees it.
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod admin;
 #[cfg(test)]
 mod arrows;

@@ -139,13 +139,31 @@ async fn message(State(kept): State<Shared>, headers: HeaderMap, body: Bytes) ->
         kept.tokens.insert(token);
     }
     let asked: Value = serde_json::from_str(&text).unwrap_or_default();
+    // A diarist has things of their own there.
     let tool = json!({"name": "whoami", "description": "Tells who the token is about.", "inputSchema": {"type": "object"}});
+    let diarist = claims["sub"].as_str().and_then(|sub| sub.strip_prefix("diarist-"));
+    let mut capabilities = json!({"tools": {}});
+    let mut tools = vec![tool];
+    if let Some(name) = diarist {
+        capabilities = json!({"tools": {}, "resources": {}, "prompts": {}});
+        let description = format!("The diary of somebody, written by {name} only");
+        tools.push(json!({"name": format!("diary_of_{name}"), "description": description, "inputSchema": {"type": "object"}}));
+    }
+    let of = |name: &str| name.replace('X', diarist.unwrap_or_default());
     let result = match asked["method"].as_str().unwrap_or_default() {
+        "resources/list" => json!({"resources": [{"uri": of("notes://X/page"), "name": "page"}]}),
+        "resources/templates/list" => {
+            json!({"resourceTemplates": [{"uriTemplate": of("notes://X/{day}"), "name": "day"}]})
+        }
+        "prompts/list" => json!({"prompts": [{"name": of("prompt_of_X")}]}),
+        "resources/read" => {
+            json!({"contents": [{"uri": asked["params"]["uri"], "text": of("written by X only")}]})
+        }
         "initialize" => {
-            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "notes", "version": "1"}})
+            json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": {"name": "notes", "version": "1"}})
         }
         "ping" => json!({}),
-        "tools/list" => json!({"tools": [tool]}),
+        "tools/list" => json!({"tools": tools}),
         "tools/call" => {
             json!({"content": [{"type": "text", "text": claims["sub"]}], "structuredContent": {"sub": claims["sub"]}})
         }

@@ -32,7 +32,7 @@ async fn five_tools_come_back_unless_top_k_says_otherwise(demo: Demo) {
 
 #[gatewright_testing::test]
 async fn app_ids_limit_the_search_and_total_indexed_counts_all_the_caller_sees(demo: Demo) {
-    let all = demo.running.gateway().registry().snapshot().tools.len();
+    let all = demo.running.gateway().registry().operator_snapshot().tools.len();
     let body = demo.meta("search", json!({"query": "list", "filter": {"appIds": ["support"]}})).await;
     assert!(
         !names(&body).is_empty() && names(&body).iter().all(|name| name.starts_with("support:")),

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use gatewright::{Builder, CodeCallConfig, LocalApp, Running, WorkerCommand};
+use gatewright::{Builder, CodeCallConfig, LocalApp, Principal, Running, WorkerCommand};
 use gatewright_demo::{App as DemoApp, Dataset};
 use gatewright_testing::{BoxError, Fixture, Mcp, TestContext, Tool, ToolResult, expect};
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ async fn start(builder: Builder, config: Value) -> Demo {
     let worker = WorkerCommand { program: gatewright(), args: vec!["worker".into()] };
     let running = builder.code_mode(config).worker(worker).build().unwrap();
     let gateway = running.gateway().clone();
-    let mcp = Mcp::in_memory_with(move || gateway.session()).connect().await.unwrap();
+    let mcp = Mcp::in_memory_with(move || gateway.session_of(Principal::local())).connect().await.unwrap();
     Demo { running, mcp }
 }
 

@@ -65,8 +65,9 @@ async fn call(
 
 /// The address that a client without URL elicitation is told.
 async fn address(gate: &Gate, token: &str) -> String {
-    let told = gate.call(Some(token), "notes:authorize", json!({})).await;
-    assert_eq!(told["code"], "AUTHORIZATION_REQUIRED", "{told}");
+    let answer = call(gate, token, "notes:authorize", json!({}), json!({}), json!({})).await.json();
+    let told = &answer["result"]["_meta"];
+    assert_eq!(told["code"], "AUTHORIZATION_REQUIRED", "{answer}");
     told["url"].as_str().unwrap().to_owned()
 }
 
@@ -147,9 +148,11 @@ async fn each_user_acts_over_there_as_themselves_also_from_scripts_and_at_once()
         let who = if n % 2 == 0 { "ada-over-there" } else { "bob-over-there" };
         assert_eq!(*result, json!([who, who, who, who]));
     }
-    // A client that acts for itself is no user, and gets nobody's token.
+    // A client that acts for itself is no user, and gets nobody's token: it does not know what users have there.
     let robot = gate.machine_token("robot", "crm:read").await;
     let body = call(&gate, &robot, "notes:whoami", json!({}), json!({}), json!({})).await.body;
+    assert!(!body.contains("over-there") && body.contains("does not exist"), "{body}");
+    let body = call(&gate, &robot, "notes:authorize", json!({}), json!({}), json!({})).await.body;
     assert!(!body.contains("over-there") && body.contains("user who signed in"), "{body}");
 }
 

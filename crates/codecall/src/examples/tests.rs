@@ -35,7 +35,7 @@ async fn entries(tools: Value) -> Vec<Arc<ToolEntry>> {
     let tools = serde_json::from_value(tools).unwrap();
     let registry = Registry::new(ToolNames::Colon);
     registry.add("t", Arc::new(LocalApp::start(Listed(tools)).await.unwrap()), AppOptions::default());
-    registry.snapshot().tools.clone()
+    registry.operator_snapshot().tools.clone()
 }
 
 async fn fixtures() -> Vec<Arc<ToolEntry>> {

@@ -30,7 +30,7 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Response {
 
 /// The apps with their health; also sent when it changes.
 pub(crate) fn apps(shared: &Shared) -> Markup {
-    let snapshot = shared.desk.gateway().registry().snapshot();
+    let snapshot = shared.desk.gateway().registry().operator_snapshot();
     let up = snapshot.apps.iter().filter(|app| app.app.health() == AppHealth::Up).count();
     html! {
         dl.figures {

@@ -206,7 +206,7 @@ fn limits(code_call: &CodeCall) -> Markup {
 
 /// A script that runs as it is: a call of a tool that reads and needs no input, or of none.
 fn example(registry: &Registry) -> String {
-    let snapshot = registry.snapshot();
+    let snapshot = registry.operator_snapshot();
     let tool = snapshot.tools.iter().find(|tool| {
         let reads = tool.tool.annotations.as_ref().is_some_and(|hints| hints.read_only_hint == Some(true));
         let free = tool.input_schema().get("required").and_then(Value::as_array).is_none_or(Vec::is_empty);

@@ -7,6 +7,7 @@ use axum::{
     response::Response,
 };
 use gatewright_codecall::CodeCall;
+use gatewright_core::Caller;
 use gatewright_search::{Explanation, Relation};
 use http::StatusCode;
 use maud::{Markup, html};
@@ -31,7 +32,8 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
     };
     let query = asked.q.trim();
     let top = gatewright_search::Query::new(query).top_k(TOP);
-    let found = if query.is_empty() { Vec::new() } else { explained(code_call, &top).await };
+    let found =
+        if query.is_empty() { Vec::new() } else { explained(code_call, &top, &shared.desk.caller()).await };
     let body = html! {
         h1 { "Search" }
         p.soft { "What an agent gets from " code { "codecall:search" } ", with the reasons for each score." }
@@ -60,9 +62,10 @@ struct Meaning {
 async fn explained(
     code_call: &CodeCall,
     query: &gatewright_search::Query<'_>,
+    operator: &Caller,
 ) -> Vec<(Explanation, Option<Meaning>)> {
-    let Some(hits) = code_call.explain_semantic(query).await else {
-        return code_call.explain(query).into_iter().map(|hit| (hit, None)).collect();
+    let Some(hits) = code_call.explain_semantic(query, operator).await else {
+        return code_call.explain(query, operator).await.into_iter().map(|hit| (hit, None)).collect();
     };
     let explained = hits.into_iter().map(|(blended, mut words)| {
         words.hit.score = blended.score;

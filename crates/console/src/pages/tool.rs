@@ -42,7 +42,7 @@ struct Sent {
 }
 
 pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
-    match tool(&shared, &asked.name) {
+    match tool(&shared, &asked.name).await {
         Some(tool) => render(&shared, StatusCode::OK, &tool, &Sent::default()),
         None => unknown(&shared),
     }
@@ -53,7 +53,7 @@ pub(crate) async fn call(
     Query(asked): Query<Asked>,
     Form(typed): Form<HashMap<String, String>>,
 ) -> Response {
-    let Some(tool) = tool(&shared, &asked.name) else { return unknown(&shared) };
+    let Some(tool) = tool(&shared, &asked.name).await else { return unknown(&shared) };
     let mut sent = Sent { typed, ..Sent::default() };
     if !sent.typed.get(guard::FIELD).is_some_and(|token| shared.guard.is_token(token)) {
         sent.alert = Some(stale());
@@ -83,8 +83,8 @@ pub(crate) async fn call(
     render(&shared, status, &tool, &sent)
 }
 
-fn tool(shared: &Shared, name: &str) -> Option<Arc<ToolEntry>> {
-    shared.desk.gateway().registry().snapshot().tool(name).cloned()
+async fn tool(shared: &Shared, name: &str) -> Option<Arc<ToolEntry>> {
+    shared.desk.view().await.shows(name).cloned()
 }
 
 fn unknown(shared: &Shared) -> Response {

@@ -26,9 +26,11 @@ pub(crate) struct Asked {
 }
 
 pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
-    let snapshot = shared.desk.gateway().registry().snapshot();
+    let view = shared.desk.view().await;
+    let all = view.tools();
+    let snapshot = shared.desk.gateway().registry().operator_snapshot();
     let words: Vec<String> = asked.q.split_whitespace().map(str::to_lowercase).collect();
-    let fits = |tool: &&Arc<ToolEntry>| {
+    let fits = |tool: &Arc<ToolEntry>| {
         let text = || format!("{} {}", tool.tool.name, tool.description()).to_lowercase();
         (asked.app.is_empty() || *tool.app_id == asked.app)
             && (words.is_empty() || {
@@ -36,13 +38,9 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
                 words.iter().all(|word| text.contains(word))
             })
     };
-    let found: Vec<&Arc<ToolEntry>> = snapshot.tools.iter().filter(fits).collect();
-    let at = asked
-        .page
-        .as_deref()
-        .and_then(|page| page.parse().ok())
-        .unwrap_or(0_usize)
-        .min(snapshot.tools.len() / ROWS + 1);
+    let found: Vec<&Arc<ToolEntry>> = all.iter().copied().filter(|tool| fits(tool)).collect();
+    let at =
+        asked.page.as_deref().and_then(|page| page.parse().ok()).unwrap_or(0_usize).min(all.len() / ROWS + 1);
     let shown = found.iter().skip(at.saturating_mul(ROWS)).take(ROWS);
     let link =
         |page: usize| format!("/console/tools?q={}&app={}&page={page}", encode(&asked.q), encode(&asked.app));
@@ -63,7 +61,7 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
         }
         p.soft role="status" {
             (text::count(found.len(), "tool"))
-            @if found.len() != snapshot.tools.len() { " of " (snapshot.tools.len()) }
+            @if found.len() != all.len() { " of " (all.len()) }
         }
         ul.tools { @for tool in shown { (row(tool)) } }
         @if at > 0 || found.len() > (at + 1).saturating_mul(ROWS) {

@@ -63,7 +63,7 @@ impl ServerHandler for Hostile {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.callers.lock().unwrap().push(Principal::of(&context));
+        self.callers.lock().unwrap().push(Principal::of(&context).cloned().unwrap());
         let content = vec![ContentBlock::text(HOSTILE)];
         Ok(if request.name == "fail" {
             CallToolResult::error(content)

@@ -2,31 +2,61 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::ResourceUpdatedNotificationParam,
-    service::{Peer, RequestContext, SubscriptionContext},
+    model::{ErrorCode, ResourceUpdatedNotificationParam},
+    service::{Peer, SubscriptionContext},
 };
 use tokio::sync::broadcast::error::RecvError;
 
-use super::{Gateway, content};
-use crate::{Registry, registry::Change};
+use super::{
+    Gateway,
+    content::{not_found, refused},
+};
+use crate::{Audience, Caller, Notice, Permitted, Registry, ResourceItem, registry::Change};
 
-/// How many listeners follow each resource; apps are asked to follow it once.
-#[derive(Debug)]
-pub(super) struct SubscriptionTable {
-    registry: Arc<Registry>,
-    followers: Mutex<HashMap<String, usize>>,
+/// A resource of one app as one audience sees it. The app is asked to follow it once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Topic {
+    app: Arc<str>,
+    /// The app's own URI.
+    uri: String,
+    audience: Audience,
 }
+
+impl Topic {
+    fn of(item: &Permitted<ResourceItem>) -> Self {
+        Self { app: item.app_id().clone(), uri: item.local().to_owned(), audience: item.audience() }
+    }
+}
+
+/// How many listeners follow a resource, and how it is reached.
+#[derive(Debug)]
+struct FollowedResource {
+    listeners: usize,
+    item: Permitted<ResourceItem>,
+    /// The URI by which the first listener asked for it.
+    public: String,
+}
+
+/// What is followed.
+#[derive(Debug, Default)]
+pub(super) struct SubscriptionTable(Mutex<HashMap<Topic, FollowedResource>>);
 
 /// One listener of one resource. Dropped, it stops following.
 #[derive(Debug)]
 pub(super) struct Follow {
-    table: std::sync::Weak<super::Shared>,
-    uri: String,
+    table: Weak<super::Shared>,
+    topic: Topic,
+}
+
+impl Follow {
+    fn hears(&self, app: &str, uri: &str) -> bool {
+        *self.topic.app == *app && self.topic.uri == uri
+    }
 }
 
 impl std::fmt::Debug for super::Shared {
@@ -36,89 +66,88 @@ impl std::fmt::Debug for super::Shared {
 }
 
 impl SubscriptionTable {
-    pub(super) fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, followers: Mutex::default() }
+    fn lock(&self) -> MutexGuard<'_, HashMap<Topic, FollowedResource>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more listener; `true` for the first.
-    fn add(&self, uri: &str) -> bool {
-        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = followers.entry(uri.to_owned()).or_default();
-        *count += 1;
-        *count == 1
+    fn add(&self, topic: &Topic, item: &Permitted<ResourceItem>, public: &str) -> bool {
+        let new = || FollowedResource { listeners: 0, item: item.clone(), public: public.to_owned() };
+        let mut table = self.lock();
+        let followed = table.entry(topic.clone()).or_insert_with(new);
+        followed.listeners += 1;
+        followed.listeners == 1
     }
 
-    /// Counts one listener less; `true` for the last.
-    fn remove(&self, uri: &str) -> bool {
-        let mut followers = self.followers.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(count) = followers.get_mut(uri) else { return false };
-        *count -= 1;
-        let last = *count == 0;
-        if last {
-            followers.remove(uri);
+    /// Counts one listener less; gives the resource when it was the last.
+    fn remove(&self, topic: &Topic) -> Option<Permitted<ResourceItem>> {
+        let mut table = self.lock();
+        let followed = table.get_mut(topic)?;
+        followed.listeners -= 1;
+        if followed.listeners > 0 {
+            return None;
         }
-        last
+        table.remove(topic).map(|followed| followed.item)
     }
 }
 
 impl Drop for Follow {
     fn drop(&mut self) {
         let Some(shared) = self.table.upgrade() else { return };
-        if !shared.subscriptions.remove(&self.uri) {
-            return;
-        }
-        let uri = std::mem::take(&mut self.uri);
+        let Some(item) = shared.subscriptions.remove(&self.topic) else { return };
         // Without a runtime the process is ending, and the app's server with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                for route in content::routes(&shared.subscriptions.registry.snapshot(), &uri) {
-                    let _ = route.owner.app.unsubscribe(route.uri).await;
-                }
+                let _ = item.unsubscribe().await;
             });
         }
     }
 }
 
 impl Gateway {
-    async fn follow(&self, uri: &str) -> Result<Follow, ErrorData> {
-        let routes = content::routes(&self.shared.registry.snapshot(), uri);
-        let follow = Follow { table: Arc::downgrade(&self.shared), uri: uri.to_owned() };
-        if !self.shared.subscriptions.add(uri) {
-            return Ok(follow);
-        }
-        let mut refused = content::not_found(uri);
-        for route in routes {
-            match route.owner.app.subscribe(route.uri).await {
+    async fn follow(&self, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {
+        let items = self.shared.registry.decide(caller, |view| view.resource(uri)).await;
+        let mut why = None;
+        for item in items.map_err(|denied| refused(denied, || not_found(uri)))? {
+            let topic = Topic::of(&item);
+            let first = self.shared.subscriptions.add(&topic, &item, uri);
+            // Counted already: dropped, it counts back.
+            let follow = Follow { table: Arc::downgrade(&self.shared), topic };
+            if !first {
+                return Ok(follow);
+            }
+            match item.subscribe().await {
                 Ok(()) => return Ok(follow),
-                Err(error) => refused = error,
+                Err(error) => why = Some(error),
             }
         }
-        Err(refused)
+        Err(why.unwrap_or_else(|| not_found(uri)))
     }
 
     /// Asks the apps for every resource that somebody follows, for apps that came after the wish.
     pub async fn follow_again(&self) {
-        let uris: Vec<String> = {
-            let followers =
-                self.shared.subscriptions.followers.lock().unwrap_or_else(PoisonError::into_inner);
-            followers.keys().cloned().collect()
+        let wishes: Vec<(Topic, Caller, String)> = {
+            let table = self.shared.subscriptions.lock();
+            let wish = |(topic, followed): (&Topic, &FollowedResource)| {
+                (topic.clone(), followed.item.caller().clone(), followed.public.clone())
+            };
+            table.iter().map(wish).collect()
         };
-        for uri in uris {
-            for route in content::routes(&self.shared.registry.snapshot(), &uri) {
-                if route.owner.app.subscribe(route.uri).await.is_ok() {
-                    break;
+        for (topic, caller, uri) in wishes {
+            let Ok(items) = self.shared.registry.view(&caller).resource(&uri) else { continue };
+            for item in items.into_iter().filter(|item| Topic::of(item) == topic) {
+                if item.subscribe().await.is_ok()
+                    && let Some(followed) = self.shared.subscriptions.lock().get_mut(&topic)
+                {
+                    followed.item = item;
                 }
             }
         }
     }
 
     /// `resources/subscribe` of the older era.
-    pub(super) async fn follow_resource(
-        &self,
-        uri: String,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        let follow = self.follow(&uri).await?;
+    pub(super) async fn follow_resource(&self, uri: String, caller: &Caller) -> Result<(), ErrorData> {
+        let follow = self.follow(&uri, caller).await?;
         self.session.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(uri, follow);
         Ok(())
     }
@@ -127,31 +156,36 @@ impl Gateway {
         self.session.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
     }
 
-    /// Sends changes to one session of the older era until it ends.
-    pub(super) fn announce_changes(&self, peer: Peer<RoleServer>) {
+    /// Sends changes that concern `caller` to one session of the older era until it ends.
+    pub(super) fn announce_changes(&self, peer: Peer<RoleServer>, caller: Caller) {
         let mut changes = self.shared.registry.changes();
-        let (ended, followed) = (self.session.ended.clone(), Arc::downgrade(&self.session.followed));
+        let registry = self.shared.registry.clone();
+        let (ended, followed) = (self.session.this.ended().clone(), Arc::downgrade(&self.session.followed));
         tokio::spawn(async move {
             loop {
-                let change = tokio::select! {
-                    change = changes.recv() => change,
+                let notice = tokio::select! {
+                    notice = changes.recv() => notice,
                     () = ended.cancelled() => return,
                 };
-                let sent = match change {
-                    Ok(Change::Tools) => peer.notify_tool_list_changed().await,
-                    Ok(Change::Resources) => peer.notify_resource_list_changed().await,
-                    Ok(Change::Prompts) => peer.notify_prompt_list_changed().await,
-                    Ok(Change::ResourceUpdated(uri)) => {
-                        let Some(followed) = followed.upgrade() else { return };
-                        let wanted =
-                            followed.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&*uri);
-                        if !wanted {
-                            continue;
-                        }
-                        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(&*uri)).await
-                    }
-                    Err(RecvError::Lagged(_)) => peer.notify_tool_list_changed().await,
+                let change = match notice {
+                    Ok(Notice { audience, .. }) if !audience.includes(&caller) => continue,
+                    Ok(Notice { change, .. }) => change,
+                    Err(RecvError::Lagged(_)) => Change::Tools,
                     Err(RecvError::Closed) => return,
+                };
+                let sent = match change {
+                    Change::Tools => peer.notify_tool_list_changed().await,
+                    Change::Resources => peer.notify_resource_list_changed().await,
+                    Change::Prompts => peer.notify_prompt_list_changed().await,
+                    Change::ResourceUpdated { app, uri } => {
+                        let Some(followed) = followed.upgrade() else { return };
+                        let heard =
+                            heard(&followed.lock().unwrap_or_else(PoisonError::into_inner), &app, &uri);
+                        let Some(public) = heard.filter(|uri| may_still_read(&registry, &caller, uri)) else {
+                            continue;
+                        };
+                        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(public)).await
+                    }
                 };
                 if sent.is_err() {
                     return;
@@ -161,33 +195,59 @@ impl Gateway {
     }
 
     /// `subscriptions/listen` of the 2026-07-28 era: until the client closes the stream or the server stops.
-    pub(super) async fn serve_subscription(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+    pub(super) async fn serve_subscription(
+        &self,
+        caller: Caller,
+        context: SubscriptionContext,
+    ) -> Result<(), ErrorData> {
         let mut changes = self.shared.registry.changes();
-        let mut followed = Vec::new();
+        let mut followed = HashMap::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            match self.follow(uri).await {
-                Ok(follow) => followed.push(follow),
+            match self.follow(uri, &caller).await {
+                Ok(follow) => drop(followed.insert(uri.clone(), follow)),
+                Err(error) if error.code == ErrorCode::INVALID_REQUEST => return Err(error),
                 Err(error) => tracing::info!(error = %error.message, "a resource cannot be followed"),
             }
         }
         let sink = context.sink();
         loop {
-            let change = tokio::select! {
-                change = changes.recv() => change,
+            let notice = tokio::select! {
+                notice = changes.recv() => notice,
                 () = context.cancelled() => return Ok(()),
                 () = self.shared.stop.cancelled() => return Ok(()),
             };
+            let change = match notice {
+                Ok(Notice { audience, .. }) if !audience.includes(&caller) => continue,
+                Ok(Notice { change, .. }) => change,
+                Err(RecvError::Lagged(_)) => Change::Tools,
+                Err(RecvError::Closed) => return Ok(()),
+            };
             // What the client did not ask for is refused by the sink, which is right; a closed stream ends above.
             let _ = match change {
-                Ok(Change::Tools) | Err(RecvError::Lagged(_)) => sink.notify_tool_list_changed().await,
-                Ok(Change::Resources) => sink.notify_resource_list_changed().await,
-                Ok(Change::Prompts) => sink.notify_prompt_list_changed().await,
-                Ok(Change::ResourceUpdated(uri)) => sink.notify_resource_updated(&*uri).await,
-                Err(RecvError::Closed) => return Ok(()),
+                Change::Tools => sink.notify_tool_list_changed().await,
+                Change::Resources => sink.notify_resource_list_changed().await,
+                Change::Prompts => sink.notify_prompt_list_changed().await,
+                Change::ResourceUpdated { app, uri } => {
+                    let public = heard(&followed, &app, &uri);
+                    match public.filter(|uri| may_still_read(&self.shared.registry, &caller, uri)) {
+                        Some(public) => sink.notify_resource_updated(public).await,
+                        None => Ok(()),
+                    }
+                }
             };
         }
     }
 }
 
-/// The resources a session follows.
+/// The URI by which a listener asked for what an app calls `uri`.
+fn heard(followed: &HashMap<String, Follow>, app: &str, uri: &str) -> Option<String> {
+    followed.iter().find(|(_, follow)| follow.hears(app, uri)).map(|(public, _)| public.clone())
+}
+
+/// Scopes of the configuration may have changed since the resource was first followed.
+fn may_still_read(registry: &Registry, caller: &Caller, uri: &str) -> bool {
+    registry.view(caller).resource(uri).is_ok()
+}
+
+/// The resources a session follows, by the URI it asked for.
 pub(super) type Followed = Arc<Mutex<HashMap<String, Follow>>>;

@@ -1,4 +1,4 @@
-//! Resources, prompts and completion: each request goes to the app that owns the URI or the name.
+//! Resources, prompts, completion and tasks: each request goes to the app that owns the object, if the caller may use it.
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -11,27 +11,21 @@ use rmcp::{
 use serde_json::json;
 
 use super::{Gateway, stamp};
-use crate::{AppEntry, Snapshot, names::clipped};
-
-/// An app that may own a URI, and the URI as that app knows it.
-pub(super) struct Route {
-    pub(super) owner: AppEntry,
-    pub(super) uri: String,
-}
+use crate::{Caller, Denied, Permitted, TaskItem, codes, names::clipped};
 
 impl Gateway {
     pub(super) async fn read(
         &self,
-        params: ReadResourceRequestParams,
+        mut params: ReadResourceRequestParams,
+        caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = params.uri.clone();
-        let routes = routes(&self.shared.registry.snapshot(), &uri);
-        for route in routes {
-            let mut params = params.clone();
-            params.uri.clone_from(&route.uri);
-            let _open = route.owner.open.token();
-            match route.owner.app.read_resource(params, context.clone()).await {
+        let items = self.shared.registry.decide(caller, |view| view.resource(&uri)).await;
+        let items = items.map_err(|denied| refused(denied, || not_found(&uri)))?;
+        params.request_state = self.state_of(caller, "resource", &uri, params.request_state.take())?;
+        for item in items {
+            match item.read(params.clone(), context.clone()).await {
                 Ok(mut response) => {
                     match &mut response {
                         ReadResourceResponse::Complete(result) => {
@@ -39,7 +33,11 @@ impl Gateway {
                             stamp::complete(&mut result.result_type);
                             self.stamp(&context, &mut result.meta);
                         }
-                        ReadResourceResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
+                        ReadResourceResponse::InputRequired(result) => {
+                            let object = object("resource", &uri);
+                            self.shared.invoker.seal_state(caller.principal(), &object, result);
+                            self.stamp(&context, &mut result.meta);
+                        }
                         _ => {}
                     }
                     return Ok(response);
@@ -54,22 +52,25 @@ impl Gateway {
     pub(super) async fn prompt(
         &self,
         mut params: GetPromptRequestParams,
+        caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let snapshot = self.shared.registry.snapshot();
-        let prompt = snapshot.prompt(&params.name).ok_or_else(|| {
-            let message = format!("unknown prompt `{}`; see prompts/list", clipped(&params.name));
-            ErrorData::invalid_params(message, None)
+        let name = params.name.clone();
+        let prompt = self.shared.registry.decide(caller, |view| view.prompt(&name)).await;
+        let prompt = prompt.map_err(|denied| {
+            refused(denied, || invalid(format!("unknown prompt `{}`; see prompts/list", clipped(&name))))
         })?;
-        params.name.clone_from(&prompt.local);
-        let _open = prompt.owner.open.token();
-        let mut response = prompt.owner.app.get_prompt(params, context.clone()).await?;
+        params.request_state = self.state_of(caller, "prompt", &name, params.request_state.take())?;
+        let mut response = prompt.get(params, context.clone()).await?;
         match &mut response {
             GetPromptResponse::Complete(result) => {
                 stamp::complete(&mut result.result_type);
                 self.stamp(&context, &mut result.meta);
             }
-            GetPromptResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
+            GetPromptResponse::InputRequired(result) => {
+                self.shared.invoker.seal_state(caller.principal(), &object("prompt", &name), result);
+                self.stamp(&context, &mut result.meta);
+            }
             _ => {}
         }
         Ok(response)
@@ -77,121 +78,63 @@ impl Gateway {
 
     pub(super) async fn completion(
         &self,
-        mut params: CompleteRequestParams,
+        params: CompleteRequestParams,
+        caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let snapshot = self.shared.registry.snapshot();
-        let unknown = |what: &str, name: &str| {
-            ErrorData::invalid_params(format!("unknown {what} `{}`", clipped(name)), None)
-        };
-        let owner = match &mut params.r#ref {
-            Reference::Prompt(prompt) => {
-                let known = snapshot.prompt(&prompt.name).ok_or_else(|| unknown("prompt", &prompt.name))?;
-                prompt.name.clone_from(&known.local);
-                known.owner.clone()
-            }
-            Reference::Resource(resource) => {
-                let template =
-                    snapshot.template(&resource.uri).map(|known| (known.local.clone(), known.owner.clone()));
-                let route = || {
-                    routes(&snapshot, &resource.uri).into_iter().next().map(|route| (route.uri, route.owner))
-                };
-                let (uri, owner) =
-                    template.or_else(route).ok_or_else(|| unknown("resource", &resource.uri))?;
-                resource.uri = uri;
-                owner
-            }
-            _ => {
-                return Err(ErrorData::invalid_params(
-                    "unknown kind of reference; use ref/prompt or ref/resource",
-                    None,
-                ));
-            }
-        };
-        if owner.app.catalog().capabilities.completions.is_none() {
-            return Ok(CompleteResult::default());
-        }
-        let _open = owner.open.token();
-        let mut result = owner.app.complete(params, context.clone()).await?;
+        let completion = self.shared.registry.decide(caller, |view| view.completion(&params.r#ref)).await;
+        let completion = completion.map_err(|denied| {
+            refused(denied, || match &params.r#ref {
+                Reference::Prompt(prompt) => invalid(format!("unknown prompt `{}`", clipped(&prompt.name))),
+                Reference::Resource(resource) => {
+                    invalid(format!("unknown resource `{}`", clipped(&resource.uri)))
+                }
+                _ => invalid("unknown kind of reference; use ref/prompt or ref/resource".to_owned()),
+            })
+        })?;
+        let mut result = completion.complete(params, context.clone()).await?;
         stamp::complete(&mut result.result_type);
         self.stamp(&context, &mut result.meta);
         Ok(result)
     }
+
+    /// The task that was made for this caller under the public id `id`.
+    pub(super) fn task(&self, id: &str, caller: &Caller) -> Result<Permitted<TaskItem>, ErrorData> {
+        let unknown = || invalid(format!("unknown task `{}`", clipped(id)));
+        let task = self.shared.invoker.sealer().open_task(caller.principal(), id).ok_or_else(unknown)?;
+        self.shared.registry.view(caller).task(task).map_err(|denied| refused(denied, unknown))
+    }
+
+    fn state_of(
+        &self,
+        caller: &Caller,
+        kind: &str,
+        key: &str,
+        sealed: Option<String>,
+    ) -> Result<Option<String>, ErrorData> {
+        self.shared.invoker.opened(caller.principal(), &object(kind, key), sealed).map_err(invalid)
+    }
 }
 
-/// The apps that may own `uri`, likeliest first: a listed resource, a matching template, then any app with resources of
-/// that scheme (servers need not list all they have).
-pub(super) fn routes(snapshot: &Snapshot, uri: &str) -> Vec<Route> {
-    if let Some(known) = snapshot.resource(uri) {
-        return vec![Route { owner: known.owner.clone(), uri: known.local.clone() }];
-    }
-    let mut routes: Vec<Route> = Vec::new();
-    let mut add = |owner: &AppEntry, uri: &str| {
-        if !routes.iter().any(|route| route.owner.id == owner.id && route.uri == uri) {
-            routes.push(Route { owner: owner.clone(), uri: uri.to_owned() });
-        }
-    };
-    for template in &snapshot.templates {
-        let prefix = template.key.len() - template.local.len();
-        if let Some(local) = uri.get(prefix..)
-            && uri.starts_with(&template.key[..prefix])
-            && matches_template(&template.local, local)
-        {
-            add(&template.owner, local);
-        }
-    }
-    for app in &snapshot.apps {
-        let own = uri
-            .strip_prefix(&*app.id)
-            .and_then(|rest| rest.strip_prefix(':'))
-            .filter(|rest| rest.contains(':'));
-        if let Some(own) = own {
-            add(app, own);
-        }
-    }
-    let scheme = |text: &str| text.split_once(':').map(|(scheme, _)| scheme.to_owned());
-    let wanted = scheme(uri);
-    for resource in snapshot.resources.iter().filter(|resource| scheme(&resource.local) == wanted) {
-        add(&resource.owner, uri);
-    }
-    routes
+/// Names what the state of a request belongs to. Tools are named by their colon form alone, which holds no space.
+fn object(kind: &str, key: &str) -> String {
+    format!("{kind} {key}")
 }
 
-/// Whether a URI can come from an RFC 6570 template: literal parts must appear in order, expressions stand for any text.
-fn matches_template(template: &str, uri: &str) -> bool {
-    let mut rest = uri;
-    let mut open = false;
-    let mut pattern = template;
-    while !pattern.is_empty() {
-        let (literal, after) = match pattern.find('{') {
-            Some(at) => match pattern[at..].find('}') {
-                Some(end) => (&pattern[..at], Some(&pattern[at + end + 1..])),
-                None => (pattern, None),
-            },
-            None => (pattern, None),
-        };
-        if !literal.is_empty() {
-            let last = after.is_none();
-            let at = match (open, last) {
-                (true, true) => {
-                    rest.len().checked_sub(literal.len()).filter(|at| rest[..].ends_with(literal) && *at > 0)
-                }
-                (true, false) => rest.find(literal),
-                (false, _) => rest.starts_with(literal).then_some(0),
-            };
-            let Some(at) = at else { return false };
-            rest = &rest[at + literal.len()..];
-            open = false;
-        }
-        match after {
-            Some(after) => {
-                open = true;
-                pattern = after;
-            }
-            None => break,
+/// The error of a request that its caller may not make: with the scopes that are missing, or as for something that does not exist.
+pub(super) fn refused(denied: Denied, unknown: impl FnOnce() -> ErrorData) -> ErrorData {
+    match denied {
+        Denied::Unknown => unknown(),
+        Denied::Scopes(missing) => {
+            let message = format!("this needs the scope {}", missing.join(" "));
+            let data = json!({"code": codes::ACCESS_DENIED, "requiredScopes": missing});
+            ErrorData::new(ErrorCode::INVALID_REQUEST, message, Some(data))
         }
     }
-    open || rest.is_empty()
+}
+
+fn invalid(message: String) -> ErrorData {
+    ErrorData::invalid_params(message, None)
 }
 
 fn is_not_found(error: &ErrorData) -> bool {
@@ -205,26 +148,4 @@ pub(super) fn not_found(uri: &str) -> ErrorData {
         format!("resource `{}` does not exist", clipped(uri)),
         Some(json!({"uri": uri})),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::matches_template;
-
-    #[test]
-    fn a_template_matches_what_it_can_expand_to() {
-        for (template, uri, fits) in [
-            ("crm://users/{id}", "crm://users/7", true),
-            ("crm://users/{id}", "crm://accounts/7", false),
-            ("test://template/{id}/data", "test://template/123/data", true),
-            ("test://template/{id}/data", "test://template/123/other", false),
-            ("file:///{+path}", "file:///a/b/c.txt", true),
-            ("x://{a}-{b}", "x://1-2", true),
-            ("x://fixed", "x://fixed", true),
-            ("x://fixed", "x://fixed/more", false),
-            ("x://{a}/end", "x:///", false),
-        ] {
-            assert_eq!(matches_template(template, uri), fits, "{template} {uri}");
-        }
-    }
 }

@@ -4,13 +4,13 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CacheScope, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, Tool,
+        PaginatedRequestParams,
     },
     service::RequestContext,
 };
 
 use super::Gateway;
-use crate::{DirectAccess, Owned, Principal, ToolEntry, cursor};
+use crate::{Caller, DirectAccess, Listed, ToolEntry, cursor};
 
 type Page<'a> = Option<&'a PaginatedRequestParams>;
 
@@ -26,64 +26,65 @@ macro_rules! paged {
 }
 
 impl Gateway {
-    pub(super) fn tools(
+    pub(super) async fn tools(
         &self,
         page: Page<'_>,
+        caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let principal = Principal::of(context);
-        let snapshot = self.shared.registry.snapshot();
+        let view = self.shared.registry.ready_view(caller).await;
         let own = self.shared.plugins.iter().flat_map(|plugin| plugin.tools());
-        let shown = |tool: &&std::sync::Arc<ToolEntry>| {
-            self.direct_access(tool) == DirectAccess::Listed && tool.is_granted_to(&principal)
-        };
+        let mut apps = view.tools();
+        apps.retain(|tool| self.direct_access(tool) == DirectAccess::Listed);
         // Plugins' tools come first on the first page; the apps' follow in the order of their names.
-        let apps: Vec<&Tool> = snapshot.tools.iter().filter(shown).map(|entry| &entry.tool).collect();
         let size = self.shared.config.page_size;
-        let (part, next) = cursor::page("tools/list", &apps, |tool| tool.name.as_ref(), page, size)?;
+        let (part, next) = cursor::page("tools/list", &apps, |tool| &tool.name, page, size)?;
         let first = page.is_none_or(|page| page.cursor.is_none());
-        let items = own.filter(|_| first).chain(part.iter().copied()).cloned().collect();
+        let items = own.filter(|_| first).chain(part.iter().map(|tool| &tool.tool)).cloned().collect();
         paged!(self, context, ListToolsResult, items, next)
     }
 
-    pub(super) fn resources(
+    pub(super) async fn resources(
         &self,
         page: Page<'_>,
+        caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let snapshot = self.shared.registry.snapshot();
-        let (items, next) = self.part("resources/list", &snapshot.resources, page)?;
+        let view = self.shared.registry.ready_view(caller).await;
+        let (items, next) = self.part("resources/list", view.resources(), page)?;
         paged!(self, context, ListResourcesResult, items, next)
     }
 
-    pub(super) fn templates(
+    pub(super) async fn templates(
         &self,
         page: Page<'_>,
+        caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let snapshot = self.shared.registry.snapshot();
-        let (items, next) = self.part("resources/templates/list", &snapshot.templates, page)?;
+        let view = self.shared.registry.ready_view(caller).await;
+        let (items, next) = self.part("resources/templates/list", view.templates(), page)?;
         paged!(self, context, ListResourceTemplatesResult, items, next)
     }
 
-    pub(super) fn prompts(
+    pub(super) async fn prompts(
         &self,
         page: Page<'_>,
+        caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let snapshot = self.shared.registry.snapshot();
-        let (items, next) = self.part("prompts/list", &snapshot.prompts, page)?;
+        let view = self.shared.registry.ready_view(caller).await;
+        let (items, next) = self.part("prompts/list", view.prompts(), page)?;
         paged!(self, context, ListPromptsResult, items, next)
     }
 
     fn part<T: Clone>(
         &self,
         list: &str,
-        items: &[Owned<T>],
+        items: Vec<Listed<'_, T>>,
         page: Page<'_>,
     ) -> Result<(Vec<T>, Option<String>), ErrorData> {
-        let (part, next) = cursor::page(list, items, |item| &item.key, page, self.shared.config.page_size)?;
-        Ok((part.iter().map(|owned| owned.item.clone()).collect(), next))
+        let (part, next) = cursor::page(list, &items, |item| &item.key, page, self.shared.config.page_size)?;
+        Ok((part.iter().map(|listed| listed.item.clone().into_owned()).collect(), next))
     }
 
     /// How a client reaches `tool` without a plugin's own tools: the strictest plugin decides.

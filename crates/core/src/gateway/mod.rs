@@ -1,9 +1,10 @@
 //! The MCP server in front of the registry: one [`ServerHandler`] for every transport and both protocol eras.
 //!
-//! Lists are in `lists`, calls in `calls`, resources and prompts in `content`, change notifications in `changes`;
-//! what observers are told of everything but calls in `operate`.
+//! Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, scopes that
+//! are asked for before a request is dispatched in `challenge`; what observers are told of everything but calls in `operate`.
 
 mod calls;
+mod challenge;
 mod changes;
 mod content;
 mod lists;
@@ -12,9 +13,10 @@ mod stamp;
 mod unknown;
 
 pub use stamp::SessionLogLevel;
+pub use unknown::METHODS;
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicU8, Ordering},
 };
 
@@ -33,7 +35,11 @@ use rmcp::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::{Invoker, Observer, Plugin, Principal, Registry, Subject, observe::Observers};
+use crate::{
+    AppEntry, Caller, Invoker, Observer, Plugin, Principal, Registry, SessionRef, access::is_modern,
+    observe::Observers,
+};
+use operate::About;
 
 /// How the gateway introduces itself and pages.
 #[derive(Debug, Clone)]
@@ -81,18 +87,24 @@ struct Session {
     /// Least severe level wanted, as a rank of [`stamp::rank`].
     log_level: AtomicU8,
     followed: changes::Followed,
-    ended: CancellationToken,
+    /// Who makes its requests, where that is known without them.
+    principal: Option<Arc<Principal>>,
+    /// Who opened it with `initialize`.
+    opened_by: OnceLock<Caller>,
+    this: SessionRef,
     _guard: DropGuard,
 }
 
 impl Session {
-    fn new() -> Self {
+    fn new(principal: Option<Arc<Principal>>) -> Self {
         let ended = CancellationToken::new();
         Self {
             log_level: AtomicU8::new(0),
             followed: Default::default(),
+            principal,
+            opened_by: OnceLock::new(),
             _guard: ended.clone().drop_guard(),
-            ended,
+            this: SessionRef::new(ended),
         }
     }
 }
@@ -110,14 +122,14 @@ impl Gateway {
         Self {
             shared: Arc::new(Shared {
                 config,
-                subscriptions: changes::SubscriptionTable::new(registry.clone()),
+                subscriptions: changes::SubscriptionTable::default(),
                 registry,
                 invoker,
                 plugins,
                 stop: CancellationToken::new(),
                 observers: Observers::new(Vec::new()),
             }),
-            session: Session::new(),
+            session: Session::new(None),
         }
     }
 
@@ -130,10 +142,17 @@ impl Gateway {
         self
     }
 
-    /// A server for one more connection.
+    /// A server for one more connection, whose transport puts a [`Principal`] on each request: among the extensions of the
+    /// request, or of its [`http::request::Parts`]. A request without one is refused.
     #[must_use]
     pub fn session(&self) -> Self {
-        Self { shared: self.shared.clone(), session: Session::new() }
+        Self { shared: self.shared.clone(), session: Session::new(None) }
+    }
+
+    /// A server for one more connection, whose requests `principal` makes.
+    #[must_use]
+    pub fn session_of(&self, principal: Principal) -> Self {
+        Self { shared: self.shared.clone(), session: Session::new(Some(Arc::new(principal))) }
     }
 
     /// The apps behind it.
@@ -163,8 +182,7 @@ impl Gateway {
             .enable_completions()
             .enable_logging()
             .build();
-        let snapshot = self.shared.registry.snapshot();
-        if snapshot.apps.iter().any(|app| app.app.catalog().capabilities.supports_tasks()) {
+        if self.shared.registry.operator_snapshot().apps.iter().any(AppEntry::supports_tasks) {
             let extensions = capabilities.extensions.get_or_insert_default();
             extensions.insert(rmcp::model::TASKS_EXTENSION_ID.to_owned(), Default::default());
         }
@@ -190,7 +208,7 @@ impl ServerHandler for Gateway {
     }
 
     async fn ping(&self, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
-        self.operate("ping", None, context, async |_| Ok(())).await
+        self.operate("ping", About::Nothing, context, async |_, _| Ok(())).await
     }
 
     async fn initialize(
@@ -198,19 +216,20 @@ impl ServerHandler for Gateway {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let work = async |context: RequestContext<RoleServer>| {
+        let work = async |caller: Caller, context: RequestContext<RoleServer>| {
+            let _ = self.session.opened_by.set(caller.in_session(self.session.this.clone()));
             context.peer.set_peer_info(request.clone());
             self.negotiate_initialize(&request)
         };
-        self.operate("initialize", None, context, work).await
+        self.operate("initialize", About::Nothing, context, work).await
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let work = async |_| {
+        let work = async |_, _| {
             let versions = self.supported_protocol_versions().into_owned();
             Ok(DiscoverResult::from_server_info(versions, self.get_info()))
         };
-        self.operate("server/discover", None, context, work).await
+        self.operate("server/discover", About::Nothing, context, work).await
     }
 
     async fn list_tools(
@@ -218,8 +237,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let work = async |context| self.tools(request.as_ref(), &context);
-        self.operate("tools/list", None, context, work).await
+        let work = async |caller, context| self.tools(request.as_ref(), &caller, &context).await;
+        self.operate("tools/list", About::Nothing, context, work).await
     }
 
     async fn call_tool(
@@ -234,7 +253,9 @@ impl ServerHandler for Gateway {
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
         let own = self.shared.plugins.iter().flat_map(|plugin| plugin.tools()).find(|tool| tool.name == name);
-        own.cloned().or_else(|| self.shared.registry.snapshot().tool(name).map(|entry| entry.tool.clone()))
+        // For headers that repeat arguments (SEP-2243): whose request it is, is not known here, so tools of single callers are left out.
+        let shared = || self.shared.registry.operator_snapshot().tool(name).map(|entry| entry.tool.clone());
+        own.cloned().or_else(shared)
     }
 
     async fn list_resources(
@@ -242,8 +263,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let work = async |context| self.resources(request.as_ref(), &context);
-        self.operate("resources/list", None, context, work).await
+        let work = async |caller, context| self.resources(request.as_ref(), &caller, &context).await;
+        self.operate("resources/list", About::Nothing, context, work).await
     }
 
     async fn list_resource_templates(
@@ -251,8 +272,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let work = async |context| self.templates(request.as_ref(), &context);
-        self.operate("resources/templates/list", None, context, work).await
+        let work = async |caller, context| self.templates(request.as_ref(), &caller, &context).await;
+        self.operate("resources/templates/list", About::Nothing, context, work).await
     }
 
     async fn list_prompts(
@@ -260,8 +281,8 @@ impl ServerHandler for Gateway {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let work = async |context| self.prompts(request.as_ref(), &context);
-        self.operate("prompts/list", None, context, work).await
+        let work = async |caller, context| self.prompts(request.as_ref(), &caller, &context).await;
+        self.operate("prompts/list", About::Nothing, context, work).await
     }
 
     async fn read_resource(
@@ -269,9 +290,9 @@ impl ServerHandler for Gateway {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let subject = self.observed(|| Some(Subject::Resource(request.uri.as_str().into())));
-        let work = async |context| self.read(request, context).await;
-        self.operate("resources/read", subject, context, work).await
+        let about = self.about(|| About::Resource(request.uri.clone()));
+        let work = async |caller, context| self.read(request, &caller, context).await;
+        self.operate("resources/read", about, context, work).await
     }
 
     async fn get_prompt(
@@ -279,9 +300,9 @@ impl ServerHandler for Gateway {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let subject = self.observed(|| self.known_prompt(&request.name));
-        let work = async |context| self.prompt(request, context).await;
-        self.operate("prompts/get", subject, context, work).await
+        let about = self.about(|| About::Prompt(request.name.clone()));
+        let work = async |caller, context| self.prompt(request, &caller, context).await;
+        self.operate("prompts/get", about, context, work).await
     }
 
     async fn complete(
@@ -289,13 +310,13 @@ impl ServerHandler for Gateway {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let subject = self.observed(|| match &request.r#ref {
-            Reference::Prompt(prompt) => self.known_prompt(&prompt.name),
-            Reference::Resource(resource) => Some(Subject::Resource(resource.uri.as_str().into())),
-            _ => None,
+        let about = self.about(|| match &request.r#ref {
+            Reference::Prompt(prompt) => About::Prompt(prompt.name.clone()),
+            Reference::Resource(resource) => About::Resource(resource.uri.clone()),
+            _ => About::Nothing,
         });
-        let work = async |context| self.completion(request, context).await;
-        self.operate("completion/complete", subject, context, work).await
+        let work = async |caller, context| self.completion(request, &caller, context).await;
+        self.operate("completion/complete", about, context, work).await
     }
 
     async fn set_level(
@@ -303,12 +324,12 @@ impl ServerHandler for Gateway {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let work = async |_| {
+        let work = async |caller, _| {
             self.session.log_level.store(stamp::rank(request.level), Ordering::Relaxed);
-            self.tell_level(request.level).await;
+            self.tell_level(request.level, &caller).await;
             Ok(())
         };
-        self.operate("logging/setLevel", None, context, work).await
+        self.operate("logging/setLevel", About::Nothing, context, work).await
     }
 
     async fn subscribe(
@@ -316,9 +337,9 @@ impl ServerHandler for Gateway {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = self.observed(|| Some(Subject::Resource(request.uri.as_str().into())));
-        let work = async |context| self.follow_resource(request.uri, context).await;
-        self.operate("resources/subscribe", subject, context, work).await
+        let about = self.about(|| About::Resource(request.uri.clone()));
+        let work = async |caller, _| self.follow_resource(request.uri, &caller).await;
+        self.operate("resources/subscribe", about, context, work).await
     }
 
     async fn unsubscribe(
@@ -326,12 +347,12 @@ impl ServerHandler for Gateway {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subject = self.observed(|| Some(Subject::Resource(request.uri.as_str().into())));
-        let work = async |_| {
+        let about = self.about(|| About::Resource(request.uri.clone()));
+        let work = async |_, _| {
             self.session_unsubscribe(&request.uri);
             Ok(())
         };
-        self.operate("resources/unsubscribe", subject, context, work).await
+        self.operate("resources/unsubscribe", about, context, work).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -339,8 +360,9 @@ impl ServerHandler for Gateway {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let watch = self.watch_stream("subscriptions/listen", context.request_context());
-        let ended = Box::pin(self.serve_subscription(context)).await;
+        let caller = self.caller(context.request_context())?;
+        let watch = self.watch_stream("subscriptions/listen", &caller, context.request_context());
+        let ended = Box::pin(self.serve_subscription(caller, context)).await;
         if let Some(watch) = watch {
             watch.end(&ended);
         }
@@ -348,46 +370,48 @@ impl ServerHandler for Gateway {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.announce_changes(context.peer);
+        if let Some(caller) = self.session.opened_by.get() {
+            self.announce_changes(context.peer, caller.clone());
+        }
     }
 
     async fn get_task(
         &self,
-        mut request: GetTaskParams,
+        request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let work = async |context: RequestContext<RoleServer>| {
-            let owner = self.task_owner(&mut request.task_id)?;
-            let mut result = owner.app.get_task(request, context.clone()).await?;
-            result.task.task.task_id = calls::task_id(&owner.id, &result.task.task.task_id);
+        let work = async |caller: Caller, context: RequestContext<RoleServer>| {
+            let id = request.task_id.clone();
+            let mut result = self.task(&id, &caller)?.get(request, context.clone()).await?;
+            result.task.task.task_id = id;
             self.stamp(&context, &mut result.meta);
             Ok(result)
         };
-        self.operate("tasks/get", None, context, work).await
+        self.operate("tasks/get", About::Nothing, context, work).await
     }
 
     async fn update_task(
         &self,
-        mut request: UpdateTaskParams,
+        request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let work = async |context| {
-            let owner = self.task_owner(&mut request.task_id)?;
-            owner.app.update_task(request, context).await
+        let work = async |caller, context| {
+            let task = self.task(&request.task_id, &caller)?;
+            task.update(request, context).await
         };
-        self.operate("tasks/update", None, context, work).await
+        self.operate("tasks/update", About::Nothing, context, work).await
     }
 
     async fn cancel_task(
         &self,
-        mut request: CancelTaskParams,
+        request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let work = async |context| {
-            let owner = self.task_owner(&mut request.task_id)?;
-            owner.app.cancel_task(request, context).await
+        let work = async |caller, context| {
+            let task = self.task(&request.task_id, &caller)?;
+            task.cancel(request, context).await
         };
-        self.operate("tasks/cancel", None, context, work).await
+        self.operate("tasks/cancel", About::Nothing, context, work).await
     }
 
     /// Known methods come here too when their params do not fit.
@@ -396,20 +420,33 @@ impl ServerHandler for Gateway {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let work = async |context| Err(unknown::refusal(&request, stamp::is_modern(&context)));
-        self.operate(unknown::label(&request.method), None, context, work).await
+        let work = async |_, context| Err(unknown::refusal(&request, is_modern(&context)));
+        self.operate(unknown::label(&request.method), About::Nothing, context, work).await
     }
 }
 
 impl Gateway {
-    fn principal(&self, context: &RequestContext<RoleServer>) -> Principal {
-        Principal::of(context)
+    /// Who makes a request: the principal on it, else that of the connection.
+    ///
+    /// # Errors
+    /// An internal error when there is neither: a transport that does not say who calls must not grant anything.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let of_request = Principal::of(context).cloned().map(Arc::new);
+        let Some(principal) = of_request.or_else(|| self.session.principal.clone()) else {
+            tracing::error!(
+                "a request came without a principal and is refused: its transport has to name one"
+            );
+            return Err(ErrorData::internal_error("the request names no caller", None));
+        };
+        let caller = Caller::new(principal);
+        // A connection that belongs to one principal is a session, too, for clients of the era without them.
+        let in_session = self.session.principal.is_some() || self.session.opened_by.get().is_some();
+        Ok(if in_session { caller.in_session(self.session.this.clone()) } else { caller })
     }
 
-    async fn tell_level(&self, level: LoggingLevel) {
-        let snapshot = self.shared.registry.snapshot();
-        let logging = snapshot.apps.iter().filter(|app| app.app.catalog().capabilities.logging.is_some());
-        // An app that refuses a level still serves; nothing to tell the client.
-        futures::future::join_all(logging.map(|app| app.app.set_level(level))).await;
+    /// Tells the level to the apps of `caller`. One that refuses it still serves; nothing to tell the client.
+    async fn tell_level(&self, level: LoggingLevel, caller: &Caller) {
+        let apps = self.shared.registry.view(caller).apps();
+        futures::future::join_all(apps.iter().map(|app| app.set_level(level))).await;
     }
 }

@@ -5,48 +5,67 @@ use std::pin::Pin;
 use rmcp::{ErrorData, RoleServer, service::RequestContext};
 
 use super::Gateway;
-use crate::{Subject, observe::OperationWatch};
+use crate::{Caller, Subject, observe::OperationWatch};
+
+/// What a request is about.
+#[derive(Debug, Clone)]
+pub(super) enum About {
+    Nothing,
+    Resource(String),
+    Prompt(String),
+}
 
 impl Gateway {
-    /// Does `work` for a request of `method`, and tells how it went. Servers that are asked for it hear of the trace.
+    /// Does `work` for the caller of a request of `method`, and tells how it went. Servers that are asked for it hear of the trace.
+    /// A request without a principal is refused.
     pub(super) fn operate<T>(
         &self,
         method: &'static str,
-        subject: Option<Subject>,
+        about: About,
         mut context: RequestContext<RoleServer>,
-        work: impl AsyncFnOnce(RequestContext<RoleServer>) -> Result<T, ErrorData>,
+        work: impl AsyncFnOnce(Caller, RequestContext<RoleServer>) -> Result<T, ErrorData>,
     ) -> Pin<Box<impl Future<Output = Result<T, ErrorData>>>> {
         Box::pin(async move {
+            let caller = self.caller(&context)?;
             let observers = &self.shared.observers;
             if observers.is_empty() {
-                return work(context).await;
+                return work(caller, context).await;
             }
-            let watch = OperationWatch::begin(observers, method, subject, &context);
+            let subject = self.subject(about, &caller);
+            let watch = OperationWatch::begin(observers, method, subject, caller.principal(), &context);
             watch.tell(&mut context.meta.0);
-            let answer = work(context).await;
+            let answer = work(caller, context).await;
             watch.end(&answer);
             answer
         })
+    }
+
+    /// What a request is about, made only where somebody is told.
+    pub(super) fn about(&self, about: impl FnOnce() -> About) -> About {
+        if self.shared.observers.is_empty() { About::Nothing } else { about() }
     }
 
     /// As [`Gateway::operate`], for a stream that its client ends by going away.
     pub(super) fn watch_stream(
         &self,
         method: &'static str,
+        caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Option<OperationWatch> {
         let observers = &self.shared.observers;
-        (!observers.is_empty()).then(|| OperationWatch::begin(observers, method, None, context).ends_well())
+        let begin = || OperationWatch::begin(observers, method, None, caller.principal(), context);
+        (!observers.is_empty()).then(|| begin().ends_well())
     }
 
-    /// What a request is about, made only where somebody is told.
-    pub(super) fn observed(&self, subject: impl FnOnce() -> Option<Subject>) -> Option<Subject> {
-        if self.shared.observers.is_empty() { None } else { subject() }
-    }
-
-    /// A prompt that is served: clients could make any number of names.
-    pub(super) fn known_prompt(&self, name: &str) -> Option<Subject> {
-        let snapshot = self.shared.registry.snapshot();
-        snapshot.prompt(name).map(|prompt| Subject::Prompt(prompt.key.as_str().into()))
+    /// A prompt is named if it is served: clients could make any number of names.
+    fn subject(&self, about: About, caller: &Caller) -> Option<Subject> {
+        match about {
+            About::Nothing => None,
+            About::Resource(uri) => Some(Subject::Resource(uri.into())),
+            About::Prompt(name) => {
+                let view = self.shared.registry.view(caller);
+                view.known_prompt(&name).map(|prompt| Subject::Prompt(prompt.into()))
+            }
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use rmcp::{
     RoleServer,
-    model::{LoggingLevel, MetaObject, ProtocolVersion, ResultType},
+    model::{LoggingLevel, MetaObject, ResultType},
     service::RequestContext,
 };
 
 use super::Gateway;
+use crate::access::is_modern;
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -28,14 +29,6 @@ impl Gateway {
 /// again for clients of an older era.
 pub(super) fn complete(result_type: &mut Option<ResultType>) {
     result_type.get_or_insert(ResultType::COMPLETE);
-}
-
-/// Whether the request is of the era without sessions.
-pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    // Versions are ISO dates: they compare as text.
-    context
-        .protocol_version()
-        .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// The least severe log level a session of the older era asked for, as an extension of its requests' contexts.

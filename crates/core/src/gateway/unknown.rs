@@ -18,8 +18,8 @@ use crate::names::clipped;
 const REMOVED: [&str; 5] =
     ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-/// The methods whose requests can come here, for observers; clients could make any number of others.
-const SERVED: [&str; 18] = [
+/// Every method that clients may ask for. Others are unknown, and observers are not told their names.
+pub const METHODS: [&str; 18] = [
     "initialize",
     "ping",
     "tools/call",
@@ -42,7 +42,7 @@ const SERVED: [&str; 18] = [
 
 /// What observers are told for a method: its name, or `_OTHER`.
 pub(super) fn label(method: &str) -> &'static str {
-    SERVED.into_iter().find(|served| *served == method).unwrap_or("_OTHER")
+    METHODS.into_iter().find(|served| *served == method).unwrap_or("_OTHER")
 }
 
 /// -32602 with what is wrong for a method there is, -32601 for the rest (JSON-RPC 2.0 §5.1).
@@ -93,7 +93,7 @@ mod tests {
         let calls = ["self.operate(\"", "self.watch_stream(\""].map(|call| source.split(call).skip(1));
         let methods: Vec<&str> =
             calls.into_iter().flatten().filter_map(|rest| rest.split('"').next()).collect();
-        assert_eq!(methods.len(), SERVED.len() - 1, "all but tools/call: {methods:?}");
+        assert_eq!(methods.len(), METHODS.len() - 1, "all but tools/call: {methods:?}");
         assert!(methods.iter().all(|method| label(method) == *method), "{methods:?}");
         assert_eq!(label("made/up"), "_OTHER");
     }

@@ -55,6 +55,7 @@ impl OperationWatch {
         observers: &Observers,
         method: &'static str,
         subject: Option<Subject>,
+        principal: &Principal,
         context: &RequestContext<RoleServer>,
     ) -> Self {
         let trace = observers.place(|| arrival::place(context));
@@ -62,7 +63,7 @@ impl OperationWatch {
         let operation = Operation {
             method,
             subject,
-            principal: Principal::of(context),
+            principal: principal.clone(),
             address: CallerAddress::of(context).map(|at| at.0),
             started: SystemTime::now(),
             duration: Duration::ZERO,

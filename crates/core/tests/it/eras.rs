@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatewright_core::{
-    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Registry, ToolNames, memory_transport,
+    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, ToolNames, memory_transport,
     rmcp::{
         ErrorData, RoleServer, ServerHandler, ServiceExt,
         model::{
@@ -50,7 +50,9 @@ async fn a_result_of_an_older_server_says_that_it_is_complete_to_a_newer_client(
     registry.add("old", Arc::new(app), AppOptions::default());
     let gateway = Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new());
     let (client_end, server_end) = memory_transport();
-    let server = tokio::spawn(async move { gateway.serve(server_end).await.unwrap().waiting().await });
+    let server = tokio::spawn(async move {
+        gateway.session_of(Principal::local()).serve(server_end).await.unwrap().waiting().await
+    });
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
     let client = ().serve_with_lifecycle(client_end, lifecycle).await.unwrap();
     let result = client.peer().call_tool(CallToolRequestParams::new("old:a")).await.unwrap();

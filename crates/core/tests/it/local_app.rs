@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_core::{App, AppOptions, Change, LocalApp, Registry, ToolNames};
+use gatewright_core::{App, AppOptions, Audience, Change, LocalApp, Registry, ToolNames};
 
 use crate::support::Handler;
 
@@ -16,7 +16,7 @@ async fn registry(names: ToolNames, apps: &[(&str, &Handler, AppOptions)]) -> Ar
 }
 
 fn names(registry: &Registry) -> Vec<String> {
-    registry.snapshot().tools.iter().map(|tool| tool.tool.name.to_string()).collect()
+    registry.operator_snapshot().tools.iter().map(|tool| tool.tool.name.to_string()).collect()
 }
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn tools_get_their_apps_name_in_a_fixed_order() {
         registry(ToolNames::Colon, &[("b", &b, AppOptions::default()), ("a", &a, AppOptions::default())])
             .await;
     assert_eq!(names(&registry), ["a:x", "b:one", "b:two"]);
-    assert!(registry.snapshot().tool("b_one").is_some(), "the other spelling is accepted");
+    assert!(registry.operator_snapshot().tool("b_one").is_some(), "the other spelling is accepted");
 }
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn underscore_names_that_would_collide_stay_apart() {
     .await;
     let names = names(&registry);
     assert_eq!(names, ["a_b_c", "a_b_c_2"]);
-    let snapshot = registry.snapshot();
+    let snapshot = registry.operator_snapshot();
     assert_eq!(&*snapshot.tool("a_b_c").unwrap().name, "a:b_c");
     assert_eq!(&*snapshot.tool("a_b_c_2").unwrap().name, "a_b:c");
 }
@@ -50,7 +50,7 @@ async fn without_prefix_the_first_app_keeps_a_shared_name() {
     let plain = AppOptions { prefix: false, ..AppOptions::default() };
     let registry = registry(ToolNames::Colon, &[("a", &a, plain.clone()), ("b", &b, plain)]).await;
     assert_eq!(names(&registry), ["only_a", "same"]);
-    assert_eq!(&*registry.snapshot().tool("same").unwrap().app_id, "a");
+    assert_eq!(&*registry.operator_snapshot().tool("same").unwrap().app_id, "a");
 }
 
 #[tokio::test]
@@ -61,7 +61,7 @@ async fn a_change_of_a_list_is_followed_and_told() {
     handler.tools.lock().unwrap().push("two".to_owned());
     handler.announce().await;
     let change = tokio::time::timeout(Duration::from_secs(10), changes.recv()).await.unwrap().unwrap();
-    assert_eq!(change, Change::Tools);
+    assert_eq!((change.change, change.audience), (Change::Tools, Audience::Everyone));
     assert_eq!(names(&registry), ["a:one", "a:two"]);
 }
 

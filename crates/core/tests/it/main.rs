@@ -1,6 +1,8 @@
 //! The registry and the gateway from outside.
 
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod local_app;

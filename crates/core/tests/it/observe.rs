@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use gatewright_core::{
-    AppOptions, Execution, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Operation, Registry, Subject,
-    ToolNames, memory_transport,
+    AppOptions, Execution, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Operation, Principal,
+    Registry, Subject, ToolNames, memory_transport,
     rmcp::{
         RoleClient, ServiceExt as _,
         model::{CallToolRequestParams, CallToolResponse, ReadResourceRequestParams},
@@ -48,7 +48,9 @@ async fn client(observer: Arc<Heard>) -> RunningService<RoleClient, ()> {
     let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, Vec::new());
     let gateway = gateway.observed_by(vec![observer]);
     let (client_end, server_end) = memory_transport();
-    tokio::spawn(async move { gateway.serve(server_end).await.unwrap().waiting().await });
+    tokio::spawn(async move {
+        gateway.session_of(Principal::local()).serve(server_end).await.unwrap().waiting().await
+    });
     ().serve(client_end).await.unwrap()
 }
 

@@ -49,7 +49,8 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<Endpoint>) -> bool {
         return true;
     };
     let door = endpoint.door();
-    if parts.extensions.get::<Principal>().is_none() && !door.is_open_to_all() {
+    let is_known = |principal: &Principal| door.is_open_to_all() || *principal != Principal::local();
+    if !parts.extensions.get::<Principal>().is_some_and(is_known) {
         // The other instance asks nobody who they are, and this one does.
         exchange.cancel(Reason::Gone).await;
         return true;

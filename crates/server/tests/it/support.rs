@@ -74,7 +74,7 @@ impl ServerHandler for Tools {
             }
             "whence" => CallerAddress::of(&context).map_or_else(String::new, |caller| caller.0.to_string()),
             "echo" => json!(params.arguments).to_string(),
-            "whoami" => Principal::of(&context).subject.to_string(),
+            "whoami" => Principal::of(&context).unwrap().subject.to_string(),
             "wait" => {
                 self.started.notify_one();
                 self.go_on.notified().await;

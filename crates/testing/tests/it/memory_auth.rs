@@ -26,7 +26,7 @@ impl ServerHandler for WhoAmI {
         _: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let caller = Principal::of(&context);
+        let caller = Principal::of(&context).unwrap();
         let may = |scope: &str| if caller.scopes.allows(scope) { "may" } else { "may not" };
         let text = format!("{} {} write", caller.subject, may("write"));
         let result = json!({"content": [{"type": "text", "text": text}]});

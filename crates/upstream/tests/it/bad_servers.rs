@@ -65,7 +65,7 @@ async fn a_server_that_dies_during_a_call_fails_every_open_call_and_comes_back()
     assert!(open.message.contains("exit status: 1"), "{open}");
     until(&app, |health| *health == AppHealth::Up).await;
     crate::support::eventually("its tools are back", || {
-        bench.registry.snapshot().tool("files:echo").is_some()
+        bench.registry.operator_snapshot().tool("files:echo").is_some()
     })
     .await;
     assert!(text(&client, "files:echo").await.contains("echo"));
@@ -133,10 +133,10 @@ async fn a_changed_list_is_followed_live() {
     bench.add("a", server(&[])).await;
     let client = bench.client().await;
     let mut changes = bench.registry.changes();
-    assert!(bench.registry.snapshot().tool("a:new").is_none());
+    assert!(bench.registry.operator_snapshot().tool("a:new").is_none());
     text(&client, "a:change").await;
     let listed = async {
-        while bench.registry.snapshot().tool("a:new").is_none() {
+        while bench.registry.operator_snapshot().tool("a:new").is_none() {
             let _ = changes.recv().await;
         }
     };

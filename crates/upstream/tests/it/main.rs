@@ -1,5 +1,4 @@
 //! Upstream servers that behave, and servers that do not.
-#![expect(deprecated, reason = "the older era still has logging, sampling and roots")]
 
 #[cfg(test)]
 mod bad_servers;
@@ -7,6 +6,8 @@ mod bad_servers;
 mod http_servers;
 #[cfg(test)]
 mod pass_through;
+#[cfg(test)]
+mod per_caller;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]

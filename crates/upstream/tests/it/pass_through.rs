@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use gatewright_core::App as _;
 use gatewright_testing::{McpBuilder, RpcRequest};
-use rmcp::model::LoggingLevel;
 use serde_json::{Value, json};
 
 use crate::support::{Bench, LONG, environment, hanging, server, text};
@@ -153,9 +151,11 @@ async fn a_server_sees_only_the_environment_it_is_given() {
 #[tokio::test]
 async fn a_log_level_asked_for_earlier_holds_after_a_restart() {
     let bench = Bench::new();
-    let app = bench.add("a", server(&[])).await;
+    bench.add("a", server(&[])).await;
     let client = bench.client().await;
-    app.set_level(LoggingLevel::Warning).await.unwrap();
+    let params = json!({"level": "warning"});
+    let set_level = RpcRequest { id: json!("level"), method: "logging/setLevel".to_owned(), params };
+    client.raw().request(set_level).await.unwrap();
     let _ = client.tools().call("a:die", json!({})).await;
     let told = async {
         loop {

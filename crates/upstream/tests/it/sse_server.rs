@@ -71,8 +71,10 @@ async fn a_server_of_the_older_transport_is_called_and_reconnected_when_it_hangs
     let error = error(&client, "a:hang-up", json!({})).await;
     assert_eq!(error.data.unwrap()["code"], "UPSTREAM_ENDED");
     until(&app, |health| *health == AppHealth::Up).await;
-    crate::support::eventually("its tools are back", || bench.registry.snapshot().tool("a:hello").is_some())
-        .await;
+    crate::support::eventually("its tools are back", || {
+        bench.registry.operator_snapshot().tool("a:hello").is_some()
+    })
+    .await;
     assert_eq!(text(&client, "a:hello").await, "hello");
 }
 

@@ -2,9 +2,11 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use gatewright_core::{App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, Registry, ToolNames};
+use gatewright_core::{
+    App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, Principal, Registry, ToolNames,
+};
 use gatewright_testing::{Elicited, Mcp, McpBuilder, OpenCall, RpcError};
-use gatewright_upstream::{UpstreamApp, UpstreamConfig};
+use gatewright_upstream::{PerCallerApp, UpstreamApp, UpstreamConfig};
 use serde_json::{Value, json};
 
 /// Longest wait for anything: far beyond what a loaded machine needs.
@@ -79,7 +81,7 @@ impl Bench {
         let app = self.start(id, config);
         assert_eq!(app.wait_ready(LONG).await, AppHealth::Up);
         let listed = async {
-            while !self.registry.snapshot().tools.iter().any(|tool| &*tool.app_id == id) {
+            while !self.registry.operator_snapshot().tools.iter().any(|tool| &*tool.app_id == id) {
                 let _ = changes.recv().await;
             }
         };
@@ -92,10 +94,27 @@ impl Bench {
         self.connect(|client| client).await
     }
 
+    /// A client of the older era whose principal has this subject.
+    pub(crate) async fn client_of(&self, subject: &str) -> Mcp {
+        let principal = Principal { subject: subject.into(), ..Principal::local() };
+        self.connect_as(principal, |client| client).await
+    }
+
+    /// Adds an app with connections for each caller.
+    pub(crate) fn add_per_caller(&self, id: &str, config: UpstreamConfig) -> Arc<PerCallerApp> {
+        let app = PerCallerApp::start(id, config, environment(), None);
+        self.registry.add(id, app.clone(), AppOptions::default());
+        app
+    }
+
     /// A client set up otherwise. Whoever asks it gets Ada and a sample.
     pub(crate) async fn connect(&self, set_up: impl FnOnce(McpBuilder) -> McpBuilder) -> Mcp {
+        self.connect_as(Principal::local(), set_up).await
+    }
+
+    async fn connect_as(&self, principal: Principal, set_up: impl FnOnce(McpBuilder) -> McpBuilder) -> Mcp {
         let gateway = self.gateway.clone();
-        let client = Mcp::in_memory_with(move || gateway.session()).timeout(LONG);
+        let client = Mcp::in_memory_with(move || gateway.session_of(principal.clone())).timeout(LONG);
         let client = set_up(client).connect().await.expect("the gateway answers");
         client.on_elicitation(|_| async { Elicited::Accept(json!({"name": "Ada"})) });
         client.on_sampling(|_| async {

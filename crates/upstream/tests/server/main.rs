@@ -70,6 +70,7 @@ struct Server {
     cancelled: u64,
     changed: bool,
     level: Value,
+    counted: u64,
 }
 
 /// Starts a process that nobody waits for, and gives its id. The gateway has to end it: that is what is tested.
@@ -159,6 +160,7 @@ impl Server {
                 "sample",
                 "roots",
                 "level",
+                "count",
             ];
             tools.extend(names.map(tool));
             if self.changed {
@@ -204,6 +206,10 @@ impl Server {
             "wrong" => json!({"content": 7, "isError": "perhaps"}),
             "cancelled" => text(self.cancelled),
             "level" => text(&self.level),
+            "count" => {
+                self.counted += 1;
+                text(format!("{} {}", self.counted, std::process::id()))
+            }
             "change" => {
                 self.changed = true;
                 notify("notifications/tools/list_changed", json!({}));

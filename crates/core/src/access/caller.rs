@@ -1,0 +1,105 @@
+//! Callers: a principal, and the session it calls in.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::Principal;
+
+/// An MCP session. Ids are unique within the process.
+#[derive(Debug, Clone)]
+pub struct SessionRef {
+    id: u64,
+    ended: CancellationToken,
+}
+
+impl SessionRef {
+    /// A new session, which ends when `ended` is cancelled.
+    pub fn new(ended: CancellationToken) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self { id: LAST.fetch_add(1, Ordering::Relaxed) + 1, ended }
+    }
+
+    /// Cancelled when the session ends.
+    pub fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+}
+
+/// Who makes a request, and in which session.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    principal: Arc<Principal>,
+    session: Option<SessionRef>,
+}
+
+impl Caller {
+    /// A caller outside any session.
+    pub fn new(principal: impl Into<Arc<Principal>>) -> Self {
+        Self { principal: principal.into(), session: None }
+    }
+
+    /// The same caller in `session`.
+    #[must_use]
+    pub fn in_session(mut self, session: SessionRef) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// The principal.
+    pub fn principal(&self) -> &Arc<Principal> {
+        &self.principal
+    }
+
+    /// The session; none for clients of the era without sessions.
+    pub fn session(&self) -> Option<&SessionRef> {
+        self.session.as_ref()
+    }
+}
+
+/// Callers that have something in common: a connection of an app, and the changes it announces.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Audience {
+    /// All callers.
+    #[default]
+    Everyone,
+    /// Callers with this subject, through whichever client.
+    Subject(Arc<str>),
+    /// Callers with this subject and client.
+    Principal(Arc<str>, Option<Arc<str>>),
+    /// The caller of one session.
+    Session(u64),
+}
+
+impl Audience {
+    /// The callers that share the subject of `caller`.
+    pub fn subject(caller: &Caller) -> Self {
+        Self::Subject(caller.principal.subject.clone())
+    }
+
+    /// The callers that share subject and client of `caller`.
+    pub fn principal(caller: &Caller) -> Self {
+        Self::Principal(caller.principal.subject.clone(), caller.principal.client_id.clone())
+    }
+
+    /// The session of `caller`; its subject and client where there is no session.
+    pub fn session(caller: &Caller) -> Self {
+        caller.session.as_ref().map_or_else(|| Self::principal(caller), |session| Self::Session(session.id))
+    }
+
+    /// Whether `caller` is one of them.
+    pub fn includes(&self, caller: &Caller) -> bool {
+        match self {
+            Self::Everyone => true,
+            Self::Subject(subject) => *subject == caller.principal.subject,
+            Self::Principal(subject, client) => {
+                *subject == caller.principal.subject && *client == caller.principal.client_id
+            }
+            Self::Session(id) => caller.session.as_ref().is_some_and(|session| session.id == *id),
+        }
+    }
+}

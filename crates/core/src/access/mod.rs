@@ -1,0 +1,19 @@
+//! The one decision on who may use what: every request reaches apps through a [`View`], and only a view makes the
+//! [`CallContext`] and the [`Permit`] that the methods of an [`App`](crate::App) take.
+
+mod caller;
+mod permit;
+mod rules;
+mod seal;
+mod view;
+
+pub use caller::{Audience, Caller, SessionRef};
+pub(crate) use permit::is_modern;
+pub use permit::{
+    CallContext, Completion, Permit, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp,
+};
+pub use rules::{ScopeRule, UriPattern};
+pub(crate) use rules::{all_scopes, scopes_of_uri};
+pub use seal::SealKey;
+pub(crate) use seal::{OpenTask, Sealer};
+pub use view::{Denied, Listed, View};

@@ -1,0 +1,304 @@
+//! A caller's view of all apps: what it may list, find and use.
+
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
+
+use rmcp::model::{Prompt, Reference, Resource, ResourceTemplate};
+
+use super::{
+    Caller, OpenTask,
+    permit::{Completion, Permit, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp},
+};
+use crate::{
+    AppEntry, Owned, Snapshot, ToolEntry,
+    names::LONGEST_NAME,
+    registry::{OwnItems, PublicKey},
+    template::matches_template,
+};
+
+/// Why a caller may not use something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Denied {
+    /// There is no such object, or none that the caller may know of.
+    Unknown,
+    /// These scopes are not granted.
+    Scopes(Vec<String>),
+}
+
+/// What one caller may use at one moment: the items of all apps, and those that apps keep for this caller alone.
+#[derive(Debug)]
+pub struct View {
+    shared: Arc<Snapshot>,
+    own: Vec<Arc<OwnItems>>,
+    permit: Permit,
+}
+
+/// An item as the caller lists it.
+#[derive(Debug)]
+pub struct Listed<'v, T: Clone> {
+    /// Public name or URI.
+    pub key: Cow<'v, str>,
+    /// The item under that name.
+    pub item: Cow<'v, T>,
+}
+
+impl View {
+    pub(crate) fn new(shared: Arc<Snapshot>, own: Vec<Arc<OwnItems>>, caller: Caller) -> Self {
+        Self { shared, own, permit: Permit::new(caller) }
+    }
+
+    /// Whose view it is.
+    pub fn caller(&self) -> &Caller {
+        self.permit.caller()
+    }
+
+    /// The tools the caller may call, in the order of their names.
+    pub fn tools(&self) -> Vec<&Arc<ToolEntry>> {
+        let allowed = |tool: &&Arc<ToolEntry>| self.allows(&tool.meta.scopes);
+        if self.own.is_empty() {
+            return self.shared.tools.iter().filter(allowed).collect();
+        }
+        let own = self.own.iter().flat_map(|own| &own.items.tools);
+        let all = self.shared.tools.iter().chain(own);
+        let mut tools: Vec<_> = all
+            .filter(|tool| self.find_tool(&tool.name).is_some_and(|found| Arc::ptr_eq(found, tool)))
+            .filter(allowed)
+            .collect();
+        tools.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        tools
+    }
+
+    /// A tool by either spelling of its public name.
+    ///
+    /// # Errors
+    /// There is none for this caller, or the caller lacks scopes.
+    pub fn tool(&self, name: &str) -> Result<PermittedTool, Denied> {
+        let tool = self.find_tool(name).ok_or(Denied::Unknown)?;
+        self.check(&tool.meta.scopes)?;
+        Ok(PermittedTool::new(tool.clone(), self.permit.clone()))
+    }
+
+    /// A tool that the caller may call, to look at.
+    pub fn shows(&self, name: &str) -> Option<&Arc<ToolEntry>> {
+        self.find_tool(name).filter(|tool| self.allows(&tool.meta.scopes))
+    }
+
+    /// A tool that exists for this caller, whether its scopes are granted or not. It cannot be called by this.
+    pub(crate) fn known_tool(&self, name: &str) -> Option<&ToolEntry> {
+        self.find_tool(name).map(|tool| &**tool)
+    }
+
+    /// The public name of a prompt that exists for this caller.
+    pub(crate) fn known_prompt(&self, name: &str) -> Option<&str> {
+        self.find(name, |items| &items.prompts).map(|prompt| prompt.key.as_str())
+    }
+
+    /// Whether an app may have more for this caller than is known yet.
+    pub(crate) fn may_grow(&self) -> bool {
+        !self.shared.personal.is_empty()
+    }
+
+    /// The tool whose name is nearest to a misspelt one, among those the caller may call and `fits` accepts; none for a name of
+    /// more than 256 bytes, which costs too much to compare: time grows with the product of the lengths, for each tool.
+    pub fn nearest(&self, name: &str, fits: impl Fn(&ToolEntry) -> bool) -> Option<String> {
+        const ENOUGH: f64 = 0.8;
+        if name.len() > LONGEST_NAME {
+            return None;
+        }
+        let near = |tool: &Arc<ToolEntry>| {
+            let whole = strsim::jaro_winkler(name, &tool.name);
+            let tail = strsim::jaro_winkler(name, &tool.local_name);
+            whole.max(tail)
+        };
+        let tools = self.tools().into_iter().filter(|tool| fits(tool)).map(|tool| (near(tool), tool));
+        let best = tools.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.name.cmp(&a.1.name)))?;
+        (best.0 >= ENOUGH).then(|| best.1.name.to_string())
+    }
+
+    /// The resources the caller may read, in the order of their URIs.
+    pub fn resources(&self) -> Vec<Listed<'_, Resource>> {
+        self.list(|items| &items.resources)
+    }
+
+    /// The resource templates the caller may use, in the order of their URIs.
+    pub fn templates(&self) -> Vec<Listed<'_, ResourceTemplate>> {
+        self.list(|items| &items.templates)
+    }
+
+    /// The prompts the caller may use, in the order of their names.
+    pub fn prompts(&self) -> Vec<Listed<'_, Prompt>> {
+        self.list(|items| &items.prompts)
+    }
+
+    /// The resources that `uri` may name, likeliest first: servers need not list all they have.
+    ///
+    /// # Errors
+    /// There is none for this caller, or the caller lacks scopes for each of them.
+    pub fn resource(&self, uri: &str) -> Result<Vec<Permitted<ResourceItem>>, Denied> {
+        self.routes(uri)
+    }
+
+    /// A prompt by public name.
+    ///
+    /// # Errors
+    /// There is none for this caller, or the caller lacks scopes.
+    pub fn prompt(&self, name: &str) -> Result<Permitted<PromptItem>, Denied> {
+        let prompt = self.find(name, |items| &items.prompts).ok_or(Denied::Unknown)?;
+        self.permitted(prompt)
+    }
+
+    /// What completion is asked for: a prompt, a template, or a resource.
+    ///
+    /// # Errors
+    /// There is none for this caller, or the caller lacks scopes.
+    pub fn completion(&self, reference: &Reference) -> Result<Permitted<Completion>, Denied> {
+        match reference {
+            Reference::Prompt(prompt) => {
+                let prompt = self.find(&prompt.name, |items| &items.prompts).ok_or(Denied::Unknown)?;
+                self.permitted(prompt)
+            }
+            Reference::Resource(resource) => match self.find(&resource.uri, |items| &items.templates) {
+                Some(template) => self.permitted(template),
+                None => self.routes(&resource.uri)?.into_iter().next().ok_or(Denied::Unknown),
+            },
+            _ => Err(Denied::Unknown),
+        }
+    }
+
+    /// A task that was opened for this caller: its scopes are those of the tool, then and now.
+    pub(crate) fn task(&self, task: OpenTask) -> Result<Permitted<TaskItem>, Denied> {
+        let owner = self.shared.app(&task.app).ok_or(Denied::Unknown)?;
+        self.check(&owner.options.scopes)?;
+        self.check(&task.scopes)?;
+        if let Some(tool) = self.find_tool(&task.tool) {
+            self.check(&tool.meta.scopes)?;
+        }
+        Ok(Permitted::new(owner.clone(), task.id, self.permit.clone()))
+    }
+
+    /// The apps whose own scopes the caller has.
+    pub(crate) fn apps(&self) -> Vec<Permitted<WholeApp>> {
+        let apps = self.shared.apps.iter().filter(|app| self.allows(&app.options.scopes));
+        apps.map(|app| Permitted::new(app.clone(), String::new(), self.permit.clone())).collect()
+    }
+
+    fn check(&self, scopes: &[String]) -> Result<(), Denied> {
+        let missing = self.caller().principal().missing(scopes);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(Denied::Scopes(missing.into_iter().map(str::to_owned).collect()))
+    }
+
+    fn allows(&self, scopes: &[String]) -> bool {
+        scopes.iter().all(|scope| self.caller().principal().scopes.allows(scope))
+    }
+
+    fn permitted<T, K>(&self, item: &Owned<T>) -> Result<Permitted<K>, Denied> {
+        self.check(&item.scopes)?;
+        Ok(Permitted::new(item.owner.clone(), item.local.clone(), self.permit.clone()))
+    }
+
+    /// A tool of a caller's own stands before the shared one of the same app, and behind that of another app.
+    fn find_tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
+        let shared = self.shared.tool(name);
+        let mut own = self.own.iter().filter_map(|own| own.items.tool(name));
+        own.find(|tool| shared.is_none_or(|shared| shared.app_id == tool.app_id)).or(shared)
+    }
+
+    fn find<'v, T: PublicKey>(
+        &'v self,
+        key: &str,
+        items: impl Fn(&'v Snapshot) -> &'v Vec<Owned<T>>,
+    ) -> Option<&'v Owned<T>> {
+        let shared = self.shared.find(&items, key);
+        let own = || self.own.iter().find_map(|own| own.items.find(&items, key));
+        let prefixed = || {
+            let (app, key) = key.split_once(':')?;
+            self.own.iter().find(|own| *own.app_id == *app)?.items.find(&items, key)
+        };
+        shared.or_else(own).or_else(prefixed)
+    }
+
+    /// The first item keeps a key that several have; the others get their app in front of it.
+    fn list<'v, T: PublicKey>(
+        &'v self,
+        items: impl Fn(&'v Snapshot) -> &'v Vec<Owned<T>>,
+    ) -> Vec<Listed<'v, T>> {
+        let shared = items(&self.shared).iter();
+        let plain =
+            |item: &'v Owned<T>| Listed { key: item.key.as_str().into(), item: Cow::Borrowed(&item.item) };
+        if self.own.is_empty() {
+            return shared.filter(|item| self.allows(&item.scopes)).map(plain).collect();
+        }
+        let mut taken: HashSet<&str> = HashSet::new();
+        let mut listed = Vec::new();
+        for item in shared.chain(self.own.iter().flat_map(|own| items(&own.items))) {
+            let is_free = taken.insert(&item.key);
+            if !self.allows(&item.scopes) {
+                continue;
+            }
+            listed.push(match is_free {
+                true => plain(item),
+                false => {
+                    let key = format!("{}:{}", item.owner.id, item.key);
+                    let mut renamed = item.item.clone();
+                    renamed.set_key(key.clone());
+                    Listed { key: key.into(), item: Cow::Owned(renamed) }
+                }
+            });
+        }
+        listed.sort_by(|a, b| a.key.cmp(&b.key));
+        listed
+    }
+
+    /// The apps that may own `uri`: that of a listed resource; else those of matching templates, then any app with resources of
+    /// that scheme.
+    fn routes<K>(&self, uri: &str) -> Result<Vec<Permitted<K>>, Denied> {
+        if let Some(known) = self.find(uri, |items| &items.resources) {
+            return Ok(vec![self.permitted(known)?]);
+        }
+        let mut routes: Vec<Permitted<K>> = Vec::new();
+        let mut denied = Denied::Unknown;
+        let mut seen: HashSet<(Arc<str>, usize)> = HashSet::new();
+        let mut add = |owner: &AppEntry, local: &str| {
+            // Each is an ending of `uri`: its length names it.
+            if !seen.insert((owner.id.clone(), local.len())) {
+                return;
+            }
+            match self.check(&owner.scopes_of_uri(local)) {
+                Ok(()) => routes.push(Permitted::new(owner.clone(), local.to_owned(), self.permit.clone())),
+                Err(why) if denied == Denied::Unknown => denied = why,
+                Err(_) => {}
+            }
+        };
+        let snapshots = || std::iter::once(&*self.shared).chain(self.own.iter().map(|own| &own.items));
+        for template in snapshots().flat_map(|items| &items.templates) {
+            let prefix = template.key.len() - template.local.len();
+            if let Some(local) = uri.get(prefix..)
+                && uri.starts_with(&template.key[..prefix])
+                && matches_template(&template.local, local)
+            {
+                add(&template.owner, local);
+            }
+        }
+        for app in &self.shared.apps {
+            let own = uri
+                .strip_prefix(&*app.id)
+                .and_then(|rest| rest.strip_prefix(':'))
+                .filter(|rest| rest.contains(':'));
+            if let Some(own) = own {
+                add(app, own);
+            }
+        }
+        let wanted = scheme(uri);
+        let same_scheme = |resource: &&Owned<Resource>| scheme(&resource.local) == wanted;
+        for resource in snapshots().flat_map(|items| &items.resources).filter(same_scheme) {
+            add(&resource.owner, uri);
+        }
+        if routes.is_empty() { Err(denied) } else { Ok(routes) }
+    }
+}
+
+fn scheme(uri: &str) -> Option<&str> {
+    uri.split_once(':').map(|(scheme, _)| scheme)
+}

@@ -1,0 +1,92 @@
+//! Scopes that a request lacks, known before it is dispatched: over HTTP the answer is 403 with a challenge (RFC 6750 §3.1).
+//!
+//! It asks the same view as the request itself, which is refused there in any case.
+
+use std::borrow::Cow;
+
+use rmcp::model::Reference;
+use serde::Deserialize;
+
+use super::Gateway;
+use crate::{Caller, Denied, DirectAccess, Principal};
+
+#[derive(Deserialize)]
+struct Message<'m> {
+    #[serde(borrow)]
+    method: Cow<'m, str>,
+    #[serde(borrow, default)]
+    params: Params<'m>,
+}
+
+/// What any request may name.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Params<'m> {
+    #[serde(borrow)]
+    name: Option<Cow<'m, str>>,
+    #[serde(borrow)]
+    uri: Option<Cow<'m, str>>,
+    #[serde(borrow)]
+    task_id: Option<Cow<'m, str>>,
+    r#ref: Option<Reference>,
+    notifications: Option<Notifications>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Notifications {
+    #[serde(default)]
+    resource_subscriptions: Vec<String>,
+}
+
+impl Gateway {
+    /// The scopes that `principal` lacks for the JSON-RPC request `message`. Empty for requests that name nothing, name nothing
+    /// that exists, or name a tool that no direct call reaches.
+    pub async fn missing_scopes(&self, principal: &Principal, message: &[u8]) -> Vec<String> {
+        let Ok(message) = serde_json::from_slice::<Message<'_>>(message) else { return Vec::new() };
+        let caller = Caller::new(principal.clone());
+        match self.decide_early(&message.method, &message.params, &caller).await {
+            Err(Denied::Scopes(missing)) => missing,
+            Ok(()) | Err(Denied::Unknown) => Vec::new(),
+        }
+    }
+
+    async fn decide_early(&self, method: &str, params: &Params<'_>, caller: &Caller) -> Result<(), Denied> {
+        let registry = &self.shared.registry;
+        match (method, params) {
+            ("tools/call", Params { name: Some(name), .. }) => {
+                let question = |view: &crate::View| {
+                    let known = view.known_tool(name).ok_or(Denied::Unknown)?;
+                    if self.direct_access(known) == DirectAccess::Refused {
+                        return Ok(());
+                    }
+                    view.tool(name).map(drop)
+                };
+                registry.decide(caller, question).await
+            }
+            ("prompts/get", Params { name: Some(name), .. }) => {
+                registry.decide(caller, |view| view.prompt(name).map(drop)).await
+            }
+            ("resources/read" | "resources/subscribe", Params { uri: Some(uri), .. }) => {
+                registry.decide(caller, |view| view.resource(uri).map(drop)).await
+            }
+            ("completion/complete", Params { r#ref: Some(reference), .. }) => {
+                registry.decide(caller, |view| view.completion(reference).map(drop)).await
+            }
+            ("tasks/get" | "tasks/update" | "tasks/cancel", Params { task_id: Some(id), .. }) => {
+                let task = self.shared.invoker.sealer().open_task(caller.principal(), id);
+                registry.view(caller).task(task.ok_or(Denied::Unknown)?).map(drop)
+            }
+            ("subscriptions/listen", Params { notifications: Some(wanted), .. }) => {
+                for uri in &wanted.resource_subscriptions {
+                    match registry.decide(caller, |view| view.resource(uri).map(drop)).await {
+                        Ok(()) | Err(Denied::Unknown) => {}
+                        denied => return denied,
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! All apps as one catalog, made anew when an app changes; and every caller's [`View`] of it.
+//!
+//! Snapshots are in `snapshot`, items of single callers in `personal`.
+
+mod personal;
+mod snapshot;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use tokio::sync::broadcast;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub(crate) use personal::OwnItems;
+use personal::Personal;
+pub(crate) use snapshot::PublicKey;
+use snapshot::build;
+pub use snapshot::{Owned, Snapshot};
+
+use crate::{
+    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, SchemaMode, ScopeRule, ToolEntry, ToolNames,
+    ToolOverride, UriPattern, View,
+    access::{all_scopes, scopes_of_uri},
+    app::PerCaller,
+};
+
+/// How the gateway shows and calls one app.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AppOptions {
+    /// `false` lists tools under their own names. Default true: `<app>:<tool>`.
+    pub prefix: bool,
+    /// Longest time of one call. Default 60 s.
+    pub timeout: Duration,
+    /// Whether arguments are checked here. Default strict.
+    pub schema_mode: SchemaMode,
+    /// Scopes a caller needs for anything of the app, all of them. Default none.
+    pub scopes: Vec<String>,
+    /// What the operator says about single tools, by the app's own name for them.
+    pub tools: BTreeMap<String, ToolOverride>,
+    /// Scopes of resources and templates, by [`UriPattern`] of the app's own URIs. All patterns that match count.
+    pub resources: BTreeMap<String, ScopeRule>,
+    /// Scopes of prompts, by the app's own name for them.
+    pub prompts: BTreeMap<String, ScopeRule>,
+}
+
+impl Default for AppOptions {
+    fn default() -> Self {
+        Self {
+            prefix: true,
+            timeout: Duration::from_secs(60),
+            schema_mode: SchemaMode::Strict,
+            scopes: Vec::new(),
+            tools: BTreeMap::new(),
+            resources: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+        }
+    }
+}
+
+/// One app of the registry.
+#[derive(Clone)]
+pub struct AppEntry {
+    /// The app's id.
+    pub id: Arc<str>,
+    /// The app. What it does for callers is reached with a permit only: see [`Registry::view`].
+    pub app: Arc<dyn App>,
+    /// How it is shown and called.
+    pub options: Arc<AppOptions>,
+    rules: Arc<[(UriPattern, ScopeRule)]>,
+    /// Requests it is working on.
+    pub(crate) open: TaskTracker,
+}
+
+impl AppEntry {
+    fn new(id: &str, app: Arc<dyn App>, options: AppOptions) -> Self {
+        let rules = all_scopes(&options.resources).into();
+        Self { id: id.into(), app, rules, options: Arc::new(options), open: TaskTracker::new() }
+    }
+
+    fn with_options(&self, options: AppOptions) -> Self {
+        Self { rules: all_scopes(&options.resources).into(), options: Arc::new(options), ..self.clone() }
+    }
+
+    /// Scopes for a resource or template, by the app's own URI.
+    pub(crate) fn scopes_of_uri(&self, local: &str) -> Vec<String> {
+        let of_patterns = scopes_of_uri(&self.rules, local).into_iter();
+        self.options.scopes.iter().map(String::as_str).chain(of_patterns).map(str::to_owned).collect()
+    }
+
+    /// What it offers to `caller`.
+    pub(crate) fn catalog_for(&self, caller: &Caller) -> Arc<Catalog> {
+        let own = self.app.per_caller().and_then(|own| own.catalog(&own.audience(caller)));
+        own.unwrap_or_else(|| self.app.catalog())
+    }
+
+    /// Whether it makes tasks for calls.
+    pub(crate) fn supports_tasks(&self) -> bool {
+        self.app.catalog().capabilities.supports_tasks()
+            || self.app.per_caller().is_some_and(PerCaller::supports_tasks)
+    }
+
+    /// Ends the app once it has answered what it is working on, and at the latest when `now` is done. For an app that was
+    /// taken out of the registry: nothing new reaches it.
+    pub async fn retire(self, now: impl Future<Output = ()>) {
+        self.open.close();
+        tokio::select! {
+            () = self.open.wait() => {}
+            () = now => {}
+        }
+        self.app.shutdown().await;
+    }
+}
+
+impl std::fmt::Debug for AppEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppEntry")
+            .field("id", &self.id)
+            .field("health", &self.app.health())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What changed for those who list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The set of tools, or one of them.
+    Tools,
+    /// Resources or templates.
+    Resources,
+    /// Prompts.
+    Prompts,
+    /// The content of a resource.
+    ResourceUpdated {
+        /// Id of the app.
+        app: Arc<str>,
+        /// The app's own URI.
+        uri: Arc<str>,
+    },
+}
+
+/// A change, and whom it concerns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// What changed.
+    pub change: Change,
+    /// For whom. Nobody else is told.
+    pub audience: Audience,
+}
+
+/// The apps, and what they offer.
+pub struct Registry {
+    names: ToolNames,
+    apps: Mutex<Vec<AppEntry>>,
+    snapshot: ArcSwap<Snapshot>,
+    personal: Personal,
+    changes: broadcast::Sender<Notice>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("tools", &self.snapshot.load().tools.len()).finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// An empty registry that lists names in the given spelling.
+    pub fn new(names: ToolNames) -> Arc<Self> {
+        Arc::new(Self {
+            names,
+            apps: Mutex::default(),
+            snapshot: ArcSwap::default(),
+            personal: Personal::default(),
+            changes: broadcast::channel(256).0,
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    /// What `caller` may use now.
+    pub fn view(&self, caller: &Caller) -> View {
+        let shared = self.snapshot.load_full();
+        let own = shared.personal.iter().filter_map(|entry| self.own(entry, caller)).collect();
+        View::new(shared, own, caller.clone())
+    }
+
+    /// The same, once the apps that have catalogs of single callers were asked for that of `caller`.
+    pub async fn ready_view(&self, caller: &Caller) -> View {
+        let shared = self.snapshot.load_full();
+        let personal = shared.personal.iter().filter_map(|entry| entry.app.per_caller());
+        futures::future::join_all(personal.map(|own| own.prepare(caller))).await;
+        self.view(caller)
+    }
+
+    /// Asks the view of `caller`, and again once the apps that have catalogs of single callers know that of `caller` if it knew
+    /// nothing of what was asked for.
+    pub(crate) async fn decide<T>(
+        &self,
+        caller: &Caller,
+        question: impl Fn(&View) -> Result<T, Denied>,
+    ) -> Result<T, Denied> {
+        let view = self.view(caller);
+        match question(&view) {
+            Err(Denied::Unknown) if view.may_grow() => question(&self.ready_view(caller).await),
+            answer => answer,
+        }
+    }
+
+    /// What all apps offer to everybody, whatever scopes it takes: for metrics, health and operators. Requests go through
+    /// [`Registry::view`].
+    pub fn operator_snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Every tool of every caller, for an index whose hits are filtered by [`View`].
+    pub fn all_tools(&self) -> Vec<Arc<ToolEntry>> {
+        let mut tools = self.snapshot.load().tools.clone();
+        tools.extend(self.personal.tools());
+        tools
+    }
+
+    /// Changes from now on.
+    pub fn changes(&self) -> broadcast::Receiver<Notice> {
+        self.changes.subscribe()
+    }
+
+    /// Adds an app, or replaces the one with the same id, and follows its changes from now on.
+    pub fn add(self: &Arc<Self>, id: &str, app: Arc<dyn App>, options: AppOptions) {
+        let events = app.events();
+        let entry = AppEntry::new(id, app, options);
+        {
+            let mut apps = self.lock();
+            match apps.iter_mut().find(|app| *app.id == *id) {
+                Some(same) => *same = entry.clone(),
+                None => apps.push(entry.clone()),
+            }
+            self.rebuild(&apps);
+        }
+        self.tasks.spawn(self.clone().follow(entry, events));
+    }
+
+    /// Takes an app out. The app itself is not shut down.
+    pub fn remove(&self, id: &str) -> Option<AppEntry> {
+        let mut apps = self.lock();
+        let at = apps.iter().position(|app| &*app.id == id)?;
+        let gone = apps.remove(at);
+        self.rebuild(&apps);
+        Some(gone)
+    }
+
+    /// Makes `apps` the apps that are offered, in this order and in one step. An app that is there already goes on as it is,
+    /// shown as its options now say. Gives the apps that are taken out; they still run: see [`AppEntry::retire`].
+    pub fn set(self: &Arc<Self>, apps: Vec<(String, Arc<dyn App>, AppOptions)>) -> Vec<AppEntry> {
+        let mut new = Vec::new();
+        let gone = {
+            let mut current = self.lock();
+            let entries = apps.into_iter().map(|(id, app, options)| {
+                let same = current.iter().find(|same| *same.id == *id && Arc::ptr_eq(&same.app, &app));
+                match same {
+                    Some(same) if *same.options == options => same.clone(),
+                    Some(same) => same.with_options(options),
+                    None => {
+                        let events = app.events();
+                        let entry = AppEntry::new(&id, app, options);
+                        new.push((entry.clone(), events));
+                        entry
+                    }
+                }
+            });
+            let entries: Vec<AppEntry> = entries.collect();
+            let before = std::mem::replace(&mut *current, entries);
+            self.rebuild(&current);
+            let stays = |entry: &AppEntry| current.iter().any(|now| Arc::ptr_eq(&now.app, &entry.app));
+            before.into_iter().filter(|entry| !stays(entry)).collect()
+        };
+        for (entry, events) in new {
+            self.tasks.spawn(self.clone().follow(entry, events));
+        }
+        gone
+    }
+
+    /// Tells everybody that what they list has changed, for a reason outside the apps.
+    pub fn announce(&self, change: Change) {
+        let _ = self.changes.send(Notice { change, audience: Audience::Everyone });
+    }
+
+    /// Stops following and ends every app.
+    pub async fn shutdown(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        let apps = std::mem::take(&mut *self.lock());
+        futures::future::join_all(apps.iter().map(|app| app.app.shutdown())).await;
+        self.tasks.wait().await;
+    }
+
+    async fn follow(self: Arc<Self>, entry: AppEntry, mut events: broadcast::Receiver<AppEvent>) {
+        loop {
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = self.stop.cancelled() => return,
+            };
+            let apps = self.lock();
+            // Its options may have changed since.
+            let Some(entry) = apps.iter().find(|app| Arc::ptr_eq(&app.app, &entry.app)) else { return };
+            match event {
+                Ok(AppEvent::ResourceUpdated(uri, audience)) => {
+                    let change = Change::ResourceUpdated { app: entry.id.clone(), uri };
+                    let _ = self.changes.send(Notice { change, audience });
+                }
+                Ok(AppEvent::Changed(Audience::Everyone)) => {
+                    tell_health(entry);
+                    self.rebuild(&apps);
+                }
+                Ok(AppEvent::Changed(audience)) => {
+                    self.sync(entry, &audience);
+                }
+                Err(broadcast::error::RecvError::Lagged(_)) => {
+                    self.rebuild(&apps);
+                    for audience in self.personal.audiences(&entry.id) {
+                        self.sync(entry, &audience);
+                    }
+                }
+                Err(broadcast::error::RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// The items of `entry` for `caller` alone.
+    fn own(&self, entry: &AppEntry, caller: &Caller) -> Option<Arc<OwnItems>> {
+        let audience = entry.app.per_caller()?.audience(caller);
+        self.sync(entry, &audience)
+    }
+
+    /// Takes over the catalog of an audience, and tells it what is new.
+    fn sync(&self, entry: &AppEntry, audience: &Audience) -> Option<Arc<OwnItems>> {
+        let catalog = entry.app.per_caller().and_then(|own| own.catalog(audience));
+        let (own, differs) = self.personal.sync(entry, audience, catalog, self.names);
+        self.tell(differs, audience);
+        own
+    }
+
+    fn tell(&self, differs: [bool; 3], audience: &Audience) {
+        for (differs, change) in differs.into_iter().zip([Change::Tools, Change::Resources, Change::Prompts])
+        {
+            if differs {
+                let _ = self.changes.send(Notice { change, audience: audience.clone() });
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<AppEntry>> {
+        self.apps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Called with the lock of `apps` held, so that snapshots appear in order.
+    fn rebuild(&self, apps: &[AppEntry]) {
+        let old = self.snapshot.load_full();
+        let up = apps.iter().filter(|entry| entry.app.health() == AppHealth::Up);
+        let catalogs: Vec<(&AppEntry, Arc<Catalog>)> = up.map(|entry| (entry, entry.app.catalog())).collect();
+        let known = |name: &str| old.tool(name).cloned().into_iter().collect();
+        let mut new = build(&catalogs, self.names, false, &known);
+        new.apps = apps.to_vec();
+        new.personal = apps.iter().filter(|app| app.app.per_caller().is_some()).cloned().collect();
+        let differs = new.differs(&old);
+        self.snapshot.store(Arc::new(new));
+        self.personal.keep(apps);
+        self.tell(differs, &Audience::Everyone);
+    }
+}
+
+fn tell_health(entry: &AppEntry) {
+    match entry.app.health() {
+        AppHealth::Down(why) => {
+            tracing::warn!(app.id = %entry.id, why, "app is down; its tools are gone until it is back");
+        }
+        AppHealth::Up => {
+            let tools = entry.app.catalog().tools.len();
+            tracing::info!(app.id = %entry.id, tools, "app is up");
+        }
+        AppHealth::Starting => {}
+    }
+}

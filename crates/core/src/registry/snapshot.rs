@@ -1,0 +1,276 @@
+//! What apps offer, under public names: an immutable snapshot.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use rmcp::model::{Prompt, Resource, ResourceTemplate};
+use sha2::{Digest as _, Sha256};
+
+use super::AppEntry;
+use crate::{Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames, names::underscore, tool::listed};
+
+/// One item of an app under a public key.
+#[derive(Debug, Clone)]
+pub struct Owned<T> {
+    /// Public name or URI.
+    pub key: String,
+    /// The app's own name or URI.
+    pub local: String,
+    /// The item as listed.
+    pub item: T,
+    /// The app.
+    pub owner: AppEntry,
+    /// Scopes a caller needs, all of them.
+    pub scopes: Vec<String>,
+}
+
+/// Items that are named by a public key.
+pub(crate) trait PublicKey: Clone {
+    /// The name or URI.
+    fn key(&self) -> &str;
+    /// Gives it another one.
+    fn set_key(&mut self, key: String);
+    /// Scopes for it at `owner`, whose own name for it is `local`.
+    fn scopes(owner: &AppEntry, local: &str) -> Vec<String>;
+}
+
+impl PublicKey for Resource {
+    fn key(&self) -> &str {
+        &self.uri
+    }
+
+    fn set_key(&mut self, key: String) {
+        self.uri = key;
+    }
+
+    fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
+        owner.scopes_of_uri(local)
+    }
+}
+
+impl PublicKey for ResourceTemplate {
+    fn key(&self) -> &str {
+        &self.uri_template
+    }
+
+    fn set_key(&mut self, key: String) {
+        self.uri_template = key;
+    }
+
+    fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
+        owner.scopes_of_uri(local)
+    }
+}
+
+impl PublicKey for Prompt {
+    fn key(&self) -> &str {
+        &self.name
+    }
+
+    fn set_key(&mut self, key: String) {
+        self.name = key;
+    }
+
+    fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
+        let rule = owner.options.prompts.get(local);
+        owner.options.scopes.iter().chain(rule.iter().flat_map(|rule| &rule.scopes)).cloned().collect()
+    }
+}
+
+/// What apps offer at one moment, whoever asks.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// Apps in the order of the configuration, those that are down included.
+    pub apps: Vec<AppEntry>,
+    /// Tools by public name.
+    pub tools: Vec<Arc<ToolEntry>>,
+    by_name: HashMap<String, Arc<ToolEntry>>,
+    /// Resources by public URI.
+    pub resources: Vec<Owned<Resource>>,
+    /// Templates by public URI template.
+    pub templates: Vec<Owned<ResourceTemplate>>,
+    /// Prompts by public name.
+    pub prompts: Vec<Owned<Prompt>>,
+    /// Apps that have catalogs of single callers.
+    pub(crate) personal: Vec<AppEntry>,
+}
+
+impl Snapshot {
+    /// A tool by either spelling of its public name.
+    pub fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
+        self.by_name.get(name)
+    }
+
+    /// An app by id.
+    pub fn app(&self, id: &str) -> Option<&AppEntry> {
+        self.apps.iter().find(|app| &*app.id == id)
+    }
+
+    pub(crate) fn find<'s, T>(
+        &'s self,
+        items: &impl Fn(&'s Self) -> &'s Vec<Owned<T>>,
+        key: &str,
+    ) -> Option<&'s Owned<T>> {
+        let items = items(self);
+        items.binary_search_by(|item| item.key.as_str().cmp(key)).ok().map(|at| &items[at])
+    }
+
+    /// Which kinds of items differ from those of `other`: tools, resources, prompts.
+    pub(super) fn differs(&self, other: &Self) -> [bool; 3] {
+        [
+            !same_by(&self.tools, &other.tools, Arc::ptr_eq),
+            !same_items(&self.resources, &other.resources) || !same_items(&self.templates, &other.templates),
+            !same_items(&self.prompts, &other.prompts),
+        ]
+    }
+}
+
+fn same_items<T: PartialEq>(a: &[Owned<T>], b: &[Owned<T>]) -> bool {
+    same_by(a, b, |a, b| a.item == b.item && a.scopes == b.scopes && a.owner.id == b.owner.id)
+}
+
+fn same_by<T>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+/// Tool entries that may be used again, by public name: compiled schemas are kept then.
+pub(super) type Known<'a> = &'a dyn Fn(&str) -> Vec<Arc<ToolEntry>>;
+
+/// A snapshot of `catalogs`. `personal` says that it is one caller's own.
+pub(super) fn build(
+    catalogs: &[(&AppEntry, Arc<Catalog>)],
+    names: ToolNames,
+    personal: bool,
+    known: Known<'_>,
+) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    let mut tools: BTreeMap<String, (&AppEntry, &rmcp::model::Tool)> = BTreeMap::new();
+    for (entry, catalog) in catalogs {
+        for tool in &catalog.tools {
+            if entry.options.tools.get(&*tool.name).is_some_and(|over| over.disabled) {
+                continue;
+            }
+            let name = if entry.options.prefix {
+                format!("{}:{}", entry.id, tool.name)
+            } else {
+                tool.name.to_string()
+            };
+            if let Some((other, _)) = tools.get(&name) {
+                tracing::warn!(tool.name = %name, app.id = %entry.id, other = %other.id,
+                    "two apps offer a tool of this name; the first one keeps it. Set `prefix: true` for one of them");
+                continue;
+            }
+            tools.insert(name, (entry, tool));
+        }
+    }
+    let mut spellings: HashMap<String, Arc<ToolEntry>> = HashMap::with_capacity(tools.len() * 2);
+    let plain: HashSet<String> = tools.keys().cloned().collect();
+    for (name, (entry, tool)) in tools {
+        let alias = free_spelling(&name, |candidate| {
+            (candidate != name && plain.contains(candidate)) || spellings.contains_key(candidate)
+        });
+        let public = match names {
+            ToolNames::Colon => name.clone(),
+            ToolNames::Underscore => alias.clone(),
+        };
+        let tool = tool_entry(name.clone(), public, entry, tool, personal, known);
+        spellings.insert(alias, tool.clone());
+        spellings.insert(name, tool.clone());
+        snapshot.tools.push(tool);
+    }
+    snapshot.by_name = spellings;
+    snapshot.resources = owned(catalogs, |c| &c.resources);
+    snapshot.templates = owned(catalogs, |c| &c.templates);
+    snapshot.prompts = owned(catalogs, |c| &c.prompts);
+    snapshot
+}
+
+/// The underscore spelling of `name`: at most 64 characters, and no other tool's.
+fn free_spelling(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    const LONGEST: usize = 64;
+    let mut base = underscore(name);
+    base.truncate(LONGEST);
+    let mut candidate = base.clone();
+    let mut number = 2;
+    while taken(&candidate) {
+        let suffix = format!("_{number}");
+        candidate = format!("{}{suffix}", &base[..base.len().min(LONGEST - suffix.len())]);
+        number += 1;
+    }
+    candidate
+}
+
+/// A known entry when nothing about the tool differs.
+fn tool_entry(
+    name: String,
+    public: String,
+    entry: &AppEntry,
+    tool: &rmcp::model::Tool,
+    personal: bool,
+    known: Known<'_>,
+) -> Arc<ToolEntry> {
+    let over = entry.options.tools.get(&*tool.name).cloned().unwrap_or_default();
+    let mut meta = ToolMeta::of(tool).with(&over);
+    meta.scopes.extend(entry.options.scopes.iter().cloned());
+    let wire = listed(tool.clone(), public);
+    let same = |same: &Arc<ToolEntry>| {
+        Arc::ptr_eq(&same.owner.app, &entry.app)
+            && same.tool == wire
+            && same.meta == meta
+            && same.owner.options.timeout == entry.options.timeout
+            && same.owner.options.schema_mode == entry.options.schema_mode
+    };
+    if let Some(same) = known(&name).into_iter().find(same) {
+        return same;
+    }
+    Arc::new(ToolEntry {
+        name: name.into(),
+        local_name: tool.name.as_ref().into(),
+        app_id: entry.id.clone(),
+        variant: personal.then(|| variant(&wire, &meta)),
+        schema: InputSchema::new(wire.input_schema.clone()),
+        tool: wire,
+        meta,
+        owner: entry.clone(),
+    })
+}
+
+/// Tells tools of one name apart by what they are.
+fn variant(tool: &rmcp::model::Tool, meta: &ToolMeta) -> [u8; 16] {
+    let text = serde_json::to_vec(&(tool, meta)).unwrap_or_default();
+    let mut variant = [0; 16];
+    variant.copy_from_slice(&Sha256::digest(text)[..16]);
+    variant
+}
+
+/// Items of all apps: the key as it is when unique, with `<app>:` in front when two apps share it.
+fn owned<T: PublicKey>(
+    apps: &[(&AppEntry, Arc<Catalog>)],
+    items: impl Fn(&Catalog) -> &Vec<T>,
+) -> Vec<Owned<T>> {
+    let mut owners: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (entry, catalog) in apps {
+        for item in items(catalog) {
+            let owners = owners.entry(item.key()).or_default();
+            if !owners.contains(&&*entry.id) {
+                owners.push(&entry.id);
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    for (entry, catalog) in apps {
+        for item in items(catalog) {
+            let local = item.key().to_owned();
+            let shared = owners.get(&*local).is_some_and(|owners| owners.len() > 1);
+            let key = if shared { format!("{}:{local}", entry.id) } else { local.clone() };
+            let mut item = item.clone();
+            item.set_key(key.clone());
+            let scopes = T::scopes(entry, &local);
+            let owner = (*entry).clone();
+            all.entry(key.clone()).or_insert(Owned { key, local, item, owner, scopes });
+        }
+    }
+    all.into_values().collect()
+}

@@ -1,0 +1,431 @@
+//! Who may use what: every method, with and without scopes.
+
+use std::sync::Arc;
+
+use gatewright_core::{
+    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, METHODS, Principal, Registry, ScopeRule, Scopes,
+    ToolNames, ToolOverride, memory_transport,
+    rmcp::{
+        ErrorData, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _,
+        model::{
+            CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientConfig, ClientRequest,
+            CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
+            GetTaskResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+            ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+            ReadResourceResponse, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+            UnsubscribeRequestParams, UpdateTaskParams,
+        },
+        service::{
+            ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService, SubscriptionContext,
+        },
+    },
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Has one of everything.
+#[derive(Clone)]
+struct Vault;
+
+fn made<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+fn task(status: &str) -> Value {
+    json!({"resultType": "task", "taskId": "own-7", "status": status, "createdAt": "2026-01-01T00:00:00Z",
+        "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": 60_000})
+}
+
+impl ServerHandler for Vault {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = ServerConfig::default();
+        info.capabilities = made(json!({
+            "tools": {}, "prompts": {}, "resources": {"subscribe": true}, "completions": {}, "logging": {},
+            "extensions": {"io.modelcontextprotocol/tasks": {}},
+        }));
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+        Ok(made(json!({"tools": [tool("open"), tool("slow"), tool("ask")]})))
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(made(json!({"prompts": [{"name": "reveal"}]})))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(made(json!({"resources": [{"uri": "vault://gold", "name": "gold"}]})))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(made(json!({"resourceTemplates": [{"uriTemplate": "vault://box/{number}", "name": "box"}]})))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(match &*request.name {
+            "slow" => CallToolResponse::Task(made(task("working"))),
+            "ask" if request.request_state.is_none() => {
+                let asks = json!({"resultType": "input_required", "requestState": "half-way",
+                    "inputRequests": {"name": {"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
+                        "requestedSchema": {"type": "object", "properties": {}}}}}});
+                CallToolResponse::InputRequired(made(asks))
+            }
+            "ask" => made_result(request.request_state.as_deref().unwrap_or_default()),
+            _ => made_result("opened"),
+        })
+    }
+
+    async fn get_prompt(
+        &self,
+        _: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Ok(GetPromptResponse::Complete(made(json!({"messages": []}))))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let contents = json!({"contents": [{"uri": request.uri, "text": "secret"}]});
+        Ok(ReadResourceResponse::Complete(made(contents)))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Ok(made(json!({"completion": {"values": ["secret"]}})))
+    }
+
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        _: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        assert_eq!(request.task_id, "own-7", "the app sees its own id");
+        Ok(made(task("working")))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        assert_eq!(request.task_id, "own-7");
+        Ok(())
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        assert_eq!(request.task_id, "own-7");
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        None
+    }
+
+    async fn listen(&self, _: SubscriptionContext) -> Result<(), ErrorData> {
+        Ok(())
+    }
+}
+
+fn made_result(text: &str) -> CallToolResponse {
+    CallToolResponse::Complete(made(json!({"content": [{"type": "text", "text": text}]})))
+}
+
+fn granted(subject: &str, scopes: &str) -> Principal {
+    Principal { subject: subject.into(), client_id: Some("desk".into()), scopes: Scopes::parse(scopes) }
+}
+
+async fn gateway(options: AppOptions) -> Arc<Gateway> {
+    let registry = Registry::new(ToolNames::Colon);
+    registry.add("vault", Arc::new(LocalApp::start(Vault).await.unwrap()), options);
+    Arc::new(Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new()))
+}
+
+fn scoped() -> AppOptions {
+    AppOptions { scopes: vec!["vault:use".to_owned()], ..AppOptions::default() }
+}
+
+type Client = RunningService<RoleClient, ClientConfig>;
+
+async fn client(gateway: &Gateway, principal: Principal, modern: bool) -> Client {
+    let (client_end, server_end) = memory_transport();
+    let server = gateway.session_of(principal);
+    tokio::spawn(async move {
+        if let Ok(running) = server.serve(server_end).await {
+            let _ = running.waiting().await;
+        }
+    });
+    let mut config = ClientConfig::default();
+    config.capabilities =
+        made(json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}));
+    match modern {
+        true => {
+            let lifecycle =
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+            config.serve_with_lifecycle(client_end, lifecycle).await.unwrap()
+        }
+        false => config.serve(client_end).await.unwrap(),
+    }
+}
+
+/// Sends a request; the result or the error as JSON.
+async fn ask(client: &Client, method: &str, params: Value) -> Result<Value, ErrorData> {
+    let request: ClientRequest = made(json!({"method": method, "params": params}));
+    match client.peer().send_request(request).await {
+        Ok(result) => Ok(serde_json::to_value(result).unwrap()),
+        Err(ServiceError::McpError(error)) => Err(error),
+        Err(error) => panic!("{method}: {error}"),
+    }
+}
+
+async fn new_task(gateway: &Gateway, principal: Principal) -> String {
+    let client = client(gateway, principal, true).await;
+    let made = ask(&client, "tools/call", json!({"name": "vault:slow"})).await.unwrap();
+    let id = made["taskId"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned();
+    assert!(!id.contains("own-7") && !id.contains("vault"), "the id shows nothing: {id}");
+    id
+}
+
+/// How a method treats the scopes of an app.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Row {
+    /// It gives nothing away.
+    Free,
+    /// It lists what the caller may use.
+    Listed,
+    /// It needs them.
+    Guarded,
+}
+
+/// Each method: how it treats scopes, whether it is of the newer era, and what it asks for. A method without a row fails.
+fn row(method: &str, task: &str) -> (Row, bool, Value) {
+    let uri = json!({"uri": "vault://gold"});
+    match method {
+        "initialize" => (
+            Row::Free,
+            false,
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}),
+        ),
+        "ping" => (Row::Free, false, json!({})),
+        "logging/setLevel" => (Row::Free, false, json!({"level": "info"})),
+        "server/discover" => (Row::Free, true, json!({})),
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            (Row::Listed, true, json!({}))
+        }
+        "tools/call" => (Row::Guarded, true, json!({"name": "vault:open"})),
+        "prompts/get" => (Row::Guarded, true, json!({"name": "reveal"})),
+        "resources/read" => (Row::Guarded, true, uri),
+        "resources/subscribe" => (Row::Guarded, false, uri),
+        // Whoever may not read any more may still stop following.
+        "resources/unsubscribe" => (Row::Free, false, uri),
+        "completion/complete" => {
+            let reference = json!({"type": "ref/prompt", "name": "reveal"});
+            (Row::Guarded, true, json!({"ref": reference, "argument": {"name": "a", "value": ""}}))
+        }
+        "subscriptions/listen" => {
+            (Row::Guarded, true, json!({"notifications": {"resourceSubscriptions": ["vault://gold"]}}))
+        }
+        "tasks/get" | "tasks/cancel" => (Row::Guarded, true, json!({"taskId": task})),
+        "tasks/update" => (Row::Guarded, true, json!({"taskId": task, "inputResponses": {}})),
+        other => panic!("the method {other} has no row: say here how it treats scopes"),
+    }
+}
+
+#[tokio::test]
+async fn every_method_asks_for_the_scopes_of_what_it_names_and_lists_show_nothing_else() {
+    let gateway = gateway(scoped()).await;
+    let (full, narrow, anonymous) =
+        (granted("ada", "vault:use"), granted("ada", "other"), granted("anonymous", ""));
+    let task = new_task(&gateway, full.clone()).await;
+    for method in METHODS {
+        let (row, modern, params) = row(method, &task);
+        for (who, may) in [(&full, true), (&narrow, false), (&anonymous, false)] {
+            let context = format!("{method} by {} with {:?}", who.subject, who.scopes);
+            let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+            let missing = gateway.missing_scopes(who, message.to_string().as_bytes()).await;
+            // Another subject's task is unknown, scopes or not.
+            let knows = !method.starts_with("tasks/") || who.subject == full.subject;
+            let challenged = !may && knows && row == Row::Guarded;
+            assert_eq!(missing, if challenged { vec!["vault:use"] } else { Vec::new() }, "{context}");
+
+            let client = client(&gateway, who.clone(), modern).await;
+            if method == "subscriptions/listen" && may {
+                // It ends with the server only: see `changes`.
+                continue;
+            }
+            let answer = ask(&client, method, params.clone()).await;
+            match row {
+                Row::Free => drop(answer.unwrap_or_else(|error| panic!("{context}: {error}"))),
+                Row::Listed => {
+                    let answer = answer.unwrap();
+                    let items = answer.as_object().unwrap().values().find_map(Value::as_array).unwrap();
+                    assert_eq!(items.is_empty(), !may, "{context}: {answer}");
+                }
+                Row::Guarded if may => drop(answer.unwrap_or_else(|error| panic!("{context}: {error}"))),
+                Row::Guarded if !knows => {
+                    let error = answer.unwrap_err();
+                    let made_up = ask(&client, method, json!({"taskId": "made-up", "inputResponses": {}}))
+                        .await
+                        .unwrap_err();
+                    assert_eq!((error.code, &error.data), (made_up.code, &made_up.data), "{context}");
+                    assert!(error.message.starts_with("unknown task `"), "{context}: {error}");
+                }
+                Row::Guarded if method == "tools/call" => {
+                    let refused = answer.unwrap();
+                    assert_eq!(refused["isError"], true, "{context}");
+                    assert_eq!(refused["_meta"]["requiredScopes"], json!(["vault:use"]), "{context}");
+                }
+                Row::Guarded => {
+                    let error = answer.unwrap_err();
+                    let required = error.data.as_ref().map(|data| &data["requiredScopes"]);
+                    assert_eq!(required, Some(&json!(["vault:use"])), "{context}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_without_a_principal_is_refused_whatever_it_asks_for() {
+    let gateway = gateway(AppOptions::default()).await;
+    // A session whose transport names nobody.
+    let (client_end, server_end) = memory_transport();
+    let server = gateway.session();
+    tokio::spawn(async move { server.serve(server_end).await.map(drop) });
+    let error = ().serve(client_end).await.unwrap_err().to_string();
+    assert!(error.contains("names no caller"), "{error}");
+}
+
+#[tokio::test]
+async fn a_task_is_unknown_to_every_other_subject_and_client() {
+    let gateway = gateway(AppOptions::default()).await;
+    let ada = granted("ada", "*");
+    let task = new_task(&gateway, ada.clone()).await;
+    let other_client = Principal { client_id: Some("other".into()), ..ada.clone() };
+    for thief in [granted("bob", "*"), other_client, Principal::local()] {
+        let client = client(&gateway, thief, true).await;
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            let params = json!({"taskId": task, "inputResponses": {}});
+            let error = ask(&client, method, params).await.unwrap_err();
+            assert_eq!(error.code.0, -32602, "{method}: {error}");
+            assert!(error.message.starts_with("unknown task"), "{method}: {error}");
+        }
+    }
+    let client = client(&gateway, ada, true).await;
+    let own = ask(&client, "tasks/get", json!({"taskId": task})).await.unwrap();
+    assert_eq!(own["taskId"], json!(task), "its owner reads it under the id that was given out");
+}
+
+#[tokio::test]
+async fn the_state_of_a_question_works_for_the_caller_and_tool_it_was_given_to_only() {
+    let gateway = gateway(AppOptions::default()).await;
+    let (ada, bob) = (
+        client(&gateway, granted("ada", "*"), true).await,
+        client(&gateway, granted("bob", "*"), true).await,
+    );
+    let asked = ask(&ada, "tools/call", json!({"name": "vault:ask"})).await.unwrap();
+    let state = asked["requestState"].as_str().unwrap().to_owned();
+    assert_ne!(state, "half-way", "what the server wrote is not shown");
+    let again = |tool: &str| json!({"name": tool, "requestState": state, "inputResponses": {}});
+    let done = ask(&ada, "tools/call", again("vault:ask")).await.unwrap();
+    assert_eq!(done["content"][0]["text"], "half-way", "the server gets its own state back");
+    for (who, tool) in [(&bob, "vault:ask"), (&ada, "vault:open")] {
+        let refused = ask(who, "tools/call", again(tool)).await.unwrap();
+        assert_eq!(refused["_meta"]["code"], "VALIDATION_ERROR", "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn patterns_guard_resources_and_templates_names_guard_prompts_and_tools() {
+    let rule = |scope: &str| ScopeRule { scopes: vec![scope.to_owned()] };
+    let tool = ToolOverride { scopes: vec!["t".to_owned()], ..ToolOverride::default() };
+    let options = AppOptions {
+        resources: [("vault://box/*".to_owned(), rule("r")), ("vault://gold".to_owned(), rule("g"))].into(),
+        prompts: [("reveal".to_owned(), rule("p"))].into(),
+        tools: [("open".to_owned(), tool)].into(),
+        ..AppOptions::default()
+    };
+    let gateway = gateway(options).await;
+    let listed = async |scopes: &str| {
+        let client = client(&gateway, granted("ada", scopes), true).await;
+        let mut names = Vec::new();
+        for (method, key) in [
+            ("tools/list", "name"),
+            ("prompts/list", "name"),
+            ("resources/list", "uri"),
+            ("resources/templates/list", "uriTemplate"),
+        ] {
+            let answer = ask(&client, method, json!({})).await.unwrap();
+            let items =
+                answer.as_object().unwrap().values().find_map(|value| value.as_array().cloned()).unwrap();
+            names.extend(items.iter().map(|item| item[key].as_str().unwrap().to_owned()));
+        }
+        names
+    };
+    assert_eq!(listed("").await, ["vault:ask", "vault:slow"]);
+    assert_eq!(
+        listed("r g p t").await,
+        ["vault:ask", "vault:open", "vault:slow", "reveal", "vault://gold", "vault://box/{number}"]
+    );
+    let read = async |scopes: &str, uri: &str| {
+        let client = client(&gateway, granted("ada", scopes), true).await;
+        ask(&client, "resources/read", json!({"uri": uri}))
+            .await
+            .map(drop)
+            .map_err(|error| error.data.unwrap())
+    };
+    assert_eq!(read("r", "vault://box/7").await, Ok(()));
+    assert_eq!(read("g", "vault://box/7").await.unwrap_err()["requiredScopes"], json!(["r"]));
+    assert_eq!(read("r", "vault://gold#part").await.unwrap_err()["requiredScopes"], json!(["g"]));
+    for other_spelling in ["vault://x/../box/7", "vault://bo%78/7", "vault://BOX/7"] {
+        let refused = read("g", other_spelling).await.unwrap_err();
+        assert_eq!(refused["requiredScopes"], json!(["r"]), "{other_spelling}");
+    }
+}
