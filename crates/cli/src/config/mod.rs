@@ -292,16 +292,21 @@ impl Config {
         found
     }
 
-    /// Scopes that a tool asks for and no token can carry.
+    /// Scopes that an app, or one of its objects, asks for and no token can carry.
     fn scopes_nobody_has(&self) -> Vec<Finding> {
         let grantable = self.auth.grantable();
         let mut found = Vec::new();
         for (id, app) in &self.apps {
-            for (tool, over) in app.options().tools {
-                let place = format!("/apps/{id}/tools/{}/scopes", tool.replace('~', "~0").replace('/', "~1"));
-                for (at, _) in over.scopes.iter().enumerate().filter(|(_, scope)| !grantable.allows(scope)) {
-                    let problem = "is not one of `auth.scopes`, so nobody can call the tool; add it there";
-                    found.push(Finding::new(&format!("{place}/{at}"), problem));
+            let options = app.options();
+            let place = |kind: &str, name: &str| format!("/{kind}/{}/scopes", escape(name));
+            let mut all = vec![("/scopes".to_owned(), &options.scopes)];
+            all.extend(options.tools.iter().map(|(name, over)| (place("tools", name), &over.scopes)));
+            all.extend(options.resources.iter().map(|(name, rule)| (place("resources", name), &rule.scopes)));
+            all.extend(options.prompts.iter().map(|(name, rule)| (place("prompts", name), &rule.scopes)));
+            for (place, scopes) in all {
+                for (at, _) in scopes.iter().enumerate().filter(|(_, scope)| !grantable.allows(scope)) {
+                    let problem = "is not one of `auth.scopes`, so nobody can have it; add it there";
+                    found.push(Finding::new(&format!("/apps/{}{place}/{at}", escape(id)), problem));
                 }
             }
         }

@@ -226,6 +226,7 @@ fn check_production_names_apps_of_which_nothing_takes_a_scope() {
         json!({"command": "files", "resources": {"file:///*": {"scopes": ["f"]}}}),
         json!({"command": "files", "prompts": {"p": {"scopes": ["f"]}}}),
     ] {
-        assert!(!check(scoped).contains("/apps/files"));
+        assert!(check(scoped.clone()).contains("is not one of `auth.scopes`"), "nobody can have the scope");
+        assert!(!check(scoped).contains("any token reaches all of the app"));
     }
 }
