@@ -48,8 +48,11 @@ fn is_idle(rig: &Rig) -> bool {
 }
 
 fn call(rig: &Rig, session: &str, tool: &str) -> reqwest::RequestBuilder {
-    rig.in_session(session, "tools/call", json!({"name": format!("app:{tool}"), "arguments": {}}))
-        .bearer_auth("ann")
+    let params = match tool {
+        "headers" | "address" => json!({"name": "app:whoami", "arguments": {"of": tool}}),
+        tool => json!({"name": format!("app:{tool}"), "arguments": {}}),
+    };
+    rig.in_session(session, "tools/call", params).bearer_auth("ann")
 }
 
 fn whoami(rig: &Rig, session: &str, who: &str) -> reqwest::RequestBuilder {
@@ -243,7 +246,7 @@ async fn a_header_cannot_say_where_a_caller_is_nor_that_a_request_was_passed_on(
     for (name, value) in
         [("gatewright-forwarded", "1"), ("gatewright-forwarded", &*id), ("x-forwarded-for", "203.0.113.7")]
     {
-        let called = call(&b, &id, "whence").header(name, value).send().await.unwrap();
+        let called = call(&b, &id, "address").header(name, value).send().await.unwrap();
         assert_eq!(answer(called).await["result"]["content"][0]["text"], "127.0.0.1", "{name}");
     }
 }
@@ -258,7 +261,7 @@ async fn the_address_that_a_trusted_proxy_tells_is_the_callers_at_the_other_inst
         start_with(config(json!(["127.0.0.1"])), with_hub).await,
     );
     let id = a.open("ann").await;
-    let called = call(&b, &id, "whence").header("x-forwarded-for", "203.0.113.7").send().await.unwrap();
+    let called = call(&b, &id, "address").header("x-forwarded-for", "203.0.113.7").send().await.unwrap();
     assert_eq!(answer(called).await["result"]["content"][0]["text"], "203.0.113.7");
 }
 

@@ -43,7 +43,7 @@ async fn a_request_over_the_cap_is_refused_until_another_is_answered() {
 
     rig.tools.go_on.notify_one();
     expect(&waiting.result().await.unwrap()).to_have_text_content("done");
-    assert_eq!(mcp.tools().list().await.unwrap().len(), 6);
+    assert_eq!(mcp.tools().list().await.unwrap().len(), 4);
 }
 
 #[tokio::test]

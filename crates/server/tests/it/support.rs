@@ -51,8 +51,6 @@ impl ServerHandler for Tools {
         let tools = json!([
             {"name": "echo", "description": "Says it again.", "inputSchema": {"type": "object"}},
             {"name": "whoami", "description": "Says who calls.", "inputSchema": {"type": "object"}},
-            {"name": "headers", "description": "Names the headers of the request.", "inputSchema": {"type": "object"}},
-            {"name": "whence", "description": "Says where the call comes from.", "inputSchema": {"type": "object"}},
             {"name": "wait", "description": "Answers when told to.", "inputSchema": {"type": "object"}},
             {"name": "guarded", "description": "Needs a scope.", "inputSchema": {"type": "object"},
              "_meta": {"gatewright": {"scopes": ["crm:write"]}}},
@@ -68,13 +66,17 @@ impl ServerHandler for Tools {
     ) -> Result<CallToolResponse, ErrorData> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let text = match &*params.name {
-            "headers" => {
-                let parts = context.extensions.get::<Parts>().unwrap();
-                parts.headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>().join(" ")
-            }
-            "whence" => CallerAddress::of(&context).map_or_else(String::new, |caller| caller.0.to_string()),
             "echo" => json!(params.arguments).to_string(),
-            "whoami" => Principal::of(&context).unwrap().subject.to_string(),
+            "whoami" => match params.arguments.as_ref().and_then(|asked| asked.get("of")?.as_str()) {
+                Some("headers") => {
+                    let parts = context.extensions.get::<Parts>().unwrap();
+                    parts.headers.keys().map(http::HeaderName::as_str).collect::<Vec<_>>().join(" ")
+                }
+                Some(_) => {
+                    CallerAddress::of(&context).map_or_else(String::new, |caller| caller.0.to_string())
+                }
+                None => Principal::of(&context).unwrap().subject.to_string(),
+            },
             "wait" => {
                 self.started.notify_one();
                 self.go_on.notified().await;
