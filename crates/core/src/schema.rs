@@ -55,7 +55,7 @@ impl InputSchema {
                 break;
             }
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "input".to_owned() } else { place };
+            let place = if place.is_empty() { "input".to_owned() } else { shorten(&place) };
             problems.push(format!("{place}: {}", shorten(&error.to_string())));
         }
         Err(problems.join("; "))
@@ -101,6 +101,15 @@ mod tests {
         assert!(schema.check(&json!({"id": "a", "limit": 2})).is_ok());
         let problems = schema.check(&json!({"limit": 9})).unwrap_err();
         assert!(problems.contains("/limit") && problems.contains("id"), "{problems}");
+    }
+
+    #[test]
+    fn long_keys_and_values_are_cut_in_what_is_said_of_them() {
+        let schema = schema(json!({"type": "object", "additionalProperties": {"type": "integer"}}));
+        let many: serde_json::Map<_, _> =
+            (0..9).map(|n| (format!("{n}{}", "k".repeat(100_000)), json!("v".repeat(100_000)))).collect();
+        let problems = schema.check(&Value::Object(many)).unwrap_err();
+        assert!(problems.len() < 8_000 && problems.ends_with('…'), "{} bytes", problems.len());
     }
 
     #[test]
