@@ -7,7 +7,11 @@ use std::{
     cell::Cell,
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -15,7 +19,10 @@ use futures::{Stream, StreamExt as _, stream};
 use gatewright_core::{Principal, REQUEST_CANCELLED};
 use rmcp::{
     ErrorData,
-    model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{
+        CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
+        JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    },
     transport::streamable_http_server::session::{
         ServerSseMessage, SessionId, SessionManager,
         local::{LocalSessionManager, LocalSessionManagerError},
@@ -106,6 +113,60 @@ impl Drop for Wait {
     }
 }
 
+/// Time in which a client whose stream broke may resume one of its session before the request counts as given up.
+const RESUME_TIME: Duration = Duration::from_secs(1);
+
+/// The answer to one request. A client that leaves before its end, and does not come back in time, has cancelled the request.
+struct Answering {
+    stream: Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>,
+    unanswered: Option<Unanswered>,
+}
+
+struct Unanswered {
+    sessions: Weak<LocalSessionManager>,
+    session: SessionId,
+    request: RequestId,
+    /// How often a stream of the session was resumed, and how often before this request.
+    resumed: (Arc<AtomicU64>, u64),
+}
+
+impl Stream for Answering {
+    type Item = ServerSseMessage;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
+        let polled = self.stream.as_mut().poll_next(context);
+        if matches!(polled, Poll::Ready(None)) {
+            self.unanswered = None;
+        }
+        polled
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let Some(unanswered) = self.unanswered.take() else { return };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(unanswered.cancel());
+        }
+    }
+}
+
+impl Unanswered {
+    async fn cancel(self) {
+        tokio::time::sleep(RESUME_TIME).await;
+        let (resumed, before) = self.resumed;
+        let Some(sessions) = self.sessions.upgrade().filter(|_| resumed.load(Ordering::Relaxed) == before)
+        else {
+            return;
+        };
+        let why = "its client closed the connection".to_owned();
+        let params = CancelledNotificationParam::new(Some(self.request), Some(why));
+        let message = ClientJsonRpcMessage::notification(CancelledNotification::new(params).into());
+        // A session that has ended has no requests.
+        let _ = sessions.accept_message(&self.session, message).await;
+    }
+}
+
 struct Caller {
     owner: Owner,
     met_the_cap: Cell<bool>,
@@ -123,11 +184,18 @@ pub(crate) async fn on_behalf_of<T>(owner: Owner, work: impl Future<Output = T>)
 
 /// The sessions of one server.
 pub(crate) struct OwnedSessions {
-    inner: LocalSessionManager,
+    inner: Arc<LocalSessionManager>,
     most: usize,
     cluster: Option<Arc<Cluster>>,
-    owners: Mutex<HashMap<SessionId, Owner>>,
+    known: Mutex<HashMap<SessionId, Known>>,
     waiting: Waiting,
+}
+
+/// What is known of a session.
+struct Known {
+    owner: Owner,
+    /// How often one of its streams was resumed.
+    resumed: Arc<AtomicU64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -144,11 +212,11 @@ impl OwnedSessions {
     pub(crate) fn new(most: usize, idle: Duration, cluster: Option<Arc<Cluster>>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(idle);
-        Self { inner, most, cluster, owners: Mutex::default(), waiting: Waiting::default() }
+        Self { inner: Arc::new(inner), most, cluster, known: Mutex::default(), waiting: Waiting::default() }
     }
 
-    fn owners(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Owner>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<(SessionId, RequestId), CancellationToken>> {
@@ -157,17 +225,17 @@ impl OwnedSessions {
 
     /// Whether `id` is a session of `owner`.
     pub(crate) fn belongs(&self, id: &str, owner: &Owner) -> bool {
-        self.owners().get(id).is_some_and(|of| of == owner)
+        self.known().get(id).is_some_and(|known| known.owner == *owner)
     }
 
     /// How many are open.
     pub(crate) fn open(&self) -> usize {
-        self.owners().len()
+        self.known().len()
     }
 
     /// Ends every session.
     pub(crate) async fn close_all(&self) {
-        let all: Vec<SessionId> = self.owners().keys().cloned().collect();
+        let all: Vec<SessionId> = self.known().keys().cloned().collect();
         for id in all {
             let _ = self.close_session(&id).await;
         }
@@ -185,7 +253,7 @@ impl SessionManager for OwnedSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
-        if self.owners().len() >= self.most {
+        if self.known().len() >= self.most {
             return Err(self.refuse_for_the_cap());
         }
         let (own, transport) = self.inner.create_session().await?;
@@ -195,10 +263,10 @@ impl SessionManager for OwnedSessions {
             return Err(SessionsError::NoOwner);
         };
         let fits = {
-            let mut owners = self.owners();
-            let fits = owners.len() < self.most;
+            let mut known = self.known();
+            let fits = known.len() < self.most;
             if fits {
-                owners.insert(id.clone(), owner);
+                known.insert(id.clone(), Known { owner, resumed: Arc::default() });
             }
             fits
         };
@@ -228,7 +296,7 @@ impl SessionManager for OwnedSessions {
         if CALLER.try_with(|caller| !self.belongs(id, &caller.owner)).unwrap_or(false) {
             return Err(SessionsError::NoOwner);
         }
-        self.owners().remove(id);
+        self.known().remove(id);
         Ok(self.inner.close_session(&own(id)).await?)
     }
 
@@ -237,16 +305,23 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        let wait = match &message {
-            JsonRpcMessage::Request(request) => Some(Wait::begin(&self.waiting, id, &request.id)),
-            _ => None,
+        let JsonRpcMessage::Request(request) = &message else {
+            return Ok(freed(self.inner.create_stream(&own(id), message).await?));
+        };
+        let wait = Wait::begin(&self.waiting, id, &request.id);
+        let resumed = self.known().get(id).map(|known| known.resumed.clone()).unwrap_or_default();
+        let unanswered = Unanswered {
+            sessions: Arc::downgrade(&self.inner),
+            session: own(id),
+            request: request.id.clone(),
+            resumed: (resumed.clone(), resumed.load(Ordering::Relaxed)),
         };
         let stream = freed(self.inner.create_stream(&own(id), message).await?);
-        let Some(wait) = wait else { return Ok(stream) };
-        Ok(freed(stream::unfold((stream, wait), |(mut stream, mut wait)| async move {
+        let stream = freed(stream::unfold((stream, wait), |(mut stream, mut wait)| async move {
             let next = wait.next(&mut stream).await?;
             Some((next, (stream, wait)))
-        })))
+        }));
+        Ok(freed(Answering { stream, unanswered: Some(unanswered) }))
     }
 
     async fn accept_message(
@@ -276,6 +351,9 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        if let Some(known) = self.known().get(id) {
+            known.resumed.fetch_add(1, Ordering::Relaxed);
+        }
         Ok(freed(self.inner.resume(&own(id), last_event_id).await?))
     }
 }
