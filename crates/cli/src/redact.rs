@@ -104,7 +104,7 @@ fn masked<'a>(line: &'a str, fields: &Regex, patterns: &Patterns) -> Cow<'a, str
 }
 
 /// Longest line that is searched for secrets as it is, in bytes; texts of a longer one are cut first.
-const SEARCHED: usize = 64 * 1024;
+const SEARCHED: usize = 32 * 1024;
 /// Longest text of such a line that is searched, in bytes.
 const SEARCHED_TEXT: usize = 8 * 1024;
 /// Longest line, in bytes: clients choose some of the texts that errors repeat.

@@ -220,7 +220,7 @@ fn check_production_names_apps_of_which_nothing_takes_a_scope() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(check(json!({"command": "files"})).contains("/apps/files: any token reaches all of the app"));
+    assert!(check(json!({"command": "files"})).contains("apps.files: any token reaches all of the app"));
     for scoped in [
         json!({"command": "files", "scopes": ["f"]}),
         json!({"command": "files", "resources": {"file:///*": {"scopes": ["f"]}}}),

@@ -133,9 +133,16 @@ async fn a_provider_whose_keys_cannot_be_had_is_no_failure_of_the_token_store() 
         "auth: {{ mode: transparent, expectedAudience: api, provider: {{ url: \"http://127.0.0.1:{port}\", allowPrivate: true }} }}\n"
     );
     let admin = start(&format!("{OPEN}{auth}"));
-    // {"alg":"RS256","kid":"a"}.{"iss":"x"}, signed with nothing.
-    let token = "Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.eyJpc3MiOiJ4In0.AAAA";
-    let refused = send(&admin, "POST", "/mcp", &[JSON, ("authorization", token)], "{}").await;
+    // Everything about it is right but the signature, which nobody can check.
+    let encoded = |part: serde_json::Value| {
+        base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, part.to_string())
+    };
+    let header = encoded(serde_json::json!({"alg": "RS256", "kid": "a", "typ": "at+jwt"}));
+    let claims = encoded(serde_json::json!({
+        "iss": format!("http://127.0.0.1:{port}"), "aud": "api", "sub": "ada", "iat": 1_700_000_000, "exp": 4_000_000_000_u64,
+    }));
+    let token = format!("Bearer {header}.{claims}.AAAA");
+    let refused = send(&admin, "POST", "/mcp", &[JSON, ("authorization", &token)], "{}").await;
     assert_eq!(
         (refused.status().as_u16(), refused.headers().get("retry-after").map(|value| value.as_bytes())),
         (503, Some(&b"5"[..]))

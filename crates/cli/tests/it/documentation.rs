@@ -218,6 +218,10 @@ fn every_command_parses() {
     for block in of_kind("sh") {
         for line in block.text.replace("\\\n", " ").lines() {
             for mut words in commands(line) {
+                // What is read from a file is no argument.
+                if let Some(at) = words.iter().position(|word| word == "<") {
+                    words.truncate(at);
+                }
                 if words.starts_with(&["cargo".to_owned(), "run".to_owned()]) {
                     // What follows `--` is for the binary, when it is this one that runs.
                     let other = words.iter().any(|word| word == "--example" || word == "-p");

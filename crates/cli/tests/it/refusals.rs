@@ -96,7 +96,7 @@ async fn every_other_refusal_of_a_meta_tool_fits_its_output_schema_too() {
     let server = Served::start(
         "apps:\n  crm: { builtin: crm, tools: { users_get: { scopes: [\"crm:read\"] }, users_list: { enabledInCodeCall: false } } }\n\
          codecall: { vm: { timeoutMs: 1000, maxIterations: 1000000000 }, worker: { workers: 1, maxWorkers: 1, queue: 1 } }\n\
-         auth: { mode: orchestrated, allowDefaultPublic: true, anonymousScopes: [\"crm:none\"], scopes: { \"crm:none\": nothing, \"crm:read\": Read } }\n",
+         auth: { mode: orchestrated, allowDefaultPublic: true, anonymousScopes: [\"crm:write\"], scopes: { \"crm:write\": Write, \"crm:read\": Read } }\n",
         &[],
     );
     let client = Strict::of(&server).await;

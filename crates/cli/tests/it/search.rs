@@ -55,8 +55,8 @@ async fn bad_input_is_a_validation_error_that_names_the_field(demo: Demo) {
     ] {
         let result = demo.call("codecall:search", input.clone()).await;
         expect(&result).to_be_error();
-        expect(&result).to_match_json(&json!({"code": "VALIDATION_ERROR"}));
-        let body = result.structured().unwrap();
+        expect(&result).to_match_json(&json!({"status": "error", "error": {"code": "VALIDATION_ERROR"}}));
+        let body = &result.structured().unwrap()["error"];
         assert!(body["message"].as_str().unwrap().contains(field), "{input}: {body}");
     }
 }

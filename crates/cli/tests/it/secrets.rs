@@ -149,8 +149,9 @@ async fn everything(site: &Site, notes: &Notes) -> (Secrets, Vec<String>) {
     let (access, refresh) =
         (tokens["access_token"].as_str().unwrap(), tokens["refresh_token"].as_str().unwrap());
     // A server behind us: its tokens, got with a code and refreshed after it refused one.
-    let told = gate.call(Some(access), "notes:authorize", json!({})).await;
-    let link = told["url"].as_str().unwrap_or_else(|| panic!("{told}"));
+    let ask = json!({"name": "notes:authorize", "arguments": {}});
+    let told = gate.mcp(Some(access), "tools/call", ask).await.json();
+    let link = told["result"]["_meta"]["url"].as_str().unwrap_or_else(|| panic!("{told}"));
     secrets.add("an address to connect at", link.rsplit('=').next().unwrap());
     notes.connect(&gate, &mut person, link, "ada-over-there").await;
     let script = "return (await callTool('notes:whoami', {})).sub";

@@ -130,7 +130,7 @@ async fn an_issuer_that_is_down_lets_nobody_in_and_is_not_the_callers_fault(
     oauth.inject_fault(Endpoint::All, Fault::Status(503), None);
     let mcp = server.client().connect_or_refused().await?;
     let error = mcp.authenticate(auth.create_token(&auth.users.user)).await.unwrap_err();
-    assert_eq!(error.status(), Some(503), "{error}");
+    assert!(!error.is_refused() && error.to_string().contains("the caller cannot be checked"), "{error}");
     assert!(!may(&mcp).await);
     Ok(())
 }

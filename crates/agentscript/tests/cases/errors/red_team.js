@@ -15,7 +15,7 @@ throw { message: { toString() { return '/etc/passwd' } } }
 throw () => 1
 
 //// throw huge
-// expect: limit
+// expect: runtime Error
 throw new Error('x'.repeat(5e6))
 
 //// throw promise
