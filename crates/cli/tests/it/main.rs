@@ -35,6 +35,8 @@ mod fuzz;
 #[cfg(test)]
 mod gate;
 #[cfg(test)]
+mod growth;
+#[cfg(test)]
 mod hostile_scripts;
 #[cfg(test)]
 mod invoke;
@@ -64,6 +66,8 @@ mod refusals;
 mod reload;
 #[cfg(test)]
 mod remote;
+#[cfg(test)]
+mod runs;
 #[cfg(test)]
 mod search;
 #[cfg(test)]

@@ -1,0 +1,147 @@
+//! Work of the running server on texts that clients, scripts and tools choose: it grows no faster than the text.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    runs::{execute, post},
+    served::Served,
+};
+
+#[path = "../../../../tests/growth/mod.rs"]
+#[allow(dead_code, reason = "a server is measured by its process, not by a thread")]
+mod growth;
+
+/// Lengths that are sent, each twice the one before.
+const LENGTHS: [usize; 4] = [1 << 16, 1 << 17, 1 << 18, 1 << 19];
+
+/// Nanoseconds of processor time that the threads of a process have used; those of its workers are not counted.
+fn spent(pid: u32) -> f64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let accounts =
+        threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("schedstat")).ok());
+    accounts.filter_map(|account| account.split(' ').next()?.parse::<f64>().ok()).sum()
+}
+
+/// Each kind of text, and the request that carries it.
+fn request(kind: &str, text: &str) -> Value {
+    let run = |script: &str| ("codecall:execute", json!({"script": script, "context": {"text": text}}));
+    let (tool, input) = match kind {
+        "message" => run("throw new Error(codecallContext.text)"),
+        "message of several lines" => run("throw new Error(codecallContext.text.split('/').join('\\n/'))"),
+        "name for getTool" => run("getTool(codecallContext.text)"),
+        "name for callTool" => run("await callTool(codecallContext.text, {})"),
+        "name of a meta-tool" => run("await callTool('codecall:' + codecallContext.text, {})"),
+        "console" => run("console.log(codecallContext.text.slice(0, 200000)); return 1"),
+        "keys" => run("return await callTool('crm:users_get', { [codecallContext.text]: 1 })"),
+        "a tool's error" => run("await callTool('crm:users_get', { id: codecallContext.text })"),
+        "failures of several" => {
+            run("await __safe_parallel([() => { throw new Error(codecallContext.text) }])")
+        }
+        "result" => run("return codecallContext.text"),
+        "invoke" => ("codecall:invoke", json!({"tool": "crm:users_get", "input": {"id": text}})),
+        "name for invoke" => ("codecall:invoke", json!({"tool": text, "input": {}})),
+        "names for describe" => ("codecall:describe", json!({"toolNames": [text]})),
+        "search" => ("codecall:search", json!({"query": text})),
+        "script" => ("codecall:execute", json!({"script": text})),
+        "meta-tool" => (text, json!({})),
+        other => panic!("{other}"),
+    };
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": input}})
+}
+
+const KINDS: [&str; 16] = [
+    "message",
+    "message of several lines",
+    "name for getTool",
+    "name for callTool",
+    "name of a meta-tool",
+    "console",
+    "keys",
+    "a tool's error",
+    "failures of several",
+    "result",
+    "invoke",
+    "name for invoke",
+    "names for describe",
+    "search",
+    "script",
+    "meta-tool",
+];
+
+/// Places of a request outside its body, which have room for less.
+const SHORT: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
+const PLACES: [&str; 6] = ["path", "query", "authorization", "mcp-session-id", "accept", "origin"];
+
+/// A request with `text` at a place outside its body.
+async fn ask(client: &reqwest::Client, server: &Served, place: &str, text: &str) {
+    let text: String = text.chars().filter(char::is_ascii_graphic).collect();
+    let base = format!("http://{}", server.address);
+    let request = match place {
+        "path" => client.get(format!("{base}/{text}")),
+        "query" => client.get(format!("{base}/healthz?{text}")),
+        header => client.post(format!("{base}/mcp")).header(header, text).body("{}"),
+    };
+    request.send().await.unwrap().bytes().await.unwrap();
+}
+
+#[tokio::test]
+async fn no_address_or_header_makes_the_server_work_more_than_in_proportion() {
+    let server = Served::start("apps:\n  crm: { builtin: crm }\n", &[]);
+    let client = reqwest::Client::new();
+    for place in PLACES {
+        for piece in ["a/", ":", "%2F", "'", "=&", "x"] {
+            let texts = SHORT.map(|len| growth::repeated(piece, len));
+            let mut costs = [f64::MAX; SHORT.len()];
+            for round in 0.. {
+                for (cost, text) in costs.iter_mut().zip(&texts) {
+                    let before = spent(server.child.id());
+                    ask(&client, &server, place, text).await;
+                    *cost = cost.min(spent(server.child.id()) - before);
+                }
+                let grown = growth::growth(&costs);
+                if grown < growth::MOST {
+                    break;
+                }
+                assert!(
+                    round < 8,
+                    "{place} {piece:?}: {costs:.0?} ns for {SHORT:?} bytes grow by {grown:.1}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_text_of_a_client_makes_the_server_work_more_than_in_proportion() {
+    let server = Served::start(
+        "http: { sessions: false }\napps:\n  crm: { builtin: crm }\ncodecall: { vm: { preset: experimental } }\n",
+        &[],
+    );
+    let pid = server.child.id();
+    execute(&server, "return 1").await;
+    for (number, kind) in KINDS.into_iter().enumerate() {
+        // Each kind with another three of the shapes; what they make of text itself is tested with all of them below.
+        for shape in 0..3 {
+            let piece = growth::SHAPES[(3 * number + shape) % growth::SHAPES.len()];
+            let bodies = LENGTHS.map(|len| request(kind, &growth::repeated(piece, len)));
+            let mut costs = [f64::MAX; LENGTHS.len()];
+            for round in 0.. {
+                for (cost, body) in costs.iter_mut().zip(&bodies) {
+                    let before = spent(pid);
+                    post(&server, &[], body).await;
+                    *cost = cost.min(spent(pid) - before);
+                }
+                let grown = growth::growth(&costs);
+                if grown < growth::MOST {
+                    break;
+                }
+                assert!(
+                    round < 8,
+                    "{kind} {piece:?}: {costs:.0?} ns for {LENGTHS:?} bytes grow by {grown:.1}"
+                );
+            }
+        }
+    }
+}
