@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| gatewright_agentscript::fuzz::messages(bytes));
+fuzz_target!(|bytes: &[u8]| gatewright_agentscript::fuzz::worker(bytes));

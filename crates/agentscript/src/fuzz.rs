@@ -4,6 +4,8 @@
 
 use std::{
     collections::BTreeSet,
+    io::Write as _,
+    os::unix::net::UnixStream,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,8 +16,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Host, HostFuture, Limits, Preset, Rejection, RunRequest, Script, ScriptPolicy, ScriptSource, ToolCall,
     ToolFailure, Verdict, WorkerError, WorkerPool,
-    engine::{Compiler, Uncompilable, wrapped},
-    protocol, validate,
+    engine::{Compiler, Settings, Uncompilable, wrapped},
+    pool,
+    protocol::{self, Kind},
+    validate,
+    worker::Link,
 };
 
 /// Any bytes as a script: no panic; a refusal says why, at a place inside the text; what is allowed runs as it was checked (see
@@ -80,6 +85,87 @@ pub fn messages(bytes: &[u8]) {
         let mut again = Vec::new();
         protocol::put(&mut again, frame.kind, frame.run, frame.id, frame.head, &[frame.body]);
         assert_eq!(again, rest[..len], "decoding lost something");
+        rest = &rest[len..];
+    }
+}
+
+/// Any bytes as what a worker says during a run, as they are and put into frames: the run keeps to its limits, and the worker is sent
+/// frames. The same bytes as what a pool says to a worker.
+pub fn worker(bytes: &[u8]) {
+    messages(bytes);
+    hear(bytes);
+    hear(&framed(bytes));
+    listen(bytes);
+}
+
+/// Frames of run 1 from records of a kind, the lengths of head and body, and both.
+fn framed(mut bytes: &[u8]) -> Vec<u8> {
+    let (mut out, mut asked) = (Vec::new(), 0);
+    while let [kind, head, body, rest @ ..] = bytes {
+        let (head, rest) = rest.split_at(rest.len().min((*head).into()));
+        let (body, rest) = rest.split_at(rest.len().min((*body).into()));
+        bytes = rest;
+        let Some(kind) = Kind::from_byte(*kind) else { continue };
+        let (head, body) = (String::from_utf8_lossy(head), String::from_utf8_lossy(body));
+        protocol::put(&mut out, kind, 1, asked, &head, &[&body]);
+        asked += u32::from(matches!(kind, Kind::Call | Kind::GetTool));
+    }
+    out
+}
+
+fn hear(said: &[u8]) {
+    let limits = Limits {
+        max_tool_calls: 8,
+        max_pending_calls: 4,
+        result_bytes: 256,
+        log_bytes: 256,
+        log_lines: 8,
+        message_bytes: 512,
+        host_bytes: 128 * 1024,
+        ..Limits::default()
+    };
+    let host: Arc<dyn Host> = Arc::new(Echo);
+    let (outcome, told) = pool::hear(said, limits.clone(), &host);
+    assert!(outcome.calls.len() <= limits.max_tool_calls as usize, "{outcome:?} after {said:?}");
+    assert!(outcome.logs.len() <= limits.log_lines as usize + 1, "{outcome:?} after {said:?}");
+    let texts = outcome.logs.iter().chain(outcome.calls.iter().map(|call| &call.name)).map(String::len);
+    assert!(texts.sum::<usize>() as u64 <= limits.host_bytes, "{outcome:?} after {said:?}");
+    if let Verdict::Ok(value) = &outcome.verdict {
+        assert!(value.get().len() as u64 <= limits.result_bytes, "{outcome:?} after {said:?}");
+        assert!(
+            serde_json::from_str::<serde::de::IgnoredAny>(value.get()).is_ok(),
+            "{outcome:?} after {said:?}"
+        );
+    }
+    let mut rest = told.as_slice();
+    while !rest.is_empty() {
+        let (frame, after) = match protocol::frame_len(rest, told.len()) {
+            Ok(Some(len)) => rest.split_at(len),
+            other => panic!("{other:?} for {rest:?}"),
+        };
+        let frame = protocol::parse(frame).unwrap_or_else(|error| panic!("{error:?} for {frame:?}"));
+        assert!(matches!(frame.kind, Kind::Answer | Kind::Failure), "{frame:?} was sent after {said:?}");
+        rest = after;
+    }
+}
+
+/// The worker's end reads the frames that decoding gives, until one is none.
+fn listen(told: &[u8]) {
+    const LONGEST: usize = 1 << 20;
+    let (mut pool, worker) = UnixStream::pair().expect("a socket");
+    let mut link = Link::new(worker, LONGEST);
+    let mut rest = &told[..told.len().min(64 * 1024)];
+    pool.write_all(rest).expect("room in the socket");
+    drop(pool);
+    while let Ok(Some(frame)) = link.next() {
+        let len = match protocol::frame_len(rest, LONGEST) {
+            Ok(Some(len)) if len <= rest.len() => len,
+            other => panic!("{frame:?} from {other:?} of {rest:?}"),
+        };
+        assert_eq!(Ok(&frame), protocol::parse(&rest[..len]).as_ref(), "of {told:?}");
+        if let Ok(settings) = serde_json::from_str::<Settings>(frame.head) {
+            let _ = frame.body.split_at_checked(settings.script_len);
+        }
         rest = &rest[len..];
     }
 }

@@ -21,6 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use config::{Adapter, PoolConfig, WorkerCommand};
 use drive::Ended;
+pub(crate) use drive::hear;
 use process::{Exit, Keeper, Worker};
 
 use crate::{

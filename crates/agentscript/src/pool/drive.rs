@@ -106,20 +106,8 @@ pub(super) async fn drive(
     host: &Arc<dyn Host>,
     cancel: &CancellationToken,
 ) -> Ended {
-    let started = Instant::now();
-    let mut record = Record {
-        run: lease.worker.as_ref().map_or(0, |worker| worker.runs).wrapping_add(1),
-        limits: request.limits.clone(),
-        started,
-        logs: Vec::new(),
-        log_bytes: 0,
-        calls: Vec::new(),
-        asked: Vec::new(),
-        open: 0,
-        held: 0,
-        window: started,
-        in_window: 0,
-    };
+    let run = lease.worker.as_ref().map_or(0, |worker| worker.runs).wrapping_add(1);
+    let mut record = Record::new(run, request.limits.clone());
     let stop = match talk(lease, request, inputs, host, cancel, &mut record).await {
         Ok(never) => match never {},
         Err(stop) => stop,
@@ -147,6 +135,28 @@ pub(super) async fn drive(
         }
     };
     Ended::Outcome(record.finish(verdict, inputs))
+}
+
+/// Hears `said` as all that a worker says during its first run; the outcome, and the frames it would be sent. For the fuzz target.
+pub(crate) fn hear(said: &[u8], limits: Limits, host: &Arc<dyn Host>) -> (Outcome, Vec<u8>) {
+    let mut record = Record::new(1, limits);
+    let (mut input, mut output, mut answering) = (Vec::new(), Vec::new(), FuturesUnordered::new());
+    let mut hear_all = || -> Result<Never, Stop> {
+        for some in said.chunks(100) {
+            input.extend_from_slice(some);
+            act(&mut input, &mut record, host, &mut answering, true)?;
+            while let Some(Some((id, is_call, answer))) = answering.next().now_or_never() {
+                put_answer(&mut output, &mut record, id, is_call, answer)?;
+            }
+        }
+        Err(Stop::Died)
+    };
+    let verdict = match hear_all() {
+        Ok(never) => match never {},
+        Err(Stop::Ended(verdict) | Stop::Kill(verdict)) => verdict,
+        Err(Stop::Died) => Verdict::Worker(WorkerError::Crashed(how(None))),
+    };
+    (record.finish(verdict, Inputs { seed: 0, started_at: UNIX_EPOCH }), output)
 }
 
 /// How a process ended, in words.
@@ -316,6 +326,23 @@ fn put_answer(
 }
 
 impl Record {
+    fn new(run: u32, limits: Limits) -> Self {
+        let started = Instant::now();
+        Self {
+            run,
+            limits,
+            started,
+            logs: Vec::new(),
+            log_bytes: 0,
+            calls: Vec::new(),
+            asked: Vec::new(),
+            open: 0,
+            held: 0,
+            window: started,
+            in_window: 0,
+        }
+    }
+
     fn elapsed_ms(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * 1_000.0
     }

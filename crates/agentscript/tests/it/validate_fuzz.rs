@@ -80,6 +80,27 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
+#[path = "../../../../fuzz/src/corpus.rs"]
+mod corpus;
+
+#[test]
+fn every_script_of_the_fuzz_corpus_is_read() {
+    on_asked_stack(|| corpus::of("reader").iter().for_each(|(_, bytes)| fuzz::validator(bytes)));
+}
+
+#[test]
+fn all_messages_of_the_fuzz_corpus_are_decoded_or_refused() {
+    corpus::of("worker").iter().for_each(|(_, bytes)| fuzz::worker(bytes));
+}
+
+#[tokio::test]
+async fn every_script_of_the_fuzz_corpus_ends_in_time_and_its_worker_survives() {
+    let pool = gatewright_agentscript::WorkerPool::new(config().workers(1)).expect("it starts");
+    for (_, bytes) in corpus::of("run") {
+        fuzz::script(&bytes, &pool).await;
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -95,7 +116,7 @@ proptest! {
 
     #[test]
     fn any_bytes_of_a_worker_are_decoded_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        fuzz::messages(&bytes);
+        fuzz::worker(&bytes);
     }
 
     #[test]
@@ -113,10 +134,10 @@ proptest! {
             bytes.extend_from_slice(head.as_bytes());
             bytes.extend_from_slice(body.as_bytes());
         }
-        fuzz::messages(&bytes);
+        fuzz::worker(&bytes);
         let at = at.index(bytes.len());
         bytes[at] = with;
-        fuzz::messages(&bytes);
+        fuzz::worker(&bytes);
     }
 }
 
