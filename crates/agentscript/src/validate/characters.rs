@@ -5,7 +5,8 @@ use crate::outcome::IllegalKind;
 
 /// Refuses control, invisible and direction-changing characters anywhere, string and comment included.
 ///
-/// A zero-width joiner between two emoji is allowed.
+/// A zero-width joiner between two emoji is allowed. A replacement character after a backslash is not: in texts with half a surrogate pair
+/// the parser marks the halves with it, takes this one for such a mark, and what follows would be printed as it is, quotes included.
 pub(super) fn check(text: &str) -> Result<(), Refusal> {
     // Cheap for the usual text: only ASCII, no control characters.
     if !text.bytes().any(|byte| (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte >= 0x7f) {
@@ -17,6 +18,11 @@ pub(super) fn check(text: &str) -> Result<(), Refusal> {
         let joins = c == '\u{200d}'
             && before >= '\u{2190}'
             && chars.peek().is_some_and(|&(_, next)| next >= '\u{2190}');
+        if c == '\u{fffd}' && before == '\\' {
+            let message =
+                "a backslash before U+FFFD stands for nothing; remove it, or write \\ufffd in a string";
+            return Err(Refusal::new(IllegalKind::IllegalCharacter, u32::try_from(at).unwrap_or(0), message));
+        }
         if is_hidden(c) && !joins {
             let message = format!(
                 "the character U+{:04X} is invisible; remove it, or write it as \\u{{{:x}}} in a string",

@@ -215,3 +215,19 @@ function f(a: any): any { return (a as number) + 1 }
 let u!: number
 for (u of [3] as number[]) { (u as any) = u! }
 return [f<number>(1), new D('a')?.get()!, u satisfies number]
+
+//// an escaped replacement character after half a surrogate pair ends no text
+// expect: illegal IllegalCharacter
+return '\ud800\�{1}"; globalThis.escaped = process; //'
+
+//// the same in a template
+// expect: illegal IllegalCharacter
+return `\ud800\�{1}"; globalThis.escaped = process; //`
+
+//// the same as a key
+// expect: illegal IllegalCharacter
+return { '\ud800\�{1}"; globalThis.escaped = process; //': 1 }
+
+//// replacement characters and halves of pairs are texts like others
+// expect: ok [2,3,"�","�"]
+const a = '\ud800�', b = 'x\ufffd\udc00'; return [a.length, b.length, a[1], b[1]]
