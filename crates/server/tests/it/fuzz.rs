@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use futures::{StreamExt as _, future::BoxFuture};
 use gatewright_core::Principal;
 use gatewright_server::{Authenticator, Bound, HttpConfig, HttpResponse, Server, axum::body::Body};
-use http::{HeaderMap, Method, Request, Response, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request::Parts};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -24,6 +24,7 @@ mod corpus;
 const MOST: usize = 2048;
 /// Time on the paused clock after which a stream says nothing more, and a tool that waits goes on waiting.
 const QUIET: Duration = Duration::from_secs(1);
+const PROTO: &str = "x-forwarded-proto";
 const OWN_ORIGINS: [&str; 2] = ["https://mcp.example", "https://page.example"];
 
 /// Sends the requests that `bytes` hold, one after the other, to a server of their own.
@@ -46,6 +47,7 @@ struct Admitted;
 
 impl Authenticator for Admitted {
     fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+        assert!(!texts(&parts.headers, PROTO).any(|proto| proto == "http"), "admitted over plain HTTP");
         let hosts = texts(&parts.headers, header::HOST).chain(parts.uri.authority().map(|a| a.as_str()));
         for host in hosts {
             let url = Url::parse(&format!("http://{host}/")).unwrap_or_else(|_| panic!("a host: {host:?}"));
@@ -64,7 +66,7 @@ impl Authenticator for Admitted {
     }
 }
 
-fn texts(headers: &HeaderMap, name: header::HeaderName) -> impl Iterator<Item = &str> {
+fn texts(headers: &HeaderMap, name: impl header::AsHeaderName) -> impl Iterator<Item = &str> {
     headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("no text"))
 }
 
@@ -76,7 +78,7 @@ fn is_loopback(url: &Url) -> bool {
 async fn server() -> Bound {
     let config = json!({
         "port": 0, "maxBodyBytes": MOST, "legacySse": true, "sessionIdle": "24h",
-        "publicUrl": OWN_ORIGINS[0], "allowedOrigins": [OWN_ORIGINS[1]],
+        "publicUrl": OWN_ORIGINS[0], "allowedOrigins": [OWN_ORIGINS[1]], "trustedProxies": [peer().ip()],
     });
     let config: HttpConfig = serde_json::from_value(config).unwrap();
     let server =
@@ -84,6 +86,7 @@ async fn server() -> Bound {
     server.bind().await.unwrap()
 }
 
+/// A proxy that ends HTTPS: what is not said to have come over it gets no further.
 fn peer() -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 7], 1000))
 }
@@ -96,7 +99,8 @@ async fn send_all(text: &str) {
     for piece in requests::pieces(text) {
         let piece = piece.replace("$session", &session).replace("$sse", &sse);
         let Some(request) = requests::parse(&piece) else { continue };
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        parts.headers.entry(PROTO).or_insert(HeaderValue::from_static("https"));
         ended |= parts.method == Method::DELETE && is_alices(&parts);
         let chunks: Vec<Result<_, std::io::Error>> =
             body.as_bytes().chunks(100).map(|chunk| Ok(chunk.to_vec())).collect();
@@ -125,6 +129,7 @@ fn of_alice(method: &str, path: &str) -> http::request::Builder {
         .method(method)
         .uri(path)
         .header("host", "localhost")
+        .header(PROTO, "https")
         .header("authorization", "Bearer alice")
         .header("content-type", "application/json")
 }
@@ -188,8 +193,7 @@ async fn answered(request: &Parts, length: usize, session: &str, response: Respo
     let names_session =
         request.headers.get("mcp-session-id").is_some_and(|id| id.as_bytes() == session.as_bytes());
     if is_endpoint && names_session && !session.is_empty() && !is_alices(request) {
-        let modern = texts(&request.headers, header::HeaderName::from_static("mcp-protocol-version"))
-            .any(|version| version >= "2026");
+        let modern = texts(&request.headers, "mcp-protocol-version").any(|version| version >= "2026");
         assert!(
             modern || status >= 400 || request.method == Method::OPTIONS,
             "{status} in another's session: {request:?}"
