@@ -1,6 +1,6 @@
 //! `${NAME}` and `${NAME:-default}` in the strings of a configuration.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gatewright_findings::{Finding, escape};
 use serde_json::Value;
@@ -30,7 +30,8 @@ pub(super) fn typed(
 ) -> Vec<Finding> {
     let mut findings = check(value);
     let mut changed = false;
-    for one in filled.iter().filter(|one| findings.iter().any(|finding| finding.pointer == one.pointer)) {
+    let refused: HashSet<&str> = findings.iter().map(|finding| finding.pointer.as_str()).collect();
+    for one in filled.iter().filter(|one| refused.contains(one.pointer.as_str())) {
         let Some(slot) = value.pointer_mut(&one.pointer) else { continue };
         let scalar = slot.as_str().and_then(|text| serde_json::from_str::<Value>(text.trim()).ok());
         if let Some(scalar) = scalar.filter(|scalar| scalar.is_number() || scalar.is_boolean()) {
@@ -41,8 +42,9 @@ pub(super) fn typed(
     if changed {
         findings = check(value);
     }
+    let filled: HashMap<&str, &Filled> = filled.iter().map(|one| (one.pointer.as_str(), one)).collect();
     for finding in &mut findings {
-        if let Some(one) = filled.iter().find(|one| one.pointer == finding.pointer) {
+        if let Some(one) = filled.get(finding.pointer.as_str()) {
             finding.problem.push_str(&format!("; the value is that of {}", one.names.join(" and ")));
         }
     }
