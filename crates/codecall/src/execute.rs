@@ -2,10 +2,14 @@
 
 use std::{io, sync::Arc, time::Instant};
 
-use gatewright_agentscript::{IllegalKind, Limits, Outcome, RunRequest, Verdict, WorkerError};
+use gatewright_agentscript::{CallRecord, IllegalKind, Limits, Outcome, RunRequest, Verdict, WorkerError};
 use gatewright_core::{
-    Caller, codes,
-    rmcp::{RoleServer, model::JsonObject, service::RequestContext},
+    Caller, codes, off_thread,
+    rmcp::{
+        RoleServer,
+        model::{CallToolResult, JsonObject},
+        service::RequestContext,
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{
@@ -13,7 +17,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{CodeCall, host::ScriptHost, settings::Settings};
+use crate::{CodeCall, host::ScriptHost, plugin::answer, settings::Settings};
 
 /// Input of `codecall:execute`.
 #[derive(Debug, Deserialize)]
@@ -33,7 +37,7 @@ impl CodeCall {
         input: ExecuteInput,
         caller: Caller,
         context: RequestContext<RoleServer>,
-    ) -> Value {
+    ) -> CallToolResult {
         let (started, settings) = (Instant::now(), self.settings());
         let mut request = RunRequest::new(input.script);
         request.context = input.context.and_then(|context| to_raw_value(&context).ok());
@@ -42,9 +46,10 @@ impl CodeCall {
         let cancel = context.ct.clone();
         let host = ScriptHost::new(self, input.allowed_tools, caller, context);
         let outcome = self.pool.run(request, Arc::new(host), cancel).await;
-        let body = settings.body(outcome);
-        tracing::debug!(status = %body["status"], duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended");
-        body
+        let result = off_thread(size(&outcome), move || answer(settings.body(outcome))).await;
+        let status = result.structured_content.as_ref().map(|body| &body["status"]);
+        tracing::debug!(?status, duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended");
+        result
     }
 }
 
@@ -113,6 +118,16 @@ impl Settings {
             ),
         }
     }
+}
+
+/// Bytes that the body is made of, about.
+fn size(outcome: &Outcome) -> usize {
+    let result = match &outcome.verdict {
+        Verdict::Ok(result) => result.get().len(),
+        _ => 0,
+    };
+    let records = outcome.calls.len().saturating_mul(size_of::<CallRecord>());
+    outcome.logs.iter().map(String::len).fold(result.saturating_add(records), usize::saturating_add)
 }
 
 fn read(result: &RawValue) -> Option<Value> {
@@ -198,7 +213,7 @@ fn located(mut error: Value, location: Option<gatewright_agentscript::Location>)
 mod tests {
     use std::time::Duration;
 
-    use gatewright_agentscript::{CallRecord, CallStatus};
+    use gatewright_agentscript::CallStatus;
 
     use super::*;
     use crate::CodeCallConfig;

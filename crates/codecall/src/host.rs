@@ -10,7 +10,7 @@ use std::{
 
 use gatewright_agentscript::{Host, HostFuture, Sanitizer, ToolCall, ToolFailure};
 use gatewright_core::{
-    Caller, Invoker, PermittedTool, codes,
+    Caller, Invoker, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -71,7 +71,9 @@ impl ScriptHost {
         if self.allowed.as_ref().is_some_and(|allowed| !spelled.iter().any(|name| allowed.contains(*name))) {
             return Err(self.denied(&call.name));
         }
-        let arguments = serde_json::from_str(call.input.get()).map_err(|_| ToolFailure {
+        let input = call.input;
+        let arguments = off_thread(input.get().len(), move || serde_json::from_str(input.get()));
+        let arguments = arguments.await.map_err(|_| ToolFailure {
             code: codes::VALIDATION_ERROR.to_owned(),
             message: format!("the input of `{}` must be an object", call.name),
             ends_run: false,

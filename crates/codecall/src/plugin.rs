@@ -107,7 +107,7 @@ impl CodeCall {
         let body = match at {
             0 => self.search(parse(arguments).map_err(invalid)?, &caller).await,
             1 => self.describe(parse(arguments).map_err(invalid)?, &caller).await,
-            2 => self.execute(parse(arguments).map_err(invalid)?, caller, context).await,
+            2 => return Ok(self.execute(parse(arguments).map_err(invalid)?, caller, context).await.into()),
             _ => match self.invoke(parse(arguments).map_err(invalid)?, outer, &caller, context).await {
                 Invoked::Body(body) => body,
                 Invoked::Asks(response) => return Ok(response),
@@ -122,7 +122,7 @@ fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
 }
 
 /// The body as `structuredContent` and as the one text item; an error when it has a `status` that is not `ok`.
-fn answer(body: Value) -> CallToolResult {
+pub(crate) fn answer(body: Value) -> CallToolResult {
     let failed = body.get("status").is_some_and(|status| status != "ok");
     let content = vec![ContentBlock::text(body.to_string())];
     let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };

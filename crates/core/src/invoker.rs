@@ -13,6 +13,7 @@ use crate::{
     AppFuture, Caller, CallerAddress, Denied, InvokeError, PermittedTool, Principal, Registry, SchemaMode,
     SealKey, ToolEntry, Trail,
     access::{OpenTask, Sealer},
+    bulk::{bulk, off_thread},
     names::clipped,
 };
 
@@ -132,7 +133,8 @@ impl Invoker {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
         let principal = tool.caller().principal();
-        params.arguments = Some(check_arguments(tool, params.arguments.take().unwrap_or_default())?);
+        params.arguments =
+            Some(check_arguments(tool.entry(), params.arguments.take().unwrap_or_default()).await?);
         params.request_state =
             self.opened(principal, &tool.name, params.request_state).map_err(|problem| {
                 InvokeError::InvalidArguments { name: tool.name.to_string(), problems: problem }
@@ -195,15 +197,20 @@ impl Invoker {
     }
 }
 
-fn check_arguments(tool: &ToolEntry, arguments: JsonObject) -> Result<JsonObject, InvokeError> {
+async fn check_arguments(tool: &Arc<ToolEntry>, arguments: JsonObject) -> Result<JsonObject, InvokeError> {
     if tool.owner.options.schema_mode == SchemaMode::Off {
         return Ok(arguments);
     }
     // Moved into a `Value` and out again: the validator reads values, and a copy would cost more than the check.
     let value = Value::Object(arguments);
-    tool.schema
-        .check(&value)
-        .map_err(|problems| InvokeError::InvalidArguments { name: tool.name.to_string(), problems })?;
+    let size = bulk(&value);
+    let schema_of = tool.clone();
+    let (value, checked) = off_thread(size, move || {
+        let checked = schema_of.schema.check(&value);
+        (value, checked)
+    })
+    .await;
+    checked.map_err(|problems| InvokeError::InvalidArguments { name: tool.name.to_string(), problems })?;
     let Value::Object(arguments) = value else { unreachable!("it was made an object above") };
     Ok(arguments)
 }

@@ -8,6 +8,7 @@
 
 mod access;
 mod app;
+mod bulk;
 mod catalog;
 mod credentials;
 mod cursor;
@@ -35,6 +36,7 @@ pub use access::{
     ResourceItem, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern, View, WholeApp,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
+pub use bulk::off_thread;
 pub use catalog::Catalog;
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, codes, whole_seconds};

@@ -2,6 +2,10 @@
 
 use std::{
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -9,6 +13,7 @@ use std::{
 use axum::body::Body;
 use bytes::{Buf, Bytes, BytesMut};
 use futures::future::BoxFuture;
+use http::Request;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 
@@ -25,6 +30,55 @@ pub(crate) enum Unread {
 /// Of a body that is too long as much again is read and dropped, so that its sender comes to hear the answer.
 pub(crate) async fn read(body: Body, most: usize, time: Duration) -> Result<Bytes, Unread> {
     tokio::time::timeout(time, collect(body, most)).await.unwrap_or(Err(Unread::TooSlow))
+}
+
+/// Tells whether the body of a request was read to its end.
+pub(crate) struct Unfinished(Option<Arc<AtomicBool>>);
+
+impl Unfinished {
+    /// Whether something of the body may still arrive: the connection cannot be used for another request.
+    pub(crate) fn is_left(&self) -> bool {
+        self.0.as_ref().is_some_and(|read| !read.load(Ordering::Relaxed))
+    }
+}
+
+/// The request, with its body watched.
+pub(crate) fn watched(request: Request<Body>) -> (Request<Body>, Unfinished) {
+    if http_body::Body::is_end_stream(request.body()) {
+        return (request, Unfinished(None));
+    }
+    let read = Arc::new(AtomicBool::new(false));
+    let request = request.map(|inner| Body::new(Watched { inner, read: read.clone() }));
+    (request, Unfinished(Some(read)))
+}
+
+struct Watched {
+    inner: Body,
+    read: Arc<AtomicBool>,
+}
+
+impl http_body::Body for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = std::task::ready!(Pin::new(&mut self.inner).poll_frame(context));
+        if frame.is_none() || http_body::Body::is_end_stream(&self.inner) {
+            self.read.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        http_body::Body::is_end_stream(&self.inner)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        http_body::Body::size_hint(&self.inner)
+    }
 }
 
 /// Longest body of a caller that is not let in that is looked at, in bytes.

@@ -10,7 +10,7 @@ use axum::{
     routing::{get, post},
 };
 use gatewright_core::{CallerAddress, Gateway, Network, caller_address, proxied_over_https};
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::TokioIo,
@@ -27,6 +27,7 @@ use tower::ServiceExt;
 
 use crate::{
     auth::Authenticator,
+    body,
     cluster::{BootId, Cluster},
     config::{HttpConfig, InvalidHttpConfig},
     connections::Places,
@@ -295,13 +296,17 @@ impl Front {
         let caller = caller_address(address, request.headers(), &proxies);
         request.extensions_mut().insert(CallerAddress(caller));
         let over_https = encrypted || proxied_over_https(address, request.headers(), &proxies);
+        let (request, unfinished) = body::watched(request);
         let mut response = if is_endpoint {
             edge::pass(&edge, request, over_https, |request| mcp::serve(&endpoint, request)).await
         } else {
             let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
             edge::pass(&edge, request, over_https, other).await
         };
-        if is_kept && !kept.stopping.is_cancelled() {
+        if unfinished.is_left() {
+            // The rest of the body would be read as the next request: hyper closes, and says so.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        } else if is_kept && !kept.stopping.is_cancelled() {
             kept.times.say(response.headers_mut());
         }
         if let Some(answered) = answered {

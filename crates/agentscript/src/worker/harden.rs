@@ -335,8 +335,7 @@ pub(crate) fn lossy_text(value: &Value<'_>) -> String {
         if bytes.is_null() {
             return String::new();
         }
-        let text =
-            String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast(), len as usize)).into_owned();
+        let text = String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast(), len)).into_owned();
         qjs::JS_FreeCString(ctx, bytes);
         text
     }

@@ -3,9 +3,9 @@
 use gatewright_agentscript::{Sanitizer, excerpt};
 
 #[path = "../../../../tests/growth/mod.rs"]
-mod growth;
+mod work;
 
-use growth::{SHAPES, assert_linear, repeated};
+use work::{SHAPES, assert_linear, repeated};
 
 #[test]
 fn cleaning_a_message_grows_no_faster_than_the_message() {

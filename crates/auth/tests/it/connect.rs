@@ -116,7 +116,7 @@ async fn connect(site: &Site, vault: &UpstreamVault, web: &Web, user: &str) {
     let browser = site.browser();
     let asked = open(&browser, &url, user).await.location();
     let done =
-        answer(&browser, &web, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
+        answer(&browser, web, &[("state", &asked["state"]), ("code", "c"), ("iss", &web.url(""))]).await;
     assert_eq!(done.status, 200, "{}", done.text);
 }
 

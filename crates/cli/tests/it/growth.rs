@@ -10,8 +10,8 @@ use crate::{
 };
 
 #[path = "../../../../tests/growth/mod.rs"]
-#[allow(dead_code, reason = "a server is measured by its process, not by a thread")]
-mod growth;
+#[expect(dead_code, reason = "a server is measured by its process, not by a thread")]
+mod work;
 
 /// Lengths that are sent, each twice the one before.
 const LENGTHS: [usize; 4] = [1 << 16, 1 << 17, 1 << 18, 1 << 19];
@@ -92,7 +92,7 @@ async fn no_address_or_header_makes_the_server_work_more_than_in_proportion() {
     let client = reqwest::Client::new();
     for place in PLACES {
         for piece in ["a/", ":", "%2F", "'", "=&", "x"] {
-            let texts = SHORT.map(|len| growth::repeated(piece, len));
+            let texts = SHORT.map(|len| work::repeated(piece, len));
             let mut costs = [f64::MAX; SHORT.len()];
             for round in 0.. {
                 for (cost, text) in costs.iter_mut().zip(&texts) {
@@ -100,8 +100,8 @@ async fn no_address_or_header_makes_the_server_work_more_than_in_proportion() {
                     ask(&client, &server, place, text).await;
                     *cost = cost.min(spent(server.child.id()) - before);
                 }
-                let grown = growth::growth(&costs);
-                if grown < growth::MOST {
+                let grown = work::growth(&costs);
+                if grown < work::MOST {
                     break;
                 }
                 assert!(
@@ -124,8 +124,8 @@ async fn no_text_of_a_client_makes_the_server_work_more_than_in_proportion() {
     for (number, kind) in KINDS.into_iter().enumerate() {
         // Each kind with another three of the shapes; what they make of text itself is tested with all of them below.
         for shape in 0..3 {
-            let piece = growth::SHAPES[(3 * number + shape) % growth::SHAPES.len()];
-            let bodies = LENGTHS.map(|len| request(kind, &growth::repeated(piece, len)));
+            let piece = work::SHAPES[(3 * number + shape) % work::SHAPES.len()];
+            let bodies = LENGTHS.map(|len| request(kind, &work::repeated(piece, len)));
             let mut costs = [f64::MAX; LENGTHS.len()];
             for round in 0.. {
                 for (cost, body) in costs.iter_mut().zip(&bodies) {
@@ -133,8 +133,8 @@ async fn no_text_of_a_client_makes_the_server_work_more_than_in_proportion() {
                     post(&server, &[], body).await;
                     *cost = cost.min(spent(pid) - before);
                 }
-                let grown = growth::growth(&costs);
-                if grown < growth::MOST {
+                let grown = work::growth(&costs);
+                if grown < work::MOST {
                     break;
                 }
                 assert!(

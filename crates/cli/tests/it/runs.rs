@@ -1,6 +1,6 @@
 //! Runs of the real binary as strangers try them: clients that leave, and scripts that want the host's memory.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, sync::Arc};
 
 use gatewright::{
     rmcp::{

@@ -135,10 +135,7 @@ pub(super) fn likely<'a>(asked: &Asked<'a>) -> &'a str {
     let words = words(asked.name);
     let ends =
         |end: &&str| words.last().is_some_and(|word| word == end) || lower.ends_with(*end) && end.len() > 3;
-    NAMES
-        .iter()
-        .find(|(ends_with, _)| ends_with.iter().any(|end| ends(&end)))
-        .map_or("example", |(_, text)| text)
+    NAMES.iter().find(|(ends_with, _)| ends_with.iter().any(&ends)).map_or("example", |(_, text)| text)
 }
 
 /// A query in the language that the property's name or description, or the tool's name, speaks of; else a word of the tool's name.

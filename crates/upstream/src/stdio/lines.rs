@@ -127,11 +127,33 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 batch.into_iter().filter_map(|value| self.judge(value, line)).collect()
             }
             Ok(value) => self.judge(value, line).into_iter().collect(),
-            Err(_) => {
+            Err(problem) => self.unreadable(&problem, line).into_iter().collect(),
+        }
+    }
+
+    /// An error in place of an answer that cannot be read, such as one with half a surrogate pair or nested too deep, so that
+    /// nobody waits for it.
+    fn unreadable(&mut self, problem: &serde_json::Error, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+        #[derive(serde::Deserialize)]
+        struct Answer {
+            id: RequestId,
+            #[serde(default)]
+            method: Option<serde::de::IgnoredAny>,
+        }
+        match serde_json::from_slice::<Answer>(line) {
+            Ok(Answer { id, method: None }) => Some(self.bad_answer(id, problem)),
+            _ => {
                 self.skip(line);
-                Vec::new()
+                None
             }
         }
+    }
+
+    fn bad_answer(&self, id: RequestId, problem: &serde_json::Error) -> ServerJsonRpcMessage {
+        let text = format!("the server behind `{}` gave an answer that is not valid MCP: {problem}", self.id);
+        let text = self.redactor.line(&text, 300);
+        let data = Some(json!({"code": "UPSTREAM_BAD_ANSWER"}));
+        ServerJsonRpcMessage::error(ErrorData::internal_error(text, data), Some(id))
     }
 
     /// A message; an error in place of an answer that is none; or nothing.
@@ -140,17 +162,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         let answer = value.get("result").is_some() || value.get("error").is_some();
         match (serde_json::from_value(value), id) {
             (Ok(message), _) => Some(message),
-            (Err(problem), Some(id)) if answer => {
-                let text = format!(
-                    "the server behind `{}` gave an answer that is not valid MCP: {problem}",
-                    self.id
-                );
-                let text = self.redactor.line(&text, 300);
-                Some(ServerJsonRpcMessage::error(
-                    ErrorData::internal_error(text, Some(json!({"code": "UPSTREAM_BAD_ANSWER"}))),
-                    Some(id),
-                ))
-            }
+            (Err(problem), Some(id)) if answer => Some(self.bad_answer(id, &problem)),
             _ => {
                 self.skip(line);
                 None
@@ -266,6 +278,19 @@ mod tests {
         let middle = format!("{{\"result\":{{\"a\":\"{long}\"}},\"id\":9,\"jsonrpc\":\"2.0\"}}\n");
         let received = all((first + &last + &middle).as_bytes(), 2000).await;
         assert_eq!(received.iter().map(id_of_error).collect::<Vec<_>>(), [Some(7), Some(8), Some(9)]);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_no_parser_reads_becomes_an_error_for_its_request() {
+        let half = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":\"\\ud800\"}}\n";
+        let deep = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}{}}}\n",
+            "[".repeat(5_000),
+            "]".repeat(5_000)
+        );
+        let note = "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"\\ud800\"}\n";
+        let received = all((half.to_owned() + &deep + note).as_bytes(), 20_000).await;
+        assert_eq!(received.iter().map(id_of_error).collect::<Vec<_>>(), [Some(7), Some(8)]);
     }
 
     #[tokio::test]

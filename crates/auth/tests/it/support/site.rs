@@ -69,7 +69,7 @@ pub(crate) fn merge(under: &mut Value, over: Value) {
         (Value::Object(under), Value::Object(over)) => {
             for (name, value) in over {
                 if value.is_null() && under.get(&name).is_some_and(Value::is_string) {
-                    under.remove(&name);
+                    under.shift_remove(&name);
                 } else {
                     merge(under.entry(name).or_insert(Value::Null), value);
                 }

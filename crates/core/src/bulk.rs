@@ -1,0 +1,70 @@
+//! Work on large values, kept off the threads that serve requests.
+
+use serde_json::Value;
+
+/// Longest JSON text, in bytes, that is read or written on a thread that serves requests.
+const QUICK_BYTES: usize = 64 * 1024;
+/// Most members and items of a value that is looked at on a thread that serves requests.
+const QUICK_VALUES: usize = 2_000;
+
+/// Runs `work` on a JSON text of `bytes` bytes: at once when it is short, else on a thread for such work.
+///
+/// # Panics
+/// When `work` does.
+pub async fn off_thread<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
+    if bytes <= QUICK_BYTES {
+        return work();
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(failed) => match failed.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => unreachable!("the task is never cancelled, and the runtime outlives its requests"),
+        },
+    }
+}
+
+/// The size of a value as [`off_thread`] wants it: a value of many small parts counts as a long text. Looks at no more parts
+/// than that takes.
+pub fn bulk(value: &Value) -> usize {
+    let (mut left, mut bytes) = (QUICK_VALUES, 0);
+    count(value, &mut left, &mut bytes);
+    if left == 0 { usize::MAX } else { bytes }
+}
+
+fn count(value: &Value, left: &mut usize, bytes: &mut usize) {
+    if *left == 0 {
+        return;
+    }
+    *left -= 1;
+    match value {
+        Value::String(text) => *bytes = bytes.saturating_add(text.len()),
+        Value::Array(items) => items.iter().for_each(|item| count(item, left, bytes)),
+        Value::Object(members) => members.iter().for_each(|(name, member)| {
+            *bytes = bytes.saturating_add(name.len());
+            count(member, left, bytes);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn many_small_values_and_one_long_text_are_bulky_and_ordinary_arguments_are_not() {
+        assert!(bulk(&json!({"id": 7, "names": ["a", "b"]})) < 100);
+        assert!(bulk(&json!(vec![json!({}); QUICK_VALUES])) > QUICK_BYTES);
+        assert!(bulk(&json!("x".repeat(QUICK_BYTES + 1))) > QUICK_BYTES);
+    }
+
+    #[tokio::test]
+    async fn long_work_leaves_the_thread_that_serves_requests() {
+        let here = std::thread::current().id();
+        assert_eq!(off_thread(QUICK_BYTES, || std::thread::current().id()).await, here);
+        assert_ne!(off_thread(QUICK_BYTES + 1, || std::thread::current().id()).await, here);
+    }
+}
