@@ -126,7 +126,7 @@ test("an instance that is killed in the middle of a call ends it, and the call i
   do gone = await inSession(ports[1], session, "tools/call", add("next"));
   while (gone.status === 502 && Date.now() - started < 10_000);
   assert.equal(gone.status, 404);
-  assert.equal(gone.message.error.code, -32001);
+  assert.equal(gone.message.error.code, -32000);
   // The head of the answer was sent: the client sees that the rest is missing.
   const ended = await call;
   assert.ok(ended.error || ended.status === 502 || !ended.message, JSON.stringify(ended));

@@ -17,8 +17,16 @@ import urllib.request
 
 BINARY = os.environ["GATEWRIGHT"]
 CLIENT = "Basic " + base64.b64encode(b"svc:a-secret-of-the-service-1234").decode()
-# {"alg":"RS256","kid":"a"}.{"iss":"x"}, signed with nothing.
-STRANGER = "Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6ImEifQ.eyJpc3MiOiJ4In0.AAAA"
+
+
+def unverified(issuer):
+    """A token of the issuer in which everything is right but the signature."""
+    parts = [
+        {"alg": "RS256", "kid": "a", "typ": "at+jwt"},
+        {"iss": issuer, "aud": "api", "sub": "ada", "iat": 1_700_000_000, "exp": 4_000_000_000},
+    ]
+    encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
+    return f"Bearer {'.'.join(encoded)}.AAAA"
 
 
 def free_port():
@@ -185,9 +193,10 @@ def troubles():
             during("GatewrightSlowTokens", slow)
             during("GatewrightStoreErrors", lost)
     auth = {"mode": "transparent", "expectedAudience": "api", "provider": {"allowPrivate": True}}
-    with Server({"http": {"port": free_port()}, "auth": auth}, IDP_PROVIDER_URL=f"http://127.0.0.1:{free_port()}") as server:
+    issuer = f"http://127.0.0.1:{free_port()}"
+    with Server({"http": {"port": free_port()}, "auth": auth}, IDP_PROVIDER_URL=issuer) as server:
         before = server.scrape()
-        status, headers, _ = send(f"{server.url}/mcp", {}, {"authorization": STRANGER})
+        status, headers, _ = send(f"{server.url}/mcp", {}, {"authorization": unverified(issuer)})
         assert status == 503 and int(headers["retry-after"]) > 0, status
         found["GatewrightKeySetErrors"] = (before, server.scrape())
     return found

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use rmcp::{
-    RoleServer,
+    ErrorData, RoleServer,
     model::{CallToolRequestParams, CallToolResponse, InputRequiredResult, JsonObject},
     service::RequestContext,
 };
@@ -137,7 +137,11 @@ impl Invoker {
             Some(check_arguments(tool.entry(), params.arguments.take().unwrap_or_default()).await?);
         params.request_state =
             self.opened(principal, &tool.name, params.request_state).map_err(|problem| {
-                InvokeError::InvalidArguments { name: tool.name.to_string(), problems: problem }
+                // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
+                InvokeError::App {
+                    name: tool.name.to_string(),
+                    error: ErrorData::invalid_params(problem, None),
+                }
             })?;
         self.count(&tool.name, principal, &context).await?;
 

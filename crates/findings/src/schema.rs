@@ -190,7 +190,7 @@ mod tests {
             findings(schema.clone(), json!({"comand": 1})),
             ["comand: unknown key; did you mean `command`?"]
         );
-        assert_eq!(findings(schema, json!({"zzz": 1})), ["zzz: unknown key; known here: args, command"]);
+        assert_eq!(findings(schema, json!({"zzz": 1})), ["zzz: unknown key; known here: command, args"]);
     }
 
     #[test]

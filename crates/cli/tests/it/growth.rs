@@ -71,7 +71,7 @@ const KINDS: [&str; 16] = [
 ];
 
 /// Places of a request outside its body, which have room for less.
-const SHORT: [usize; 4] = [1 << 12, 1 << 13, 1 << 14, 1 << 15];
+const SHORT: [usize; 4] = [1 << 11, 1 << 12, 1 << 13, 1 << 14];
 const PLACES: [&str; 6] = ["path", "query", "authorization", "mcp-session-id", "accept", "origin"];
 
 /// A request with `text` at a place outside its body.

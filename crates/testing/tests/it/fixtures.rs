@@ -152,7 +152,7 @@ async fn a_failure_shows_the_log_and_the_trace() {
     for part in [
         "fixtures::failing::panics failed",
         "  | up as ",
-        "requests of client 1:\n  tools/call {\"arguments\":{\"name\":\"X\"},\"name\":\"env\"}",
+        "requests of client 1:\n  tools/call {\"name\":\"env\",\"arguments\":{\"name\":\"X\"}}",
         "did you mean `env`?",
         "hook 0",
     ] {

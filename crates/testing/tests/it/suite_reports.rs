@@ -82,7 +82,7 @@ async fn a_test_that_takes_too_long_says_at_which_step_and_what_it_waited_for() 
     for (broken, says) in [
         ("silence", "no answer: the test waited no longer"),
         ("words", "where only messages belong (log to standard error instead): let me see"),
-        ("other-id", "wrong on the wire: an answer nobody waits for: {\"id\":\"other\""),
+        ("other-id", "wrong on the wire: an answer nobody waits for: {\"jsonrpc\":\"2.0\",\"id\":\"other\""),
     ] {
         // A machine under load may need longer until the server has started.
         for seconds in [1, 4, 16, 64] {

@@ -79,7 +79,7 @@ async fn a_call_that_hangs_times_out_and_is_cancelled_at_the_server() {
     bench.add("a", config).await;
     let client = bench.client().await;
     let result = client.tools().call("a:hang", json!({})).await.unwrap();
-    expect(&result).to_match_json(&json!({"code": "TIMEOUT"}));
+    assert_eq!(result.raw["_meta"]["code"], "TIMEOUT");
     assert_eq!(text(&client, "a:cancelled").await, "1");
 }
 
@@ -123,7 +123,7 @@ async fn thousands_of_tools_are_paged_in_and_out() {
     let bench = Bench::new();
     bench.add("a", server(&["--tools", "3000"])).await;
     let client = bench.client().await;
-    assert_eq!(client.tools().list().await.unwrap().len(), 3014);
+    assert_eq!(client.tools().list().await.unwrap().len(), 3015);
     assert_eq!(text(&client, "a:more-02999").await, "more-02999 was called");
 }
 
