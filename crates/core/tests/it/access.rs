@@ -377,8 +377,9 @@ async fn the_state_of_a_question_works_for_the_caller_and_tool_it_was_given_to_o
     let done = ask(&ada, "tools/call", again("vault:ask")).await.unwrap();
     assert_eq!(done["content"][0]["text"], "half-way", "the server gets its own state back");
     for (who, tool) in [(&bob, "vault:ask"), (&ada, "vault:open")] {
-        let refused = ask(who, "tools/call", again(tool)).await.unwrap();
-        assert_eq!(refused["_meta"]["code"], "VALIDATION_ERROR", "{refused}");
+        let refused = ask(who, "tools/call", again(tool)).await.unwrap_err();
+        assert_eq!(refused.code.0, -32602, "{refused}");
+        assert!(refused.message.contains("was not given to you"), "{refused}");
     }
 }
 
