@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Any bytes as a script: no panic; a refusal says why, at a place inside the text; what is allowed runs as it was checked (see
-/// [`printed`]).
+/// `printed`).
 ///
 /// Needs [`crate::VALIDATE_STACK`] bytes of stack.
 pub fn validator(bytes: &[u8]) {
