@@ -17,6 +17,11 @@ use crate::{
 /// Scopes about a user, and so nothing for a client that acts for itself.
 pub(crate) const STANDARD: [&str; 4] = ["openid", "profile", "email", "offline_access"];
 
+/// Returns whether a text can be one scope (RFC 6749 §3.3): printable ASCII without spaces, quotes and backslashes.
+pub(crate) fn is_scope_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|c| c.is_ascii_graphic() && c != b'"' && c != b'\\')
+}
+
 /// Subject and client of tokens for callers without a login; no configured client may have this name.
 pub(crate) const ANONYMOUS: &str = "anonymous";
 
@@ -133,10 +138,14 @@ impl Ceiling<'_> {
     fn allows(&self, scope: &str) -> bool {
         let listed = |list: &[String]| list.iter().any(|held| held == scope);
         let exists = self.config.scopes.contains_key(scope);
+        // Scopes about a user need one, even where the configuration lists them.
+        let about_user = STANDARD.contains(&scope);
         let by_holder = match self.holder {
-            Holder::Anonymous => self.config.allow_default_public && listed(&self.config.anonymous_scopes),
-            Holder::Client => exists,
-            Holder::User(limit) => (exists || STANDARD.contains(&scope)) && limit.is_none_or(listed),
+            Holder::Anonymous => {
+                self.config.allow_default_public && !about_user && listed(&self.config.anonymous_scopes)
+            }
+            Holder::Client => exists && !about_user,
+            Holder::User(limit) => (exists || about_user) && limit.is_none_or(listed),
         };
         by_holder && self.client.is_none_or(listed)
     }

@@ -2,6 +2,8 @@
 //!
 //! What tools there are is asked of whoever serves them; this crate knows none.
 
+use std::collections::BTreeSet;
+
 use gatewright_core::Scopes;
 
 /// A tool that a token of this server may reach.
@@ -47,7 +49,9 @@ pub(crate) fn covered_by(scopes: &[String], mut tools: Vec<CoveredTool>) -> Vec<
     let granted = Scopes::parse(&scopes.join(" "));
     tools.sort_by(|a, b| (&a.app, &a.name).cmp(&(&b.app, &b.name)));
     let mut apps: Vec<CoveredApp> = Vec::new();
-    for tool in tools {
+    for mut tool in tools {
+        let mut named = BTreeSet::new();
+        tool.scopes.retain(|scope| named.insert(scope.clone()));
         if apps.last().is_none_or(|last| last.app != tool.app) {
             apps.push(CoveredApp { app: tool.app.clone(), all: 0, tools: Vec::new() });
         }

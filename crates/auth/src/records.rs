@@ -35,6 +35,13 @@ pub(crate) struct Grant {
     pub(crate) person: Person,
 }
 
+impl Grant {
+    /// Returns whether a user gave it: clients that act for themselves, and callers without a login, are their own subjects.
+    pub(crate) fn is_of_user(&self) -> bool {
+        self.sub != self.client
+    }
+}
+
 /// A user as the external provider describes them, for `userinfo`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Person {
@@ -111,9 +118,9 @@ pub(crate) struct Session {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Consented {
     pub(crate) at_ms: u64,
-    /// What was offered and answered; anything beyond it is new.
+    /// Scopes that were offered and answered, allowed or not.
     pub(crate) seen: Vec<String>,
-    /// What was allowed of it.
+    /// Scopes that were allowed. Any other needs the consent page.
     pub(crate) allowed: Vec<String>,
     /// What the client was like.
     pub(crate) client: String,

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     AuthorizationServer,
-    ceiling::ANONYMOUS,
+    ceiling::{ANONYMOUS, is_scope_token},
     crypto::sha256,
     dpop,
     keys::{Claims, Refused},
@@ -216,14 +216,23 @@ impl ResourceServer {
         })
     }
 
-    /// The answer to a call that needs scopes its caller lacks: 403, all of them in one challenge.
+    /// The answer to a call that needs scopes its caller lacks: 403, with each of them once in the challenge and in the message
+    /// (RFC 6750 §3.1).
     pub fn insufficient_scope(&self, missing: &[String]) -> Response<Body> {
-        let scope = missing.join(" ");
+        let mut named: Vec<&str> = Vec::new();
+        for scope in missing {
+            // Only a scope token can stand in a challenge.
+            if is_scope_token(scope) && !named.contains(&scope.as_str()) {
+                named.push(scope);
+            }
+        }
+        let scope = named.join(" ");
+        let text = format!("the request needs scopes that the token does not grant: {scope}");
         let challenge = format!(
-            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", resource_metadata=\"{}\"",
+            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", error_description=\"{text}\", resource_metadata=\"{}\"",
             self.inner.metadata_url
         );
-        respond(StatusCode::FORBIDDEN, &challenge, "insufficient_scope", "the call needs more scopes")
+        respond(StatusCode::FORBIDDEN, &challenge, "insufficient_scope", &text)
     }
 
     fn challenge(&self, status: StatusCode, error: Option<&str>, text: &str) -> Response<Body> {

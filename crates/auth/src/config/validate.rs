@@ -2,7 +2,7 @@
 
 use super::{AuthConfig, DEFAULT_SCOPE, Deployment, Kind, Login, Mode, StorageKind};
 use crate::{
-    ceiling::STANDARD,
+    ceiling::{STANDARD, is_scope_token},
     keys::{Algorithm, SigningKey},
     net, password,
 };
@@ -116,6 +116,10 @@ impl AuthConfig {
         }
         for (at, client) in self.clients.iter().enumerate() {
             check(&format!("clients[{at}].scopes"), client.scopes.as_deref().unwrap_or_default());
+        }
+        if !self.scopes.keys().all(|scope| is_scope_token(scope)) {
+            let problem = "has a name that no request can ask for; use printable ASCII without spaces, quotes and backslashes (RFC 6749 §3.3)";
+            say("scopes", problem.into());
         }
     }
 

@@ -7,7 +7,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use http::{HeaderValue, Request, StatusCode, header};
+use http::{Request, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::{
@@ -148,12 +148,13 @@ impl Core {
 /// Who the holder of a token is.
 pub(super) async fn userinfo(State(core): State<Arc<Core>>, request: Request<Body>) -> Response {
     let (parts, _) = request.into_parts();
-    let refused = |error: &str| {
-        let mut response = no_store(StatusCode::UNAUTHORIZED, &json!({"error": error}));
-        if let Ok(value) = HeaderValue::try_from(format!("Bearer error=\"{error}\"")) {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+    let refused = |error: &'static str| {
+        OAuthError {
+            status: StatusCode::UNAUTHORIZED,
+            challenge: Some(format!("Bearer error=\"{error}\"")),
+            ..OAuthError::new(error, "the access token is not usable here")
         }
-        response
+        .into_response()
     };
     let bearer = parts
         .headers
@@ -187,10 +188,19 @@ pub(super) async fn userinfo(State(core): State<Arc<Core>>, request: Request<Bod
         Err(error) => return error.into_response(),
     };
     let has = |scope: &str| scopes.contains(scope);
-    if !has("openid") {
-        let mut response = refused("insufficient_scope");
-        *response.status_mut() = StatusCode::FORBIDDEN;
-        return response;
+    if !grant.is_of_user() || !has("openid") {
+        let text = match grant.is_of_user() {
+            true => "userinfo needs a scope that the token does not grant: openid",
+            false => "userinfo is about a user, and the token is of none; a token with the scope openid is",
+        };
+        let challenge =
+            format!("Bearer error=\"insufficient_scope\", scope=\"openid\", error_description=\"{text}\"");
+        return OAuthError {
+            status: StatusCode::FORBIDDEN,
+            challenge: Some(challenge),
+            ..OAuthError::new("insufficient_scope", text)
+        }
+        .into_response();
     }
     let mut body = json!({"sub": grant.sub});
     if let Some(name) = grant.sub.strip_prefix("user:") {

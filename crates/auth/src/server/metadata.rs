@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{Core, authorize::PROMPTS};
-use crate::clients::AuthMethod;
+use crate::{ceiling::STANDARD, clients::AuthMethod};
 
 /// How long metadata and keys may be kept; shorter than a new key is published before it signs.
 const KEEP: &str = "public, max-age=300";
@@ -99,10 +99,9 @@ impl Core {
             grants.push("anonymous");
         }
         let mut scopes: Vec<&str> = config.scopes.keys().map(String::as_str).collect();
-        scopes.extend(["openid", "profile", "email"]);
-        if config.refresh.enabled {
-            scopes.push("offline_access");
-        }
+        let about_users =
+            STANDARD.into_iter().filter(|scope| config.refresh.enabled || *scope != "offline_access");
+        scopes.extend(about_users.filter(|scope| !config.scopes.contains_key(*scope)));
         let mut body = json!({
             "issuer": self.deployment.public_url,
             "authorization_endpoint": self.url("/oauth/authorize"),

@@ -53,6 +53,8 @@ mod refresh;
 #[cfg(test)]
 mod resource;
 #[cfg(test)]
+mod scopes;
+#[cfg(test)]
 mod sealing;
 #[cfg(test)]
 mod store_contract;

@@ -111,6 +111,8 @@ async fn a_direct_call_that_needs_more_scopes_gets_them_all_named_in_one_challen
     assert_eq!(challenge(header, "error"), "insufficient_scope");
     assert_eq!(challenge(header, "scope"), "crm:delete");
     assert!(challenge(header, "resource_metadata").starts_with(&gate.public));
+    let message = refused.json()["error"]["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.starts_with("Forbidden: ") && message.ends_with(": crm:delete"), "{}", refused.body);
 }
 
 #[tokio::test]
