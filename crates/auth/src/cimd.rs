@@ -8,7 +8,8 @@ use std::{
 use url::Url;
 
 use crate::{
-    clients::{AuthMethod, Metadata, OAuthClient, Origin},
+    client_metadata::{ClientMetadata, MetadataError},
+    clients::{AuthMethod, OAuthClient, Origin},
     config::CimdConfig,
     fetch::FetchError,
     server::{Core, OAuthError},
@@ -97,17 +98,24 @@ pub(crate) fn check(id: &str, config: &CimdConfig) -> Option<Url> {
     (allowed && !config.deny_hosts.iter().any(matches)).then_some(url)
 }
 
-fn read(id: &str, body: &[u8]) -> Option<OAuthClient> {
-    let value: serde_json::Value = serde_json::from_slice(body).ok().filter(serde_json::Value::is_object)?;
-    let metadata: Metadata = serde_json::from_value(value).ok()?;
-    if metadata.client_id.as_deref() != Some(id) || metadata.client_secret.is_some() {
-        return None;
+fn read(id: &str, body: &[u8]) -> Result<OAuthClient, MetadataError> {
+    let refused = |why: &'static str| Err(MetadataError::Field(why.into()));
+    let metadata = ClientMetadata::parse(body)?;
+    if metadata.client_id.as_deref() != Some(id) {
+        return refused("client_id must be the address of the document");
     }
-    let client = metadata.into_client(id.to_owned(), AuthMethod::None, Origin::Document).ok()?;
-    // Who describes itself gets tokens only through a user.
-    let through_a_user = !client.may("client_credentials");
-    (through_a_user && matches!(client.method, AuthMethod::None | AuthMethod::PrivateKeyJwt))
-        .then_some(client)
+    if metadata.has_secret {
+        return refused("client_secret must not be in a document that anyone can read");
+    }
+    let client = metadata.into_client(id.to_owned(), AuthMethod::None, Origin::Document)?;
+    // A client that describes itself gets tokens only through a user.
+    if client.may("client_credentials") {
+        return refused("client_credentials is not open to clients that describe themselves");
+    }
+    if !matches!(client.method, AuthMethod::None | AuthMethod::PrivateKeyJwt) {
+        return refused("token_endpoint_auth_method must be none or private_key_jwt");
+    }
+    Ok(client)
 }
 
 impl Documents {
@@ -168,9 +176,10 @@ async fn fetch(core: &Core, id: &str, url: &Url, caller: Option<&str>) -> Result
         let missed = if is_away(&error) { Missed::Away } else { Missed::Bad };
         missed(OAuthError::invalid_client())
     })?;
-    let client = read(id, &fetched.body).ok_or_else(|| {
-        tracing::info!(client.id = id, "a client document is not acceptable");
-        Missed::Bad(OAuthError::invalid_client())
+    let client = read(id, &fetched.body).map_err(|why| {
+        tracing::info!(client.id = id, %why, "a client document is not acceptable");
+        let description = format!("the client document cannot be accepted: {why}").into();
+        Missed::Bad(OAuthError { description, ..OAuthError::invalid_client() })
     })?;
     let age = fetched.max_age_s.unwrap_or(DEFAULT_AGE_S).clamp(LEAST_AGE_S, MOST_AGE_S);
     let fresh_until_s = core.clock.now_s() + age;
@@ -210,8 +219,8 @@ mod tests {
                 r#"{{"client_id":"{id}","client_name":"C","redirect_uris":["https://c.example/cb"]{extra}}}"#
             )
         };
-        assert!(read(id, document("").as_bytes()).is_some());
-        assert!(read("https://c.example/other", document("").as_bytes()).is_none(), "another address");
+        assert!(read(id, document("").as_bytes()).is_ok());
+        assert!(read("https://c.example/other", document("").as_bytes()).is_err(), "another address");
         for bad in [
             r#","client_secret":"s""#,
             r#","token_endpoint_auth_method":"client_secret_basic""#,
@@ -219,9 +228,9 @@ mod tests {
             r#","jwks":{"keys":[{"kty":"oct","k":"AAAA"}]}"#,
             r#","token_endpoint_auth_method":"private_key_jwt","grant_types":["client_credentials"],"jwks":{"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
         ] {
-            assert!(read(id, document(bad).as_bytes()).is_none(), "{bad}");
+            assert!(read(id, document(bad).as_bytes()).is_err(), "{bad}");
         }
-        assert!(read(id, b"[]").is_none() && read(id, b"\xff").is_none() && read(id, b"{}").is_none());
+        assert!(read(id, b"[]").is_err() && read(id, b"\xff").is_err() && read(id, b"{}").is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod audit;
 mod ceiling;
 mod cimd;
+mod client_metadata;
 mod clients;
 mod clock;
 pub mod config;
@@ -17,6 +18,7 @@ mod crypto;
 mod dpop;
 mod fetch;
 mod hashing;
+mod json;
 pub mod keys;
 mod lockout;
 mod metrics;

@@ -65,6 +65,20 @@ pub(crate) fn is_loopback_host(url: &Url) -> bool {
     }
 }
 
+/// Returns whether the host names this machine in any way: an address of the loopback network, `localhost` or a name below it
+/// (RFC 6761 §6.3).
+pub(crate) fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.to_canonical().is_loopback(),
+        Some(Host::Domain(name)) => {
+            let name = name.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        None => false,
+    }
+}
+
 /// Whether `uri` may be registered as a redirect target: https, http on loopback, or a private-use scheme with a dot in it.
 pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
     if uri.len() > 2048 || uri.chars().any(|c| c.is_control() || c == ' ' || c == '\\') {
@@ -74,8 +88,16 @@ pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
     if url.fragment().is_some() || uri.contains('#') {
         return Err("must not have a fragment");
     }
-    if !url.username().is_empty() || url.password().is_some() {
+    // Readers of addresses differ about what is left out: `https:host`, `https:///host`, `https://@host`.
+    let authority = uri.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    if authority.is_some_and(|authority| authority.contains('@')) || !url.username().is_empty() {
         return Err("must not hold a user name or password");
+    }
+    if matches!(url.scheme(), "https" | "http") && authority.is_none_or(str::is_empty) {
+        return Err("must name its host after `://`");
+    }
+    if url.host_str().is_some_and(|host| host.contains('*')) {
+        return Err("must name one host: wildcards match nothing");
     }
     match url.scheme() {
         "https" if url.host().is_some() => Ok(url),

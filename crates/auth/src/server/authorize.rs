@@ -192,7 +192,12 @@ impl Core {
             .get("client_id")
             .ok_or_else(|| bad("The request does not say which application it is from."))?;
         let client = self.client(id, ip).await.map_err(|error| match error.status {
-            StatusCode::UNAUTHORIZED => bad("This application is not known here (invalid_client)."),
+            StatusCode::UNAUTHORIZED if error.description == OAuthError::invalid_client().description => {
+                bad("This application is not known here (invalid_client).")
+            }
+            StatusCode::UNAUTHORIZED => {
+                bad(&format!("This application is not known here (invalid_client): {}.", error.description))
+            }
             _ => error_page(error),
         })?;
         let target = client

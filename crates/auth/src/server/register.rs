@@ -16,7 +16,8 @@ use super::{
     form::{OAuthError, no_store, read_body},
 };
 use crate::{
-    clients::{AuthMethod, Metadata, OAuthClient, Origin},
+    client_metadata::{ClientMetadata, MetadataError},
+    clients::{AuthMethod, OAuthClient, Origin},
     crypto::{mint, same, sha256_hex},
     store::{Key, StoreError},
 };
@@ -85,14 +86,14 @@ fn invalid_token() -> OAuthError {
     }
 }
 
-async fn metadata(body: Body) -> Result<Metadata, OAuthError> {
-    let bytes = read_body(body).await?;
-    let refused = || OAuthError::new("invalid_client_metadata", "the body is not client metadata");
-    let value: Value = serde_json::from_slice(&bytes).map_err(|_| refused())?;
-    if !value.is_object() {
-        return Err(refused());
+async fn metadata(body: Body) -> Result<ClientMetadata, OAuthError> {
+    Ok(ClientMetadata::parse(&read_body(body).await?)?)
+}
+
+impl From<MetadataError> for OAuthError {
+    fn from(error: MetadataError) -> Self {
+        Self::new(error.code(), error.to_string())
     }
-    serde_json::from_value(value).map_err(|_| refused())
 }
 
 impl Core {
@@ -116,11 +117,9 @@ impl Core {
             return Err(invalid_token());
         }
         let id = format!("gwc_{}", mint::<16>(&*self.entropy));
-        let refused = |(code, text)| OAuthError::new(code, text);
         let metadata = metadata(body).await?;
         self.signs_as_wanted(&metadata).await?;
-        let mut client =
-            metadata.into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered).map_err(refused)?;
+        let mut client = metadata.into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered)?;
         needs_a_user(self, &client)?;
         let all = self.store.hit(&Key::single("registrations"), DAY).await?;
         if all.count > self.config.dcr.most_per_day {
@@ -148,7 +147,7 @@ impl Core {
     }
 
     /// A client that wants ID tokens signed in one way is not given others (OpenID Connect Registration 1.0 §2).
-    async fn signs_as_wanted(&self, metadata: &Metadata) -> Result<(), OAuthError> {
+    async fn signs_as_wanted(&self, metadata: &ClientMetadata) -> Result<(), OAuthError> {
         let Some(wanted) = &metadata.id_token_signed_response_alg else { return Ok(()) };
         if self.algorithms().await.contains(wanted) {
             return Ok(());
@@ -233,9 +232,7 @@ impl Core {
         if metadata.client_id.as_deref() != Some(id) {
             return Err(OAuthError::new("invalid_client_metadata", "client_id must be the client's own"));
         }
-        let refused = |(code, text)| OAuthError::new(code, text);
-        let mut client =
-            metadata.into_client(before.id.clone(), before.method, Origin::Registered).map_err(refused)?;
+        let mut client = metadata.into_client(before.id.clone(), before.method, Origin::Registered)?;
         needs_a_user(self, &client)?;
         if client.method != before.method {
             return Err(OAuthError::new(

@@ -5,6 +5,8 @@ mod authorize;
 #[cfg(test)]
 mod ceilings;
 #[cfg(test)]
+mod client_metadata;
+#[cfg(test)]
 mod configuration;
 #[cfg(test)]
 mod connect;
