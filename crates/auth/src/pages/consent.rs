@@ -10,6 +10,8 @@ pub(crate) struct Offered<'a> {
     pub(crate) scope: &'a str,
     pub(crate) words: &'a str,
     pub(crate) new: bool,
+    /// The box is ticked: not for a scope that the user refused before.
+    pub(crate) ticked: bool,
 }
 
 pub(crate) struct Consent<'a> {
@@ -79,7 +81,7 @@ pub(crate) fn consent(ask: &Consent<'_>, step: &Step<'_>) -> Page {
                     legend { "It will be able to" }
                     @for (n, item) in ask.offered.iter().enumerate() {
                         div.scope {
-                            input type="checkbox" id={"scope" (n)} name="grant_scope" value=(item.scope) checked;
+                            input type="checkbox" id={"scope" (n)} name="grant_scope" value=(item.scope) checked[item.ticked];
                             label for={"scope" (n)} { (item.words) @if item.new { " " strong.new { "new" } } " " code { (item.scope) } }
                         }
                     }

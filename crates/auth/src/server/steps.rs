@@ -283,7 +283,8 @@ impl Core {
             let text = "another user signed in than the one id_token_hint names";
             return Ok(self.refuse(&cleared.pending, "login_required", text, status));
         }
-        if silent && cleared.client.could_be_another(&cleared.pending.grant.redirect) {
+        let could_be_another = cleared.client.could_be_another(&cleared.pending.grant.redirect);
+        if silent && could_be_another {
             self.store.remove(&Key::secret("pending", id)).await?;
             let text = "a public client on this machine gets nothing without the user";
             return Ok(self.refuse(&cleared.pending, "interaction_required", text, status));
@@ -294,11 +295,13 @@ impl Core {
             return self.finish(id, cleared, status).await;
         }
         let (remembered, _) = self.remembered(&cleared).await?;
+        // A consent was given to whoever was at that address then: on the user's machine that may be another program now (RFC 8252 §8.6).
         if !cleared.pending.ask_again
+            && !could_be_another
             && let Some(held) = &remembered
-            && cleared.scopes.names().iter().all(|scope| held.seen.contains(scope))
+            && cleared.scopes.names().iter().all(|scope| held.allowed.contains(scope))
         {
-            return self.finish(id, cleared.only(&held.allowed), status).await;
+            return self.finish(id, cleared, status).await;
         }
         if silent {
             self.store.remove(&Key::secret("pending", id)).await?;
@@ -395,6 +398,7 @@ impl Core {
                 scope,
                 words: self.words(scope),
                 new: before.is_some_and(|held| !held.seen.contains(scope)),
+                ticked: before.is_none_or(|held| !held.seen.contains(scope) || held.allowed.contains(scope)),
             })
             .collect();
         let redirect = Url::parse(&pending.grant.redirect).ok();

@@ -1,8 +1,9 @@
-//! What the consent page says of apps and tools.
+//! When the consent page is shown, and what it says of apps and tools.
 
 use gatewright_auth::CoveredTool;
+use serde_json::json;
 
-use crate::support::site::Site;
+use crate::support::site::{Answer, Site, ask, post};
 
 fn tool(app: &str, name: &str, scopes: &[&str]) -> CoveredTool {
     let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
@@ -58,4 +59,95 @@ async fn nothing_in_reach_is_said_and_without_a_catalogue_nothing_is() {
     site.server.covers(|| vec![tool("notes", "delete", &["write"])]);
     let page = site.browser().to_consent(&[]).await.text;
     assert!(page.contains("No tool is within reach of this."));
+}
+
+fn asks(answer: &Answer) -> bool {
+    answer.status == 200 && answer.text.contains("name=\"decision\"")
+}
+
+#[tokio::test]
+async fn a_scope_that_was_refused_once_is_asked_for_again() {
+    let site = Site::new().await;
+    let browser = site.browser();
+    let page = browser.to_consent(&[("scope", "read write")]).await;
+    browser.decide(&page, &["read"], "allow").await;
+    assert!(browser.get(&ask(&[("scope", "read")])).await.location().contains_key("code"));
+    let again = browser.get(&ask(&[("scope", "read write")])).await;
+    assert!(asks(&again), "{:?}", again.headers);
+    let ticked = |scope: &str| {
+        let input =
+            again.text.split("<input").find(|input| input.contains(&format!("value=\"{scope}\""))).unwrap();
+        input.split('>').next().unwrap().contains("checked")
+    };
+    assert!(ticked("read") && !ticked("write"), "{}", again.text);
+    assert!(!again.text.contains("class=\"new\""), "it was offered before");
+    let code = browser.decide(&again, &["read", "write"], "allow").await.location()["code"].clone();
+    assert_eq!(site.redeem(&code).await.json()["scope"], "read write");
+    assert!(browser.get(&ask(&[("scope", "read write")])).await.location().contains_key("code"));
+}
+
+#[tokio::test]
+async fn prompt_none_does_not_stand_for_a_scope_that_was_refused() {
+    let site = Site::new().await;
+    let browser = site.browser();
+    let page = browser.to_consent(&[("scope", "read write")]).await;
+    browser.decide(&page, &["read"], "allow").await;
+    let silent =
+        async |scope: &str| browser.get(&ask(&[("scope", scope), ("prompt", "none")])).await.location();
+    assert_eq!(silent("read write").await["error"], "consent_required");
+    assert_eq!(silent("write").await["error"], "consent_required");
+    assert!(silent("read").await.contains_key("code"));
+}
+
+#[tokio::test]
+async fn a_remembered_consent_never_answers_a_public_client_on_this_computer() {
+    let uris = ["http://127.0.0.1/cb", "http://localhost/cb", "http://[::1]/cb", "com.example.app:/cb"];
+    let odd = ["https://127.0.0.2/cb", "https://app.localhost/cb", "https://[::ffff:127.0.0.1]/cb"];
+    let registered: Vec<&str> = uris.into_iter().chain(odd).collect();
+    let site = Site::with(json!({"clients": [
+        {"clientId": "app", "redirectUris": registered},
+        {"clientId": "proved", "clientSecret": "a-secret-of-this-client-0123456789", "redirectUris": registered},
+    ]}))
+    .await;
+    for uri in [
+        "http://127.0.0.1:5555/cb",
+        "http://localhost:1/cb",
+        "http://[::1]:2/cb",
+        uris[3],
+        odd[0],
+        odd[1],
+        odd[2],
+    ] {
+        let browser = site.browser();
+        browser.code(&[("redirect_uri", uri)]).await;
+        assert!(asks(&browser.get(&ask(&[("redirect_uri", uri)])).await), "{uri}");
+        let proved = [("client_id", "proved"), ("redirect_uri", uri)];
+        browser.code(&proved).await;
+        assert!(
+            browser.get(&ask(&proved)).await.location().contains_key("code"),
+            "{uri} of a client with a secret"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_configured_client_on_this_computer_is_not_asked_for_where_consent_is_off() {
+    let site = Site::with(json!({"consent": {"enabled": false}})).await;
+    let local = [("redirect_uri", "http://127.0.0.1:5555/cb")];
+    let browser = site.browser();
+    assert!(browser.to_consent(&local).await.location().contains_key("code"));
+    assert!(browser.get(&ask(&local)).await.location().contains_key("code"));
+}
+
+#[tokio::test]
+async fn a_registered_client_on_this_computer_is_asked_for_each_time() {
+    let site = Site::with(json!({"dcrEnabled": true, "consent": {"enabled": false}})).await;
+    let metadata = json!({"redirect_uris": ["http://127.0.0.1/cb"], "token_endpoint_auth_method": "none"});
+    let mut request = post("/oauth/register", &[]);
+    *request.body_mut() = axum::body::Body::from(metadata.to_string());
+    let id = site.send(request).await.json()["client_id"].as_str().unwrap().to_owned();
+    let changes = [("client_id", id.as_str()), ("redirect_uri", "http://127.0.0.1:7/cb")];
+    let browser = site.browser();
+    browser.code(&changes).await;
+    assert!(asks(&browser.get(&ask(&changes)).await));
 }
