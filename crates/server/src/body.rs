@@ -27,9 +27,33 @@ pub(crate) enum Unread {
 
 /// Reads a body of at most `most` bytes within `time`.
 ///
-/// Of a body that is too long as much again is read and dropped, so that its sender comes to hear the answer.
+/// Of a body that turns out to be too long, as much again is read and dropped, so that its sender receives the answer.
 pub(crate) async fn read(body: Body, most: usize, time: Duration) -> Result<Bytes, Unread> {
     tokio::time::timeout(time, collect(body, most)).await.unwrap_or(Err(Unread::TooSlow))
+}
+
+/// Returns `true` if the body's declared length (`Content-Length`) is over `most` bytes.
+pub(crate) fn is_declared_too_long(body: &Body, most: usize) -> bool {
+    http_body::Body::size_hint(body).lower() > most as u64
+}
+
+/// Longest time a refused body is read on while its answer is sent.
+const LINGER_TIME: Duration = Duration::from_secs(1);
+/// Most bytes read of such a body.
+const LINGER_BYTES: usize = 4 << 20;
+
+/// Reads and drops a body that was refused already, within a time and a length: a connection that is closed while its client
+/// still sends is reset, and the client may lose the answer (RFC 9112 §9.6).
+pub(crate) async fn linger(mut body: Body) {
+    let drain = async {
+        let mut left = LINGER_BYTES;
+        while let Some(Ok(frame)) = body.frame().await {
+            let read = frame.data_ref().map_or(0, Buf::remaining);
+            let Some(rest) = left.checked_sub(read) else { return };
+            left = rest;
+        }
+    };
+    let _ = tokio::time::timeout(LINGER_TIME, drain).await;
 }
 
 /// Tells whether the body of a request was read to its end.

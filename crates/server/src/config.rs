@@ -12,7 +12,8 @@ use url::Url;
 
 use crate::{ClusterConfig, TlsConfig};
 
-/// Where and how the server listens. Durations are texts such as `"5m"` or `"30s"`.
+/// Where and how the server listens. Durations are texts such as `"5m"` or `"30s"`. Each instance counts its own connections, requests,
+/// streams and sessions: n instances take n times as many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -42,7 +43,7 @@ pub struct HttpConfig {
     /// Addresses or networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Forwarded` are believed: rate limits, the audit and traces
     /// then see the caller's address and not the proxy's. Those of `auth.trustedProxies` count too. Default: none.
     pub trusted_proxies: Vec<String>,
-    /// Longest request body, in bytes, 1 to 64 MiB. Default 4 MiB. Longer ones get 413.
+    /// Longest request body, in bytes, 1 to 64 MiB. Default 4 MiB. Longer ones get 413, at once where `Content-Length` says so.
     pub max_body_bytes: usize,
     /// Open connections, TLS handshakes included, 1 to 1,000,000; more are closed at once. Default 20,000, and never more than three
     /// quarters of the files the process may open. One network (an IPv4 address, or 64 bits of IPv6) may hold a quarter of what is

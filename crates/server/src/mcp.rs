@@ -15,11 +15,11 @@ use rmcp::{
     transport::{StreamableHttpServerConfig, StreamableHttpService},
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     auth::Authenticator,
-    body::{self, Held},
+    body::{self, Held, Unread},
     cluster::{Cluster, SESSION_ID},
     config::HttpConfig,
     guard::Guard,
@@ -43,6 +43,8 @@ pub(crate) struct Door {
     pub(crate) body_time: Duration,
     /// Cancelled when shutdown begins: streams that only wait end.
     pub(crate) stopping: CancellationToken,
+    /// Reads on refused bodies while their answers are sent.
+    pub(crate) lingering: TaskTracker,
 }
 
 impl Door {
@@ -63,6 +65,7 @@ impl Door {
             most_bytes: config.max_body_bytes,
             body_time: config.body_read_timeout,
             stopping,
+            lingering: TaskTracker::new(),
         }
     }
 
@@ -121,6 +124,10 @@ impl Door {
 
     /// Reads a message and refuses a request whose scopes its caller lacks.
     pub(crate) async fn message(&self, parts: &Parts, body: Body) -> Result<Bytes, Response<Body>> {
+        if body::is_declared_too_long(&body, self.most_bytes) {
+            self.lingering.spawn(body::linger(body));
+            return Err(refusal::unread(Unread::TooLong, self.most_bytes));
+        }
         let message = body::read(body, self.most_bytes, self.body_time)
             .await
             .map_err(|why| refusal::unread(why, self.most_bytes))?;

@@ -442,6 +442,9 @@ impl Bound {
             let _ = tokio::time::timeout_at(started + self.drain_timeout, rest).await;
         }
         connections.shutdown().await;
+        let lingering = &self.front.endpoint.door().lingering;
+        lingering.close();
+        let _ = tokio::time::timeout_at(started + self.drain_timeout, lingering.wait()).await;
         if let Some(sse) = &self.sse {
             sse.tasks.close();
             let _ = tokio::time::timeout_at(started + self.drain_timeout, sse.tasks.wait()).await;

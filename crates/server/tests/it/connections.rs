@@ -81,6 +81,59 @@ async fn idle_connections_end_at_once_when_the_server_does() {
     let _ = timeout(PATIENCE, fresh.read_to_end(&mut Vec::new())).await.unwrap();
 }
 
+/// All that the server sends until it closes the connection.
+async fn all(stream: &mut TcpStream) -> String {
+    let mut received = Vec::new();
+    // Bytes that the server did not read make the close a reset.
+    let _ = timeout(PATIENCE, stream.read_to_end(&mut received)).await.unwrap();
+    String::from_utf8(received).unwrap().to_lowercase()
+}
+
+/// A POST to the endpoint up to the end of its headers.
+fn post(kind: &str, length: &str) -> String {
+    format!("POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {kind}\r\n{length}\r\n\r\n")
+}
+
+#[tokio::test]
+async fn a_declared_length_over_the_limit_is_refused_before_the_body_comes() {
+    let rig = start(json!({"maxBodyBytes": 2000, "bodyReadTimeout": "10m"})).await;
+    let mut stream = connect(&rig).await;
+    stream.write_all(post("application/json", "content-length: 2001").as_bytes()).await.unwrap();
+    let answer = all(&mut stream).await;
+    assert!(answer.starts_with("http/1.1 413") && answer.contains("\r\nconnection: close"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_that_sends_its_whole_long_body_still_receives_the_refusal() {
+    let rig = start(json!({"maxBodyBytes": 3 << 20})).await;
+    let mut stream = connect(&rig).await;
+    stream
+        .write_all(post("application/json", &format!("content-length: {}", 4 << 20)).as_bytes())
+        .await
+        .unwrap();
+    // Much more than the buffers of both sides take: not read, it would never be sent.
+    stream.write_all(&vec![b'x'; 3 << 20]).await.unwrap();
+    assert!(all(&mut stream).await.starts_with("http/1.1 413"));
+}
+
+#[tokio::test]
+async fn an_unread_body_closes_the_connection_and_is_not_taken_for_the_next_request() {
+    let rig = start(json!({})).await;
+    for length in ["content-length: 1000", "transfer-encoding: chunked"] {
+        let mut stream = connect(&rig).await;
+        stream.write_all(post("text/plain", length).as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"}") {
+            assert_ne!(timeout(PATIENCE, stream.read_buf(&mut answer)).await.unwrap().unwrap(), 0, "closed");
+        }
+        // The server may have closed the connection by now.
+        let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").await;
+        let answer = String::from_utf8(answer).unwrap().to_lowercase() + &all(&mut stream).await;
+        assert!(answer.starts_with("http/1.1 415") && answer.contains("\r\nconnection: close"), "{answer}");
+        assert!(!answer.contains("keep-alive") && answer.matches("http/1.1").count() == 1, "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn idle_connections_take_no_place_of_requests() {
     let rig = start(json!({"maxConcurrency": 1, "connectionIdle": "1h"})).await;
