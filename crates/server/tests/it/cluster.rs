@@ -330,6 +330,17 @@ async fn a_client_that_leaves_ends_its_request_at_the_other_instance() {
 }
 
 #[tokio::test]
+async fn a_client_that_leaves_ends_the_run_of_its_call_at_the_other_instance() {
+    let (a, b) = two().await;
+    let id = a.open("ann").await;
+    let waiting = call(&b, &id, "wait").send().await.unwrap();
+    a.tools.started.notified().await;
+    drop(waiting);
+    tokio::time::timeout(PATIENCE, a.tools.ended.notified()).await.expect("the tool's work is dropped");
+    assert_eq!(call(&b, &id, "whoami").send().await.unwrap().status(), 200, "the session goes on");
+}
+
+#[tokio::test]
 async fn a_killed_instance_ends_what_it_worked_on_and_its_sessions_are_not_found() {
     let (a, b, hub, home) = watched().await;
     let id = a.open("ann").await;

@@ -34,8 +34,18 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) struct Tools {
     pub(crate) started: Arc<Notify>,
     pub(crate) go_on: Arc<Notify>,
+    /// A call of `wait` was answered or given up.
+    pub(crate) ended: Arc<Notify>,
     /// Calls so far.
     pub(crate) calls: Arc<AtomicUsize>,
+}
+
+struct NotifyOnDrop(Arc<Notify>);
+
+impl Drop for NotifyOnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
 }
 
 impl ServerHandler for Tools {
@@ -78,6 +88,7 @@ impl ServerHandler for Tools {
                 None => Principal::of(&context).unwrap().subject.to_string(),
             },
             "wait" => {
+                let _ended = NotifyOnDrop(self.ended.clone());
                 self.started.notify_one();
                 self.go_on.notified().await;
                 "done".to_owned()
