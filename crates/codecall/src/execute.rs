@@ -44,9 +44,20 @@ impl CodeCall {
         request.policy = settings.policy.clone();
         request.limits = settings.limits.clone();
         let cancel = context.ct.clone();
-        let host = ScriptHost::new(self, input.allowed_tools, caller, context);
-        let outcome = self.pool.run(request, Arc::new(host), cancel).await;
-        let result = off_thread(size(&outcome), move || answer(settings.body(outcome))).await;
+        let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
+        let outcome = self.pool.run(request, host.clone(), cancel).await;
+        let failure = match &outcome.verdict {
+            Verdict::ToolError { tool_name, code, .. } => host.detailed(tool_name, code),
+            _ => None,
+        };
+        let result = off_thread(size(&outcome), move || {
+            let mut body = settings.body(outcome);
+            if let Some(failure) = failure {
+                failure.add_details(&mut body["error"]);
+            }
+            answer(body)
+        })
+        .await;
         let status = result.structured_content.as_ref().map(|body| &body["status"]);
         tracing::debug!(?status, duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended");
         result

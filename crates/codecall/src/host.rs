@@ -1,9 +1,9 @@
 //! What a script reaches: the gateway's tools, as the script's caller may use them.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -22,7 +22,7 @@ use gatewright_core::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{CodeCall, Mode, ToolValue, describe, meta_tools};
+use crate::{CodeCall, Failure, Mode, ToolValue, describe, meta_tools};
 
 /// Answers the host calls of one run.
 pub(crate) struct ScriptHost {
@@ -35,7 +35,12 @@ pub(crate) struct ScriptHost {
     finished: AtomicU32,
     /// Names as the caller wrote them, each with the tool's colon form beside it.
     allowed: Option<HashSet<String>>,
+    /// The last failure with details of each tool, by the name that the script used.
+    detailed: Mutex<HashMap<String, Failure>>,
 }
+
+/// Tools whose failures are kept with their details, at most.
+const MOST_DETAILED: usize = 64;
 
 impl ScriptHost {
     pub(crate) fn new(
@@ -62,6 +67,7 @@ impl ScriptHost {
             progress,
             finished: AtomicU32::new(0),
             allowed,
+            detailed: Mutex::default(),
         }
     }
 
@@ -86,7 +92,7 @@ impl ScriptHost {
         match ToolValue::of(self.invoker.call(&tool, params, context).await) {
             ToolValue::Ok(value) => to_raw_value(&value)
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
-            ToolValue::Failed { code, message } => Err(self.failure(&code, &message)),
+            ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure)),
         }
     }
 
@@ -111,7 +117,7 @@ impl ScriptHost {
             .invoker
             .find(name, &self.caller)
             .await
-            .map_err(|error| self.failure(error.code(), &error.to_string()))?;
+            .map_err(|error| self.tool_failure(name, error.into()))?;
         if !self.mode.in_code(&tool) {
             let why = format!("tool `{name}` is not enabled in code mode");
             return Err(self.failure(codes::ACCESS_DENIED, &why));
@@ -124,6 +130,24 @@ impl ScriptHost {
             codes::ACCESS_DENIED,
             &format!("tool `{name}` is not in allowedTools; add it to call it"),
         )
+    }
+
+    /// A failure as the script sees it. Its details are kept for the reply of a run that ends with it.
+    fn tool_failure(&self, name: &str, failure: Failure) -> ToolFailure {
+        let seen = self.failure(&failure.code, &failure.message);
+        if failure.has_details() {
+            let mut detailed = self.detailed.lock().unwrap_or_else(PoisonError::into_inner);
+            if detailed.len() < MOST_DETAILED || detailed.contains_key(name) {
+                detailed.insert(name.to_owned(), failure);
+            }
+        }
+        seen
+    }
+
+    /// The failure of `name` with this code that has details, if the run met one.
+    pub(crate) fn detailed(&self, name: &str, code: &str) -> Option<Failure> {
+        let detailed = self.detailed.lock().unwrap_or_else(PoisonError::into_inner);
+        detailed.get(name).filter(|failure| failure.code == code).cloned()
     }
 
     fn failure(&self, code: &str, message: &str) -> ToolFailure {

@@ -12,7 +12,7 @@ use gatewright_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, ToolValue, meta_tools};
+use crate::{CodeCall, Failure, ToolValue, meta_tools};
 
 /// Input of `codecall:invoke`.
 #[derive(Debug, Deserialize)]
@@ -38,7 +38,7 @@ impl CodeCall {
     ) -> Invoked {
         let tool = match self.reachable(&input.tool, caller).await {
             Ok(tool) => tool,
-            Err((code, message)) => return Invoked::Body(self.invoke_error(&code, &message)),
+            Err(failure) => return Invoked::Body(self.invoke_error(&failure)),
         };
         let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);
         params.meta = outer.meta;
@@ -48,31 +48,27 @@ impl CodeCall {
             Ok(asks @ CallToolResponse::InputRequired(_)) => Invoked::Asks(asks),
             answer => Invoked::Body(match ToolValue::of(answer) {
                 ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
-                ToolValue::Failed { code, message } => self.invoke_error(&code, &message),
+                ToolValue::Failed(failure) => self.invoke_error(&failure),
             }),
         }
     }
 
-    fn invoke_error(&self, code: &str, message: &str) -> Value {
-        json!({"status": "error", "error": {"code": code, "message": self.settings().sanitizer.text(message)}})
+    fn invoke_error(&self, failure: &Failure) -> Value {
+        let message = self.settings().sanitizer.text(&failure.message).into_owned();
+        json!({"status": "error", "error": failure.to_json(&message)})
     }
 
-    /// The tool of this name, if code mode reaches it for `caller`; else code and message.
-    pub(crate) async fn reachable(
-        &self,
-        name: &str,
-        caller: &Caller,
-    ) -> Result<PermittedTool, (String, String)> {
+    /// The tool of this name, if code mode reaches it for `caller`.
+    async fn reachable(&self, name: &str, caller: &Caller) -> Result<PermittedTool, Failure> {
         if meta_tools::is_meta_tool(name) {
             let name = excerpt::name(name);
             let message = format!("`{name}` cannot be called from within code mode; call a tool of an app");
-            return Err((codes::SELF_REFERENCE_BLOCKED.to_owned(), message));
+            return Err(Failure::new(codes::SELF_REFERENCE_BLOCKED, message));
         }
-        let told = |error: InvokeError| (error.code().to_owned(), error.to_string());
-        let tool = self.invoker.find(name, caller).await.map_err(told)?;
+        let tool = self.invoker.find(name, caller).await?;
         if !self.settings().config.mode.in_code(&tool) {
             let why = "it is not enabled in code mode; call it directly".to_owned();
-            return Err(told(InvokeError::Denied { name: tool.name.to_string(), why }));
+            return Err(InvokeError::Denied { name: tool.name.to_string(), why }.into());
         }
         Ok(tool)
     }

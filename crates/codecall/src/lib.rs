@@ -25,5 +25,5 @@ pub use config::{Adapter, CodeCallConfig, ConfigError, SanitizationConfig, VmCon
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
 pub use gatewright_core::Secret;
 pub use plugin::CodeCall;
-pub use unwrap::{ToolValue, unwrap_result};
+pub use unwrap::{Failure, ToolValue, unwrap_result};
 pub use visibility::Mode;

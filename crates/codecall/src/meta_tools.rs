@@ -277,6 +277,8 @@ const INVOKE_TEXT: &str =
 
 fn invoke_input() -> Value {
     json!({
+                    "retryAfterSeconds": {"type": "integer", "description": "With RATE_LIMIT."},
+                    "requiredScopes": {"type": "array", "items": {"type": "string"}, "description": "With ACCESS_DENIED."},
         "type": "object",
         "properties": {
             "tool": {"type": "string", "description": "Name of the tool."},

@@ -4,21 +4,71 @@ use gatewright_agentscript::excerpt;
 use gatewright_core::{
     InvokeError, codes,
     rmcp::model::{CallToolResponse, CallToolResult, ContentBlock},
+    whole_seconds,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-/// What a call of a tool came to.
+/// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolValue {
-    /// Its value.
+    /// The tool's value.
     Ok(Value),
-    /// Its failure: code and message.
-    Failed {
-        /// The tool's own code, up to 256 bytes, or `TOOL_EXECUTION_ERROR`.
-        code: String,
-        /// The tool's message, up to 8 KiB: of a longer one the middle is left out.
-        message: String,
-    },
+    /// The tool's failure, or why it was not reached.
+    Failed(Failure),
+}
+
+/// A failed tool call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Failure {
+    /// The tool's own code, up to 256 bytes, or `TOOL_EXECUTION_ERROR`.
+    pub code: String,
+    /// The tool's message, up to 8 KiB: of a longer one the middle is left out.
+    pub message: String,
+    /// Seconds to wait before the next try, where a rate limit says so.
+    pub retry_after_seconds: Option<u64>,
+    /// Scopes that the caller lacks.
+    pub required_scopes: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), ..Self::default() }
+    }
+
+    /// The `error` object of a reply, with `message` in place of the own one.
+    pub(crate) fn to_json(&self, message: &str) -> Value {
+        let mut error = json!({"code": self.code, "message": message});
+        self.add_details(&mut error);
+        error
+    }
+
+    /// Adds to an `error` object the values that a program can act on.
+    pub(crate) fn add_details(&self, error: &mut Value) {
+        if let Some(seconds) = self.retry_after_seconds {
+            error["retryAfterSeconds"] = seconds.into();
+        }
+        if !self.required_scopes.is_empty() {
+            error["requiredScopes"] = json!(self.required_scopes);
+        }
+    }
+
+    pub(crate) fn has_details(&self) -> bool {
+        self.retry_after_seconds.is_some() || !self.required_scopes.is_empty()
+    }
+}
+
+impl From<InvokeError> for Failure {
+    fn from(error: InvokeError) -> Self {
+        let mut failure = Self::new(error.code(), excerpt::message(&error.to_string()));
+        match error {
+            InvokeError::RateLimited { retry_after, .. } => {
+                failure.retry_after_seconds = Some(whole_seconds(retry_after));
+            }
+            InvokeError::MissingScopes { missing, .. } => failure.required_scopes = missing,
+            _ => {}
+        }
+        failure
+    }
 }
 
 impl ToolValue {
@@ -26,26 +76,22 @@ impl ToolValue {
     pub fn of(answer: Result<CallToolResponse, InvokeError>) -> Self {
         match answer {
             Ok(CallToolResponse::Complete(result)) => unwrap_result(result),
-            Ok(CallToolResponse::InputRequired(_)) => Self::Failed {
-                code: "INPUT_REQUIRED".to_owned(),
-                message:
-                    "the tool needs an answer from the user; call it with codecall:invoke, which can ask"
-                        .to_owned(),
-            },
-            Ok(_) => Self::Failed {
-                code: codes::TOOL_EXECUTION_ERROR.to_owned(),
-                message: "the tool answered with a task; call it directly".to_owned(),
-            },
-            Err(error) => Self::Failed {
-                code: error.code().to_owned(),
-                message: excerpt::message(&error.to_string()).into_owned(),
-            },
+            Ok(CallToolResponse::InputRequired(_)) => Self::Failed(Failure::new(
+                "INPUT_REQUIRED",
+                "the tool needs an answer from the user; call it with codecall:invoke, which can ask",
+            )),
+            Ok(_) => Self::Failed(Failure::new(
+                codes::TOOL_EXECUTION_ERROR,
+                "the tool answered with a task; call it directly",
+            )),
+            Err(error) => Self::Failed(error.into()),
         }
     }
 }
 
 /// Unwraps a result: `structuredContent`; else the one text item, parsed as JSON when it parses; else the content
-/// array. An error's code is taken from `structuredContent.code`, `structuredContent.error.code` or `_meta.code`.
+/// array. An error's code is taken from `structuredContent.code`, `structuredContent.error.code` or `_meta.code`, and
+/// `retryAfterSeconds` from the same places.
 pub fn unwrap_result(result: CallToolResult) -> ToolValue {
     if result.is_error == Some(true) {
         return failure(&result);
@@ -81,16 +127,18 @@ fn failure(result: &CallToolResult) -> ToolValue {
         .or_else(|| text(structured.and_then(|body| body.pointer("/error/message"))))
         .or_else(|| (!texts.is_empty()).then(|| texts.join("\n")))
         .unwrap_or_else(|| "the tool failed and did not say why".to_owned());
-    ToolValue::Failed {
-        code: excerpt::name(&code).into_owned(),
-        message: excerpt::message(&message).into_owned(),
-    }
+    let seconds = |value: Option<&Value>| value.and_then(Value::as_u64);
+    let retry_after_seconds = seconds(structured.and_then(|body| body.get("retryAfterSeconds")))
+        .or_else(|| seconds(structured.and_then(|body| body.pointer("/error/retryAfterSeconds"))))
+        .or_else(|| seconds(result.meta.as_ref().and_then(|meta| meta.0.get("retryAfterSeconds"))));
+    ToolValue::Failed(Failure {
+        retry_after_seconds,
+        ..Failure::new(excerpt::name(&code), excerpt::message(&message))
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn result(value: Value) -> CallToolResult {
@@ -126,7 +174,7 @@ mod tests {
     #[test]
     fn the_tools_own_code_is_found_where_servers_put_it() {
         let failed = |of| match value(of) {
-            ToolValue::Failed { code, message } => (code, message),
+            ToolValue::Failed(failure) => (failure.code, failure.message),
             ToolValue::Ok(_) => panic!("a failure"),
         };
         let text = json!([{"type": "text", "text": "no such user"}]);
@@ -138,5 +186,22 @@ mod tests {
         assert_eq!(failed(nested), ("A".into(), "b".into()));
         assert_eq!(failed(json!({"isError": true, "content": text, "_meta": {"code": "M"}})).0, "M");
         assert_eq!(failed(json!({"isError": true, "content": text})).0, "TOOL_EXECUTION_ERROR");
+    }
+
+    #[test]
+    fn the_time_to_wait_is_found_where_servers_put_it() {
+        let seconds = |of| match value(of) {
+            ToolValue::Failed(failure) => failure.retry_after_seconds,
+            ToolValue::Ok(_) => panic!("a failure"),
+        };
+        let error = json!({"code": "RATE_LIMIT", "retryAfterSeconds": 7});
+        assert_eq!(seconds(json!({"isError": true, "content": [], "structuredContent": error})), Some(7));
+        let nested = json!({"error": error});
+        assert_eq!(seconds(json!({"isError": true, "content": [], "structuredContent": nested})), Some(7));
+        assert_eq!(seconds(json!({"isError": true, "content": [], "_meta": error})), Some(7));
+        assert_eq!(
+            seconds(json!({"isError": true, "content": [], "_meta": {"retryAfterSeconds": "7"}})),
+            None
+        );
     }
 }

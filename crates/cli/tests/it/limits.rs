@@ -57,6 +57,11 @@ async fn calls_inside_a_script_are_counted_like_any_other() {
     assert_eq!(body["result"], json!(["ok", "ok", "ok", "RATE_LIMIT"]), "{body}");
     let invoked = call(&client, "codecall:invoke", json!({"tool": "crm:users_list", "input": {}})).await;
     assert_eq!(invoked["error"]["code"], "RATE_LIMIT", "{invoked}");
+    assert!((1..=60).contains(&invoked["error"]["retryAfterSeconds"].as_u64().unwrap()), "{invoked}");
+    let uncaught = json!({"script": "return await callTool('crm:users_list', {})"});
+    let ended = call(&client, "codecall:execute", uncaught).await;
+    assert_eq!((&ended["status"], &ended["error"]["code"]), (&json!("tool_error"), &json!("RATE_LIMIT")));
+    assert!((1..=60).contains(&ended["error"]["retryAfterSeconds"].as_u64().unwrap()), "{ended}");
 }
 
 #[tokio::test]
