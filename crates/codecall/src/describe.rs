@@ -21,7 +21,7 @@ impl CodeCall {
         let settings = self.settings();
         let view = self.invoker.registry().ready_view(caller).await;
         let (mut tools, mut not_found) = (Vec::new(), Vec::new());
-        // A name that is given a thousand times is described once.
+        // A name that is given several times is described once.
         let mut asked = HashSet::new();
         let names = input.tool_names.into_iter().filter(|name| asked.insert(name.clone()));
         for name in names {

@@ -16,6 +16,13 @@ pub(crate) const DESCRIBE: &str = "codecall:describe";
 pub(crate) const EXECUTE: &str = "codecall:execute";
 pub(crate) const INVOKE: &str = "codecall:invoke";
 
+/// `toolNames` of one `codecall:describe`, at most.
+pub const MOST_TOOL_NAMES: usize = 100;
+/// `filter.appIds` of one `codecall:search`, at most.
+pub const MOST_APP_IDS: usize = 100;
+/// `allowedTools` of one `codecall:execute`, at most.
+pub const MOST_ALLOWED_TOOLS: usize = 1_000;
+
 /// Prefixes by which a script could name a meta-tool, in either spelling.
 pub(crate) const RESERVED: [&str; 2] = [PREFIX, "codecall_"];
 
@@ -93,7 +100,12 @@ fn search_input() -> Value {
             "filter": {
                 "type": "object",
                 "properties": {
-                    "appIds": {"type": "array", "items": {"type": "string"}, "description": "Search these apps only."}
+                    "appIds": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "maxItems": MOST_APP_IDS,
+                        "description": "Search these apps only."
+                    }
                 },
                 "additionalProperties": false
             }
@@ -165,7 +177,12 @@ fn describe_input() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "toolNames": {"type": "array", "items": {"type": "string"}, "description": "Names of tools."}
+            "toolNames": {
+                "type": "array",
+                "items": {"type": "string"},
+                "maxItems": MOST_TOOL_NAMES,
+                "description": "Names of tools."
+            }
         },
         "required": ["toolNames"],
         "additionalProperties": false
@@ -219,6 +236,7 @@ fn execute_input() -> Value {
             "allowedTools": {
                 "type": "array",
                 "items": {"type": "string"},
+                "maxItems": MOST_ALLOWED_TOOLS,
                 "description": "Only these tools may be called. Default: every tool you can see."
             }
         },
@@ -259,6 +277,8 @@ fn execute_output() -> Value {
                     "name": {"type": "string"},
                     "source": {"enum": ["script", "tool"]},
                     "toolName": {"type": "string"},
+                    "retryAfterSeconds": {"type": "integer", "description": "With RATE_LIMIT."},
+                    "requiredScopes": {"type": "array", "items": {"type": "string"}, "description": "With ACCESS_DENIED."},
                     "location": {
                         "type": "object",
                         "properties": {"line": {"type": "number"}, "column": {"type": "number"}},
@@ -277,8 +297,6 @@ const INVOKE_TEXT: &str =
 
 fn invoke_input() -> Value {
     json!({
-                    "retryAfterSeconds": {"type": "integer", "description": "With RATE_LIMIT."},
-                    "requiredScopes": {"type": "array", "items": {"type": "string"}, "description": "With ACCESS_DENIED."},
         "type": "object",
         "properties": {
             "tool": {"type": "string", "description": "Name of the tool."},

@@ -56,7 +56,12 @@ impl InputSchema {
             }
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { "input".to_owned() } else { shorten(&place) };
-            problems.push(format!("{place}: {}", shorten(&error.to_string())));
+            let mut problem = error.to_string();
+            if problem.len() > LONGEST {
+                // The value comes first in the sentence and would crowd out what is wrong with it.
+                problem = error.masked().to_string();
+            }
+            problems.push(format!("{place}: {}", shorten(&problem)));
         }
         Err(problems.join("; "))
     }
@@ -75,8 +80,10 @@ impl InputSchema {
     }
 }
 
+/// Characters shown of a place, and of what is wrong there.
+const LONGEST: usize = 300;
+
 fn shorten(text: &str) -> String {
-    const LONGEST: usize = 300;
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
@@ -110,6 +117,17 @@ mod tests {
             (0..9).map(|n| (format!("{n}{}", "k".repeat(100_000)), json!("v".repeat(100_000)))).collect();
         let problems = schema.check(&Value::Object(many)).unwrap_err();
         assert!(problems.len() < 8_000 && problems.ends_with('…'), "{} bytes", problems.len());
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_said_to_be_so_and_not_repeated() {
+        let schema =
+            schema(json!({"type": "object", "properties": {"a": {"type": "array", "maxItems": 100}}}));
+        let problems = schema.check(&json!({"a": vec!["x"; 101]})).unwrap_err();
+        assert!(
+            problems.contains("/a") && problems.contains("100 items") && problems.len() < 100,
+            "{problems}"
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{fmt::Write as _, time::Duration};
 
 use gatewright_agentscript::{IllegalKind, Limits, Preset, WorkerError};
 use gatewright_auth::{ERRORS, ErrorCode};
+use gatewright_codecall::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 use gatewright_core::{InvokeError, rmcp::ErrorData};
 
 use super::{cell, head};
@@ -17,8 +18,14 @@ pub fn errors() -> String {
         "\nCodes are stable: new ones come, none is renamed. A call that the gateway refuses or that misses its tool has \
          `isError: true`, the message as its text, and `code` in `_meta`, with `retryAfterSeconds` or `requiredScopes` where \
          there are some; it has no `structuredContent`, which would have to fit the tool's output schema. A meta-tool that \
-         fails or is refused has `status` and `error`, with `code` and `message`, in `structuredContent`. Messages are for \
-         people and may change.\n",
+         fails or is refused has `status` and `error`, with `code` and `message`, in `structuredContent`; a rate limit and missing scopes add \
+         `retryAfterSeconds` and `requiredScopes` there, also to the `error` of a script that ends with such a call. Messages are \
+         for people and may change.\n",
+    );
+    let _ = writeln!(
+        text,
+        "\nLists in the input of a meta-tool are bounded: {MOST_TOOL_NAMES} `toolNames`, {MOST_APP_IDS} `filter.appIds`, \
+         {MOST_ALLOWED_TOOLS} `allowedTools`. More is `VALIDATION_ERROR`."
     );
     calls(&mut text);
     scripts(&mut text);

@@ -92,6 +92,33 @@ async fn a_meta_tool_over_its_rate_limit_answers_with_status_and_error_that_fit_
 }
 
 #[tokio::test]
+async fn a_list_longer_than_its_bound_is_refused_with_the_bound() {
+    let server = Served::start("apps:\n  crm: { builtin: crm }\n", &[]);
+    let client = Strict::of(&server).await;
+    let names = |count: usize| vec!["crm:users_list"; count];
+    for (tool, field, most) in [
+        ("codecall:describe", "toolNames", 100),
+        ("codecall:search", "filter/appIds", 100),
+        ("codecall:execute", "allowedTools", 1_000),
+    ] {
+        let input = |count| {
+            let mut input = good(tool);
+            match field {
+                "filter/appIds" => input["filter"] = json!({"appIds": names(count)}),
+                field => input[field] = json!(names(count)),
+            }
+            input
+        };
+        assert_ne!(client.call(tool, input(most)).await.is_error, Some(true), "{tool}");
+        let error = client.refused(tool, input(most + 1)).await["error"].clone();
+        assert_eq!(error["code"], "VALIDATION_ERROR", "{error}");
+        let message = error["message"].as_str().unwrap();
+        let bound = format!("more than {most} items");
+        assert!(message.contains(&format!("/{field}")) && message.contains(&bound), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn every_other_refusal_of_a_meta_tool_fits_its_output_schema_too() {
     let server = Served::start(
         "apps:\n  crm: { builtin: crm, tools: { users_get: { scopes: [\"crm:read\"] }, users_list: { enabledInCodeCall: false } } }\n\
