@@ -112,7 +112,8 @@ pub trait App: Send + Sync + 'static {
     /// Stops following a resource.
     fn unsubscribe<'a>(&'a self, uri: String, permit: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>>;
 
-    /// Sets the least severe log level the app sends.
+    /// Sets the least severe log level that the app sends over the connection of this caller, which other callers may share.
+    /// Messages of a call go to its caller only as far as [`SessionLogLevel`](crate::SessionLogLevel) on the request allows.
     fn set_level<'a>(
         &'a self,
         level: LoggingLevel,

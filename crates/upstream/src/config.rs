@@ -141,7 +141,9 @@ pub struct UpstreamConfig {
     /// How a failed upstream is tried again.
     pub restart: RestartConfig,
     /// Which callers share a connection to the server, and its process: `shared` (all; a server started by a command that remembers
-    /// things shows them to everybody), `per_principal` or `per_session`. Default `shared`; `per_principal` with `auth.type: oauth`.
+    /// things shows them to everybody), `per_principal` or `per_session`. Default `shared`; `per_principal` with `auth.type: oauth`. A
+    /// server of several sessions is asked for more log messages than `info` while one of them wants more (`logging/setLevel`), and each
+    /// session receives those of its own level.
     pub sessions: Option<Sessions>,
     /// Connections at one time, 1 to 10000, unless `sessions` is `shared`. Beyond it the one that is idle for longest is ended; when
     /// all are in use, new callers are refused. Default 64; 256 with `auth.type: oauth`.

@@ -23,6 +23,10 @@ impl SessionRef {
         Self { id: LAST.fetch_add(1, Ordering::Relaxed) + 1, ended }
     }
 
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Cancelled when the session ends.
     pub fn ended(&self) -> &CancellationToken {
         &self.ended

@@ -262,7 +262,7 @@ impl Permitted<TaskItem> {
 }
 
 impl Permitted<WholeApp> {
-    /// Tells the app which log messages are wanted, where it has any.
+    /// Asks the app for log messages of `level` and above, where it has any.
     pub(crate) async fn set_level(&self, level: LoggingLevel) -> Result<(), ErrorData> {
         if self.capabilities().logging.is_none() {
             return Ok(());

@@ -1,14 +1,12 @@
 //! `tools/call`: a plugin's own tool, or an app's through the [`Invoker`](crate::Invoker).
 
-use std::sync::atomic::Ordering;
-
 use rmcp::{
     ErrorData, RoleServer,
     model::{CallToolRequestParams, CallToolResponse},
     service::RequestContext,
 };
 
-use super::{Gateway, SessionLogLevel, stamp};
+use super::{Gateway, stamp};
 use crate::{
     Caller, DirectAccess, InvokeError, REQUEST_CANCELLED,
     access::is_modern,
@@ -24,6 +22,7 @@ impl Gateway {
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = self.caller(&context)?;
+        self.note_level(&mut context);
         let watch = self.watch(&params, &caller, &context, true);
         if let Some(watch) = &watch {
             context.extensions.insert(watch.trail());
@@ -148,11 +147,6 @@ impl Gateway {
                 self.shared.plugins.iter().find(|p| p.direct_access(&tool) == DirectAccess::Refused);
             let why = strictest.map(|plugin| plugin.refusal(&tool)).unwrap_or_default();
             return Err(InvokeError::Denied { name: tool.name.to_string(), why });
-        }
-        let mut context = context;
-        let level = self.session.log_level.load(Ordering::Relaxed);
-        if level > 0 {
-            context.extensions.insert(SessionLogLevel::ranked(level));
         }
         self.shared.invoker.call(&tool, params, context).await
     }

@@ -1,24 +1,22 @@
 //! The MCP server in front of the registry: one [`ServerHandler`] for every transport and both protocol eras.
 //!
-//! Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, scopes that
-//! are asked for before a request is dispatched in `challenge`; what observers are told of everything but calls in `operate`.
+//! Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, log levels in `log_levels`, scopes
+//! that are asked for before a request is dispatched in `challenge`; what observers are told of everything but calls in `operate`.
 
 mod calls;
 mod challenge;
 mod changes;
 mod content;
 mod lists;
+mod log_levels;
 mod operate;
 mod stamp;
 mod unknown;
 
-pub use stamp::SessionLogLevel;
+pub use log_levels::SessionLogLevel;
 pub use unknown::METHODS;
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU8, Ordering},
-};
+use std::sync::{Arc, OnceLock, atomic::AtomicU8};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -26,7 +24,7 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
         CustomRequest, CustomResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse,
         GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
-        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
         PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
         ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
         UnsubscribeRequestParams, UpdateTaskParams,
@@ -72,6 +70,7 @@ struct Shared {
     invoker: Arc<Invoker>,
     plugins: Vec<Arc<dyn Plugin>>,
     subscriptions: changes::SubscriptionTable,
+    log_levels: log_levels::LogLevels,
     stop: CancellationToken,
     observers: Observers,
 }
@@ -84,7 +83,7 @@ pub struct Gateway {
 
 /// What belongs to one connection.
 struct Session {
-    /// Least severe level wanted, as a rank of [`stamp::rank`].
+    /// Rank of the least severe log level wanted.
     log_level: AtomicU8,
     followed: changes::Followed,
     /// Who makes its requests, where that is known without them.
@@ -123,6 +122,7 @@ impl Gateway {
             shared: Arc::new(Shared {
                 config,
                 subscriptions: changes::SubscriptionTable::default(),
+                log_levels: log_levels::LogLevels::default(),
                 registry,
                 invoker,
                 plugins,
@@ -325,8 +325,7 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let work = async |caller, _| {
-            self.session.log_level.store(stamp::rank(request.level), Ordering::Relaxed);
-            self.tell_level(request.level, &caller).await;
+            self.set_session_level(request.level, &caller).await;
             Ok(())
         };
         self.operate("logging/setLevel", About::Nothing, context, work).await
@@ -442,11 +441,5 @@ impl Gateway {
         // A connection that belongs to one principal is a session, too, for clients of the era without them.
         let in_session = self.session.principal.is_some() || self.session.opened_by.get().is_some();
         Ok(if in_session { caller.in_session(self.session.this.clone()) } else { caller })
-    }
-
-    /// Tells the level to the apps of `caller`. One that refuses it still serves; nothing to tell the client.
-    async fn tell_level(&self, level: LoggingLevel, caller: &Caller) {
-        let apps = self.shared.registry.view(caller).apps();
-        futures::future::join_all(apps.iter().map(|app| app.set_level(level))).await;
     }
 }

@@ -27,6 +27,7 @@ impl Gateway {
     ) -> Pin<Box<impl Future<Output = Result<T, ErrorData>>>> {
         Box::pin(async move {
             let caller = self.caller(&context)?;
+            self.note_level(&mut context);
             let observers = &self.shared.observers;
             if observers.is_empty() {
                 return work(caller, context).await;

@@ -2,7 +2,7 @@
 
 use rmcp::{
     RoleServer,
-    model::{LoggingLevel, MetaObject, ResultType},
+    model::{MetaObject, ResultType},
     service::RequestContext,
 };
 
@@ -29,33 +29,4 @@ impl Gateway {
 /// again for clients of an older era.
 pub(super) fn complete(result_type: &mut Option<ResultType>) {
     result_type.get_or_insert(ResultType::COMPLETE);
-}
-
-/// The least severe log level a session of the older era asked for, as an extension of its requests' contexts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionLogLevel(u8);
-
-impl SessionLogLevel {
-    pub(super) fn ranked(rank: u8) -> Self {
-        Self(rank)
-    }
-
-    /// Whether a message of `level` is wanted.
-    pub fn wants(self, level: LoggingLevel) -> bool {
-        rank(level) >= self.0
-    }
-}
-
-/// Severity of a level, least severe first.
-pub(super) fn rank(level: LoggingLevel) -> u8 {
-    match level {
-        LoggingLevel::Debug => 0,
-        LoggingLevel::Info => 1,
-        LoggingLevel::Notice => 2,
-        LoggingLevel::Warning => 3,
-        LoggingLevel::Error => 4,
-        LoggingLevel::Critical => 5,
-        LoggingLevel::Alert => 6,
-        LoggingLevel::Emergency => 7,
-    }
 }

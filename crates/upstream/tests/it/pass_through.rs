@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gatewright_testing::{McpBuilder, RpcRequest};
+use gatewright_testing::{Mcp, McpBuilder, RpcRequest};
+use gatewright_upstream::Sessions;
 use serde_json::{Value, json};
 
 use crate::support::{Bench, LONG, environment, hanging, server, text};
@@ -35,17 +36,63 @@ async fn progress_and_logs_reach_the_caller_in_order_and_under_its_own_token() {
     assert!(other.notifications().all().is_empty());
 }
 
+async fn set_level(client: &Mcp, level: &str) {
+    let set = RpcRequest::new("logging/setLevel", json!({"level": level}));
+    assert_eq!(client.raw().request(set).await.unwrap().error(), None);
+}
+
+/// Calls the tool that logs at `info`; the number of messages that reached the caller.
+async fn logs_of_steps(client: &Mcp) -> usize {
+    client.logs().clear();
+    client.notifications().clear();
+    client.tools().call("a:steps", json!({})).progress(1).await.unwrap();
+    client.notifications().wait_for("notifications/progress", 3, LONG).await.unwrap();
+    client.logs().all().len()
+}
+
 #[tokio::test]
-async fn a_caller_hears_only_the_log_level_it_asked_for_and_the_server_is_told() {
+async fn a_caller_hears_only_the_log_level_it_asked_for_and_others_hear_what_they_did_before() {
     let bench = Bench::new();
     bench.add("a", server(&[])).await;
+    let (client, other) = (bench.client().await, bench.client().await);
+    set_level(&client, "error").await;
+    assert_eq!(text(&other, "a:level").await, "null", "the server they share is not told");
+    assert_eq!(logs_of_steps(&client).await, 0);
+    assert_eq!(logs_of_steps(&other).await, 3);
+    set_level(&other, "emergency").await;
+    set_level(&client, "debug").await;
+    assert_eq!((logs_of_steps(&client).await, logs_of_steps(&other).await), (3, 0));
+}
+
+#[tokio::test]
+async fn a_shared_server_is_asked_for_the_most_verbose_level_until_its_session_ends() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let (client, other) = (bench.client().await, bench.client().await);
+    set_level(&client, "debug").await;
+    set_level(&other, "error").await;
+    assert_eq!(text(&other, "a:level").await, "\"debug\"");
+    client.disconnect().await;
+    drop(client);
+    let lowered = async {
+        while text(&other, "a:level").await != "\"info\"" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, lowered).await.expect("the level is taken back");
+}
+
+#[tokio::test]
+async fn a_server_of_one_session_is_told_exactly_its_level() {
+    let bench = Bench::new();
+    let mut config = server(&[]);
+    config.sessions = Some(Sessions::PerSession);
+    bench.add_per_caller("a", config);
     let client = bench.client().await;
-    let set = RpcRequest::new("logging/setLevel", json!({"level": "error"}));
-    assert_eq!(client.raw().request(set).await.unwrap().error(), None);
-    client.tools().call("a:steps", json!({})).progress(1).await.unwrap();
+    // The connection begins with the first list.
+    client.tools().list().await.unwrap();
+    set_level(&client, "error").await;
     assert_eq!(text(&client, "a:level").await, "\"error\"");
-    client.notifications().wait_for("notifications/progress", 3, LONG).await.unwrap();
-    assert!(client.logs().all().is_empty());
 }
 
 #[tokio::test]
@@ -153,17 +200,11 @@ async fn a_log_level_asked_for_earlier_holds_after_a_restart() {
     let bench = Bench::new();
     bench.add("a", server(&[])).await;
     let client = bench.client().await;
-    let params = json!({"level": "warning"});
-    let set_level = RpcRequest { id: json!("level"), method: "logging/setLevel".to_owned(), params };
-    client.raw().request(set_level).await.unwrap();
+    set_level(&client, "debug").await;
     let _ = client.tools().call("a:die", json!({})).await;
     let told = async {
         loop {
-            if client
-                .tools()
-                .call("a:level", json!({}))
-                .await
-                .is_ok_and(|level| level.text() == "\"warning\"")
+            if client.tools().call("a:level", json!({})).await.is_ok_and(|level| level.text() == "\"debug\"")
             {
                 return;
             }
