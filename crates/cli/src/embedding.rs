@@ -8,8 +8,8 @@ use std::{
 
 use gatewright_codecall::{EmbeddingConfig, ModelSource, StoreConfig};
 use gatewright_embedding::{
-    BertEmbedder, Embedder, EmbeddingError, Fusion, Hub, LargeStore, PgVectorStore, Progress, QdrantStore,
-    SemanticSearch, VectorStore,
+    BertEmbedder, Embedder, EmbeddingError, ExactStore, Fusion, Hub, PgVectorStore, Progress, SemanticSearch,
+    VectorStore,
 };
 
 use crate::config;
@@ -29,21 +29,16 @@ pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingE
         .await
         .map_err(|error| EmbeddingError::Model(format!("the model cannot be loaded: {error}")))??;
     let (id, dimensions) = (embedder.id().to_owned(), embedder.dimensions());
-    let table = |name: &Option<String>| name.clone().unwrap_or(EmbeddingConfig::DEFAULT_TABLE.to_owned());
     let store: Arc<dyn VectorStore> = match &config.store {
-        StoreConfig::File { path, exact_up_to } => {
+        StoreConfig::File { path } => {
             let folder = path.clone().unwrap_or_else(|| cache.join("vectors"));
             let file = folder.join(format!("{id}.vectors"));
-            let exact = exact_up_to.unwrap_or(LargeStore::EXACT_UP_TO);
-            let open = tokio::task::spawn_blocking(move || LargeStore::open(file, dimensions, exact));
+            let open = tokio::task::spawn_blocking(move || ExactStore::open(file, dimensions));
             Arc::new(open.await.map_err(|error| EmbeddingError::Model(format!("no vectors: {error}")))??)
         }
-        StoreConfig::Qdrant { url, collection, api_key } => {
-            let key = api_key.as_ref().map(|key| key.expose());
-            Arc::new(QdrantStore::open(url.expose(), &table(collection), key, dimensions).await?)
-        }
-        StoreConfig::Pgvector { url, table: name } => {
-            Arc::new(PgVectorStore::open(url.expose(), &table(name), dimensions).await?)
+        StoreConfig::Pgvector { url, table } => {
+            let table = table.as_deref().unwrap_or(EmbeddingConfig::DEFAULT_TABLE);
+            Arc::new(PgVectorStore::open(url.expose(), table, dimensions).await?)
         }
     };
     tracing::info!(model.id = %id, model.dimensions = dimensions, "sentence encoder loaded");

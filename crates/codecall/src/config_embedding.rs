@@ -53,20 +53,6 @@ pub enum StoreConfig {
     File {
         /// Folder of the files. Default `vectors` in `cache`.
         path: Option<PathBuf>,
-        /// Vectors up to which a query is compared with every one. Above, an approximate index is made beside the
-        /// file, in the background. Default 50000.
-        exact_up_to: Option<usize>,
-    },
-    /// A Qdrant server, shared between instances.
-    Qdrant {
-        /// Address of its HTTP API, such as `http://127.0.0.1:6333`.
-        #[serde(skip_serializing)]
-        url: Secret,
-        /// Collection: letters, digits, `-` and `_`. Made if there is none. Default `gatewright_tools`.
-        collection: Option<String>,
-        /// API key, if the server wants one.
-        #[serde(skip_serializing)]
-        api_key: Option<Secret>,
     },
     /// PostgreSQL with the extension `vector`, shared between instances.
     Pgvector {
@@ -80,7 +66,7 @@ pub enum StoreConfig {
 
 impl Default for StoreConfig {
     fn default() -> Self {
-        Self::File { path: None, exact_up_to: None }
+        Self::File { path: None }
     }
 }
 
@@ -98,7 +84,7 @@ impl EmbeddingConfig {
     pub const DEFAULT_MODEL: &'static str = "sentence-transformers/all-MiniLM-L6-v2";
     /// Where hub ids are looked up when the configuration does not say.
     pub const DEFAULT_HUB: &'static str = "https://huggingface.co";
-    /// Name of a shared store's collection or table when the configuration does not say.
+    /// Name of a shared store's table when the configuration does not say.
     pub const DEFAULT_TABLE: &'static str = "gatewright_tools";
 
     /// Where the model comes from.
@@ -140,14 +126,6 @@ impl EmbeddingConfig {
         );
         match &self.store {
             StoreConfig::File { .. } => {}
-            StoreConfig::Qdrant { url, collection, .. } => {
-                check("embedding.store.url", is_http(url.expose()), "must begin with http:// or https://");
-                let fits = collection.as_deref().is_none_or(|name| {
-                    !name.is_empty()
-                        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-                });
-                check("embedding.store.collection", fits, "may have letters, digits, - and _ only");
-            }
             StoreConfig::Pgvector { table, .. } => {
                 let fits = table.as_deref().is_none_or(|name| {
                     (1..=63).contains(&name.len())
@@ -201,14 +179,10 @@ mod tests {
 
     #[test]
     fn every_field_of_a_store_is_checked_and_no_secret_is_shown() {
-        let qdrant =
-            r#"{"store": {"type": "qdrant", "url": "me:pw@host", "collection": "a b", "apiKey": "k3y"}}"#;
-        let paths: Vec<_> = config(qdrant).problems().into_iter().map(|problem| problem.path).collect();
-        assert_eq!(paths, ["embedding.store.url", "embedding.store.collection"]);
-        let shown = format!("{:?}{}", config(qdrant), serde_json::to_string(&config(qdrant)).unwrap());
-        assert!(!shown.contains("k3y") && !shown.contains("pw"), "{shown}");
-        let pgvector = r#"{"store": {"type": "pgvector", "url": "postgres://h/d", "table": "1x"}}"#;
+        let pgvector = r#"{"store": {"type": "pgvector", "url": "postgres://me:pw@h/d", "table": "1x"}}"#;
         assert_eq!(config(pgvector).problems()[0].path, "embedding.store.table");
+        let shown = format!("{:?}{}", config(pgvector), serde_json::to_string(&config(pgvector)).unwrap());
+        assert!(!shown.contains("pw"), "{shown}");
         let unknown = r#"{"store": {"type": "file", "url": "http://h"}}"#;
         assert!(serde_json::from_str::<EmbeddingConfig>(unknown).is_err());
     }

@@ -178,7 +178,7 @@ impl CodeCall {
 
 #[cfg(test)]
 mod tests {
-    use gatewright_embedding::{Embedder, Fusion, MemoryStore};
+    use gatewright_embedding::{Embedder, ExactStore, Fusion};
     use gatewright_search::Document;
 
     use super::*;
@@ -203,7 +203,7 @@ mod tests {
     async fn a_search_that_came_is_not_asked_before_it_knows_the_tools() {
         let semantic = Semantic::new(true);
         assert_eq!(semantic.status(None), Some(json!({"state": "loading"})));
-        let store = Arc::new(MemoryStore::new(1));
+        let store = Arc::new(ExactStore::in_memory(1));
         semantic.set(SemanticSearch::new(Arc::new(Nothing), store, Fusion::default()));
         semantic.came().await;
         assert!(semantic.search().is_none());

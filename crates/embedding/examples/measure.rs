@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use gatewright_embedding::{BertEmbedder, Embedder, EmbeddingError, FileStore, Fusion, SemanticSearch};
+use gatewright_embedding::{BertEmbedder, Embedder, EmbeddingError, ExactStore, Fusion, SemanticSearch};
 use gatewright_search::{
     Index, Query,
     eval::{Case, Report, Searcher, evaluate, read_cases, read_corpus},
@@ -116,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         embedder.inner.embed(&["find me a quiet table for two this evening"])?;
     }
     println!("one query is embedded in {:.2} ms", start.elapsed().as_secs_f64() * 50.0);
-    let store = Arc::new(FileStore::open(cache.join("tools.vectors"), embedder.dimensions())?);
+    let store = Arc::new(ExactStore::open(cache.join("tools.vectors"), embedder.dimensions())?);
     let clean = concat!(env!("CARGO_MANIFEST_DIR"), "/../search/data/unanswerable.jsonl");
     let clean = read_cases(BufReader::new(File::open(clean)?))?;
     let mut totals = vec![(0.0, 0.0, 0.0); weights.len()];

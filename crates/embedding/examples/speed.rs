@@ -10,7 +10,7 @@ use std::{
 };
 
 use gatewright_embedding::{
-    BertEmbedder, Embedder, EmbeddingError, Fusion, MemoryStore, SemanticSearch, VectorStore as _,
+    BertEmbedder, Embedder, EmbeddingError, ExactStore, Fusion, SemanticSearch, VectorStore as _,
 };
 use gatewright_search::{
     Document, Index, Query,
@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         document
     }));
-    let store = Arc::new(MemoryStore::new(model.dimensions()));
+    let store = Arc::new(ExactStore::in_memory(model.dimensions()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let search = SemanticSearch::new(model.clone(), store.clone(), Fusion::default());
     runtime.block_on(search.replace_now(index.clone()))?;

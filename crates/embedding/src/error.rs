@@ -63,7 +63,7 @@ impl EmbeddingError {
         }
     }
 
-    #[cfg(any(feature = "qdrant", feature = "pgvector"))]
+    #[cfg(feature = "pgvector")]
     pub(crate) fn store(message: impl Into<String>) -> Self {
         Self::Store { message: message.into(), source: None }
     }

@@ -4,8 +4,7 @@
 //! [`SemanticSearch`] is the whole; [`Embedder`] and [`VectorStore`] are the two places to plug into. Until every
 //! tool has its vector, and whenever the model or the store fails, answers are lexical and say so ([`Status`]).
 //!
-//! Features, none on by default: `hub` (models by hub id), `qdrant`, `pgvector`, `usearch`
-//! (an approximate index for more than some 50,000 vectors; needs a C++ compiler).
+//! Features, none on by default: `hub` (models by hub id), `pgvector` (vectors in PostgreSQL, shared between instances).
 #![forbid(unsafe_code)]
 
 mod bert;
@@ -21,7 +20,7 @@ mod search;
 mod state;
 mod store;
 #[cfg(test)]
-#[cfg(any(feature = "hub", feature = "qdrant"))]
+#[cfg(feature = "hub")]
 mod testing;
 mod text;
 mod wordpiece;
@@ -34,10 +33,6 @@ pub use fusion::{Blended, Fusion};
 pub use hub::{Hub, Progress};
 pub use search::{SemanticResult, SemanticSearch};
 pub use state::Status;
-#[cfg(feature = "usearch")]
-pub use store::LargeStore;
 #[cfg(feature = "pgvector")]
 pub use store::pgvector::PgVectorStore;
-#[cfg(feature = "qdrant")]
-pub use store::qdrant::QdrantStore;
-pub use store::{FileStore, Key, MemoryStore, VectorStore};
+pub use store::{ExactStore, Key, VectorStore};

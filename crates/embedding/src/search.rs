@@ -112,7 +112,6 @@ impl SemanticSearch {
         self.inner.stop.cancel();
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
-        self.inner.store.close().await;
     }
 
     /// Makes a snapshot the one that is searched, and returns its number.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gatewright_search::{Document, Visible};
 
 use super::*;
-use crate::MemoryStore;
+use crate::ExactStore;
 
 /// Knows two topics.
 struct Topics {
@@ -50,7 +50,7 @@ fn index() -> Index {
 }
 
 fn search(fails: bool) -> SemanticSearch {
-    SemanticSearch::new(Arc::new(Topics { fails }), Arc::new(MemoryStore::new(2)), Fusion::default())
+    SemanticSearch::new(Arc::new(Topics { fails }), Arc::new(ExactStore::in_memory(2)), Fusion::default())
 }
 
 fn assert_send<T: Send>(_: &T) {}
@@ -118,8 +118,11 @@ async fn a_model_that_fails_is_tried_again_until_it_works() {
         }
     }
     let works = Arc::new(AtomicBool::new(false));
-    let search =
-        SemanticSearch::new(Arc::new(Flaky(works.clone())), Arc::new(MemoryStore::new(2)), Fusion::default());
+    let search = SemanticSearch::new(
+        Arc::new(Flaky(works.clone())),
+        Arc::new(ExactStore::in_memory(2)),
+        Fusion::default(),
+    );
     search.replace(index());
     // The clock is the test's: it runs on whenever nothing else does.
     while search.status() != (Status::Unavailable { code: "embedding.model" }) {
@@ -142,7 +145,7 @@ async fn vectors_of_tools_that_are_gone_are_kept_a_while_and_removed_when_there_
             input_schema: serde_json::Value::Null,
         }))
     };
-    let store = Arc::new(MemoryStore::new(2));
+    let store = Arc::new(ExactStore::in_memory(2));
     let search = SemanticSearch::new(Arc::new(Topics { fails: false }), store.clone(), Fusion::default());
     search.replace_now(many(0..600)).await.unwrap();
     search.replace_now(many(600..1200)).await.unwrap();
@@ -153,7 +156,7 @@ async fn vectors_of_tools_that_are_gone_are_kept_a_while_and_removed_when_there_
 
 #[tokio::test]
 async fn vectors_of_others_in_a_shared_store_do_not_displace_ours() {
-    let store = Arc::new(MemoryStore::new(2));
+    let store = Arc::new(ExactStore::in_memory(2));
     let foreign = |number: usize| {
         let mut key = [9; 16];
         key[..8].copy_from_slice(&number.to_le_bytes());
@@ -168,7 +171,7 @@ async fn vectors_of_others_in_a_shared_store_do_not_displace_ours() {
 
 #[tokio::test]
 async fn a_restart_embeds_nothing_again() {
-    let store = Arc::new(MemoryStore::new(2));
+    let store = Arc::new(ExactStore::in_memory(2));
     let first = SemanticSearch::new(Arc::new(Topics { fails: false }), store.clone(), Fusion::default());
     first.replace_now(index()).await.unwrap();
     // A model that fails when asked shows that it is not asked.

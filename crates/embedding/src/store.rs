@@ -1,31 +1,22 @@
-//! Where vectors are kept, under the hash of what they were made from.
+//! Vector stores. A vector's key is the hash of the text and the model that it was made from.
 
+mod exact;
 mod file;
-#[cfg(feature = "usearch")]
-mod graph;
-#[cfg(feature = "usearch")]
-mod large;
-mod memory;
 #[cfg(feature = "pgvector")]
 pub(crate) mod pgvector;
-#[cfg(feature = "qdrant")]
-pub(crate) mod qdrant;
 mod table;
 
 use std::fmt;
 
 use async_trait::async_trait;
 
-pub use file::FileStore;
+pub use exact::ExactStore;
 #[cfg(feature = "hub")]
 pub(crate) use file::replace;
-#[cfg(feature = "usearch")]
-pub use large::LargeStore;
-pub use memory::MemoryStore;
 
 use crate::EmbeddingError;
 
-/// Names a vector: the hash of its text and model. Equal in every process, so that stores can be shared.
+/// Key of a vector: the hash of its text and model. Equal in every process, so that stores can be shared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub [u8; 16]);
 
@@ -49,7 +40,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key written as by `Display`; dashes are optional.
+    /// Parses what `Display` writes; dashes are optional.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
@@ -64,19 +55,19 @@ impl Key {
     }
 }
 
-/// Keeps vectors and finds the nearest.
+/// A store of vectors that finds the nearest.
 ///
 /// Several processes may share one store; each asks only for keys it knows.
 #[async_trait]
 pub trait VectorStore: Send + Sync + 'static {
-    /// Those of `keys` that the store does not have.
+    /// Returns those of `keys` that the store does not have.
     async fn missing(&self, keys: &[Key]) -> Result<Vec<Key>, EmbeddingError>;
 
-    /// Keeps vectors of length one; one already there under the same key is replaced. Durable when it returns.
+    /// Stores vectors of length one; one already there under the same key is replaced. Durable when it returns.
     async fn put(&self, vectors: Vec<(Key, Vec<f32>)>) -> Result<(), EmbeddingError>;
 
-    /// Up to `limit` vectors nearest to `query`, with their cosine (-1 to 1), nearest first. With `among`, only
-    /// these keys are looked at.
+    /// Returns up to `limit` vectors nearest to `query`, with their cosine (-1 to 1), nearest first. With `among`, only
+    /// these keys are compared.
     async fn nearest(
         &self,
         query: &[f32],
@@ -86,14 +77,11 @@ pub trait VectorStore: Send + Sync + 'static {
 
     /// Removes keys this process no longer needs. A store that others share may keep them.
     async fn forget(&self, keys: &[Key]) -> Result<(), EmbeddingError>;
-
-    /// Ends background work and waits for it. Nothing by default.
-    async fn close(&self) {}
 }
 
 #[cfg(test)]
 pub(crate) mod contract {
-    //! What every store does, run against each.
+    //! Checks that every store passes.
 
     use super::{Key, VectorStore};
 

@@ -1,13 +1,11 @@
 //! A small HTTP server for tests.
 
-use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream},
 };
 
 pub(crate) struct Request {
-    pub(crate) method: String,
     pub(crate) path: String,
     headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
@@ -28,10 +26,6 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: Vec::new(), body: body.into() }
-    }
-
-    pub(crate) fn json(status: u16, body: &Value) -> Self {
-        Self::new(status, body.to_string())
     }
 
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
@@ -57,7 +51,7 @@ async fn one(stream: TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io
     let mut line = String::new();
     stream.read_line(&mut line).await?;
     let mut words = line.split(' ').map(str::to_owned);
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path = words.nth(1).unwrap_or_default();
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -68,7 +62,7 @@ async fn one(stream: TcpStream, answer: &impl Fn(&Request) -> Answer) -> std::io
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
     }
-    let mut request = Request { method, path, headers, body: Vec::new() };
+    let mut request = Request { path, headers, body: Vec::new() };
     let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     request.body.resize(length, 0);
     stream.read_exact(&mut request.body).await?;

@@ -4,6 +4,7 @@ mod app;
 mod file;
 mod interpolate;
 mod production;
+mod removed;
 mod source;
 
 use std::{
@@ -350,7 +351,7 @@ pub fn schema() -> anyhow::Result<serde_json::Value> {
 fn by_schema(value: &serde_json::Value) -> Vec<Finding> {
     static COMPILED: OnceLock<Option<Schema>> = OnceLock::new();
     match COMPILED.get_or_init(|| Schema::new(schema().ok()?).ok()) {
-        Some(schema) => schema.findings(value),
+        Some(schema) => removed::explain(schema.findings(value), value),
         None => vec![Finding::new("", "internal error: the configuration's schema does not compile")],
     }
 }

@@ -132,15 +132,38 @@ fn a_bad_vector_store_is_told_by_its_type_without_showing_its_secrets() {
             .map(|f| (f["path"].as_str().unwrap().to_owned(), f["problem"].to_string()))
             .collect::<Vec<_>>()
     };
-    let found = check("{ type: qdrant, url: 'http://h', apiKey: s3cret, colection: x }");
-    assert!(found[0].0.ends_with("store.colection") && found[0].1.contains("`collection`"), "{found:?}");
+    let found = check("{ type: pgvector, url: 's3cret', tabel: x }");
+    assert!(found[0].0.ends_with("store.tabel") && found[0].1.contains("`table`"), "{found:?}");
     let found = check("{ type: redis, url: 's3cret' }");
-    assert!(found[0].0.ends_with("store.type") && found[0].1.contains("qdrant"), "{found:?}");
+    assert!(found[0].0.ends_with("store.type") && found[0].1.contains("pgvector"), "{found:?}");
     let found = check("{ url: 's3cret' }");
     assert!(found[0].0.ends_with("store.type"), "{found:?}");
     let found = check("{ type: pgvector, url: 'postgres://me:s3cret@h/d', table: 'a b' }");
     assert!(found.iter().any(|(path, _)| path.ends_with("store.table")), "{found:?}");
     assert!(found.iter().any(|(path, _)| path == "codecall.embedding.model"), "{found:?}");
+}
+
+#[test]
+fn keys_and_values_of_earlier_versions_are_refused_with_what_to_do() {
+    for (part, path, advice) in [
+        (
+            "codecall: { embedding: { store: { type: file, exactUpTo: 5 } } }",
+            "codecall.embedding.store.exactUpTo",
+            "delete this key",
+        ),
+        (
+            "codecall: { embedding: { store: { type: qdrant, url: 'http://h', apiKey: s3cret } } }",
+            "codecall.embedding.store.type",
+            "use `pgvector`",
+        ),
+    ] {
+        let (code, body) = check(".yaml", &format!("apps: {{ crm: {{ builtin: crm }} }}\n{part}\n"));
+        let findings = body["findings"].as_array().unwrap();
+        assert_eq!((code, findings.len()), (2, 1), "{body:#}");
+        assert_eq!((findings[0]["path"].as_str(), findings[0]["line"].as_u64()), (Some(path), Some(2)));
+        assert!(findings[0]["problem"].as_str().unwrap().contains(advice), "{body:#}");
+        assert!(!body.to_string().contains("s3cret"), "{body:#}");
+    }
 }
 
 /// Checks a file whose Redis has this `port`, with REDIS_PORT set to `variable`.

@@ -1,4 +1,4 @@
-//! Vectors side by side as 8-bit numbers, compared one by one: what the stores of this machine are made of.
+//! Vectors side by side as 8-bit numbers, compared one by one.
 
 use pulp::{Arch, Simd, WithSimd};
 use rustc_hash::FxHashMap;
@@ -24,13 +24,6 @@ impl Table {
         })
     }
 
-    /// A vector by its key.
-    #[cfg(feature = "usearch")]
-    pub(super) fn row(&self, key: &Key, dimensions: usize) -> Option<&[i8]> {
-        let start = self.places.get(key)? * dimensions;
-        Some(&self.numbers[start..start + dimensions])
-    }
-
     pub(super) fn put(&mut self, key: Key, vector: &[i8]) {
         if let Some(place) = self.places.get(&key) {
             let start = place * vector.len();
@@ -54,34 +47,20 @@ impl Table {
         self.numbers.truncate(last * dimensions);
     }
 
-    /// Up to `limit` vectors nearest to `query`, nearest first, of those that pass; with `among`, of these keys only.
-    pub(super) fn nearest(
-        &self,
-        query: &[i8],
-        limit: usize,
-        among: Option<&[Key]>,
-        passes: impl Fn(&Key) -> bool,
-    ) -> Vec<(Key, f32)> {
+    /// Returns up to `limit` vectors nearest to `query`, nearest first; with `among`, of these keys only.
+    pub(super) fn nearest(&self, query: &[i8], limit: usize, among: Option<&[Key]>) -> Vec<(Key, f32)> {
         let places: Vec<usize> = match among {
-            None => (0..self.keys.len()).filter(|place| passes(&self.keys[*place])).collect(),
-            Some(keys) => keys
-                .iter()
-                .filter(|key| passes(key))
-                .filter_map(|key| self.places.get(key))
-                .copied()
-                .collect(),
+            None => (0..self.keys.len()).collect(),
+            Some(keys) => keys.iter().filter_map(|key| self.places.get(key)).copied().collect(),
         };
-        let start = |place: &usize| place * query.len();
-        let cosines = cosines(
-            query,
-            places.iter().map(|place| &self.numbers[start(place)..start(place) + query.len()]),
-        );
+        let row = |place: &usize| &self.numbers[place * query.len()..(place + 1) * query.len()];
+        let cosines = cosines(query, places.iter().map(row));
         best(places.iter().map(|place| self.keys[*place]).zip(cosines).collect(), limit)
     }
 }
 
-/// The best so many, best first; equal ones in order of their keys.
-pub(super) fn best(mut found: Vec<(Key, f32)>, limit: usize) -> Vec<(Key, f32)> {
+/// Returns the best `limit`, best first; equal ones in order of their keys.
+fn best(mut found: Vec<(Key, f32)>, limit: usize) -> Vec<(Key, f32)> {
     let order = |a: &(Key, f32), b: &(Key, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
     if limit > 0 && found.len() > limit {
         found.select_nth_unstable_by(limit - 1, order);
@@ -91,8 +70,8 @@ pub(super) fn best(mut found: Vec<(Key, f32)>, limit: usize) -> Vec<(Key, f32)> 
     found
 }
 
-/// Cosines of some vectors with one, all of length one.
-pub(super) fn cosines<'v>(query: &[i8], vectors: impl ExactSizeIterator<Item = &'v [i8]>) -> Vec<f32> {
+/// Returns the cosine of each vector with `query`, all of length one.
+fn cosines<'v>(query: &[i8], vectors: impl ExactSizeIterator<Item = &'v [i8]>) -> Vec<f32> {
     Arch::new().dispatch(Cosines { query, vectors })
 }
 
@@ -127,7 +106,7 @@ fn dot(a: &[i8], b: &[i8]) -> i32 {
     a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
-/// The same with instructions that multiply and add sixteen numbers at once.
+/// [`dot`] with instructions that multiply and add sixteen numbers at once.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn fast_dot(simd: pulp::x86::V3, a: &[i8], b: &[i8]) -> i32 {
@@ -150,8 +129,8 @@ pub(super) fn check(dimensions: usize, vector: &[f32]) -> Result<(), EmbeddingEr
     Err(EmbeddingError::Dimension { stored: dimensions, model: vector.len() })
 }
 
-/// A vector of length one as numbers from -127 to 127.
-pub(super) fn small(vector: &[f32]) -> Vec<i8> {
+/// Scales a vector of length one to numbers from -127 to 127.
+pub(super) fn quantize(vector: &[f32]) -> Vec<i8> {
     vector.iter().map(|value| (value * 127.0).round().clamp(-127.0, 127.0) as i8).collect()
 }
 
