@@ -247,6 +247,10 @@ fn plain(error: &io::Error) -> String {
     error.kind().to_string()
 }
 
+/// Settings of mimalloc, for programs that allocate with it: a worker may map too little to reserve a gigabyte in one piece, and may
+/// not ask which NUMA node it is on.
+const ALLOCATOR: [(&str, &str); 2] = [("MIMALLOC_ARENA_RESERVE", "64MiB"), ("MIMALLOC_USE_NUMA_NODES", "1")];
+
 fn spawn(config: &PoolConfig, socket: UnixStream) -> io::Result<Child> {
     let own;
     let command = match &config.command {
@@ -260,6 +264,7 @@ fn spawn(config: &PoolConfig, socket: UnixStream) -> io::Result<Child> {
         .args(&command.args)
         .args(Plan::to_args(std::process::id(), config.address_space))
         .env_clear()
+        .envs(ALLOCATOR)
         .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(socket)))
         .stdout(Stdio::null())

@@ -234,6 +234,8 @@ mod linux {
         libc::SYS_gettid,
         libc::SYS_getpid,
         libc::SYS_clock_gettime,
+        // An allocator yields the processor with a sleep of no time.
+        libc::SYS_clock_nanosleep,
         libc::SYS_gettimeofday,
         libc::SYS_getrandom,
         libc::SYS_sched_yield,
@@ -259,6 +261,12 @@ mod linux {
                 .and_then(|condition| SeccompRule::new(vec![condition]))
                 .map_err(text)?;
         rules.insert(libc::SYS_fcntl, vec![get_flags]);
+        // An allocator names the memory that it maps, for `/proc/PID/maps`.
+        let name_memory =
+            SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::PR_SET_VMA as u64)
+                .and_then(|condition| SeccompRule::new(vec![condition]))
+                .map_err(text)?;
+        rules.insert(libc::SYS_prctl, vec![name_memory]);
         rules.insert(libc::SYS_mmap, not_executable()?);
         rules.insert(libc::SYS_mprotect, not_executable()?);
         let arch = std::env::consts::ARCH.try_into().map_err(text)?;
