@@ -11,6 +11,10 @@ pub const NAME_BYTES: usize = 256;
 const TAIL_BYTES: usize = 2 * 1024;
 /// Bytes in which the end of a word is looked for, so that no cut goes through a path.
 const WORD_BYTES: usize = 512;
+/// Times that much is looked at for the parts of one path.
+const WINDOWS: usize = 3;
+/// What separates the parts of a path, also encoded.
+const SEPARATORS: [char; 3] = ['/', '\\', '%'];
 /// Stands for the rest of a name.
 const MORE: char = '…';
 
@@ -19,21 +23,42 @@ pub fn message(text: &str) -> Cow<'_, str> {
     if text.len() <= MESSAGE_BYTES {
         return Cow::Borrowed(text);
     }
-    let head = &text[..text.floor_char_boundary(MESSAGE_BYTES - TAIL_BYTES - WORD_BYTES)];
-    let near = head.floor_char_boundary(head.len() - WORD_BYTES);
-    let head = match head[near..].rfind(char::is_whitespace) {
-        Some(at) => &head[..near + at],
-        None => head,
-    };
-    let tail = &text[text.ceil_char_boundary(text.len() - TAIL_BYTES)..];
-    let near = &tail[..tail.floor_char_boundary(WORD_BYTES)];
-    // A path may have spaces in it, but no line breaks.
-    let tail = match near.find('\n').or_else(|| near.find(char::is_whitespace)) {
-        Some(at) => &tail[at..],
-        None => tail,
-    };
+    let head = whole_end(&text[..text.floor_char_boundary(MESSAGE_BYTES - TAIL_BYTES - WORD_BYTES)]);
+    let tail = whole_start(&text[text.ceil_char_boundary(text.len() - TAIL_BYTES)..]);
     let left_out = text.len() - head.len() - tail.len();
     Cow::Owned(format!("{head}… [{left_out} bytes left out] …{tail}"))
+}
+
+/// Leaves out the last word, and a path, spaces included, that may go on behind the end.
+fn whole_end(text: &str) -> &str {
+    let mut end = text.len();
+    for _ in 0..WINDOWS {
+        let near = text.floor_char_boundary(end.saturating_sub(WORD_BYTES));
+        // A path may have spaces in it, but no line breaks.
+        let line = text[near..end].rfind('\n').map_or(near, |at| near + at);
+        let Some(at) = text[line..end].find(SEPARATORS) else { break };
+        end = text[..line + at].rfind(char::is_whitespace).unwrap_or(0);
+    }
+    if end < text.len() {
+        return &text[..end];
+    }
+    let near = text.floor_char_boundary(end.saturating_sub(WORD_BYTES));
+    text[near..].rfind(char::is_whitespace).map_or(text, |at| &text[..near + at])
+}
+
+/// Leaves out the first word, and a path, spaces included, that may have begun before the start.
+fn whole_start(text: &str) -> &str {
+    let mut start = 0;
+    for _ in 0..WINDOWS {
+        let near = &text[start..text.floor_char_boundary(start + WORD_BYTES)];
+        let line = near.find('\n').map_or(near, |at| &near[..at]);
+        let Some(at) = line.rfind(SEPARATORS).map(|at| start + at) else { break };
+        start = text[at..].find(char::is_whitespace).map_or(text.len(), |len| at + len);
+    }
+    if start > 0 {
+        return &text[start..];
+    }
+    text[..text.floor_char_boundary(WORD_BYTES)].find(char::is_whitespace).map_or(text, |at| &text[at..])
 }
 
 /// At most [`NAME_BYTES`] bytes of a name, and `…` when it was longer.
@@ -90,5 +115,24 @@ mod tests {
         let text = path.repeat(3);
         assert!(!message(&text).replace(path.trim(), "").contains("secret"), "{}", message(&text));
         assert_eq!(name("crm:users_list"), "crm:users_list");
+    }
+
+    #[test]
+    fn no_cut_leaves_part_of_a_path() {
+        let long = format!("/home/ann/{}", "secret/".repeat(400));
+        for path in [
+            r"C:\Program Files\secret plans of ann\secret notes.txt",
+            "'/home/ann/secret plans/secret x'",
+            &long,
+        ] {
+            for before in 5_000..5_700 {
+                let text = format!("{} {path} {}", "x ".repeat(before / 2), "y ".repeat(6_000));
+                assert!(!message(&text).replace(path, "").contains("secret"), "{path} after {before}");
+            }
+            for after in 1_400..2_100 {
+                let text = format!("{} {path} {}", "x ".repeat(6_000), "y ".repeat(after / 2));
+                assert!(!message(&text).replace(path, "").contains("secret"), "{path} before {after}");
+            }
+        }
     }
 }

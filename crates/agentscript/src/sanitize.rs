@@ -1,7 +1,8 @@
 //! Takes stack traces and file paths out of text that leaves the process.
 //!
 //! A path is: a `file:` URL; a drive path (`C:\dir\file`, `C:/dir/file`); a share (`\\host\share`); an absolute Unix path below one of
-//! [`ROOTS`], or any absolute Unix path of two or more parts whose last part has a file extension; one below `~/`. Separators may be
+//! [`ROOTS`], or one of [`SYSTEM`] alone, or any absolute Unix path of two or more parts whose last part has a file extension; one below `~/`,
+//! `./` or `../`; a relative path to a file of source code or to a line (`src/main.rs`, `lib\main.conf:3`). Separators may be
 //! written `%2F`, `%5C` or `\/`. Paths may have spaces in them: Windows paths and Unix paths where the next word goes on with a
 //! separator, Unix paths also as `\ ` and between quotes. The path of a URL (`https://host/a/b.json`) and routes such as
 //! `/users/1` stay.
@@ -43,6 +44,16 @@ const ROOTS: [&str; 28] = [
     "snap",
     "Library",
     "Applications",
+];
+
+/// Those of them that are paths without anything below them.
+const SYSTEM: [&str; 12] =
+    ["root", "usr", "var", "tmp", "etc", "opt", "mnt", "proc", "sys", "sbin", "lib64", "boot"];
+
+/// Extensions of source code and of programs.
+const SOURCES: [&str; 22] = [
+    "rs", "js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "py", "rb", "go", "java", "kt", "cs", "c", "cc",
+    "cpp", "h", "php", "sh", "so", "dll",
 ];
 
 /// Cleans messages before a caller sees them. Both parts are on by default.
@@ -181,6 +192,8 @@ struct Word {
     plain: LastPart,
     /// Its last part, separated by `/`, `\/`, `%2F` or `%5C`.
     encoded: LastPart,
+    /// Its last part, separated by `/` or `\`, is a file of source code or a line of a file.
+    is_code: bool,
 }
 
 /// The last part of a path that runs to the end of a word, separators behind it left out.
@@ -241,6 +254,7 @@ impl Scan<'_> {
             end,
             plain: LastPart::of(text, at, end, plain_separator_before),
             encoded: LastPart::of(text, at, end, separator_before),
+            is_code: is_code(text[at..end].rsplit(['/', '\\']).next().unwrap_or_default()),
         };
         self.word = Some(word);
         word
@@ -293,10 +307,22 @@ impl Scan<'_> {
         {
             return Some((mark - 1, self.unix_end(mark, before[..mark - 1].chars().next_back())));
         }
+        let dots = before.len() - before.trim_end_matches('.').len();
+        if matches!(dots, 1 | 2)
+            && starts_word(mark - dots)
+            && (rest.starts_with(['/', '\\']) || is_encoded(rest))
+            && self.path_end(mark) > mark + 1
+        {
+            return Some((mark - dots, self.path_end(mark)));
+        }
         if !starts_word(mark) {
-            return None;
+            return self.relative(mark);
         }
         if rest.starts_with('/') && !rest.starts_with("//") {
+            let end = self.path_end(mark);
+            if SYSTEM.contains(&text[mark + 1..end.max(mark + 1)].trim_end_matches('/')) {
+                return Some((mark, end));
+            }
             let last = self.word(mark).plain;
             return is_unix_path(rest, mark, 1, last, |rest| rest.starts_with('/'))
                 .then(|| (mark, self.unix_end(mark, before.chars().next_back())));
@@ -310,6 +336,19 @@ impl Scan<'_> {
             .then(|| (mark, self.path_end(mark)));
         }
         None
+    }
+
+    /// Start and end of the relative path whose first separator is at `mark`, when it leads to source code or to a line of a file.
+    fn relative(&mut self, mark: usize) -> Option<(usize, usize)> {
+        let text = self.text;
+        if !text[mark..].starts_with(['/', '\\']) {
+            return None;
+        }
+        let in_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '@' | '+');
+        let before = text[..mark].trim_end_matches(in_part);
+        let starts = before.chars().next_back().is_none_or(|c| ends_word(c) || c == '=');
+        let is_code = before.len() < mark && starts && self.word(mark).is_code;
+        is_code.then(|| (before.len(), self.path_end(mark)))
     }
 
     /// Whether the text at `at` is a share with a name below it: two parts that are not empty.
@@ -414,6 +453,12 @@ fn has_extension(part: &str) -> bool {
     })
 }
 
+fn is_code(part: &str) -> bool {
+    let (name, line) = part.split_once(':').unwrap_or((part, ""));
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    has_extension(name) && (SOURCES.contains(&extension) || line.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 #[cfg(test)]
 #[path = "../../../tests/growth/mod.rs"]
 mod growth;
@@ -480,6 +525,12 @@ mod tests {
                 "read [path] and/or https://example.com/a.json",
             ),
             ("copied /tmp/a to s3://bucket/x.txt", "copied [path] to s3://bucket/x.txt"),
+            ("open ../../etc/passwd: denied", "open [path]: denied"),
+            (r"open '..\..\Users\ann' or ./.env", "open '[path]' or [path]"),
+            ("open ..%2F..%2Fetc%2Fpasswd", "open [path]"),
+            ("in /root, in /etc/, in '/tmp'.", "in [path], in [path], in '[path]'."),
+            ("error at src/main.rs:3:4, conf/app.toml:7", "error at [path], [path]"),
+            (r"(lib\worker.js) failed in crates/core/src/lib.rs", "([path]) failed in [path]"),
         ] {
             assert_eq!(clean(text), expected, "{text}");
         }
@@ -497,6 +548,11 @@ mod tests {
             "100% of 50%2 and %2F alone",
             "https://example.com/login?next=%2Fhome%2Fann",
             "a ~ b, ~/ and ~5",
+            "wait.../then ./ and ../ 1./2",
+            "GET /home, POST /run, /variables, /etcetera",
+            "send text/x.y or application/vnd.api+json to example.com/app.js",
+            "git@host.example:org/tool.js and crm:list/all.js",
+            r"the pattern \d+\.txt and a\b",
         ] {
             assert!(matches!(Sanitizer::default().text(text), Cow::Borrowed(_)), "{text} -> {}", clean(text));
         }
