@@ -3,7 +3,9 @@
 // later it takes hold of now.
 (function (host, tick, made, returns, now, random, speciesOf, done, failed, inEnglish, question) {
   'use strict';
-  const { freeze, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf, setPrototypeOf, create, keys } = Object;
+  const { freeze, isFrozen, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getOwnPropertySymbols,
+    getPrototypeOf, setPrototypeOf, create, keys } = Object;
+  const ObjectCtor = Object;
   const { isArray } = Array;
   const { stringify } = JSON;
   const { min, floor } = Math;
@@ -457,10 +459,12 @@
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
     'BigInt64Array', 'BigUint64Array', 'structuredClone', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns', 'console']) kept[name] = true;
 
-  const intrinsics = new Set(), prototypes = new Set();
-  const proto = (value) => { if (value !== undefined) { intrinsics.add(value); prototypes.add(value); } };
-  const keep = (value) => { if (value !== null && (typeof value === 'object' || typeof value === 'function')) intrinsics.add(value); };
-  const iterators = [[][SymbolFn.iterator](), new Map().entries(), new Set().values(), ''[SymbolFn.iterator](), 'a'.matchAll(/a/g)];
+  const prototypes = new Set(), found = [];
+  const find = (value) => { if (value !== null && (typeof value === 'object' || typeof value === 'function') && !isFrozen(value)) found[found.length] = value; };
+  const proto = (value) => { if (value !== undefined) { find(value); prototypes.add(value); } };
+  // Prototypes that no property leads to.
+  const iterators = [[][SymbolFn.iterator](), new Map().entries(), new Set().values(), ''[SymbolFn.iterator](), 'a'.matchAll(/a/g),
+    [].values().map((value) => value), Iterator.from({ next() { } })];
   for (const iterator of iterators) {
     const home = getPrototypeOf(iterator);
     proto(home);
@@ -473,19 +477,19 @@
     if (home.prototype) { proto(home.prototype); proto(getPrototypeOf(home.prototype)); }
   }
   const typedArray = getPrototypeOf(Uint8Array);
-  keep(typedArray);
   proto(typedArray.prototype);
-  keep(callTool); keep(getTool); keep(parallel); keep(structuredClone); keep(consoleObject); keep(tick); keep(made);
   const functionProto = Function.prototype;
   proto(functionProto);
-  keep(NativeDate);
+  find(NativeDate);
+  find(SymbolFn);
   for (const name of getOwnPropertyNames(global)) {
     const value = global[name];
-    if (value !== global) keep(value);
+    if (value !== global) find(value);
     if (typeof value === 'function') proto(value.prototype);
     if (!kept[name]) delete global[name];
   }
-  for (const name of ['getPrototypeOf', 'setPrototypeOf', 'getOwnPropertySymbols']) delete Object[name];
+  for (const name of ['getPrototypeOf', 'setPrototypeOf', 'getOwnPropertySymbols', 'defineProperty', 'defineProperties',
+    'getOwnPropertyDescriptor', 'getOwnPropertyDescriptors']) delete Object[name];
   for (const name of ['__defineGetter__', '__defineSetter__', '__lookupGetter__', '__lookupSetter__']) delete Object.prototype[name];
   // It writes any text as a number, such as one that no reader of JSON takes.
   for (const name of ['rawJSON', 'isRawJSON']) delete JSON[name];
@@ -530,7 +534,21 @@
   for (const name of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) {
     defineProperty(Error, name, { get: () => refuse('Error.' + name), set: () => refuse('Error.' + name), enumerable: false, configurable: false });
   }
-  for (const value of intrinsics) freeze(value);
+  // Freezes every object that a script could reach.
+  while (found.length > 0) {
+    const at = found[found.length - 1];
+    found.length -= 1;
+    if (at === global || isFrozen(at)) continue;
+    freeze(at);
+    find(getPrototypeOf(at));
+    const names = getOwnPropertyNames(at), symbols = getOwnPropertySymbols(at);
+    for (let k = 0; k < names.length + symbols.length; k++) {
+      const property = getOwnPropertyDescriptor(at, k < names.length ? names[k] : symbols[k - names.length]);
+      find(property.value);
+      find(property.get);
+      find(property.set);
+    }
+  }
 
   // Everything of the global object that no run changes is frozen here, once.
   const chosen = { __proto__: null, console: true, RegExp: true };

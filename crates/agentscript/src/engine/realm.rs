@@ -253,20 +253,66 @@ mod tests {
         }
     }
 
+    /// Returns a function that lists what a script could reach and change: every object and function that properties and prototypes of the
+    /// global object lead to and that is not frozen. It is compiled before the realm takes away what it is made of.
+    const FIND_OPEN: &str = r"(function () {
+        const { getPrototypeOf, getOwnPropertyNames, getOwnPropertySymbols, getOwnPropertyDescriptor, isFrozen } = Object;
+        const global = globalThis, SetCtor = Set, StringFn = String;
+        return () => {
+            const open = [], seen = new SetCtor(), queue = [];
+            const add = (value, path) => {
+                if (value === null || (typeof value !== 'object' && typeof value !== 'function') || seen.has(value)) return;
+                seen.add(value);
+                queue[queue.length] = [value, path];
+            };
+            add(global, 'global');
+            add(getPrototypeOf([].values().map((x) => x)), 'iterator helper');
+            add(getPrototypeOf((function () { return arguments })()), 'arguments');
+            add(getPrototypeOf(async function* () {}), 'async generator');
+            for (let i = 0; i < queue.length; i++) {
+                const [at, path] = queue[i];
+                if (at !== global && !isFrozen(at)) open[open.length] = path;
+                add(getPrototypeOf(at), path + '.__proto__');
+                for (const key of [...getOwnPropertyNames(at), ...getOwnPropertySymbols(at)]) {
+                    const property = getOwnPropertyDescriptor(at, key);
+                    const name = path + '.' + StringFn(key);
+                    add(property.value, name);
+                    add(property.get, 'get ' + name);
+                    add(property.set, 'set ' + name);
+                }
+            }
+            return open.join() + ' of ' + queue.length;
+        };
+    })()";
+
     #[test]
-    fn a_realm_builds() {
+    fn a_realm_builds_and_everything_a_script_can_reach_in_it_is_frozen() {
         let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let link = Rc::new(RefCell::new(Link::new(ours, 1024)));
         let heap = Rc::new(Heap::new());
         let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap))).unwrap();
         let context = Context::custom::<Intrinsics>(&runtime).unwrap();
-        let state = Rc::new(State::new(link, heap));
+        let state = Rc::new(State::new(link, Rc::clone(&heap)));
+        let compiler = Compiler::new().unwrap();
         context.with(|ctx| {
-            if let Err(error) = build(&ctx, &state, &Compiler::new().unwrap()) {
-                let thrown = ctx.catch();
-                let stack: String = thrown.as_object().unwrap().get("stack").unwrap();
-                panic!("{error}: {:?} {stack}", thrown.as_exception().and_then(|e| e.message()));
-            }
+            let Ok(find_open) = compiler.script(FIND_OPEN, "test", 1 << 20, None) else { panic!("compiles") };
+            let find_open: Function<'_> = harden::evaluate(&ctx, &find_open).unwrap().get().unwrap();
+            let exports = match build(&ctx, &state, &compiler) {
+                Ok((exports, _)) => exports,
+                Err(error) => {
+                    let thrown = ctx.catch();
+                    let stack: String = thrown.as_object().unwrap().get("stack").unwrap();
+                    panic!("{error}: {:?} {stack}", thrown.as_exception().and_then(|e| e.message()));
+                }
+            };
+            println!("{} bytes of heap", heap.used());
+            let seal: Function<'_> = exports.get("seal").unwrap();
+            let given = Object::new(ctx.clone()).unwrap();
+            seal.call::<_, ()>((given, true, true)).unwrap();
+            let found: String = find_open.call(()).unwrap();
+            let (open, reached) = found.split_once(" of ").unwrap();
+            assert_eq!(open, "", "of {reached}");
+            assert!(reached.parse::<u32>().unwrap() > 500, "{reached}");
         });
     }
 }

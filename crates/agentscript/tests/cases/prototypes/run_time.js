@@ -38,3 +38,28 @@ let k = 'con'; k += 'structor'; return (async () => 1)[k]('return 1')()
 // expect: stopped IllegalPrototypeAccess
 let k = 'con'; k += 'structor'; try { null.x } catch (e) { return e[k][k]('return 1')() }
 
+
+//// defineProperty by key
+// expect: runtime TypeError
+let k = 'defineProp'; k += 'erty'; return Object[k]({}, 'a', { value: 1 })
+
+//// descriptors by key
+// expect: ok ["undefined", "undefined", "undefined", "undefined"]
+return ['Property', 'Properties'].map((end) => typeof Object['define' + end]).concat(['', 's'].map((end) => typeof Object['getOwnPropertyDescriptor' + end]))
+
+//// prototype of a built-in by key is frozen
+// expect: runtime TypeError
+let k = 'proto'; k += 'type'; Array[k].map = () => 1; return 1
+
+//// prototype of a class of the script's own by key
+// expect: ok 5
+class A { }
+let k = 'proto'; k += 'type'; A[k].five = () => 5; return new A().five()
+
+//// methods of built-ins are frozen
+// expect: runtime TypeError
+Math.max.call.x = 1
+
+//// prototypes that only values lead to are frozen
+// expect: runtime TypeError
+const o = [1].values().map((x) => x); o.next.x = 1
