@@ -118,6 +118,11 @@ impl Script {
         Some(validate::locate(&self.source, *self.returns.get(number as usize)?))
     }
 
+    /// The regular expression literals: the place in the caller's text and the text of each.
+    pub(crate) fn regular_expressions(&self) -> Vec<(Location, &str)> {
+        validate::regular_expressions(&self.source)
+    }
+
     /// The body to run: strict JavaScript, printed from the tree that was checked, with `__ag_tick()` in every loop and function, and
     /// `__ag_returns()` around what is returned where there is more than one `return` outside them.
     ///

@@ -4,9 +4,10 @@
 //! caller never reaches the engine.
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
-//! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in
-//! and `print` writes the text that runs.
+//! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in,
+//! `adapt` gives the tree the form in which it is printed, `print` writes the text that runs and `verify` reads it again.
 
+mod adapt;
 mod characters;
 mod fold;
 mod growth;
@@ -17,6 +18,7 @@ mod print;
 mod rules;
 mod ticks;
 mod types;
+pub(crate) mod verify;
 mod walk;
 
 use std::{
@@ -25,7 +27,12 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use oxc::{allocator::Allocator, span::SourceType};
+use oxc::{
+    allocator::Allocator,
+    ast::ast::RegExpLiteral,
+    ast_visit::VisitJs,
+    span::{SourceType, Span},
+};
 
 pub(crate) use print::Place;
 
@@ -113,28 +120,39 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
         return Err(parse::rejection(text, &error));
     }
     ticks::insert(arena, &mut program, &walked.additions);
+    adapt::adapt(arena, &mut program);
+    verify::normalize(arena, &mut program);
     let (printed, places) = print::print(&program);
+    verify::check(arena, &program, &printed).map_err(|refusal| refusal.at(text))?;
     Ok(Script::new(printed, text, places, walked.additions.returns))
 }
 
-/// The text of a script printed again, as it is, and the names that it uses and does not declare. Applies no rules.
-pub(crate) struct Reading {
-    pub(crate) printed: String,
-    pub(crate) free_names: BTreeSet<String>,
-}
-
-/// Reads `text` for the fuzz targets.
+/// Returns the names that a script uses and does not declare. Applies no rules.
 ///
 /// # Errors
-/// It is not a script, or nests too deep.
-pub(crate) fn read(text: &str) -> Result<Reading, Rejection> {
+/// The text is not a script, or nests too deep.
+pub(crate) fn free_names(text: &str) -> Result<BTreeSet<String>, Rejection> {
     let arena = Allocator::default();
     let parsed = tree(&arena, text, &ScriptPolicy::default())?;
     if let Some(error) = &parsed.semantic {
         return Err(parse::rejection(text, error));
     }
-    let free_names = parsed.scoping.root_unresolved_references().keys().map(ToString::to_string).collect();
-    Ok(Reading { printed: print::print(&parsed.program).0, free_names })
+    Ok(parsed.scoping.root_unresolved_references().keys().map(ToString::to_string).collect())
+}
+
+/// Returns the regular expression literals of a script that was checked: the place and the text of each.
+pub(crate) fn regular_expressions(text: &str) -> Vec<(Location, &str)> {
+    struct Literals(Vec<Span>);
+    impl VisitJs<'_> for Literals {
+        fn visit_reg_exp_literal(&mut self, it: &RegExpLiteral<'_>) {
+            self.0.push(it.span);
+        }
+    }
+    let arena = Allocator::default();
+    let Ok(parsed) = tree(&arena, text, &ScriptPolicy::default()) else { return Vec::new() };
+    let mut literals = Literals(Vec::new());
+    literals.visit_program(&parsed.program);
+    literals.0.iter().map(|span| (locate(text, span.start), span.source_text(text))).collect()
 }
 
 /// Line and column (characters, both from 1) of a byte offset.

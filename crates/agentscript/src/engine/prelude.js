@@ -252,6 +252,10 @@
   };
   const structuredClone = { structuredClone(value) { return copied(value, new MapCtor()); } }.structuredClone;
 
+  // ---- what the engine does not do as ECMAScript says ----
+  const spread = (value) => typeof value === 'string' ? ObjectCtor(value) : value;
+  const parts = (strings) => { freeze(strings.raw); return freeze(strings); };
+
   // ---- texts for people ----
   const numberValue = Number.prototype.valueOf, bigintValue = BigInt.prototype.valueOf, { is } = Object;
   const LONGEST = 1048576;
@@ -450,6 +454,8 @@
   hidden(global, '__ag_tick', tick);
   hidden(global, '__ag_made', made);
   hidden(global, '__ag_returns', returns);
+  hidden(global, '__ag_spread', spread);
+  hidden(global, '__ag_parts', parts);
   hidden(global, 'console', consoleObject);
   const kept = { __proto__: null };
   for (const name of ['Object', 'Array', 'String', 'Number', 'Boolean', 'Symbol', 'BigInt', 'Math', 'JSON', 'Date', 'RegExp', 'Map',
@@ -457,7 +463,8 @@
     'EvalError', 'AggregateError', 'Infinity', 'NaN', 'undefined', 'parseInt', 'parseFloat', 'isNaN', 'isFinite',
     'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
-    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns', 'console']) kept[name] = true;
+    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns',
+    '__ag_spread', '__ag_parts', 'console']) kept[name] = true;
 
   const prototypes = new Set(), found = [];
   const find = (value) => { if (value !== null && (typeof value === 'object' || typeof value === 'function') && !isFrozen(value)) found[found.length] = value; };

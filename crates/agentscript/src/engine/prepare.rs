@@ -19,7 +19,6 @@ impl Ending {
     /// The same ending with its place in the caller's text instead of the text that ran.
     pub(crate) fn in_source(mut self, script: &Script) -> Self {
         match &mut self {
-            Self::Syntax { location, .. } => *location = script.map_location(*location),
             Self::Illegal { location: Some(location), .. }
             | Self::Runtime { location: Some(location), .. } => {
                 *location = script.map_location(*location);

@@ -17,6 +17,7 @@ use crate::{
     limits::Limits,
     outcome::{IllegalKind, Location},
     protocol::{self, Kind},
+    script::Script,
     worker::harden::{self, Bytecode},
 };
 
@@ -116,11 +117,12 @@ pub(crate) fn wrapped(code: &str) -> String {
 }
 
 impl Realm {
-    /// Runs `code` with `context` (JSON text) as `codecallContext`; gives the ending and the result as JSON text.
+    /// Runs `script` with `context` (JSON text) as `codecallContext`. Returns the ending, its place in the caller's text, and the result as
+    /// JSON text.
     pub(crate) fn run(
         &mut self,
         run: u32,
-        code: &str,
+        script: &Script,
         context: &str,
         settings: &Settings,
         compiler: &Compiler,
@@ -128,12 +130,14 @@ impl Realm {
         let limits = &settings.limits;
         // The time that it takes to compile is the run's.
         let deadline = Instant::now().checked_add(limits.timeout);
-        let code = match compiler.script(&wrapped(code), NAME, limits.memory_bytes, deadline) {
+        let code = match compiler.script(&wrapped(script.text()), NAME, limits.memory_bytes, deadline) {
             Ok(code) => code,
             Err(reason) => {
                 let ending = match reason {
                     Uncompilable::Syntax(message, place) => {
-                        let location = place.unwrap_or(Location { line: 1, column: 1 });
+                        let location = faulty_expression(script, limits, deadline, compiler)
+                            .or_else(|| place.map(|place| script.map_location(place)))
+                            .unwrap_or(Location { line: 1, column: 1 });
                         Ending::Syntax { message, location }
                     }
                     Uncompilable::OutOfMemory => Ending::of(Doom::Memory, limits),
@@ -167,7 +171,8 @@ impl Realm {
             let message = "the script waits for something that never happens";
             (Ending::runtime(names::DEADLOCK, message), String::new())
         });
-        check_result(ending, limits, self.state.returned.get())
+        let (ending, result) = check_result(ending, limits, self.state.returned.get());
+        (ending.in_source(script), result)
     }
 
     fn doom_ending(&self, limits: &Limits) -> Option<(Ending, String)> {
@@ -212,6 +217,20 @@ impl Ending {
             }
         }
     }
+}
+
+/// Returns the place of the first regular expression that does not compile: the engine tells only that there is one.
+fn faulty_expression(
+    script: &Script,
+    limits: &Limits,
+    deadline: Option<Instant>,
+    compiler: &Compiler,
+) -> Option<Location> {
+    let fails = |literal: &str| {
+        let compiled = compiler.script(literal, NAME, limits.memory_bytes, deadline);
+        matches!(compiled, Err(Uncompilable::Syntax(..)))
+    };
+    script.regular_expressions().into_iter().find(|(_, literal)| fails(literal)).map(|(place, _)| place)
 }
 
 /// Heap growth after which the engine looks for cycles, in bytes.

@@ -14,7 +14,7 @@ use super::Refusal;
 use crate::{outcome::IllegalKind, script::VALIDATE_STACK};
 
 /// Deepest tree that is checked and printed, in expressions, statements and patterns within each other.
-const MAX_DEPTH: u32 = 1_200;
+pub(super) const MAX_DEPTH: u32 = 1_200;
 
 /// Stack that the parser needs for a level, in bytes, with a third to spare; a test parses every shape at the bound.
 const BRACKET: usize = 3 * 1024;

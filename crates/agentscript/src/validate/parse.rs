@@ -81,6 +81,9 @@ pub(super) fn rejection(text: &str, error: &OxcDiagnostic) -> Rejection {
     Rejection::SyntaxError { message, location: locate(text, offset(error)) }
 }
 
+/// Returns the place to report: of a name that is declared twice, the second.
 fn offset(error: &OxcDiagnostic) -> u32 {
-    error.labels.first().map_or(0, |label| label.offset())
+    let twice = error.message.ends_with("has already been declared");
+    let label = if twice { error.labels.last() } else { error.labels.first() };
+    label.map_or(0, |label| label.offset())
 }

@@ -7,6 +7,8 @@ use oxc::{
     codegen::{Codegen, CodegenOptions, CommentOptions},
 };
 
+use super::verify::SLASH;
+
 /// A place of the printed text and the one it was printed from. Lines and columns count from 0, columns in UTF-16 units.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
@@ -34,5 +36,6 @@ pub(super) fn print(program: &Program<'_>) -> (String, Vec<Place>) {
             })
             .collect()
     });
-    (printed.code, places)
+    let code = if printed.code.contains(SLASH) { printed.code.replace(SLASH, "/") } else { printed.code };
+    (code, places)
 }

@@ -67,10 +67,7 @@ pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()>
         let prepared = crate::engine::prepare(script, &settings);
         let ran = prepared.is_ok();
         let (ending, result) = match prepared {
-            Ok(script) => {
-                let (ending, result) = realm.run(run, script.text(), context, &settings, &compiler);
-                (ending.in_source(&script), result)
-            }
+            Ok(script) => realm.run(run, &script, context, &settings, &compiler),
             Err(ending) => (ending, String::new()),
         };
         let head = serde_json::to_string::<Ending>(&ending.cut())?;

@@ -5,6 +5,8 @@ mod cases;
 #[cfg(test)]
 mod contract_rows;
 #[cfg(test)]
+mod ecmascript;
+#[cfg(test)]
 mod growth;
 #[cfg(test)]
 mod host_memory;

@@ -320,3 +320,20 @@ async fn an_error_without_a_place_is_not_placed_at_a_return_for_what_it_says() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_bad_regular_expression_is_reported_at_its_place() {
+    for (script, place) in [
+        ("const a = 1\nreturn /(/", (2, 8)),
+        ("const fine = /fine/\nconst also = [/(?<a>x)/u,\n  'é😀',   /[z-a]/, /(/]", (3, 11)),
+        ("const a: number = 1, b = /x{2,1}/", (1, 26)),
+        ("return 'a'.replace(/\\p{Nothing}/u, '')", (1, 20)),
+    ] {
+        match run(script).await.verdict {
+            Verdict::SyntaxError { location, .. } => {
+                assert_eq!((location.line, location.column), place, "{script}");
+            }
+            other => panic!("{script}: {other:?}"),
+        }
+    }
+}

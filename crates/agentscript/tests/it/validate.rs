@@ -346,7 +346,10 @@ fn a_tick_receives_the_variables_that_may_hold_a_growing_text() {
         ("const f = (s) => f(s + s)", "const f = (s) => (__ag_tick(s), f(s + s));"),
         ("while (1) o.s += o.s", "while (1) { __ag_tick(); __ag_made(o.s += o.s); }"),
         ("while (1) f(o.s + s + 'b')", r#"while (1) { __ag_tick(); f(__ag_made(o.s + s + "b")); }"#),
-        ("while (1) f(`${o.s}`, t`${o.s}`)", "while (1) { __ag_tick(); f(__ag_made(`${o.s}`), t`${o.s}`); }"),
+        (
+            "while (1) f(`${o.s}`, t`${o.s}`)",
+            "while (1) { __ag_tick(); f(__ag_made(`${o.s}`), t(__ag_parts`${0}`, o.s)); }",
+        ),
         ("while (1) o.n += 1", "while (1) { __ag_tick(); o.n += 1; }"),
         ("while (1) f(a?.b.concat(c))", "while (1) { __ag_tick(); f(__ag_made(a?.b.concat(c))); }"),
         ("while (1) f(a?.b.concat(c).d().e)", "while (1) { __ag_tick(); f(a?.b.concat(c).d().e); }"),
@@ -421,7 +424,7 @@ fn types_are_left_out_of_what_runs() {
             "for (a as any of b) c; for (d! in e);",
             "for (a of b) { __ag_tick(); c; } for (d in e) { __ag_tick(); ; }",
         ),
-        ("new A<B>(c); f<D>`e`; g<H>;", "new A(c); f`e`; g;"),
+        ("new A<B>(c); f<D>`e`; g<H>;", "new A(c); f(__ag_parts`e`); g;"),
     ] {
         if printed(typed) != plain {
             wrong.push(format!("{typed}\n    printed  {}\n    expected {plain}", printed(typed)));

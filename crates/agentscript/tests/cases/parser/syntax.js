@@ -23,7 +23,7 @@ return `abc
 function f() { await x }
 
 //// redeclared
-// expect: syntax 1:5
+// expect: syntax 2:5
 let a = 1
 let a = 2
 
@@ -40,7 +40,7 @@ let a; delete a
 yield 1
 
 //// duplicate parameters
-// expect: syntax 1:12
+// expect: syntax 1:15
 function f(a, a) {}
 
 //// assignment to a literal
@@ -63,4 +63,3 @@ return <div/>
 //// private outside
 // expect: syntax 1:10
 return a.#b
-

@@ -1,0 +1,247 @@
+//! Rewrites a checked program into equivalent syntax that the printer writes unchanged and the engine runs as ECMAScript says.
+//!
+//! The printer drops parentheses, flattens nested sequences and chains of one logical operator, and shortens `{ a: a }`. The tree gets this
+//! form first, so that `verify` can compare it with what was printed. The engine does not spread a text into an object, leaves the array
+//! of a template's parts open to changes, and knows only the last of several labels.
+
+use oxc::{
+    allocator::{Allocator, ArenaVec, ReplaceWith, TakeIn},
+    ast::{
+        ast::{
+            Argument, BindingPattern, BindingProperty, BreakStatement, ContinueStatement, Expression,
+            LabelIdentifier, LabeledStatement, LogicalExpression, LogicalOperator, NumberBase,
+            ObjectProperty, ObjectPropertyKind, Program, PropertyKey, PropertyKind, Statement,
+            TaggedTemplateExpression, TemplateLiteral, UnaryOperator,
+        },
+        builder::AstBuilder,
+    },
+    ast_visit::{VisitJsMut, walk_js_mut},
+    span::SPAN,
+    str::Ident,
+};
+
+use super::nesting::MAX_DEPTH;
+
+/// Rewrites `program`.
+pub(super) fn adapt<'a>(arena: &'a Allocator, program: &mut Program<'a>) {
+    Adapt { build: AstBuilder::new(arena), labels: Vec::new() }.visit_program(program);
+}
+
+struct Adapt<'a> {
+    build: AstBuilder<'a>,
+    /// Labels around the node, and the label that replaces each.
+    labels: Vec<(Ident<'a>, Ident<'a>)>,
+}
+
+impl<'a> VisitJsMut<'a> for Adapt<'a> {
+    fn visit_expression(&mut self, it: &mut Expression<'a>) {
+        while matches!(it, Expression::ParenthesizedExpression(_)) {
+            it.replace_with(|it| match it {
+                Expression::ParenthesizedExpression(it) => it.unbox().expression,
+                it => it,
+            });
+        }
+        match it {
+            Expression::SequenceExpression(_) => self.flatten_sequence(it),
+            Expression::LogicalExpression(_) => self.flatten_logical(it),
+            _ => {}
+        }
+        walk_js_mut::walk_expression(self, it);
+        if matches!(it, Expression::TaggedTemplateExpression(_)) {
+            it.replace_with(|it| match it {
+                Expression::TaggedTemplateExpression(it) => self.tag_call(it.unbox()),
+                it => it,
+            });
+        }
+    }
+
+    fn visit_object_property_kind(&mut self, it: &mut ObjectPropertyKind<'a>) {
+        walk_js_mut::walk_object_property_kind(self, it);
+        if let ObjectPropertyKind::SpreadProperty(spread) = it
+            && may_be_text(&spread.argument)
+        {
+            spread.argument.replace_with(|value| self.call("__ag_spread", value));
+        }
+    }
+
+    fn visit_object_property(&mut self, it: &mut ObjectProperty<'a>) {
+        walk_js_mut::walk_object_property(self, it);
+        if let (PropertyKey::StaticIdentifier(key), Expression::Identifier(value), PropertyKind::Init) =
+            (&it.key, &it.value, it.kind)
+            && key.name != "__proto__"
+        {
+            it.shorthand = key.name == value.name;
+        }
+    }
+
+    fn visit_binding_property(&mut self, it: &mut BindingProperty<'a>) {
+        walk_js_mut::walk_binding_property(self, it);
+        let bound = match &it.value {
+            BindingPattern::AssignmentPattern(pattern) => &pattern.left,
+            value => value,
+        };
+        if let (PropertyKey::StaticIdentifier(key), BindingPattern::BindingIdentifier(name)) =
+            (&it.key, bound)
+        {
+            it.shorthand = key.name == name.name;
+        }
+    }
+
+    fn visit_labeled_statement(&mut self, it: &mut LabeledStatement<'a>) {
+        let outside = self.labels.len();
+        self.labels.push((it.label.name, it.label.name));
+        while matches!(it.body, Statement::LabeledStatement(_)) {
+            let Statement::LabeledStatement(inner) = it.body.take_in(&self.build) else { break };
+            *it = inner.unbox();
+            self.labels.push((it.label.name, it.label.name));
+        }
+        for (_, label) in &mut self.labels[outside..] {
+            *label = it.label.name;
+        }
+        walk_js_mut::walk_labeled_statement(self, it);
+        self.labels.truncate(outside);
+    }
+
+    fn visit_break_statement(&mut self, it: &mut BreakStatement<'a>) {
+        self.relabel(it.label.as_mut());
+    }
+
+    fn visit_continue_statement(&mut self, it: &mut ContinueStatement<'a>) {
+        self.relabel(it.label.as_mut());
+    }
+}
+
+impl<'a> Adapt<'a> {
+    fn relabel(&self, label: Option<&mut LabelIdentifier<'a>>) {
+        let Some(label) = label else { return };
+        if let Some((_, new)) = self.labels.iter().rev().find(|(old, _)| *old == label.name) {
+            label.name = *new;
+        }
+    }
+
+    /// `(a, (b, c))` becomes `(a, b, c)`.
+    fn flatten_sequence(&self, it: &mut Expression<'a>) {
+        let Expression::SequenceExpression(sequence) = it else { return };
+        let is_sequence =
+            |part: &Expression<'a>| matches!(part.without_parentheses(), Expression::SequenceExpression(_));
+        if sequence.expressions.iter().any(is_sequence) {
+            let parts = sequence.expressions.take_in(&self.build);
+            sequence.expressions = ArenaVec::new_in(&self.build);
+            for part in parts {
+                sequence_parts(part, &mut sequence.expressions);
+            }
+        }
+    }
+
+    /// `a && (b && c)` becomes `a && b && c`.
+    fn flatten_logical(&self, it: &mut Expression<'a>) {
+        let Expression::LogicalExpression(logical) = it else { return };
+        let (operator, span) = (logical.operator, logical.span);
+        if !is_logical(&logical.right, operator) {
+            return;
+        }
+        // Chains lean to the left: a longer one would be deeper than what walks over it may go.
+        if count_operands(logical) > MAX_DEPTH as usize {
+            return;
+        }
+        let mut operands = Vec::new();
+        logical_operands(it.take_in(&self.build), operator, &mut operands);
+        let chain = operands.into_iter().reduce(|left, right| {
+            Expression::new_logical_expression(span, left, operator, right, &self.build)
+        });
+        if let Some(chain) = chain {
+            *it = chain;
+        }
+    }
+
+    /// `` tag`a${b}` `` becomes `` tag(__ag_parts`a${0}`, b) ``, and `__ag_parts` freezes the parts.
+    fn tag_call(&self, it: TaggedTemplateExpression<'a>) -> Expression<'a> {
+        let TaggedTemplateExpression { span, tag, quasi, .. } = it;
+        let TemplateLiteral { span: parts_span, quasis, expressions, .. } = quasi;
+        let build = &self.build;
+        let zero = || Expression::new_numeric_literal(SPAN, 0.0, None, NumberBase::Decimal, build);
+        let zeros = ArenaVec::from_iter_in(expressions.iter().map(|_| zero()), build);
+        let parts = Expression::new_tagged_template_expression(
+            parts_span,
+            Expression::new_identifier(SPAN, "__ag_parts", build),
+            None,
+            TemplateLiteral::new(parts_span, quasis, zeros, build),
+            build,
+        );
+        let mut arguments = ArenaVec::from_array_in([Argument::from(parts)], build);
+        arguments.extend(expressions.into_iter().map(Argument::from));
+        Expression::new_call_expression(span, tag, None, arguments, false, build)
+    }
+
+    fn call(&self, function: &'static str, argument: Expression<'a>) -> Expression<'a> {
+        let function = Expression::new_identifier(SPAN, function, &self.build);
+        let arguments = ArenaVec::from_array_in([Argument::from(argument)], &self.build);
+        Expression::new_call_expression(SPAN, function, None, arguments, false, &self.build)
+    }
+}
+
+fn sequence_parts<'a>(part: Expression<'a>, parts: &mut ArenaVec<'a, Expression<'a>>) {
+    match part {
+        Expression::ParenthesizedExpression(part)
+            if matches!(part.expression.without_parentheses(), Expression::SequenceExpression(_)) =>
+        {
+            sequence_parts(part.unbox().expression, parts);
+        }
+        Expression::SequenceExpression(inner) => {
+            inner.unbox().expressions.into_iter().for_each(|part| sequence_parts(part, parts));
+        }
+        part => parts.push(part),
+    }
+}
+
+fn is_logical(it: &Expression<'_>, operator: LogicalOperator) -> bool {
+    matches!(it.without_parentheses(), Expression::LogicalExpression(it) if it.operator == operator)
+}
+
+fn count_operands(it: &LogicalExpression<'_>) -> usize {
+    [&it.left, &it.right]
+        .map(|side| match side.without_parentheses() {
+            Expression::LogicalExpression(side) if side.operator == it.operator => count_operands(side),
+            _ => 1,
+        })
+        .iter()
+        .sum()
+}
+
+fn logical_operands<'a>(it: Expression<'a>, operator: LogicalOperator, operands: &mut Vec<Expression<'a>>) {
+    match it {
+        Expression::ParenthesizedExpression(it) if is_logical(&it.expression, operator) => {
+            logical_operands(it.unbox().expression, operator, operands);
+        }
+        Expression::LogicalExpression(it) if it.operator == operator => {
+            let LogicalExpression { left, right, .. } = it.unbox();
+            logical_operands(left, operator, operands);
+            logical_operands(right, operator, operands);
+        }
+        it => operands.push(it),
+    }
+}
+
+/// Returns false when the value is surely no text, which is what most scripts spread.
+fn may_be_text(value: &Expression<'_>) -> bool {
+    match value {
+        Expression::ObjectExpression(_)
+        | Expression::ArrayExpression(_)
+        | Expression::NewExpression(_)
+        | Expression::FunctionExpression(_)
+        | Expression::ArrowFunctionExpression(_)
+        | Expression::ClassExpression(_)
+        | Expression::RegExpLiteral(_)
+        | Expression::NullLiteral(_)
+        | Expression::BooleanLiteral(_)
+        | Expression::NumericLiteral(_)
+        | Expression::BigIntLiteral(_)
+        | Expression::UpdateExpression(_) => false,
+        Expression::UnaryExpression(it) => it.operator == UnaryOperator::Typeof,
+        // A left side that decides is falsy: the text would be empty.
+        Expression::LogicalExpression(it) if it.operator == LogicalOperator::And => may_be_text(&it.right),
+        Expression::LogicalExpression(it) => may_be_text(&it.left) || may_be_text(&it.right),
+        Expression::ConditionalExpression(it) => may_be_text(&it.consequent) || may_be_text(&it.alternate),
+        _ => true,
+    }
+}
