@@ -17,6 +17,7 @@ import urllib.request
 import alarms
 import helm_python as helm
 import kubernetes_validate
+import packages
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -389,7 +390,8 @@ def every_metric_that_alerts_and_the_dashboard_name_is_exported():
 
 
 def main():
-    checks = [value for name, value in globals().items() if callable(value) and re.match(r"(the|every|each)_", name)]
+    everything = globals() | vars(packages)
+    checks = [value for name, value in everything.items() if callable(value) and re.match(r"(the|every|each)_", name)]
     failed = 0
     for check in checks:
         name = check.__name__.replace("_", " ")
