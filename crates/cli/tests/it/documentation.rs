@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// README.md and every page below docs/, with their texts.
+/// README.md, CONTRIBUTING.md and every page below docs/, with their texts.
 fn pages() -> Vec<(PathBuf, String)> {
     fn below(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -27,7 +27,7 @@ fn pages() -> Vec<(PathBuf, String)> {
             }
         }
     }
-    let mut found = vec![root().join("README.md")];
+    let mut found = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
     below(&root().join("docs"), &mut found);
     found.sort();
     assert!(found.len() > 15, "{found:?}");

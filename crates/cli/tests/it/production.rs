@@ -1,4 +1,4 @@
-//! The README's production example, as it stands there: a Redis with TLS, two instances, one of them killed in the middle.
+//! The configuration of `docs/quickstart/production.md`, as it stands there: a Redis with TLS, two instances, one of them killed in the middle.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -14,13 +14,12 @@ use crate::{
     support::gatewright,
 };
 
-const README: &str = include_str!("../../../../README.md");
+const PAGE: &str = include_str!("../../../../docs/quickstart/production.md");
 const PUBLIC: &str = "https://mcp.example.com";
 
-/// The configuration of the README's section.
+/// The configuration on the page.
 fn example() -> &'static str {
-    let section = README.split_once("\n## Production\n").expect("the README has the section").1;
-    section.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0
+    PAGE.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0
 }
 
 /// A Redis that speaks TLS only and wants a password; gone when dropped.
