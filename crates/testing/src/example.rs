@@ -1,4 +1,4 @@
-//! The server of this crate's own examples.
+//! The server of the examples in this documentation.
 
 use gatewright_core::rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -12,18 +12,22 @@ use gatewright_core::rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{BoxError, Mcp, Server};
+use crate::{
+    client::Mcp,
+    fixture::BoxError,
+    server::{ClientOptions, Server},
+};
 
 /// A server with the tool `echo`, the resource `note://1` and the prompt `greet`.
 #[derive(Debug, Clone, Copy)]
 pub struct Example;
 
-/// Runs `body` with a client of [`Example`] and the server as a fixture has it.
+/// Runs `body` with a client of [`Example`], and the server as the fixture provides it.
 pub fn example(body: impl AsyncFnOnce(Mcp, Server) -> Result<(), BoxError>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = runtime.expect("the system gives a runtime").block_on(async {
         let server = Server::in_memory(|| Example);
-        let mcp = server.create_client(crate::ClientOptions::default()).await?;
+        let mcp = server.create_client(ClientOptions::default()).await?;
         body(mcp, server).await
     });
     if let Err(error) = outcome {

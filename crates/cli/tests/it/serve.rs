@@ -51,7 +51,7 @@ async fn sigterm_ends_it_within_ten_seconds_while_a_stream_is_open(
     server: Server,
 ) -> Result<(), BoxError> {
     let listening = mcp.listen(json!({"toolsListChanged": true})).await?;
-    assert_eq!(listening.agreed()["toolsListChanged"], true);
+    assert_eq!(listening.accepted()["toolsListChanged"], true);
     let started = Instant::now();
     server.stop().await;
     let status = server.last_exit().ok_or("it ended")?;

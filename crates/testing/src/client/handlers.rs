@@ -1,29 +1,29 @@
-//! What the server may ask the client: elicitation, sampling, roots.
+//! Requests of the server to the client: elicitation, sampling, roots.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::records::RpcError;
+use crate::protocol::RpcError;
 
-/// How a question is answered.
+/// The answer to `elicitation/create`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Elicited {
-    /// With this content.
+pub enum ElicitResult {
+    /// The user accepts with this content.
     Accept(Value),
-    /// The user says no.
+    /// The user declines.
     Decline,
-    /// The user closed the question.
+    /// The user closes the dialog.
     Cancel,
 }
 
-impl From<Elicited> for Value {
-    fn from(answer: Elicited) -> Self {
+impl From<ElicitResult> for Value {
+    fn from(answer: ElicitResult) -> Self {
         match answer {
-            Elicited::Accept(content) => json!({"action": "accept", "content": content}),
-            Elicited::Decline => json!({"action": "decline"}),
-            Elicited::Cancel => json!({"action": "cancel"}),
+            ElicitResult::Accept(content) => json!({"action": "accept", "content": content}),
+            ElicitResult::Decline => json!({"action": "decline"}),
+            ElicitResult::Cancel => json!({"action": "cancel"}),
         }
     }
 }
@@ -32,22 +32,22 @@ pub(super) type Handler<T> = Arc<dyn Fn(Value) -> BoxFuture<'static, T> + Send +
 
 #[derive(Clone, Default)]
 pub(super) struct Handlers {
-    pub(super) elicitation: Option<Handler<Elicited>>,
+    pub(super) elicitation: Option<Handler<ElicitResult>>,
     pub(super) sampling: Option<Handler<Value>>,
     pub(super) roots: Vec<Value>,
 }
 
 impl Handlers {
-    /// Answers one request of the server. A handler that panics cancels the question.
+    /// Answers a request of the server. A panic in an elicitation handler cancels the elicitation.
     pub(super) async fn answer(self, method: &str, params: Value) -> Result<Value, RpcError> {
         match method {
             "ping" => Ok(json!({})),
             "roots/list" => Ok(json!({"roots": self.roots})),
             "elicitation/create" => match self.elicitation {
-                None => Ok(Elicited::Decline.into()),
+                None => Ok(ElicitResult::Decline.into()),
                 Some(handler) => {
                     let answer = tokio::spawn(async move { handler(params).await }).await;
-                    Ok(answer.unwrap_or(Elicited::Cancel).into())
+                    Ok(answer.unwrap_or(ElicitResult::Cancel).into())
                 }
             },
             "sampling/createMessage" => match self.sampling {

@@ -1,12 +1,12 @@
-//! Log messages.
+//! Log messages of the server, and the client's own.
 
 use std::{sync::Mutex, time::SystemTime};
 
 use serde_json::Value;
 
-use crate::lock;
+use crate::base::lock;
 
-/// How severe a message is, as in RFC 5424.
+/// Severity of a message (RFC 5424).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are those of RFC 5424")]
@@ -25,18 +25,18 @@ pub enum LogLevel {
 /// One log message.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LogEntry {
-    /// How severe.
+    /// The severity.
     pub level: LogLevel,
-    /// The text; the JSON of `data` when the server sent no text.
+    /// The text of `data`, or its JSON if it is not a string.
     pub message: String,
-    /// Which part of the server it comes from; `client` for the client's own.
+    /// The part of the server that logged it; `client` for the client's own.
     pub logger: Option<String>,
-    /// When it came.
+    /// When the client received it.
     pub timestamp: SystemTime,
 }
 
 /// The logger of the client's own entries.
-const OWN: &str = "client";
+const CLIENT: &str = "client";
 
 /// The log messages of one client.
 #[derive(Debug, Default)]
@@ -45,39 +45,40 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// All, oldest first.
+    /// All messages, oldest first.
     pub fn all(&self) -> Vec<LogEntry> {
         lock(&self.entries).clone()
     }
 
-    /// Those of exactly this level.
+    /// Messages of exactly this level.
     pub fn filter(&self, level: LogLevel) -> Vec<LogEntry> {
         self.all().into_iter().filter(|entry| entry.level == level).collect()
     }
 
-    /// Those whose text holds `query`, whatever the case.
+    /// Messages that contain `query`, ignoring case.
     pub fn search(&self, query: &str) -> Vec<LogEntry> {
         let query = query.to_lowercase();
         self.all().into_iter().filter(|entry| entry.message.to_lowercase().contains(&query)).collect()
     }
 
-    /// Forgets all.
+    /// Removes all messages.
     pub fn clear(&self) {
         lock(&self.entries).clear();
     }
 
-    /// What the client itself found wrong with what came: text that is no JSON, answers to no request.
-    pub(crate) fn complaints(&self) -> Vec<String> {
-        let own = |entry: &LogEntry| entry.logger.as_deref() == Some(OWN) && entry.level >= LogLevel::Warning;
+    /// Protocol violations the client noticed: text that is not JSON, responses to no request.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let own =
+            |entry: &LogEntry| entry.logger.as_deref() == Some(CLIENT) && entry.level >= LogLevel::Warning;
         self.all().into_iter().filter(own).map(|entry| entry.message).collect()
     }
 
-    pub(super) fn own(&self, level: LogLevel, message: String) {
-        let logger = Some(OWN.to_owned());
+    pub(super) fn add_own(&self, level: LogLevel, message: String) {
+        let logger = Some(CLIENT.to_owned());
         lock(&self.entries).push(LogEntry { level, message, logger, timestamp: SystemTime::now() });
     }
 
-    pub(super) fn of_server(&self, params: &Value) {
+    pub(super) fn add_server(&self, params: &Value) {
         let level = serde_json::from_value(params["level"].clone()).unwrap_or(LogLevel::Info);
         let message = match &params["data"] {
             Value::String(text) => text.clone(),

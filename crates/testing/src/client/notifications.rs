@@ -1,27 +1,16 @@
-//! What the server says without being asked.
+//! Notifications of the server.
 
-use std::{
-    sync::Mutex,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Mutex, time::Duration};
 
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{ClientError, lock};
+use crate::{
+    base::lock,
+    protocol::{ClientError, Notification},
+};
 
-/// One notification of the server.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Notification {
-    /// Such as `notifications/tools/list_changed`.
-    pub method: String,
-    /// Null when there are none.
-    pub params: Value,
-    /// When it came.
-    pub timestamp: SystemTime,
-}
-
-/// The notifications one client got.
+/// The notifications one client received.
 #[derive(Debug)]
 pub struct Notifications {
     entries: Mutex<Vec<Notification>>,
@@ -35,27 +24,27 @@ impl Default for Notifications {
 }
 
 impl Notifications {
-    /// All, oldest first.
+    /// All notifications, oldest first.
     pub fn all(&self) -> Vec<Notification> {
         lock(&self.entries).clone()
     }
 
-    /// Those of one method.
+    /// Notifications of one method.
     pub fn of(&self, method: &str) -> Vec<Notification> {
         self.all().into_iter().filter(|one| one.method == method).collect()
     }
 
-    /// Progress of one request, by its token.
+    /// Progress notifications with this token.
     pub fn progress(&self, token: &Value) -> Vec<Notification> {
         let mut all = self.of("notifications/progress");
         all.retain(|one| &one.params["progressToken"] == token);
         all
     }
 
-    /// Waits until there are `count` notifications of `method`, those that came before included.
+    /// Waits for `count` notifications of `method`, counting earlier ones.
     ///
     /// # Errors
-    /// They did not come within `timeout`.
+    /// They did not arrive within `timeout`.
     pub async fn wait_for(
         &self,
         method: &str,
@@ -86,7 +75,7 @@ impl Notifications {
         })
     }
 
-    /// Waits for the first one from `start` on that pleases `wanted`.
+    /// Waits for the first notification from index `start` on for which `wanted` returns true.
     pub(super) async fn wait_until(
         &self,
         start: usize,
@@ -104,7 +93,7 @@ impl Notifications {
         }
     }
 
-    /// Forgets all.
+    /// Removes all notifications.
     pub fn clear(&self) {
         lock(&self.entries).clear();
     }

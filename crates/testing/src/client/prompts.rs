@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{engine::Core, tools::list};
-use crate::{
-    ClientError,
-    records::{Prompt, PromptResult},
-};
+use super::{engine::Engine, tools::list};
+use crate::protocol::{ClientError, Prompt, PromptResult};
 
-/// Prompts of the server. Made by [`Mcp::prompts`](super::Mcp::prompts).
+/// The prompts of a server. Returned by [`Mcp::prompts`](super::Mcp::prompts).
 #[derive(Clone, Copy)]
 pub struct Prompts<'a> {
-    pub(super) core: &'a Arc<Core>,
+    pub(super) engine: &'a Arc<Engine>,
 }
 
 impl std::fmt::Debug for Prompts<'_> {
@@ -23,24 +20,24 @@ impl std::fmt::Debug for Prompts<'_> {
 }
 
 impl Prompts<'_> {
-    /// All prompts, page by page.
+    /// Lists all prompts, across pages.
     ///
     /// # Errors
-    /// The server fails, or lists something that is no prompt.
+    /// The server fails, or an item is not a prompt.
     pub async fn list(self) -> Result<Vec<Prompt>, ClientError> {
-        list(self.core, "prompts/list", "prompts", Prompt::read).await
+        list(self.engine, "prompts/list", "prompts", Prompt::read).await
     }
 
-    /// Renders a prompt. `arguments` is an object of texts, or null.
+    /// Gets a prompt. `arguments` is an object of strings, or null.
     ///
     /// # Errors
-    /// There is none of this name, an argument is wrong, or the server fails.
+    /// The prompt does not exist, an argument is invalid, or the server fails.
     pub async fn get(self, name: &str, arguments: Value) -> Result<PromptResult, ClientError> {
         let mut params = json!({"name": name});
         if !arguments.is_null() {
             params["arguments"] = arguments;
         }
-        let result = self.core.call("prompts/get", params).await?;
+        let result = self.engine.call("prompts/get", params).await?;
         PromptResult::read(result.clone()).map_err(|problem| ClientError::Shape {
             method: "prompts/get".into(),
             problem,

@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{engine::Core, tools::list};
-use crate::{
-    ClientError,
-    records::{Resource, ResourceContent, ResourceTemplate},
-};
+use super::{engine::Engine, tools::list};
+use crate::protocol::{ClientError, Resource, ResourceContent, ResourceTemplate};
 
-/// Resources of the server. Made by [`Mcp::resources`](super::Mcp::resources).
+/// The resources of a server. Returned by [`Mcp::resources`](super::Mcp::resources).
 #[derive(Clone, Copy)]
 pub struct Resources<'a> {
-    pub(super) core: &'a Arc<Core>,
+    pub(super) engine: &'a Arc<Engine>,
 }
 
 impl std::fmt::Debug for Resources<'_> {
@@ -23,28 +20,28 @@ impl std::fmt::Debug for Resources<'_> {
 }
 
 impl Resources<'_> {
-    /// All resources, page by page.
+    /// Lists all resources, across pages.
     ///
     /// # Errors
-    /// The server fails, or lists something that is no resource.
+    /// The server fails, or an item is not a resource.
     pub async fn list(self) -> Result<Vec<Resource>, ClientError> {
-        list(self.core, "resources/list", "resources", Resource::read).await
+        list(self.engine, "resources/list", "resources", Resource::read).await
     }
 
-    /// All resource templates, page by page.
+    /// Lists all resource templates, across pages.
     ///
     /// # Errors
-    /// The server fails, or lists something that is no template.
+    /// The server fails, or an item is not a resource template.
     pub async fn list_templates(self) -> Result<Vec<ResourceTemplate>, ClientError> {
-        list(self.core, "resources/templates/list", "resourceTemplates", ResourceTemplate::read).await
+        list(self.engine, "resources/templates/list", "resourceTemplates", ResourceTemplate::read).await
     }
 
-    /// What a resource holds.
+    /// Reads a resource.
     ///
     /// # Errors
-    /// There is none of this URI, or the server fails.
+    /// The resource does not exist, or the server fails.
     pub async fn read(self, uri: &str) -> Result<ResourceContent, ClientError> {
-        let result = self.core.call("resources/read", json!({"uri": uri})).await?;
+        let result = self.engine.call("resources/read", json!({"uri": uri})).await?;
         ResourceContent::read(uri, result.clone()).map_err(|problem| ClientError::Shape {
             method: "resources/read".into(),
             problem,
@@ -52,19 +49,19 @@ impl Resources<'_> {
         })
     }
 
-    /// Follows a resource (up to 2025-11-25): `notifications/resources/updated` tells of changes.
+    /// Subscribes to a resource (up to 2025-11-25): changes are reported by `notifications/resources/updated`.
     ///
     /// # Errors
-    /// The server fails or has no subscriptions.
+    /// The server fails or does not support subscriptions.
     pub async fn subscribe(self, uri: &str) -> Result<(), ClientError> {
-        self.core.call("resources/subscribe", json!({"uri": uri})).await.map(drop)
+        self.engine.call("resources/subscribe", json!({"uri": uri})).await.map(drop)
     }
 
-    /// Follows a resource no longer.
+    /// Unsubscribes from a resource.
     ///
     /// # Errors
     /// The server fails.
     pub async fn unsubscribe(self, uri: &str) -> Result<(), ClientError> {
-        self.core.call("resources/unsubscribe", json!({"uri": uri})).await.map(drop)
+        self.engine.call("resources/unsubscribe", json!({"uri": uri})).await.map(drop)
     }
 }

@@ -1,24 +1,20 @@
 //! `tools/list` and `tools/call`.
 
-use std::{
-    future::IntoFuture,
-    sync::Arc,
-    time::{Instant, SystemTime},
-};
+use std::{future::IntoFuture, sync::Arc};
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use super::{OpenCall, engine::Core};
+use super::{engine::Engine, pending_call::PendingCall, trace::Timer};
 use crate::{
-    ClientError,
-    records::{Tool, ToolResult},
+    base::text::shorten,
+    protocol::{ClientError, Tool, ToolResult},
 };
 
-/// Tools of the server. Made by [`Mcp::tools`](super::Mcp::tools).
+/// The tools of a server. Returned by [`Mcp::tools`](super::Mcp::tools).
 #[derive(Clone, Copy)]
 pub struct Tools<'a> {
-    pub(super) core: &'a Arc<Core>,
+    pub(super) engine: &'a Arc<Engine>,
 }
 
 impl std::fmt::Debug for Tools<'_> {
@@ -28,25 +24,25 @@ impl std::fmt::Debug for Tools<'_> {
 }
 
 impl<'a> Tools<'a> {
-    /// All tools, page by page.
+    /// Lists all tools, across pages.
     ///
     /// # Errors
-    /// The server fails, or lists something that is no tool.
+    /// The server fails, or an item is not a tool.
     pub async fn list(self) -> Result<Vec<Tool>, ClientError> {
-        list(self.core, "tools/list", "tools", Tool::read).await
+        list(self.engine, "tools/list", "tools", Tool::read).await
     }
 
-    /// Calls a tool. A tool or a call that fails is no `Err` but a [`ToolResult`] with `is_error`.
+    /// Calls a tool. If the tool or the call fails, the outcome is not an `Err` but a [`ToolResult`] with `is_error`.
     pub fn call(self, name: &str, arguments: Value) -> ToolCall<'a> {
         let params = json!({"name": name, "arguments": arguments});
-        ToolCall { core: self.core, params }
+        ToolCall { engine: self.engine, params }
     }
 }
 
-/// A call that is made when it is awaited.
+/// A tool call, sent when it is awaited.
 #[must_use = "await it"]
 pub struct ToolCall<'a> {
-    core: &'a Arc<Core>,
+    engine: &'a Arc<Engine>,
     params: Value,
 }
 
@@ -57,28 +53,30 @@ impl std::fmt::Debug for ToolCall<'_> {
 }
 
 impl ToolCall<'_> {
-    /// Asks for progress under this token: see [`ToolResult::progress`].
+    /// Requests progress with this token: see [`ToolResult::progress`].
     pub fn progress(mut self, token: impl Into<Value>) -> Self {
         self.params["_meta"]["progressToken"] = token.into();
         self
     }
 
-    /// One more key of `_meta`.
+    /// Adds a key to `_meta`.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.params["_meta"][key] = value.into();
         self
     }
 
-    /// Sends the call and does not wait for its answer, past mocks and interceptors. What a server of 2026-07-28 asks back
-    /// (`input_required`) is the answer then.
+    /// Sends the call without waiting for its response, and without mocks and interceptors. A request for input from a server of
+    /// 2026-07-28 (`input_required`) is returned as the response.
     ///
     /// # Errors
-    /// There is no connection.
-    pub async fn begin(self) -> Result<OpenCall, ClientError> {
-        let (started, timestamp) = (Instant::now(), SystemTime::now());
-        let (request, seen) = (self.core.numbered("tools/call", self.params), self.core.notifications.len());
-        let (link, told, sending) = self.core.begin_apart(&request).await?;
-        Ok(OpenCall { core: self.core.clone(), link, request, told, sending, started, timestamp, seen })
+    /// The client is not connected.
+    pub async fn begin(self) -> Result<PendingCall, ClientError> {
+        let timer = Timer::start();
+        let request = self.engine.numbered("tools/call", self.params);
+        let first_notification = self.engine.recorder.notifications.len();
+        let (connection, response, sending) = self.engine.begin_in_background(&request).await?;
+        let engine = self.engine.clone();
+        Ok(PendingCall { engine, connection, request, response, sending, timer, first_notification })
     }
 }
 
@@ -89,37 +87,37 @@ impl<'a> IntoFuture for ToolCall<'a> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let token = self.params["_meta"]["progressToken"].clone();
-            let (seen, started) = (self.core.notifications.len(), Instant::now());
-            let outcome = match self.core.call("tools/call", self.params).await {
+            let notifications = &self.engine.recorder.notifications;
+            let (first, timer) = (notifications.len(), Timer::start());
+            let outcome = match self.engine.call("tools/call", self.params).await {
                 Ok(result) => Ok(result),
                 Err(ClientError::Rpc { error, .. }) => Err(error),
                 Err(error) => return Err(error),
             };
-            let duration_ms = started.elapsed().as_secs_f64() * 1e3;
-            Ok(ToolResult::of(outcome).between(duration_ms, self.core.notifications.since(seen), &token))
+            Ok(ToolResult::new(outcome).observed(timer.elapsed_ms(), notifications.since(first), &token))
         })
     }
 }
 
-/// Reads a list page by page.
+/// Reads all pages of a list.
 pub(super) async fn list<T>(
-    core: &Arc<Core>,
+    engine: &Arc<Engine>,
     method: &str,
     key: &str,
     read: fn(Value) -> Result<T, String>,
 ) -> Result<Vec<T>, ClientError> {
-    const MOST_PAGES: usize = 10_000;
+    const MAX_PAGES: usize = 10_000;
     let mut all = Vec::new();
     let mut params = json!({});
-    for _ in 0..MOST_PAGES {
-        let mut result = core.call(method, params).await?;
+    for _ in 0..MAX_PAGES {
+        let mut result = engine.call(method, params).await?;
         if key == "tools" {
-            core.learn(&result);
+            engine.remember_schemas(&result);
         }
         let shape = |problem: String, answer: &Value| ClientError::Shape {
             method: method.to_owned(),
             problem,
-            answer: crate::shorten(&answer.to_string(), 400),
+            answer: shorten(&answer.to_string(), 400),
         };
         let Value::Array(items) = result[key].take() else {
             return Err(shape(format!("it has no array `{key}`"), &result));
@@ -134,7 +132,7 @@ pub(super) async fn list<T>(
     }
     Err(ClientError::Shape {
         method: method.to_owned(),
-        problem: format!("there is no end after {MOST_PAGES} pages"),
+        problem: format!("there is no end after {MAX_PAGES} pages"),
         answer: String::new(),
     })
 }

@@ -1,30 +1,36 @@
-//! What was asked and answered.
+//! The requests of a client and their responses.
 
-use std::{sync::Mutex, time::SystemTime};
+use std::{
+    sync::Mutex,
+    time::{Instant, SystemTime},
+};
 
 use serde_json::Value;
 
-use crate::{lock, records::RpcResponse, shorten};
+use crate::{
+    base::{lock, text::shorten},
+    protocol::{ClientError, RpcRequest, RpcResponse},
+};
 
-/// One request and what became of it.
+/// A request and its outcome.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RequestTrace {
-    /// What was asked.
+    /// The method.
     pub method: String,
-    /// With what, as the test made it.
+    /// The parameters, as the test sent them.
     pub params: Value,
-    /// The answer, as the test got it; none when there was no answer.
+    /// The response, as the test received it.
     pub response: Option<RpcResponse>,
-    /// Why there was no answer.
+    /// The reason if there was no response.
     pub failure: Option<String>,
-    /// Whether that was for want of a connection.
+    /// True if the connection was missing or broke.
     #[serde(skip)]
     pub(crate) disconnected: bool,
-    /// Whether a mock or an interceptor answered.
+    /// True if a mock or an interceptor answered.
     pub mocked: bool,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub duration_ms: f64,
-    /// When it was made.
+    /// When the request was made.
     pub timestamp: SystemTime,
 }
 
@@ -50,24 +56,74 @@ impl std::fmt::Display for RequestTrace {
     }
 }
 
-/// The requests of one client. The handshake is not among them.
+/// The start of a request, for its entry in the trace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timer {
+    started: Instant,
+    timestamp: SystemTime,
+}
+
+impl Timer {
+    pub(super) fn start() -> Self {
+        Self { started: Instant::now(), timestamp: SystemTime::now() }
+    }
+
+    pub(super) fn elapsed_ms(&self) -> f64 {
+        self.started.elapsed().as_secs_f64() * 1e3
+    }
+
+    /// The entry of a request that ends now.
+    pub(super) fn trace(
+        self,
+        request: RpcRequest,
+        outcome: &Result<RpcResponse, ClientError>,
+        mocked: bool,
+    ) -> RequestTrace {
+        RequestTrace {
+            method: request.method,
+            params: request.params,
+            response: outcome.as_ref().ok().cloned(),
+            failure: outcome.as_ref().err().map(ToString::to_string),
+            disconnected: matches!(outcome, Err(ClientError::Closed(_))),
+            mocked,
+            duration_ms: self.elapsed_ms(),
+            timestamp: self.timestamp,
+        }
+    }
+
+    /// The entry of a request that was abandoned without a response.
+    pub(super) fn abandoned(self, request: RpcRequest, reason: String) -> RequestTrace {
+        RequestTrace {
+            method: request.method,
+            params: request.params,
+            response: None,
+            failure: Some(reason),
+            disconnected: false,
+            mocked: false,
+            duration_ms: self.elapsed_ms(),
+            timestamp: self.timestamp,
+        }
+    }
+}
+
+/// The requests of one client, without the handshake.
 #[derive(Debug, Default)]
 pub struct Trace {
     entries: Mutex<Vec<RequestTrace>>,
 }
 
 impl Trace {
-    /// All, oldest first.
+    /// All requests, oldest first.
     pub fn all(&self) -> Vec<RequestTrace> {
         lock(&self.entries).clone()
     }
 
-    /// The last one that was answered or failed.
+    /// The last request that was answered or failed.
     pub fn last(&self) -> Option<RequestTrace> {
         lock(&self.entries).last().cloned()
     }
 
-    /// Forgets all.
+    /// Removes all requests.
     pub fn clear(&self) {
         lock(&self.entries).clear();
     }
@@ -83,9 +139,9 @@ mod tests {
     use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
     use super::*;
-    use crate::{Mcp, RpcRequest};
+    use crate::{client::Mcp, protocol::RpcRequest};
 
-    /// Greets, fails at `fail` with words of its own, and goes away at anything else.
+    /// Answers `initialize`, fails at `fail` with a misleading message, and closes the connection at any other method.
     async fn server(stream: tokio::io::DuplexStream) {
         let (reader, mut writer) = tokio::io::split(stream);
         let mut lines = BufReader::new(reader).lines();
@@ -106,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_broke_is_told_from_a_failure_with_such_words() {
+    async fn tells_a_broken_connection_from_an_error_with_similar_words() {
         let (ours, theirs) = tokio::io::duplex(4096);
         tokio::spawn(server(theirs));
         let (reader, writer) = tokio::io::split(ours);

@@ -1,8 +1,8 @@
-//! What a child must find in its environment for its HTTP calls to reach the proxy, and trust it.
+//! Environment of a child process whose HTTP calls go to the proxy and trust its authority.
 
 use std::{fs, io, net::SocketAddr, path::Path};
 
-/// Where systems keep the roots they trust.
+/// Root certificates of common systems.
 const SYSTEM_ROOTS: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -10,7 +10,7 @@ const SYSTEM_ROOTS: &[&str] = &[
     "/etc/ssl/cert.pem",
 ];
 
-/// Writes the authority, a bundle of it and the system's roots, and what Node and Python load at start.
+/// Writes the certificate, a bundle with the system's roots, and the preloads of Node and Python.
 pub(super) fn write_files(dir: &Path, ca: &str) -> io::Result<()> {
     let roots = SYSTEM_ROOTS.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
     fs::write(dir.join("ca.pem"), ca)?;

@@ -1,23 +1,23 @@
-//! Answers of mocks.
+//! Responses of HTTP mocks.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// What a mock answers.
+/// The response of a mock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpResponse {
-    /// Default 200.
+    /// The status. Default 200.
     pub status: u16,
-    /// The reason phrase. Default: the usual one.
+    /// The reason phrase. Default: that of the status.
     pub status_text: Option<String>,
     /// Headers, in order.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// Waits before it answers. Default: no time.
+    /// Delay of the response. Default: none.
     pub delay: Duration,
-    /// Breaks the connection instead of answering.
+    /// Breaks the connection instead of responding.
     pub broken: bool,
 }
 
@@ -35,28 +35,28 @@ impl Default for HttpResponse {
 }
 
 impl HttpResponse {
-    /// Another status.
+    /// Sets the status.
     #[must_use]
     pub fn status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// Another reason phrase.
+    /// Sets the reason phrase.
     #[must_use]
     pub fn status_text(mut self, text: impl Into<String>) -> Self {
         self.status_text = Some(text.into());
         self
     }
 
-    /// One more header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
-    /// Waits before it answers.
+    /// Delays the response.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -64,14 +64,14 @@ impl HttpResponse {
     }
 }
 
-/// Any JSON value is a JSON answer.
+/// A JSON value is a response with status 200.
 impl From<Value> for HttpResponse {
     fn from(data: Value) -> Self {
         http_response::json(data)
     }
 }
 
-/// Answers by name.
+/// Common responses.
 pub mod http_response {
     use std::time::Duration;
 
@@ -128,7 +128,7 @@ pub mod http_response {
         json(data).delay(Duration::from_millis(ms))
     }
 
-    /// No answer: the connection breaks.
+    /// No response: the connection breaks.
     pub fn network_error() -> HttpResponse {
         HttpResponse { broken: true, ..HttpResponse::default() }
     }

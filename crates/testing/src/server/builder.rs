@@ -1,39 +1,29 @@
-//! How a server is to be started: the command, its environment, and how clients will talk to it.
+//! Building a server: its command, its environment, and the transport of its clients.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 use tokio::process::Command;
 
-use super::{
-    Kind, Server, ServerInfo, Shared, StartError,
-    log_ring::LogRing,
-    process,
-    program::{self, Program},
-};
+use super::{error::StartError, log_ring::LogRing, program::Program};
 #[cfg(feature = "http-mock")]
 use crate::http_mock::HttpMock;
 
-/// How a client talks to the server.
+/// The transport between client and server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "suites", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// One endpoint, `/mcp` unless said otherwise.
+    /// Streamable HTTP, by default at `/mcp`.
     #[default]
     StreamableHttp,
-    /// The older HTTP+SSE, at `/sse` unless said otherwise.
+    /// HTTP+SSE (2024-11-05), by default at `/sse`.
     Sse,
-    /// Standard input and output; every client gets a process of its own.
+    /// Standard input and output; each client gets its own process.
     Stdio,
 }
 
-/// How to start a server. Every field has a setter of the same name.
+/// A server to be configured and started.
 #[derive(Debug, Clone)]
 #[must_use = "call `start`"]
 pub struct ServerBuilder {
@@ -73,119 +63,85 @@ impl ServerBuilder {
         }
     }
 
-    /// Another program: see [`Server::builder`].
+    /// Sets the program: see [`Server::builder`].
     pub fn server(mut self, server: impl Into<String>) -> Self {
         self.server = server.into();
         self
     }
 
-    /// One more argument. `{port}` in it becomes the port.
+    /// Adds an argument. `{port}` in it is replaced by the port.
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
         self.args.push(arg.into());
         self
     }
 
-    /// The port, given to the server as `PORT`. Default: a free one.
+    /// Sets the port, passed to the server as `PORT`. Default: a free one.
     pub fn port(mut self, port: u16) -> Self {
         self.port = Some(port);
         self
     }
 
-    /// How clients talk to it. Default: Streamable HTTP.
+    /// Sets the transport. Default: Streamable HTTP.
     pub fn transport(mut self, transport: Transport) -> Self {
         self.transport = transport;
         self
     }
 
-    /// Given to the server as `LOG_LEVEL` and, when the test sets no other, `RUST_LOG`: `debug`, `info`, `warn` or `error`.
-    /// Default `warn`.
+    /// Sets `LOG_LEVEL` and, unless the test sets it, `RUST_LOG` of the server: `debug`, `info`, `warn` or `error`. Default
+    /// `warn`.
     pub fn log_level(mut self, level: impl Into<String>) -> Self {
         self.log_level = level.into();
         self
     }
 
-    /// One more environment variable, over those of the test.
+    /// Adds an environment variable to those of the test process.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.env.insert(name.into(), value.into());
         self
     }
 
-    /// How long it may take until it answers. Default 30 s. Over standard input and output this is the time until `initialize`
-    /// is answered, in place of [`McpBuilder::timeout`](crate::McpBuilder::timeout), which holds for every later request, and
-    /// for this one when no `startup_timeout` is set.
+    /// Sets the time until the server must respond. Default 30 s. Over standard input and output it is the timeout of `initialize`,
+    /// where it replaces [`McpBuilder::timeout`](crate::McpBuilder::timeout), which applies to all later requests.
     pub fn startup_timeout(mut self, timeout: Duration) -> Self {
         self.startup_timeout = Some(timeout);
         self
     }
 
-    /// How long it may take to end after SIGTERM before SIGKILL. Default 5 s.
+    /// Sets the time between SIGTERM and SIGKILL. Default 5 s.
     pub fn stop_timeout(mut self, timeout: Duration) -> Self {
         self.stop_timeout = timeout;
         self
     }
 
-    /// A server that runs already, such as `http://127.0.0.1:3000`; nothing is started.
+    /// Uses a server that is already running, such as `http://127.0.0.1:3000`; nothing is started.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into().trim_end_matches('/').to_owned());
         self
     }
 
-    /// The endpoint. Default `/mcp`, for SSE `/sse`.
+    /// Sets the path of the endpoint. Default `/mcp`, for SSE `/sse`.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// What is asked to see whether it is up. Any HTTP answer but 503 means yes. Default `/health`.
+    /// Sets the path of the readiness check. Any HTTP response except 503 means ready. Default `/health`.
     pub fn ready_path(mut self, path: impl Into<String>) -> Self {
         self.ready_path = path.into();
         self
     }
 
-    /// Where it runs. Default: where the test runs.
+    /// Sets the working directory. Default: that of the test.
     pub fn current_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.current_dir = Some(dir.into());
         self
     }
 
+    /// Directs the server's external HTTP calls to `mock`, in whatever language it is written.
     #[cfg(feature = "http-mock")]
-    /// Sends its HTTP calls to the outside world to `mock`, whatever language it is written in.
     pub fn http_mock(mut self, mock: &HttpMock) -> Self {
         self.http_mock = Some(mock.clone());
         self
-    }
-
-    /// Starts it and waits until it answers.
-    ///
-    /// # Errors
-    /// It cannot be run, ends at once, or does not answer in time.
-    pub async fn start(self) -> Result<Server, StartError> {
-        if self.base_url.is_none()
-            && let Some((problem, advice)) =
-                program::missing_script(&self.server, self.current_dir.as_deref())
-        {
-            return Err(StartError {
-                advice,
-                ..self.failure(self.port.unwrap_or(0), problem, &LogRing::default())
-            });
-        }
-        let server = Server {
-            shared: Arc::new(Shared {
-                log: LogRing::default(),
-                running: tokio::sync::Mutex::new(None),
-                info: Mutex::new(ServerInfo::default()),
-                kind: match (&self.base_url, self.transport) {
-                    (Some(_), _) => Kind::Elsewhere,
-                    (None, Transport::Stdio) => Kind::Stdio,
-                    (None, _) => Kind::Child,
-                },
-                options: self,
-                ended: process::Ended::default(),
-                clients: Mutex::default(),
-            }),
-        };
-        server.start().await?;
-        Ok(server)
     }
 
     pub(super) fn command(&self, port: u16) -> Command {
@@ -200,12 +156,12 @@ impl ServerBuilder {
         if self.transport != Transport::Stdio {
             command.env("PORT", port.to_string());
         }
-        let lists = self.join_mock(&mut command);
-        command.envs(self.env.iter().filter(|(name, _)| !lists.contains(&name.as_str())));
+        let joined = self.join_mock(&mut command);
+        command.envs(self.env.iter().filter(|(name, _)| !joined.contains(&name.as_str())));
         command
     }
 
-    /// Adds what an HTTP mock needs; the names that hold the server's own values already, joined with the mock's.
+    /// Adds the environment of the HTTP mock. Returns the variables whose value is joined with the server's own.
     #[cfg(feature = "http-mock")]
     fn join_mock(&self, command: &mut Command) -> &'static [&'static str] {
         let Some(mock) = &self.http_mock else { return &[] };

@@ -1,19 +1,19 @@
-//! Why a server does not run, with what helps to find out.
+//! The error of a server that does not start.
 
 use std::fmt;
 
-/// A server did not start. The text names the command, how it ended, its last lines, and what to try.
+/// A server did not start. The message names the command, its exit status, its last lines, and advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
-    /// What went wrong, in one sentence.
+    /// The problem, in one sentence.
     pub problem: String,
-    /// What was run.
+    /// The command line.
     pub command: String,
-    /// How the process ended, if it did.
+    /// The exit status of the process, if it ended.
     pub exit: Option<String>,
     /// The last lines it printed.
     pub log_tail: Vec<String>,
-    /// What to try.
+    /// Advice.
     pub advice: String,
 }
 
@@ -25,10 +25,10 @@ impl fmt::Display for StartError {
 }
 
 impl StartError {
-    /// Everything but the problem.
+    /// The message without the problem.
     pub(crate) fn details(&self) -> String {
         let mut text = String::new();
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = self.write_details(&mut text);
         text
     }

@@ -1,4 +1,4 @@
-//! The last lines a server printed.
+//! The last lines of a server's output.
 
 use std::{
     collections::VecDeque,
@@ -10,13 +10,13 @@ use tokio::{
     sync::watch,
 };
 
-use crate::lock;
+use crate::base::lock;
 
-/// Lines kept.
-const MOST_LINES: usize = 10_000;
+/// Number of lines kept.
+const MAX_LINES: usize = 10_000;
 
-/// Bytes of one line. A longer one is kept in pieces, so that a server that prints without line ends fills no memory.
-const LONGEST_LINE: u64 = 64 * 1024;
+/// Maximal length of a line in bytes. A longer line is kept in pieces, which bounds the memory for output without line ends.
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub(crate) struct LogRing {
@@ -33,7 +33,7 @@ impl Default for LogRing {
 impl LogRing {
     pub(crate) fn push(&self, line: String) {
         let mut lines = lock(&self.lines);
-        if lines.len() == MOST_LINES {
+        if lines.len() == MAX_LINES {
             lines.pop_front();
         }
         lines.push_back(line);
@@ -58,7 +58,7 @@ impl LogRing {
         self.count.subscribe()
     }
 
-    /// Keeps the lines of `stream` until it ends.
+    /// Reads lines of `stream` until it ends.
     pub(crate) fn follow(
         &self,
         stream: impl AsyncRead + Send + Unpin + 'static,
@@ -67,17 +67,17 @@ impl LogRing {
         tokio::spawn(async move {
             let mut reader = BufReader::new(stream);
             let mut line = Vec::new();
-            while matches!((&mut reader).take(LONGEST_LINE).read_until(b'\n', &mut line).await, Ok(read) if read > 0)
+            while matches!((&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await, Ok(read) if read > 0)
             {
-                ring.push(plain(&String::from_utf8_lossy(line.trim_ascii_end())));
+                ring.push(without_colours(&String::from_utf8_lossy(line.trim_ascii_end())));
                 line.clear();
             }
         })
     }
 }
 
-/// The text without the sequences that colour it on a terminal (ECMA-48 §5.4: `ESC [`, parameters, one final byte).
-fn plain(line: &str) -> String {
+/// The text without terminal control sequences (ECMA-48 §5.4: `ESC [`, parameters, one final byte).
+fn without_colours(line: &str) -> String {
     let mut parts = line.split("\u{1b}[");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -92,17 +92,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_left_out() {
-        assert_eq!(plain("\u{1b}[1;31mERROR\u{1b}[0m no \u{1b}[2Jdatabase [1]"), "ERROR no database [1]");
-        assert_eq!(plain("cut off \u{1b}[31"), "cut off ");
+    fn removes_colours() {
+        assert_eq!(
+            without_colours("\u{1b}[1;31mERROR\u{1b}[0m no \u{1b}[2Jdatabase [1]"),
+            "ERROR no database [1]"
+        );
+        assert_eq!(without_colours("cut off \u{1b}[31"), "cut off ");
     }
 
     #[tokio::test]
-    async fn a_line_without_an_end_is_kept_in_pieces() {
+    async fn splits_a_line_without_an_end() {
         let ring = LogRing::default();
-        let text = "x".repeat(3 * LONGEST_LINE as usize + 5) + "\nnext\n";
+        let text = "x".repeat(3 * MAX_LINE_BYTES as usize + 5) + "\nnext\n";
         ring.follow(std::io::Cursor::new(text.into_bytes())).await.unwrap();
         let lengths: Vec<usize> = ring.all().iter().map(String::len).collect();
-        assert_eq!(lengths, [LONGEST_LINE as usize, LONGEST_LINE as usize, LONGEST_LINE as usize, 5, 4]);
+        assert_eq!(
+            lengths,
+            [MAX_LINE_BYTES as usize, MAX_LINE_BYTES as usize, MAX_LINE_BYTES as usize, 5, 4]
+        );
     }
 }

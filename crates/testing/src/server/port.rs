@@ -1,14 +1,14 @@
-//! Ports for children: reserved without a race, and found when a child chose another one.
+//! Ports of child processes: reserved without a race, or discovered if the child chose another one.
 
 use std::{
     io::{self, Read},
     net::{Ipv4Addr, TcpListener, TcpStream},
 };
 
-/// A port that is free, and that the system gives to nobody who asks for *any* port during the next minute.
+/// Reserves a free port: for a minute the system does not assign it to anyone who asks for *any* port.
 ///
-/// The port is left in `TIME_WAIT`: `bind` to port 0 passes it by, and a `bind` that names it succeeds, as servers set
-/// `SO_REUSEADDR` (Rust, Node, Python's asyncio, Go and Java do). So no other test can take it between here and the child.
+/// The port is left in `TIME_WAIT`: `bind` to port 0 skips it, and a `bind` that names it succeeds, since servers set
+/// `SO_REUSEADDR` (Rust, Node, Python's asyncio, Go and Java do). So no other test can take it before the child does.
 pub(crate) fn reserve() -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
@@ -20,7 +20,7 @@ pub(crate) fn reserve() -> io::Result<u16> {
     Ok(address.port())
 }
 
-/// The port a line of output names, as in `listening on http://127.0.0.1:8080/mcp`.
+/// The port in a line of output, as in `listening on http://127.0.0.1:8080/mcp`.
 pub(crate) fn in_line(line: &str) -> Option<u16> {
     let hosts = ["127.0.0.1:", "localhost:", "0.0.0.0:", "[::1]:", "[::]:"];
     hosts.iter().find_map(|host| {
@@ -30,13 +30,14 @@ pub(crate) fn in_line(line: &str) -> Option<u16> {
     })
 }
 
-/// Ports that processes of this group listen on. Linux only; elsewhere none.
+/// Ports that processes of this group listen on. Empty on systems other than Linux.
 pub(crate) fn listening(group: u32) -> Vec<u16> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let mut inodes = Vec::new();
     for process in processes.flatten() {
         let name = process.file_name();
-        if !name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()) || !is_in(&process.path(), group)
+        if !name.to_string_lossy().bytes().all(|byte| byte.is_ascii_digit())
+            || !belongs_to(&process.path(), group)
         {
             continue;
         }
@@ -62,8 +63,8 @@ pub(crate) fn listening(group: u32) -> Vec<u16> {
     ports
 }
 
-/// Whether a process belongs to the group: field 5 of `stat`, counted after the name in parentheses.
-fn is_in(process: &std::path::Path, group: u32) -> bool {
+/// True if a process belongs to the group: field 5 of `stat`, counted after the name in parentheses.
+fn belongs_to(process: &std::path::Path, group: u32) -> bool {
     let stat = std::fs::read_to_string(process.join("stat")).unwrap_or_default();
     stat.rsplit_once(')')
         .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(2))
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reserved_port_can_be_bound_and_is_not_given_out_again() {
+    fn a_reserved_port_can_be_bound_and_is_not_reserved_again() {
         let port = reserve().unwrap();
         for _ in 0..200 {
             assert_ne!(reserve().unwrap(), port);

@@ -1,7 +1,7 @@
-//! A child process that ends with the test, whatever way the test ends.
+//! A child process that ends with the test, however the test ends.
 //!
-//! The child leads a process group, and the whole group is ended with it. Should this process die without unwinding, a
-//! watchdog does it: a shell that waits for the end of a pipe only this process holds.
+//! The child leads a process group, and the whole group is stopped with it. If this process dies without unwinding, a watchdog
+//! stops the group: a shell that waits for the end of a pipe that only this process holds open.
 
 use std::{
     io::Write,
@@ -14,30 +14,31 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::log_ring::LogRing;
+use crate::base::lock;
 
 pub(crate) struct Process {
     child: Child,
     pid: u32,
     watchdog: Option<std::process::Child>,
-    /// How long it may take to end by itself.
+    /// Time between SIGTERM and SIGKILL.
     grace: Duration,
-    ended: Ended,
+    last_exit: LastExit,
 }
 
-/// How the last process of a server ended.
-pub(crate) type Ended = Arc<Mutex<Option<ExitStatus>>>;
+/// Exit status of a server's last process.
+pub(crate) type LastExit = Arc<Mutex<Option<ExitStatus>>>;
 
 /// Standard input and output of a stdio server.
 pub(crate) type Pipes = Option<(ChildStdin, ChildStdout)>;
 
 impl Process {
-    /// Starts `command`. With `piped` standard input and output are the caller's, else output goes to `log`.
+    /// Starts `command`. With `piped` the caller gets standard input and output; otherwise output goes to `log`.
     pub(crate) fn spawn(
         mut command: Command,
         piped: bool,
         log: &LogRing,
         grace: Duration,
-        ended: &Ended,
+        last_exit: &LastExit,
     ) -> std::io::Result<(Self, Pipes)> {
         command
             .process_group(0)
@@ -46,9 +47,9 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn()?;
-        *crate::lock(ended) = None;
+        *lock(last_exit) = None;
         let pid = child.id().unwrap_or_default();
-        let watchdog = watch(pid);
+        let watchdog = watchdog(pid);
         if let Some(stderr) = child.stderr.take() {
             log.follow(stderr);
         }
@@ -62,31 +63,31 @@ impl Process {
                 None
             }
         };
-        Ok((Self { child, pid, watchdog, grace, ended: ended.clone() }, pipes))
+        Ok((Self { child, pid, watchdog, grace, last_exit: last_exit.clone() }, pipes))
     }
 
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// How it ended, if it did.
+    /// The exit status, if the process has ended.
     pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
         let status = self.child.try_wait().ok().flatten();
         if status.is_some() { self.note(status) } else { None }
     }
 
-    /// Waits until it ended by itself.
+    /// Waits until the process ends by itself.
     pub(crate) async fn wait(&mut self) -> Option<ExitStatus> {
         let status = self.child.wait().await.ok();
         self.note(status)
     }
 
     fn note(&self, status: Option<ExitStatus>) -> Option<ExitStatus> {
-        *crate::lock(&self.ended) = status;
+        *lock(&self.last_exit) = status;
         status
     }
 
-    /// Asks it to end (SIGTERM to the group) and makes it end (SIGKILL) when it does not.
+    /// Stops the process group: SIGTERM, then SIGKILL after the grace period.
     pub(crate) async fn stop(mut self) {
         self.signal(Signal::TERM);
         let _ = tokio::time::timeout(self.grace, self.child.wait()).await;
@@ -113,7 +114,8 @@ impl Drop for Process {
     }
 }
 
-fn watch(group: u32) -> Option<std::process::Child> {
+/// Starts a shell that kills the group when this process is gone.
+fn watchdog(group: u32) -> Option<std::process::Child> {
     use std::os::unix::process::CommandExt;
     std::process::Command::new("/bin/sh")
         .arg("-c")
@@ -124,4 +126,15 @@ fn watch(group: u32) -> Option<std::process::Child> {
         .stderr(Stdio::null())
         .spawn()
         .ok()
+}
+
+/// Advice for a program that cannot be run.
+pub(super) fn spawn_advice(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "give a path to an executable, the name of a binary cargo built \
+            (`cargo build --bins`), a .js, .mjs, .ts or .py file, or a command on PATH"
+            .into(),
+        std::io::ErrorKind::PermissionDenied => "make the file executable (`chmod +x`)".into(),
+        _ => "run the command by hand".into(),
+    }
 }

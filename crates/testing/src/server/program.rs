@@ -1,4 +1,4 @@
-//! What to run: an executable, a cargo binary, a script, or a command line.
+//! Finding the program to run: an executable, a cargo binary, a script, or a command line.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Finds out what `server` names. In this order: a script by its ending (`.js .mjs .cjs .ts .mts .py`), a file, a binary
+    /// Resolves `server`. In this order: a script by its extension (`.js .mjs .cjs .ts .mts .py`), a file, a binary
     /// that cargo built for this workspace, a command line with spaces, a name on `PATH`.
     pub(crate) fn find(server: &str) -> Self {
         let path = Path::new(server);
@@ -50,7 +50,7 @@ impl Program {
     }
 }
 
-/// What is wrong, and what to try, when `server` is a script that is not there. `dir`: where it runs.
+/// Problem and advice, if `server` is a script that does not exist in the working directory `dir`.
 pub(crate) fn missing_script(server: &str, dir: Option<&Path>) -> Option<(String, String)> {
     let path = Path::new(server);
     let ending = path.extension().and_then(|ending| ending.to_str())?;
@@ -78,13 +78,13 @@ pub(crate) fn missing_script(server: &str, dir: Option<&Path>) -> Option<(String
     Some((format!("there is no file {}", file.display()), advice))
 }
 
-/// `name` in the directory of `path` or one above it.
+/// The file `name` in the directory of `path` or one of its parents.
 fn beside(path: &Path, name: &str) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     absolute.ancestors().skip(1).map(|above| above.join(name)).find(|candidate| candidate.is_file())
 }
 
-/// A binary of this workspace, in the directory of the running test or above it: `target/<profile>/<name>`.
+/// A binary of this workspace, searched in the directory of the running test or above it: `target/<profile>/<name>`.
 fn cargo_binary(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return None;
@@ -95,7 +95,7 @@ fn cargo_binary(name: &str) -> Option<PathBuf> {
     places.flat_map(|dir| [dir.join(&file), dir.join("examples").join(&file)]).find(|path| path.is_file())
 }
 
-/// Words of a command line. `'…'` and `"…"` hold words with spaces; there is no other shell syntax.
+/// Splits a command line into words. `'…'` and `"…"` quote words with spaces; there is no other shell syntax.
 fn split(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut open) = (Vec::new(), String::new(), None, false);
     for c in line.chars() {
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scripts_are_run_by_their_ending() {
+    fn runs_scripts_by_their_extension() {
         let node = Program::find("server.mjs");
         assert_eq!((node.program, node.args), ("node".into(), vec!["server.mjs".to_owned()]));
         assert_eq!(Program::find("a/b.py").args, ["a/b.py"]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_line_is_split_at_spaces_outside_quotes() {
+    fn splits_a_command_line_at_spaces_outside_quotes() {
         let program = Program::find("uvx 'my server' --name \"a b\" -x");
         assert_eq!(program.program, PathBuf::from("uvx"));
         assert_eq!(program.args, ["my server", "--name", "a b", "-x"]);

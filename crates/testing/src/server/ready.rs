@@ -1,55 +1,85 @@
-//! From a started process to a server that answers.
+//! Starting a process and waiting until its server is ready.
 
 use std::{net::Ipv4Addr, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Kind, Process, Server, ServerInfo, StartError, port};
-use crate::wire::http::direct_client;
+use super::{
+    builder::ServerBuilder,
+    error::StartError,
+    log_ring::LogRing,
+    port,
+    process::{Process, spawn_advice},
+    program,
+    running::Server,
+    state::{Hosting, ServerInfo},
+};
+use crate::base::{lock, net::direct_client};
 
-/// How long a server may take until it answers, when the test does not say.
+/// Default time until a server must respond.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Tries when the port turns out to be taken.
-const MOST_TRIES: u32 = 3;
+/// Attempts if the port turns out to be taken.
+const MAX_ATTEMPTS: u32 = 3;
 
-/// What to try with a server that ended. One over standard input and output does when its input is empty.
-const ENDED: &str = "run the command by hand and look at its last lines above; when it talks over standard input and output, set `transport` to stdio";
+/// Advice for a server that ended. A stdio server does so when its input is empty.
+const ENDED_ADVICE: &str = "run the command by hand and look at its last lines above; when it talks over standard input and output, set `transport` to stdio";
+
+impl ServerBuilder {
+    /// Starts the server and waits until it is ready.
+    ///
+    /// # Errors
+    /// The program cannot be run, ends at once, or does not respond in time.
+    pub async fn start(self) -> Result<Server, StartError> {
+        if self.base_url.is_none()
+            && let Some((problem, advice)) =
+                program::missing_script(&self.server, self.current_dir.as_deref())
+        {
+            return Err(StartError {
+                advice,
+                ..self.failure(self.port.unwrap_or(0), problem, &LogRing::default())
+            });
+        }
+        let server = Server::with_options(self);
+        server.start().await?;
+        Ok(server)
+    }
+}
 
 impl Server {
     pub(super) async fn start(&self) -> Result<(), StartError> {
-        let options = &self.shared.options;
-        match &self.shared.kind {
-            Kind::Memory(_) | Kind::Stdio => Ok(()),
-            Kind::Elsewhere => {
+        let options = &self.state.options;
+        match &self.state.hosting {
+            Hosting::InMemory(_) | Hosting::Stdio => Ok(()),
+            Hosting::External => {
                 let base_url = options.base_url.clone().unwrap_or_default();
                 let url = url::Url::parse(&base_url).ok();
                 let port = url.and_then(|url| url.port_or_known_default()).unwrap_or_default();
-                *crate::lock(&self.shared.info) = ServerInfo { base_url, port, pid: 0 };
+                *lock(&self.state.info) = ServerInfo { base_url, port, pid: 0 };
                 Ok(())
             }
-            Kind::Child => {
-                let mut tries = 0;
+            Hosting::Process => {
+                let mut attempts = 0;
                 loop {
-                    tries += 1;
+                    attempts += 1;
                     let error = match self.start_child().await {
                         Ok(()) => return Ok(()),
                         Err(error) => error,
                     };
                     let taken = error.log_tail.iter().any(|line| is_port_taken(line));
-                    if !taken || options.port.is_some() || tries == MOST_TRIES {
+                    if !taken || options.port.is_some() || attempts == MAX_ATTEMPTS {
                         return Err(error);
                     }
-                    // Another port the next time.
-                    crate::lock(&self.shared.info).port = 0;
+                    // Reserves another port.
+                    lock(&self.state.info).port = 0;
                 }
             }
         }
     }
 
     async fn start_child(&self) -> Result<(), StartError> {
-        let (options, log) = (&self.shared.options, &self.shared.log);
-        let before = crate::lock(&self.shared.info).port;
+        let (options, log) = (&self.state.options, &self.state.log);
+        let before = lock(&self.state.info).port;
         let reserved = match (options.port, before) {
             (Some(port), _) => port,
             (None, 0) => {
@@ -57,20 +87,25 @@ impl Server {
             }
             (None, before) => before,
         };
-        let spawned =
-            Process::spawn(options.command(reserved), false, log, options.stop_timeout, &self.shared.ended);
+        let spawned = Process::spawn(
+            options.command(reserved),
+            false,
+            log,
+            options.stop_timeout,
+            &self.state.last_exit,
+        );
         let (mut process, _) = spawned.map_err(|error| StartError {
-            advice: not_runnable(&error),
+            advice: spawn_advice(&error),
             ..options.failure(reserved, format!("it cannot be run: {error}"), log)
         })?;
-        let patience = options.startup_timeout.unwrap_or(STARTUP_TIMEOUT);
-        let deadline = Instant::now() + patience;
+        let timeout = options.startup_timeout.unwrap_or(STARTUP_TIMEOUT);
+        let deadline = Instant::now() + timeout;
         let client =
             direct_client("http://").map_err(|error| options.failure(reserved, error.to_string(), log))?;
         let mut rounds = 0u32;
         let port = loop {
             if let Some(status) = process.exited() {
-                // What it printed last may still be on its way.
+                // The last lines may still be on their way.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 let failure = options.failure(reserved, "it ended before it answered".into(), log);
                 let taken = failure.log_tail.iter().any(|line| is_port_taken(line));
@@ -78,24 +113,24 @@ impl Server {
                     true => {
                         format!("port {reserved} is taken: leave `port` out, so that a free one is chosen")
                     }
-                    false => ENDED.into(),
+                    false => ENDED_ADVICE.into(),
                 };
                 return Err(StartError { exit: Some(status.to_string()), advice, ..failure });
             }
-            let up = self.answers(&client, reserved).await;
-            if up && !is_another_process_on(reserved, process.pid()) {
+            let ready = self.responds(&client, reserved).await;
+            if ready && !is_another_process_on(reserved, process.pid()) {
                 break reserved;
             }
-            // It may have chosen a port itself. Looked for less often: it costs a walk over all processes.
+            // The server may have chosen another port. Checked less often, as it means reading all processes.
             if rounds % 10 == 9
                 && let Some(other) = self.other_port(reserved, process.pid())
-                && self.answers(&client, other).await
+                && self.responds(&client, other).await
             {
                 log.push(format!("[gatewright-testing] it listens on port {other}, not on PORT={reserved}"));
                 break other;
             }
             if Instant::now() >= deadline {
-                let problem = format!("it did not answer on port {reserved} within {patience:?}");
+                let problem = format!("it did not answer on port {reserved} within {timeout:?}");
                 let listens = port::listening(process.pid());
                 let failure = options.failure(reserved, problem, log);
                 process.stop().await;
@@ -113,25 +148,25 @@ impl Server {
             tokio::time::sleep(Duration::from_millis(if rounds < 20 { 5 } else { 25 })).await;
         };
         let base_url = format!("http://{}:{port}", Ipv4Addr::LOCALHOST);
-        *crate::lock(&self.shared.info) = ServerInfo { base_url, port, pid: process.pid() };
-        *self.shared.running.lock().await = Some(process);
+        *lock(&self.state.info) = ServerInfo { base_url, port, pid: process.pid() };
+        *self.state.process.lock().await = Some(process);
         Ok(())
     }
 
-    async fn answers(&self, client: &reqwest::Client, port: u16) -> bool {
-        let url = format!("http://{}:{port}{}", Ipv4Addr::LOCALHOST, self.shared.options.ready_path);
+    async fn responds(&self, client: &reqwest::Client, port: u16) -> bool {
+        let url = format!("http://{}:{port}{}", Ipv4Addr::LOCALHOST, self.state.options.ready_path);
         let answer = client.get(url).timeout(Duration::from_secs(2)).send().await;
         answer.is_ok_and(|answer| answer.status() != reqwest::StatusCode::SERVICE_UNAVAILABLE)
     }
 
     fn other_port(&self, reserved: u16, pid: u32) -> Option<u16> {
         let listens = port::listening(pid).into_iter();
-        let named = self.shared.log.tail(200).into_iter().filter_map(|line| port::in_line(&line));
+        let named = self.state.log.tail(200).into_iter().filter_map(|line| port::in_line(&line));
         listens.chain(named).find(|port| *port != reserved)
     }
 }
 
-/// Whether somebody else answers on the port. Known on Linux only.
+/// True if another process listens on the port. Detected on Linux only.
 fn is_another_process_on(port: u16, pid: u32) -> bool {
     cfg!(target_os = "linux") && {
         let ports = port::listening(pid);
@@ -142,14 +177,4 @@ fn is_another_process_on(port: u16, pid: u32) -> bool {
 fn is_port_taken(line: &str) -> bool {
     let line = line.to_lowercase();
     ["eaddrinuse", "address already in use", "address in use"].iter().any(|text| line.contains(text))
-}
-
-pub(super) fn not_runnable(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "give a path to an executable, the name of a binary cargo built \
-            (`cargo build --bins`), a .js, .mjs, .ts or .py file, or a command on PATH"
-            .into(),
-        std::io::ErrorKind::PermissionDenied => "make the file executable (`chmod +x`)".into(),
-        _ => "run the command by hand".into(),
-    }
 }

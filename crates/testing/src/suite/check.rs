@@ -1,4 +1,4 @@
-//! What is wrong with a suite beyond its shape: steps of no or two kinds, expectations and users that do not exist.
+//! Validation of suites, by schema and beyond: steps with no or two actions, unknown expectations and users.
 
 use std::sync::OnceLock;
 
@@ -6,20 +6,21 @@ use gatewright_findings::{Finding, Schema, escape, unknown};
 use serde_json::Value;
 
 use super::{
-    expectations::{self, EXPECTATIONS},
-    format::{AuthSection, KINDS, Step, SuiteFile, User},
+    expectations::{self, Expectation},
+    format::{ACTIONS, AuthSection, HttpMockEntry, MockEntry, Step, SuiteFile, TestEntry, User},
     variables::Variables,
 };
+use crate::matchers::registered;
 
-/// Users that are always there.
+/// Predefined users.
 pub(super) const USERS: [&str; 4] = ["admin", "user", "readOnly", "anonymous"];
 
-/// The JSON Schema of a suite file, for editors and for checks.
+/// The JSON Schema of suite files.
 pub fn schema() -> Value {
     serde_json::to_value(schemars::schema_for!(SuiteFile)).unwrap_or_default()
 }
 
-/// Everything in `value` that the schema refuses. Expectations are left to [`problems`], which says more.
+/// Violations of the schema. Expectations are left to [`problems`], whose messages say more.
 pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
     static COMPILED: OnceLock<Option<Schema>> = OnceLock::new();
     let Some(schema) = COMPILED.get_or_init(|| Schema::new(schema()).ok()) else {
@@ -30,7 +31,7 @@ pub(super) fn by_schema(value: &Value) -> Vec<Finding> {
     findings
 }
 
-/// What the schema cannot say.
+/// Violations that the schema cannot express.
 pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
     let mut found = Findings { file, all: Vec::new() };
     found.server();
@@ -38,38 +39,7 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
         found.user("/as", user);
     }
     for (index, mock) in file.http_mocks.iter().enumerate() {
-        let place = format!("/httpMocks/{index}");
-        match (&mock.url, &mock.url_regex) {
-            (Some(_), Some(_)) => found.add(&place, "`url` and `urlRegex` exclude each other; leave one out"),
-            (None, None) => found.add(&place, "it needs `url` or `urlRegex`"),
-            (None, Some(regex)) => {
-                if let Err(error) = regex::Regex::new(regex) {
-                    found.add(
-                        &format!("{place}/urlRegex"),
-                        format!("this is no regular expression: {}", last_line(&error.to_string())),
-                    );
-                }
-            }
-            (Some(_), None) => {}
-        }
-        if mock.required && file.server.per_test {
-            found.add(
-                &format!("{place}/required"),
-                "with `perTest` each test has HTTP mocks of its own; use a step `httpCalls`",
-            );
-        }
-        if let Some(status) = mock.status.filter(|status| !(100..1000).contains(status)) {
-            found.add(&format!("{place}/status"), format!("{status} is no HTTP status; they are 100 to 999"));
-        }
-        for (key, headers) in [("headers", &mock.headers), ("requestHeaders", &mock.request_headers)] {
-            for name in headers.keys().filter(|name| http::HeaderName::try_from(name.as_str()).is_err()) {
-                let place = format!("{place}/{key}/{}", escape(name));
-                found.add(&place, format!("`{name}` is no name of an HTTP header"));
-            }
-        }
-        if mock.json.is_some() && mock.text.is_some() {
-            found.add(&place, "`json` and `text` exclude each other; leave one out");
-        }
+        found.http_mock(&format!("/httpMocks/{index}"), mock);
     }
     if file.record_http.is_some() && file.server.per_test {
         found.add("/recordHttp", "with `perTest` there is no one server whose calls a cassette could hold");
@@ -83,51 +53,19 @@ pub(super) fn problems(file: &SuiteFile) -> Vec<Finding> {
         found.steps(&format!("/{key}"), steps);
     }
     let variables = Variables::of_file(file.variables.clone());
-    for (name, problem) in variables.circles() {
+    for (name, problem) in variables.cycles() {
         found.add(&format!("/variables/{}", escape(name)), problem);
     }
     if file.tests.is_empty() {
         found.add("/tests", "a suite holds at least one test");
     }
     for (index, test) in file.tests.iter().enumerate() {
-        let place = format!("/tests/{index}");
-        if file.tests[..index].iter().any(|earlier| earlier.name == test.name) {
-            found.add(
-                &format!("{place}/name"),
-                format!("there is a test `{}` already; give it another name", test.name),
-            );
-        }
-        if let Some(user) = &test.user {
-            found.user(&format!("{place}/as"), user);
-        }
-        for (name, problem) in variables.own_circles(&test.variables) {
-            found.add(&format!("{place}/variables/{}", escape(&name)), problem);
-        }
-        if test.record.is_some() && file.tests[..index].iter().any(|earlier| earlier.record == test.record) {
-            found.add(
-                &format!("{place}/record"),
-                "another test has this cassette; each needs a file of its own",
-            );
-        }
-        for (at, mock) in test.mocks.iter().enumerate() {
-            let place = format!("{place}/mocks/{at}");
-            let kinds = [&mock.tool, &mock.resource, &mock.method].into_iter().flatten().count();
-            if kinds != 1 {
-                found.add(&place, "it needs exactly one of `tool`, `resource` and `method`");
-            }
-            if mock.method.is_none() && mock.params.is_some() {
-                found.add(&place, "`params` belongs to `method`, such as `method: tools/call`");
-            }
-            if mock.response.is_some() == mock.error.is_some() {
-                found.add(&place, "it needs exactly one of `response` and `error`");
-            }
-        }
-        found.steps(&format!("{place}/steps"), &test.steps);
+        found.test(index, test, &variables);
     }
     found.all
 }
 
-/// What an error of many lines, with a picture of the place, says in the end.
+/// The last line of an error that spans several lines and quotes its source.
 fn last_line(text: &str) -> &str {
     let line = text.lines().last().unwrap_or_default();
     line.trim_start_matches("error: ")
@@ -181,6 +119,81 @@ impl Findings<'_> {
         }
     }
 
+    fn http_mock(&mut self, place: &str, mock: &HttpMockEntry) {
+        match (&mock.url, &mock.url_regex) {
+            (Some(_), Some(_)) => self.add(place, "`url` and `urlRegex` exclude each other; leave one out"),
+            (None, None) => self.add(place, "it needs `url` or `urlRegex`"),
+            (None, Some(regex)) => {
+                if let Err(error) = regex::Regex::new(regex) {
+                    self.add(
+                        &format!("{place}/urlRegex"),
+                        format!("this is no regular expression: {}", last_line(&error.to_string())),
+                    );
+                }
+            }
+            (Some(_), None) => {}
+        }
+        if mock.required && self.file.server.per_test {
+            self.add(
+                &format!("{place}/required"),
+                "with `perTest` each test has HTTP mocks of its own; use a step `httpCalls`",
+            );
+        }
+        if let Some(status) = mock.status.filter(|status| !(100..1000).contains(status)) {
+            self.add(&format!("{place}/status"), format!("{status} is no HTTP status; they are 100 to 999"));
+        }
+        for (key, headers) in [("headers", &mock.headers), ("requestHeaders", &mock.request_headers)] {
+            for name in headers.keys().filter(|name| http::HeaderName::try_from(name.as_str()).is_err()) {
+                let place = format!("{place}/{key}/{}", escape(name));
+                self.add(&place, format!("`{name}` is no name of an HTTP header"));
+            }
+        }
+        if mock.json.is_some() && mock.text.is_some() {
+            self.add(place, "`json` and `text` exclude each other; leave one out");
+        }
+    }
+
+    fn test(&mut self, index: usize, test: &TestEntry, variables: &Variables) {
+        let place = format!("/tests/{index}");
+        if self.file.tests[..index].iter().any(|earlier| earlier.name == test.name) {
+            self.add(
+                &format!("{place}/name"),
+                format!("there is a test `{}` already; give it another name", test.name),
+            );
+        }
+        if let Some(user) = &test.user {
+            self.user(&format!("{place}/as"), user);
+        }
+        for (name, problem) in variables.own_cycles(&test.variables) {
+            self.add(&format!("{place}/variables/{}", escape(&name)), problem);
+        }
+        if test.record.is_some()
+            && self.file.tests[..index].iter().any(|earlier| earlier.record == test.record)
+        {
+            self.add(
+                &format!("{place}/record"),
+                "another test has this cassette; each needs a file of its own",
+            );
+        }
+        for (at, mock) in test.mocks.iter().enumerate() {
+            self.mock(&format!("{place}/mocks/{at}"), mock);
+        }
+        self.steps(&format!("{place}/steps"), &test.steps);
+    }
+
+    fn mock(&mut self, place: &str, mock: &MockEntry) {
+        let targets = [&mock.tool, &mock.resource, &mock.method].into_iter().flatten().count();
+        if targets != 1 {
+            self.add(place, "it needs exactly one of `tool`, `resource` and `method`");
+        }
+        if mock.method.is_none() && mock.params.is_some() {
+            self.add(place, "`params` belongs to `method`, such as `method: tools/call`");
+        }
+        if mock.response.is_some() == mock.error.is_some() {
+            self.add(place, "it needs exactly one of `response` and `error`");
+        }
+    }
+
     fn user(&mut self, place: &str, user: &User) {
         if let User::Named(name) = user
             && !name.contains("${")
@@ -199,30 +212,33 @@ impl Findings<'_> {
     }
 
     fn step(&mut self, place: &str, step: &Step) {
-        let kinds = step.kinds();
-        let kind = match kinds.as_slice() {
+        let actions = step.actions();
+        let action = match actions.as_slice() {
             [one] => *one,
             _ => {
-                let all = KINDS.map(|kind| format!("`{kind}`")).join(", ");
-                self.add(place, format!("a step is exactly one of {all}; this one is {}", listed(&kinds)));
+                let all = ACTIONS.map(|action| format!("`{action}`")).join(", ");
+                self.add(place, format!("a step is exactly one of {all}; this one is {}", listed(&actions)));
                 return;
             }
         };
-        for (key, there, kinds) in [
+        for (key, present, actions) in [
             ("with", !step.arguments.is_null(), &["call", "get", "notify"][..]),
             ("progress", step.progress.is_some(), &["call"]),
             ("count", step.count.is_some(), &["wait", "httpCalls"]),
             ("timeoutMs", step.timeout_ms.is_some(), &["wait", "httpCalls", "log"]),
         ] {
-            if there && !kinds.contains(&kind) {
-                let kinds = kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(", ");
-                self.add(&format!("{place}/{key}"), format!("`{key}` belongs to {kinds}, not to `{kind}`"));
+            if present && !actions.contains(&action) {
+                let actions = actions.iter().map(|one| format!("`{one}`")).collect::<Vec<_>>().join(", ");
+                self.add(
+                    &format!("{place}/{key}"),
+                    format!("`{key}` belongs to {actions}, not to `{action}`"),
+                );
             }
         }
         if let Some(user) = &step.authenticate {
             self.user(&format!("{place}/authenticate"), user);
         }
-        if kind == "httpCalls" && self.file.http_mocks.is_empty() && self.file.record_http.is_none() {
+        if action == "httpCalls" && self.file.http_mocks.is_empty() && self.file.record_http.is_none() {
             self.add(
                 &format!("{place}/httpCalls"),
                 "nothing sees the server's HTTP calls without `httpMocks` or `recordHttp`",
@@ -238,31 +254,28 @@ impl Findings<'_> {
             }
         }
         for (at, one) in step.expect.iter().enumerate() {
-            let place = format!("{place}/expect/{at}");
-            let problem = match expectations::read(&one.0) {
-                Err(problem) => Some(problem),
-                Ok(written) => match expectations::find(&written.name) {
-                    None => {
-                        let names = EXPECTATIONS.iter().map(|one| one.name);
-                        Some(format!("`{}`: {}", written.name, unknown("expectation", &written.name, names)))
-                    }
-                    Some(known) => known
-                        .argument
-                        .check(&written.argument, false)
-                        .err()
-                        .map(|problem| format!("`{}` {problem}, not {}", known.name, written.argument)),
-                },
-            };
-            if let Some(problem) = problem {
-                self.add(&place, problem);
+            if let Err(problem) = check_expectation(&one.0) {
+                self.add(&format!("{place}/expect/{at}"), problem);
             }
         }
     }
 }
 
-fn listed(kinds: &[&str]) -> String {
-    match kinds {
+fn check_expectation(written: &Value) -> Result<(), String> {
+    let expectation = Expectation::parse(written)?;
+    let name = &expectation.name;
+    match expectations::find(name) {
+        Some(registered) => expectation.check_argument(registered),
+        None => {
+            let names = registered().iter().map(|one| &*one.name);
+            Err(format!("`{name}`: {}", unknown("expectation", name, names)))
+        }
+    }
+}
+
+fn listed(actions: &[&str]) -> String {
+    match actions {
         [] => "none".to_owned(),
-        kinds => kinds.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>().join(" and "),
+        actions => actions.iter().map(|action| format!("`{action}`")).collect::<Vec<_>>().join(" and "),
     }
 }

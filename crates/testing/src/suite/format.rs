@@ -6,8 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::expectations::EXPECTATIONS;
-use crate::Transport;
+use crate::{matchers::registered, server::Transport};
 
 /// A suite of tests for one MCP server.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -354,19 +353,20 @@ pub(super) struct Step {
     pub(super) timeout_ms: Option<u64>,
     /// What must hold.
     #[serde(default)]
-    pub(super) expect: Vec<Expectation>,
+    pub(super) expect: Vec<WrittenExpectation>,
     /// Variables for later steps, by JSON pointer into what the step gave.
     #[serde(default)]
     pub(super) save: BTreeMap<String, String>,
 }
 
-/// The kinds of steps, in the order of [`Step`].
-pub(super) const KINDS: [&str; 11] =
+/// The actions of steps, in the order of [`Step`].
+pub(super) const ACTIONS: [&str; 11] =
     ["list", "call", "read", "get", "raw", "notify", "wait", "listen", "log", "httpCalls", "authenticate"];
 
 impl Step {
-    pub(super) fn kinds(&self) -> Vec<&'static str> {
-        let there = [
+    /// The actions this step names; a valid step names one.
+    pub(super) fn actions(&self) -> Vec<&'static str> {
+        let present = [
             self.list.is_some(),
             self.call.is_some(),
             self.read.is_some(),
@@ -379,24 +379,24 @@ impl Step {
             self.http_calls.is_some(),
             self.authenticate.is_some(),
         ];
-        KINDS.into_iter().zip(there).filter(|(_, there)| *there).map(|(name, _)| name).collect()
+        ACTIONS.into_iter().zip(present).filter(|(_, present)| *present).map(|(name, _)| name).collect()
     }
 }
 
 /// The name of a matcher, or a matcher with its argument; `not` turns one round.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Expectation(pub(super) Value);
+pub(super) struct WrittenExpectation(pub(super) Value);
 
-impl JsonSchema for Expectation {
+impl JsonSchema for WrittenExpectation {
     fn schema_name() -> Cow<'static, str> {
         "Expectation".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = EXPECTATIONS.iter().map(|one| one.name).collect();
+        let names: Vec<&str> = registered().iter().map(|one| &*one.name).collect();
         let mut properties: Map<String, Value> =
-            EXPECTATIONS.iter().map(|one| (one.name.to_owned(), one.argument.schema(one.about))).collect();
+            registered().iter().map(|one| (one.name.clone(), one.schema.clone())).collect();
         properties.insert("not".into(), serde_json::json!({"$ref": "#/$defs/Expectation"}));
         json_schema!({
             "description": "The name of a matcher, or a matcher with its argument; `not` turns one round.",

@@ -1,47 +1,48 @@
-//! Taking one step, and judging what it gave.
+//! Running a step, and checking its outcome.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{
-    Suite,
-    expectations::{self, Known, Written, text},
-    format::{Expectation, List, MockEntry, MockError, Step},
-    stage::Stage,
+    environment::Environment,
+    expectations::{self, Expectation},
+    file::Suite,
+    format::{List, MockEntry, MockError, Step},
     variables::Variables,
 };
 use crate::{
-    AsSubject, ClientError, Mcp, MockOptions, RpcError, RpcRequest, RpcResponse, Subject, Subscription,
-    expect::settle, mock_response,
+    client::{Mcp, MockOptions, Subscription, mock_response},
+    matchers::{AsSubject, Match, Subject, apply, text},
+    protocol::{ClientError, Notification, RpcError, RpcRequest, RpcResponse},
 };
 
-/// One client on its way through the steps.
-pub(super) struct Actor<'a> {
+/// Runs steps with one client.
+pub(super) struct StepRunner<'a> {
     pub(super) suite: &'a Suite,
-    pub(super) stage: &'a Stage,
+    pub(super) environment: &'a Environment,
     pub(super) mcp: Mcp,
     pub(super) variables: Variables,
     pub(super) subscriptions: Vec<Subscription>,
 }
 
-/// What a step gave.
-enum Got {
+/// The outcome of a step.
+enum Outcome {
     Record(Box<dyn AsSubject + Send>),
     Failed(RpcResponse),
     Refused(RpcResponse),
 }
 
-impl Got {
+impl Outcome {
     fn of<T: AsSubject + Send + 'static>(outcome: Result<T, ClientError>) -> Result<Self, String> {
         match outcome {
             Ok(record) => Ok(Self::Record(Box::new(record))),
-            // An expectation may want the error.
+            // An expectation may require the error.
             Err(ClientError::Rpc { error, .. }) => {
                 Ok(Self::Failed(RpcResponse::failure(&error).with_id(&json!(0))))
             }
             Err(error @ ClientError::Refused { status, .. }) => {
-                Ok(Self::Refused(expectations::refusal(status, &error)))
+                Ok(Self::Refused(expectations::rejection(status, &error)))
             }
             Err(error) => Err(error.to_string()),
         }
@@ -58,7 +59,7 @@ impl Got {
         }
     }
 
-    /// Why it is a failure, if it is one.
+    /// A description of the failure, if the step failed.
     fn failure(&self) -> Option<String> {
         match (self, self.subject()) {
             (Self::Failed(response), _) => Some(format!("it failed: {}", response.raw["error"])),
@@ -74,20 +75,34 @@ impl Got {
     }
 }
 
-impl Actor<'_> {
+/// An expectation that can be checked.
+struct Expected {
+    name: &'static str,
+    negated: bool,
+    matcher: Box<dyn Match>,
+}
+
+impl Expected {
+    /// True if only a failed step can meet the expectation.
+    fn is_failure(&self) -> bool {
+        self.matcher.expects_success() == Some(self.negated)
+    }
+}
+
+impl StepRunner<'_> {
     /// Adds a test's mocks.
     pub(super) fn mock(&self, mocks: &[MockEntry]) -> Result<(), String> {
         for one in mocks {
             let response = self.variables.fill(&one.response.clone().unwrap_or_default())?;
             let mut options = match (&one.tool, &one.resource, &one.error) {
                 (Some(tool), _, Some(error)) => {
-                    MockOptions::new("tools/call", self.failure(error)?).params(json!({"name": tool}))
+                    MockOptions::new("tools/call", self.mocked_error(error)?).params(json!({"name": tool}))
                 }
                 (Some(tool), _, None) => MockOptions::tool(tool, response),
                 (None, Some(uri), None) => MockOptions::resource(uri, response),
                 (None, uri, error) => {
                     let answer = match error {
-                        Some(error) => self.failure(error)?,
+                        Some(error) => self.mocked_error(error)?,
                         None => mock_response::success(response),
                     };
                     let options = MockOptions::new(one.method.as_deref().unwrap_or("resources/read"), answer);
@@ -105,44 +120,43 @@ impl Actor<'_> {
         Ok(())
     }
 
-    fn failure(&self, error: &MockError) -> Result<RpcResponse, String> {
+    fn mocked_error(&self, error: &MockError) -> Result<RpcResponse, String> {
         let data = error.data.as_ref().map(|data| self.variables.fill(data)).transpose()?;
         Ok(RpcResponse::failure(&RpcError { code: error.code, message: error.message.clone(), data }))
     }
 
-    /// Takes a step; the error says what did not hold.
-    pub(super) async fn take(&mut self, step: &Step) -> Result<(), String> {
-        let got = self.act(step).await?;
-        let subject = got.subject();
-        let expected: Vec<_> = step.expect.iter().map(|one| self.expected(one)).collect::<Result<_, _>>()?;
-        // Whoever looks at a raw answer knows that it may be an error.
-        let about_failure = match step.raw {
+    /// Runs a step and checks its expectations; the error is the first that was not met.
+    pub(super) async fn run(&mut self, step: &Step) -> Result<(), String> {
+        let outcome = self.act(step).await?;
+        let subject = outcome.subject();
+        let expected: Vec<_> =
+            step.expect.iter().map(|one| self.expected(&one.0)).collect::<Result<_, _>>()?;
+        // A test of a raw response expects that it may be an error.
+        let failure_expected = match step.raw {
             Some(_) => !expected.is_empty(),
-            None => expected.iter().any(|(known, written)| known.is_about_failure(written.negated)),
+            None => expected.iter().any(Expected::is_failure),
         };
-        // There is nothing to compare with an expectation of something else.
-        if let (Got::Failed(_) | Got::Refused(_), Some(failure)) = (&got, got.failure())
+        // Other expectations have nothing to check.
+        if let (Outcome::Failed(_) | Outcome::Refused(_), Some(failure)) = (&outcome, outcome.failure())
             && step.raw.is_none()
-            && !about_failure
+            && !failure_expected
         {
-            let meant = if matches!(got, Got::Refused(_)) { "toBeRefused" } else { "toBeError" };
+            let meant = if matches!(outcome, Outcome::Refused(_)) { "toBeRefused" } else { "toBeError" };
             return Err(format!("{failure}\nexpect it with `{meant}` when it is meant"));
         }
-        for (known, written) in &expected {
-            settle((known.check)(&subject, &written.argument), written.negated, &subject).map_err(
-                |mismatch| {
-                    let not = if written.negated { "not " } else { "" };
-                    format!("{not}{}\n{mismatch}", known.name)
-                },
-            )?;
+        for Expected { name, negated, matcher } in &expected {
+            apply(&**matcher, *negated, &subject).map_err(|mismatch| {
+                let not = if *negated { "not " } else { "" };
+                format!("{not}{name}\n{mismatch}")
+            })?;
         }
-        // A failure nobody expected must not pass for want of an expectation.
-        if let (Some(failure), false) = (got.failure(), about_failure) {
+        // An unexpected failure must not pass because the step has no expectations.
+        if let (Some(failure), false) = (outcome.failure(), failure_expected) {
             return Err(format!("{failure}\nexpect it with `toBeError` when it is meant"));
         }
-        let whole = subject.json();
+        let json = subject.json();
         for (name, pointer) in &step.save {
-            let value = whole
+            let value = json
                 .pointer(pointer)
                 .ok_or_else(|| format!("`save`: there is nothing at `{pointer}` in {subject}"))?;
             self.variables.known.insert(name.clone(), value.clone());
@@ -151,18 +165,16 @@ impl Actor<'_> {
     }
 
     /// An expectation with its variables filled in.
-    fn expected(&self, one: &Expectation) -> Result<(&'static Known, Written), String> {
-        let written = expectations::read(&self.variables.fill(&one.0)?)?;
-        let known = expectations::find(&written.name)
-            .ok_or_else(|| format!("there is no expectation `{}`", written.name))?;
-        known
-            .argument
-            .check(&written.argument, true)
-            .map_err(|problem| format!("`{}` {problem}, not {}", known.name, written.argument))?;
-        Ok((known, written))
+    fn expected(&self, written: &Value) -> Result<Expected, String> {
+        let expectation = Expectation::parse(&self.variables.fill(written)?)?;
+        let registered = expectations::find(&expectation.name)
+            .ok_or_else(|| format!("there is no expectation `{}`", expectation.name))?;
+        let matcher = expectation.matcher(registered)?;
+        Ok(Expected { name: &registered.name, negated: expectation.negated, matcher })
     }
 
-    async fn act(&mut self, step: &Step) -> Result<Got, String> {
+    /// Sends the request of a step, or waits for its event.
+    async fn act(&mut self, step: &Step) -> Result<Outcome, String> {
         let mcp = self.mcp.clone();
         let arguments = self.variables.fill(&step.arguments)?;
         let fill = |text: &str| self.variables.text(text);
@@ -170,10 +182,10 @@ impl Actor<'_> {
         let count = step.count.unwrap_or(1);
         if let Some(list) = step.list {
             return match list {
-                List::Tools => Got::of(mcp.tools().list().await),
-                List::Resources => Got::of(mcp.resources().list().await),
-                List::ResourceTemplates => Got::of(mcp.resources().list_templates().await),
-                List::Prompts => Got::of(mcp.prompts().list().await),
+                List::Tools => Outcome::of(mcp.tools().list().await),
+                List::Resources => Outcome::of(mcp.resources().list().await),
+                List::ResourceTemplates => Outcome::of(mcp.resources().list_templates().await),
+                List::Prompts => Outcome::of(mcp.prompts().list().await),
             };
         }
         if let Some(tool) = &step.call {
@@ -183,69 +195,71 @@ impl Actor<'_> {
             if let Some(token) = &step.progress {
                 call = call.progress(token.clone());
             }
-            return Got::of(call.await);
+            return Outcome::of(call.await);
         }
         if let Some(uri) = &step.read {
-            return Got::of(mcp.resources().read(&fill(uri)?).await);
+            return Outcome::of(mcp.resources().read(&fill(uri)?).await);
         }
         if let Some(prompt) = &step.get {
-            return Got::of(mcp.prompts().get(&fill(prompt)?, arguments).await);
+            return Outcome::of(mcp.prompts().get(&fill(prompt)?, arguments).await);
         }
         if let Some(raw) = &step.raw {
             return self.raw(raw).await;
         }
         if let Some(method) = &step.notify {
             let sent = mcp.raw().notify(&fill(method)?, arguments).await;
-            return Got::of(sent.map(|()| Value::Null));
+            return Outcome::of(sent.map(|()| Value::Null));
         }
         if let Some(method) = &step.wait {
             let found = mcp.notifications().wait_for(&fill(method)?, count, timeout).await;
-            let shown = |one: crate::Notification| json!({"method": one.method, "params": one.params});
-            return Got::of(found.map(|all| all.into_iter().map(shown).collect::<Value>()));
+            let to_json = |one: Notification| json!({"method": one.method, "params": one.params});
+            return Outcome::of(found.map(|all| all.into_iter().map(to_json).collect::<Value>()));
         }
         if let Some(filter) = &step.listen {
             let filter = self.variables.fill(&Value::Object(filter.clone()))?;
             return match mcp.listen(filter).await {
                 Ok(subscription) => {
-                    let shown = json!({"id": subscription.id(), "notifications": subscription.agreed()});
+                    let started = json!({"id": subscription.id(), "notifications": subscription.accepted()});
                     self.subscriptions.push(subscription);
-                    Ok(Got::json(shown))
+                    Ok(Outcome::json(started))
                 }
-                Err(error) => Got::of::<Value>(Err(error)),
+                Err(error) => Outcome::of::<Value>(Err(error)),
             };
         }
         if let Some(part) = &step.log {
-            let line = self.stage.server.wait_for_log(&fill(part)?, timeout).await;
-            return line.map(|line| Got::json(line.into())).map_err(|error| error.to_string());
+            let line = self.environment.server.wait_for_log(&fill(part)?, timeout).await;
+            return line.map(|line| Outcome::json(line.into())).map_err(|error| error.to_string());
         }
         if let Some(url) = &step.http_calls {
             return self.http_calls(&fill(url)?, count, timeout).await;
         }
         match &step.authenticate {
             Some(user) => {
-                let token = self.stage.token(self.suite, user, &self.variables)?;
-                Got::of(mcp.authenticate(token).await.map(|()| Value::Null))
+                let token = self.environment.token(self.suite, user, &self.variables)?;
+                Outcome::of(mcp.authenticate(token).await.map(|()| Value::Null))
             }
             None => Err("the step does nothing".into()),
         }
     }
 
-    async fn raw(&self, raw: &Value) -> Result<Got, String> {
+    async fn raw(&self, raw: &Value) -> Result<Outcome, String> {
         let raw = self.variables.fill(raw)?;
         let channel = self.mcp.raw();
         match &raw {
-            Value::String(text) => Got::of(channel.send(text).await),
-            message if message["jsonrpc"].is_string() => Got::of(channel.send(&message.to_string()).await),
+            Value::String(text) => Outcome::of(channel.send(text).await),
+            message if message["jsonrpc"].is_string() => {
+                Outcome::of(channel.send(&message.to_string()).await)
+            }
             message => {
                 let request = RpcRequest::new(text(&message["method"]), message["params"].clone());
                 let id = message.get("id").cloned().unwrap_or_else(|| "raw".into());
-                Got::of(channel.exchange(request.id(id)).await)
+                Outcome::of(channel.exchange(request.id(id)).await)
             }
         }
     }
 
-    async fn http_calls(&self, url: &str, count: usize, timeout: Duration) -> Result<Got, String> {
-        let http = self.stage.http.as_ref().ok_or("the suite has no `httpMocks`")?;
+    async fn http_calls(&self, url: &str, count: usize, timeout: Duration) -> Result<Outcome, String> {
+        let http = self.environment.http.as_ref().ok_or("the suite has no `httpMocks`")?;
         let seen = || http.calls().into_iter().filter(|call| call.url.contains(url)).collect::<Vec<_>>();
         let enough = async {
             while seen().len() < count {
@@ -262,11 +276,11 @@ impl Actor<'_> {
             ));
         }
         // Headers by name: easier to expect than pairs.
-        let shown = calls.iter().map(|call| {
+        let listed = calls.iter().map(|call| {
             let headers: serde_json::Map<String, Value> =
                 call.headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
             json!({"url": call.url, "method": call.method, "headers": headers, "body": call.body, "json": call.json()})
         });
-        Ok(Got::json(shown.collect()))
+        Ok(Outcome::json(listed.collect()))
     }
 }

@@ -1,37 +1,39 @@
-//! `${name}` in texts.
+//! Variables in texts, as `${name}`.
 
 use serde_json::{Map, Value};
+
+use crate::matchers;
 
 /// The variables of one test, and the environment as `${env.NAME}`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Variables {
-    /// Values as they are: what a step saved may hold `${` and means it.
+    /// Literal values: `${` in a value that a step saved is not a variable.
     pub(super) known: Map<String, Value>,
-    /// Values that a suite file wrote: they may name other variables. What is `known` wins.
+    /// Values from a suite file, which may name other variables. `known` takes precedence.
     pub(super) written: Map<String, Value>,
-    /// Values that a test's own variables hide: what such a variable means when it names itself.
+    /// Values hidden by a test's own variables: the meaning of such a variable within its own value.
     hidden: Map<String, Value>,
 }
 
 impl Variables {
-    /// The same value with its variables filled in. A text that is one variable and nothing else becomes the variable's
-    /// value, whatever its type; within a longer text it becomes text. `$${` writes a literal `${`.
+    /// Replaces the variables in a value. A text that consists of one variable becomes its value, of any type; within a longer
+    /// text a variable becomes text. `$${` stands for a literal `${`.
     pub(super) fn fill(&self, value: &Value) -> Result<Value, String> {
         self.fill_within(value, &mut Vec::new())
     }
 
-    /// A text with its variables filled in, as text.
+    /// Replaces the variables in a text; the result is a text.
     pub(super) fn text(&self, text: &str) -> Result<String, String> {
-        self.fill_text(text, &mut Vec::new()).map(|value| super::expectations::text(&value))
+        self.fill_text(text, &mut Vec::new()).map(|value| matchers::text(&value))
     }
 
-    /// Those of a suite file, before anything ran.
+    /// The variables of a suite file.
     pub(super) fn of_file(written: Map<String, Value>) -> Self {
         Self { written, ..Self::default() }
     }
 
-    /// Adds a test's own variables, which win over all others of their names. In any order they may name each other and what was
-    /// there before; one that names itself means the one it hides. Each has one value from here on.
+    /// Adds a test's own variables, which hide others of the same name. They may name each other in any order; one that names itself
+    /// means the one it hides. Their values are fixed from here on.
     pub(super) fn add_own(&mut self, own: &Map<String, Value>) -> Result<(), String> {
         let scope = self.with_own(own);
         for name in own.keys() {
@@ -41,7 +43,7 @@ impl Variables {
         Ok(())
     }
 
-    /// These and a test's own, not filled in.
+    /// A copy with a test's own variables, not replaced yet.
     fn with_own(&self, own: &Map<String, Value>) -> Self {
         let mut scope = self.clone();
         for (name, value) in own {
@@ -54,17 +56,17 @@ impl Variables {
         scope
     }
 
-    /// Every variable of a test's own that leads back to itself by way of others, with the problem. One that names itself may
-    /// mean what a step is yet to save.
-    pub(super) fn own_circles(&self, own: &Map<String, Value>) -> Vec<(String, String)> {
+    /// A test's own variables that refer to themselves through others, with the problem. One that names itself may mean a value
+    /// that a step saves later.
+    pub(super) fn own_cycles(&self, own: &Map<String, Value>) -> Vec<(String, String)> {
         let mut scope = self.with_own(own);
         scope.hidden = own.keys().map(|name| (name.clone(), Value::Null)).collect();
-        let all = scope.circles().into_iter().filter(|(name, _)| own.contains_key(*name));
+        let all = scope.cycles().into_iter().filter(|(name, _)| own.contains_key(*name));
         all.map(|(name, problem)| (name.to_owned(), problem)).collect()
     }
 
-    /// Every variable of the file that leads back to itself, with the problem.
-    pub(super) fn circles(&self) -> Vec<(&str, String)> {
+    /// Variables of the file that refer to themselves, with the problem.
+    pub(super) fn cycles(&self) -> Vec<(&str, String)> {
         let all = self.written.keys();
         all.filter_map(|name| {
             let problem = self.find(name, &mut Vec::new()).err()?;
@@ -75,7 +77,7 @@ impl Variables {
         .collect()
     }
 
-    /// `within`: the variables whose values are being filled in.
+    /// `within`: the variables whose values are being resolved.
     fn fill_within(&self, value: &Value, within: &mut Vec<String>) -> Result<Value, String> {
         match value {
             Value::String(text) => self.fill_text(text, within),
@@ -100,8 +102,8 @@ impl Variables {
             }
             (None, Some(_)) if within.iter().any(|one| one == first) => {
                 let begin = within.iter().position(|one| one == first).unwrap_or_default();
-                let way = within[begin..].join("` → `");
-                return Err(format!("the variable `{first}` leads back to itself: `{way}` → `{first}`"));
+                let path = within[begin..].join("` → `");
+                return Err(format!("the variable `{first}` leads back to itself: `{path}` → `{first}`"));
             }
             (None, Some(written)) => {
                 within.push(first.to_owned());
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_text_keeps_the_type_and_a_part_becomes_text() {
+    fn a_text_of_one_variable_keeps_its_type_and_a_part_becomes_text() {
         let all = variables(json!({"id": 7, "who": "Ada"}));
         let value = json!({"a": "${id}", "b": ["${who} is ${id}"], "c": "$id", "d": "$${id} is ${id}"});
         assert_eq!(
@@ -198,21 +200,21 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_may_hold_others() {
+    fn variables_may_contain_variables() {
         let all = written(
             json!({"host": "a.example", "url": "https://${host}", "both": ["${url}/1", {"x": "${n}"}], "n": 7}),
         );
         assert_eq!(all.fill(&json!("${both}")).unwrap(), json!(["https://a.example/1", {"x": 7}]));
         assert_eq!(all.text("${both.1.x}${both.1.x}").unwrap(), "77");
-        assert!(all.circles().is_empty());
+        assert!(all.cycles().is_empty());
     }
 
     #[test]
-    fn a_circle_of_variables_is_shown() {
+    fn reports_a_cycle_of_variables() {
         let all = written(json!({"a": "${b}", "b": ["${c}"], "c": "x${a}", "d": "${a}"}));
         let error = all.fill(&json!("${a}")).unwrap_err();
         assert_eq!(error, "the variable `a` leads back to itself: `a` → `b` → `c` → `a`");
-        assert_eq!(all.circles().iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(all.cycles().iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
     fn own(value: Value) -> Map<String, Value> {
@@ -226,7 +228,7 @@ mod tests {
         all.add_own(&own(json!({"a": "${url}/${id}", "id": "id-${random}", "url": "https://${host}/${id}"})))
             .unwrap();
         assert_eq!(all.text("${a} ${id}").unwrap(), "https://a.example/id-r1/id-r1 id-r1");
-        // One value each, whatever a step saves later.
+        // Values are fixed, whatever a step saves later.
         all.known.insert("host".into(), "b.example".into());
         assert_eq!(all.text("${url}").unwrap(), "https://a.example/id-r1");
     }
@@ -241,21 +243,21 @@ mod tests {
         let error = all.add_own(&own(json!({"new": "${new}"}))).unwrap_err();
         assert_eq!(error, "the variable `new` leads back to itself: `new` → `new`");
         let circle = own(json!({"x": "${y}", "y": "${x}"}));
-        assert_eq!(all.own_circles(&circle).len(), 2);
-        assert_eq!(all.own_circles(&own(json!({"new": "${new}", "env": "${env.X}"}))), []);
+        assert_eq!(all.own_cycles(&circle).len(), 2);
+        assert_eq!(all.own_cycles(&own(json!({"new": "${new}", "env": "${env.X}"}))), []);
         let error = all.add_own(&circle).unwrap_err();
         assert_eq!(error, "the variable `x` leads back to itself: `x` → `y` → `x`");
     }
 
     #[test]
-    fn what_a_server_said_is_no_template() {
+    fn saved_values_are_not_templates() {
         let mut all = written(json!({"secret": "s"}));
         all.known.insert("said".into(), json!("${secret}"));
         assert_eq!(all.text("<${said}>").unwrap(), "<${secret}>");
     }
 
     #[test]
-    fn a_misspelt_variable_gets_a_suggestion() {
+    fn suggests_a_name_for_a_misspelt_variable() {
         let error = written(json!({"city": "Oslo"})).text("${citty}").unwrap_err();
         assert_eq!(error, "`${citty}`: unknown variable; did you mean `city`?");
         let error = written(json!({"city": {"name": "Oslo"}})).text("${city.nam}").unwrap_err();

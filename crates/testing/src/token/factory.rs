@@ -1,16 +1,13 @@
-//! The token factory.
+//! The token factory: RS256 tokens with chosen claims.
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{path::Path, sync::Arc};
 
 use serde_json::{Map, Value, json};
 
-use super::{TestKey, jwks, key::KeyFileError};
+use super::key::{KeyFileError, TestKey, jwks};
+use crate::base::{text::random_text, unix_now};
 
-/// Whose tokens, for whom, and for how long.
+/// Issuer, audience and lifetime of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFactoryOptions {
     /// `iss`. Default `https://test-issuer.local`.
@@ -31,18 +28,18 @@ impl Default for TokenFactoryOptions {
     }
 }
 
-/// What one token says.
+/// The claims of one token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CreateTokenOptions {
-    /// Who it speaks for.
+    /// The subject.
     pub sub: String,
-    /// What they may do; `scope` holds them with spaces between. With none there is no `scope`.
+    /// The scopes, joined with spaces into `scope`. Without any the token has no `scope`.
     pub scopes: Vec<String>,
-    /// Their address.
+    /// `email`.
     pub email: Option<String>,
-    /// Their name.
+    /// `name`.
     pub name: Option<String>,
-    /// Further claims; they replace those the factory sets, `iss` and `aud` included.
+    /// Further claims; they replace those the factory sets, including `iss` and `aud`.
     pub claims: Map<String, Value>,
     /// Lifetime in seconds. Default: the factory's.
     pub expires_in: Option<i64>,
@@ -61,35 +58,35 @@ impl CreateTokenOptions {
         }
     }
 
-    /// What they may do.
+    /// Sets the scopes.
     #[must_use]
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Their address.
+    /// Sets `email`.
     #[must_use]
     pub fn email(mut self, email: impl Into<String>) -> Self {
         self.email = Some(email.into());
         self
     }
 
-    /// Their name.
+    /// Sets `name`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// One more claim.
+    /// Adds a claim.
     #[must_use]
     pub fn claim(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.claims.insert(name.into(), value.into());
         self
     }
 
-    /// Lifetime in seconds; below zero it is over already.
+    /// Sets the lifetime in seconds; a negative one makes an expired token.
     #[must_use]
     pub fn expires_in(mut self, seconds: i64) -> Self {
         self.expires_in = Some(seconds);
@@ -97,7 +94,7 @@ impl CreateTokenOptions {
     }
 }
 
-/// Makes RS256 tokens (`at+jwt`, RFC 9068). All factories of a process share one key.
+/// Creates RS256 access tokens (`at+jwt`, RFC 9068). All factories of a process share one key.
 #[derive(Debug, Clone)]
 pub struct TokenFactory {
     options: TokenFactoryOptions,
@@ -111,49 +108,49 @@ impl Default for TokenFactory {
 }
 
 impl TokenFactory {
-    /// A factory of these tokens.
+    /// A factory with this issuer, audience and lifetime.
     pub fn new(options: TokenFactoryOptions) -> Self {
         Self { options, key: TestKey::shared() }
     }
 
-    /// Signs with the RSA key in a PKCS#8 PEM file, which is made when it is not there: processes that name the same file
+    /// Signs with the RSA key in a PKCS#8 PEM file, which is created if it does not exist. Processes that use the same file
     /// sign with the same key.
     ///
     /// # Errors
-    /// The file cannot be read or made, or holds no such key.
+    /// The file cannot be read or created, or does not contain such a key.
     pub fn key_file(self, path: impl AsRef<Path>) -> Result<Self, KeyFileError> {
         Ok(Self { options: self.options, key: TestKey::in_file(path.as_ref())? })
     }
 
-    /// A token.
+    /// Creates a token.
     pub fn create_test_token(&self, options: &CreateTokenOptions) -> String {
         self.signed(options, options.expires_in.unwrap_or(self.options.expires_in_seconds))
     }
 
-    /// A token of `test-admin` with the scope `*`.
+    /// Creates a token of `test-admin` with the scope `*`.
     pub fn create_admin_token(&self) -> String {
         self.create_test_token(&CreateTokenOptions::new("test-admin").scopes(["*"]))
     }
 
-    /// A token of `test-user` with the scopes `read write`.
+    /// Creates a token of `test-user` with the scopes `read write`.
     pub fn create_user_token(&self) -> String {
         self.create_test_token(&CreateTokenOptions::new("test-user").scopes(["read", "write"]))
     }
 
-    /// A token of `anonymous` without scopes.
+    /// Creates a token of `anonymous` without scopes.
     pub fn create_anonymous_token(&self) -> String {
         self.create_test_token(&CreateTokenOptions::new("anonymous"))
     }
 
-    /// A token that expired an hour ago.
+    /// Creates a token that expired an hour ago.
     pub fn create_expired_token(&self, options: &CreateTokenOptions) -> String {
         self.signed(options, -3600)
     }
 
-    /// A token signed by another key than the one its header names.
+    /// Creates a token signed by a different key than the one its header names.
     pub fn create_token_with_invalid_signature(&self, options: &CreateTokenOptions) -> String {
         let expires_in = options.expires_in.unwrap_or(self.options.expires_in_seconds);
-        TestKey::stranger().sign("at+jwt", &self.key.id, &self.claims(options, expires_in))
+        TestKey::unpublished().sign("at+jwt", &self.key.id, &self.claims(options, expires_in))
     }
 
     /// The public keys, as a JWK set.
@@ -171,26 +168,26 @@ impl TokenFactory {
         &self.options.audience
     }
 
-    /// The claims of a token of this issuer: signed by its key, with its `iss` and `aud`, not expired.
+    /// Verifies a token and returns its claims: signed by this key, with this `iss` and `aud`, not expired.
     ///
     /// # Errors
-    /// It is not, in words.
+    /// The first check that failed, in words.
     pub fn verify(&self, token: &str) -> Result<Value, &'static str> {
         let claims = self.key.verified(token).ok_or("the signature is not the issuer's")?;
         if claims["iss"] != self.options.issuer {
             return Err("the issuer is another");
         }
-        let for_us = |audience: &Value| *audience == self.options.audience;
-        if !for_us(&claims["aud"]) && !claims["aud"].as_array().is_some_and(|all| all.iter().any(for_us)) {
+        let is_ours = |audience: &Value| *audience == self.options.audience;
+        if !is_ours(&claims["aud"]) && !claims["aud"].as_array().is_some_and(|all| all.iter().any(is_ours)) {
             return Err("the audience is another");
         }
-        if claims["exp"].as_i64().is_none_or(|expires| expires <= now()) {
+        if claims["exp"].as_i64().is_none_or(|expires| expires <= unix_now()) {
             return Err("the token is expired");
         }
         Ok(claims)
     }
 
-    /// What a token says, whoever signed it; null when it is no token.
+    /// Claims of a token, without verifying its signature; null if it is not a JWT.
     pub fn unverified_claims(token: &str) -> Value {
         use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
         let claims = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
@@ -202,8 +199,8 @@ impl TokenFactory {
     }
 
     fn claims(&self, options: &CreateTokenOptions, expires_in: i64) -> Value {
-        let now = now();
-        // An expired token was valid once.
+        let now = unix_now();
+        // An expired token must have been valid before.
         let issued = if expires_in < 0 { now + 2 * expires_in } else { now };
         let mut claims = json!({
             "iss": self.options.issuer,
@@ -212,7 +209,7 @@ impl TokenFactory {
             "client_id": "test-client",
             "iat": issued,
             "exp": now + expires_in,
-            "jti": crate::random_text(),
+            "jti": random_text(),
         });
         // RFC 6749 §3.3: a scope has at least one part. Without any there is no claim.
         if !options.scopes.is_empty() {
@@ -230,7 +227,7 @@ impl TokenFactory {
     }
 }
 
-/// What the mock authorization server needs.
+/// For the mock authorization server.
 #[cfg(feature = "oauth")]
 impl TokenFactory {
     pub(crate) fn with_issuer(&self, issuer: &str) -> Self {
@@ -246,19 +243,14 @@ impl TokenFactory {
         &self.key
     }
 
-    /// The same as an ID token (OpenID Connect Core §2): of type `JWT`, and about the user alone.
+    /// Creates an ID token (OpenID Connect Core §2): type `JWT`, without the claims of access tokens.
     pub(crate) fn create_id_token(&self, options: &CreateTokenOptions) -> String {
         let mut claims = self.claims(options, options.expires_in.unwrap_or(self.options.expires_in_seconds));
         if let Some(claims) = claims.as_object_mut() {
-            for of_access_tokens in ["client_id", "scope", "jti"] {
-                claims.shift_remove(of_access_tokens);
+            for claim in ["client_id", "scope", "jti"] {
+                claims.shift_remove(claim);
             }
         }
         self.key.sign("JWT", &self.key.id, &claims)
     }
-}
-
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! RSA keys: made once per process, or kept in a file that several processes sign with.
+//! RSA signing keys: one per process, or one in a file that several processes share.
 
 use std::{
     io::Write as _,
@@ -15,17 +15,17 @@ use aws_lc_rs::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
-/// A file of a key cannot be used.
+/// A key file cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the key file {file} cannot be used: {problem}")]
 pub struct KeyFileError {
-    /// Which file.
+    /// The file.
     pub file: String,
-    /// What is wrong, and what to do.
+    /// The problem, and how to fix it.
     pub problem: String,
 }
 
-/// A key that signs RS256.
+/// An RSA key for RS256.
 pub(crate) struct TestKey {
     pub(crate) id: String,
     pair: KeyPair,
@@ -38,9 +38,11 @@ impl std::fmt::Debug for TestKey {
 }
 
 impl TestKey {
-    /// A new key of 2048 bits.
+    /// Generates a key of 2048 bits.
     pub(crate) fn generate() -> Arc<Self> {
-        Self::of(KeyPair::generate(KeySize::Rsa2048).expect("the crypto library makes RSA keys of 2048 bits"))
+        Self::of(
+            KeyPair::generate(KeySize::Rsa2048).expect("the crypto library generates RSA keys of 2048 bits"),
+        )
     }
 
     fn of(pair: KeyPair) -> Arc<Self> {
@@ -50,44 +52,45 @@ impl TestKey {
         Arc::new(Self { id, pair })
     }
 
-    /// The key every factory of this process signs with.
+    /// The key shared by all factories of this process.
     pub(crate) fn shared() -> Arc<Self> {
         static KEY: OnceLock<Arc<TestKey>> = OnceLock::new();
         KEY.get_or_init(Self::generate).clone()
     }
 
-    /// A key nobody publishes.
-    pub(crate) fn stranger() -> Arc<Self> {
+    /// A key that no key set contains.
+    pub(crate) fn unpublished() -> Arc<Self> {
         static KEY: OnceLock<Arc<TestKey>> = OnceLock::new();
         KEY.get_or_init(Self::generate).clone()
     }
 
-    /// The key in a PKCS#8 PEM file. When there is no file, one is made that only its owner may read.
+    /// Reads the key in a PKCS#8 PEM file. A missing file is created, readable by its owner only.
     pub(crate) fn in_file(path: &Path) -> Result<Arc<Self>, KeyFileError> {
-        let wrong = |problem: String| KeyFileError { file: path.display().to_string(), problem };
+        let failure = |problem: String| KeyFileError { file: path.display().to_string(), problem };
         if !path.exists() {
             let made = Self::generate();
             let der: Pkcs8V1Der<'_> = made.pair.as_der().expect("a private key has a PKCS#8 form");
             let pem = pem::encode(&pem::Pem::new("PRIVATE KEY", der.as_ref()));
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            // Written whole under another name first: whoever comes at the same time reads all of it or makes his own.
-            let mut file = tempfile::NamedTempFile::new_in(dir).map_err(|error| wrong(error.to_string()))?;
-            file.write_all(pem.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+            // Written under a temporary name first, so that a concurrent process reads a complete file or none.
+            let mut file =
+                tempfile::NamedTempFile::new_in(dir).map_err(|error| failure(error.to_string()))?;
+            file.write_all(pem.as_bytes()).map_err(|error| failure(error.to_string()))?;
             match file.persist_noclobber(path) {
                 Ok(_) => return Ok(made),
                 Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(wrong(error.error.to_string())),
+                Err(error) => return Err(failure(error.error.to_string())),
             }
         }
         const ADVICE: &str = "it must hold an RSA key of 2048 bits or more as PKCS#8 PEM \
                               (`openssl genpkey -algorithm RSA -out FILE`); name a file that is not there to get a new key";
-        let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-        let pem = pem::parse(&text).map_err(|_| wrong(format!("it holds no PEM; {ADVICE}")))?;
+        let text = std::fs::read(path).map_err(|error| failure(error.to_string()))?;
+        let pem = pem::parse(&text).map_err(|_| failure(format!("it holds no PEM; {ADVICE}")))?;
         if pem.tag() != "PRIVATE KEY" {
-            return Err(wrong(format!("it holds `{}`, not `PRIVATE KEY`; {ADVICE}", pem.tag())));
+            return Err(failure(format!("it holds `{}`, not `PRIVATE KEY`; {ADVICE}", pem.tag())));
         }
         let pair = KeyPair::from_pkcs8(pem.contents())
-            .map_err(|_| wrong(format!("it holds no key this crate signs with; {ADVICE}")))?;
+            .map_err(|_| failure(format!("it holds no key this crate signs with; {ADVICE}")))?;
         Ok(Self::of(pair))
     }
 
@@ -100,7 +103,7 @@ impl TestKey {
         })
     }
 
-    /// A compact JWS. `kid` is what the header says, which need not be this key's.
+    /// Signs a compact JWS. `kid` goes into the header and need not be this key's id.
     pub(crate) fn sign(&self, typ: &str, kid: &str, claims: &Value) -> String {
         let header = json!({"alg": "RS256", "typ": typ, "kid": kid});
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
@@ -111,10 +114,8 @@ impl TestKey {
             .expect("the buffer has the length of the modulus");
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
-}
 
-impl TestKey {
-    /// The claims of a token this key signed.
+    /// The claims of a token, if this key signed it.
     pub(crate) fn verified(&self, token: &str) -> Option<Value> {
         let (signed, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
@@ -128,6 +129,11 @@ impl TestKey {
         let (_, claims) = signed.split_once('.')?;
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()
     }
+}
+
+/// The public keys as a JWK set.
+pub(crate) fn jwks(keys: &[&TestKey]) -> Value {
+    json!({"keys": keys.iter().map(|key| key.public_jwk()).collect::<Vec<_>>()})
 }
 
 #[cfg(test)]

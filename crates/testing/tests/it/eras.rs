@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatewright_testing::{ClientOptions, Elicited, Mcp, Server, Transport, expect};
+use gatewright_testing::{ClientOptions, ElicitResult, Mcp, Server, Transport, expect};
 use serde_json::json;
 
 use crate::support::{everything, script};
@@ -23,7 +23,7 @@ async fn streamable_http_with_sessions() {
     let mcp = server.client().connect().await.unwrap();
     assert!(mcp.session_id().is_some());
     uses_everything(&mcp).await;
-    mcp.on_elicitation(|_| async { Elicited::Accept(json!({"name": "Ada"})) });
+    mcp.on_elicitation(|_| async { ElicitResult::Accept(json!({"name": "Ada"})) });
     expect(&mcp.tools().call("ask", json!({})).await.unwrap()).to_have_text_content("Ada");
     mcp.disconnect().await;
 }
@@ -38,7 +38,7 @@ async fn streamable_http_without_sessions() {
     let missing = mcp.resources().read("note://9").await.unwrap_err();
     assert_eq!(missing.code(), Some(-32602));
     // The server asks by its answer, and the client asks again with what the handler said.
-    mcp.on_elicitation(|_| async { Elicited::Accept(json!({"name": "Ada"})) });
+    mcp.on_elicitation(|_| async { ElicitResult::Accept(json!({"name": "Ada"})) });
     mcp.trace().clear();
     let asked = mcp.tools().call("ask", json!({})).await.unwrap().json::<serde_json::Value>().unwrap();
     assert_eq!(asked["answers"]["who"]["content"]["name"], "Ada");
@@ -111,20 +111,20 @@ async fn a_call_that_is_open_is_answered_later_or_cancelled() {
             let waiting = waiting.clone();
             async move {
                 waiting.notified().await;
-                Elicited::Accept(json!({"name": "Ada"}))
+                ElicitResult::Accept(json!({"name": "Ada"}))
             }
         });
         let open = mcp.tools().call("ask", json!({})).begin().await.unwrap();
-        while mcp.questions().is_empty() {
+        while mcp.server_requests().is_empty() {
             tokio::task::yield_now().await;
         }
-        assert_eq!(mcp.questions()[0].method, "elicitation/create");
+        assert_eq!(mcp.server_requests()[0].method, "elicitation/create");
         go_on.notify_one();
         expect(&open.result().await.unwrap()).to_have_text_content("Ada");
         assert_eq!(mcp.trace().last().unwrap().method, "tools/call");
 
         let open = mcp.tools().call("ask", json!({})).begin().await.unwrap();
-        while mcp.questions().len() < 2 {
+        while mcp.server_requests().len() < 2 {
             tokio::task::yield_now().await;
         }
         open.cancel().await;

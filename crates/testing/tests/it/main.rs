@@ -25,6 +25,8 @@ mod intercepts;
 #[cfg(test)]
 mod late_answers;
 #[cfg(test)]
+mod layers;
+#[cfg(test)]
 mod matchers;
 #[cfg(test)]
 mod memory;

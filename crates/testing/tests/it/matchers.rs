@@ -1,4 +1,4 @@
-use gatewright_testing::{Mismatch, RpcResponse, expect, json_diff, matchers};
+use gatewright_testing::{ClientError, Match, Mismatch, RpcResponse, Subject, expect, json_diff, matchers};
 use serde_json::json;
 
 use crate::support::memory;
@@ -76,4 +76,50 @@ fn a_difference_is_shown_path_by_path() {
             "$.user.name: expected \"Ada\", is missing (there is `nmae`)",
         ]
     );
+}
+
+/// A matcher of our own.
+struct HoldsNothing;
+
+impl Match for HoldsNothing {
+    fn check(&self, subject: &Subject<'_>) -> Result<(), Mismatch> {
+        match subject {
+            Subject::Tools([]) => Ok(()),
+            Subject::Tools(_) => Err(Mismatch::new("no tools", subject.to_string())),
+            other => Err(other.unsupported("a list of tools")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn own_matchers_and_closures_work_like_the_registered_ones() {
+    let tools = memory().await.tools().list().await.unwrap();
+    expect(&tools).not().to(HoldsNothing);
+    expect(&tools).to(|subject: &Subject<'_>| matchers::contains_tool(subject, "echo"));
+    let report = panic_of(|| expect(&tools).to(HoldsNothing));
+    assert!(report.starts_with("expect(…).to(…)\nexpected: no tools"), "{report}");
+    let report = panic_of(|| expect(&json!({})).not().to(HoldsNothing));
+    assert!(report.contains("does not know this kind of value"), "{report}");
+}
+
+#[test]
+fn function_method_and_suite_name_follow_from_the_registration() {
+    let schema = gatewright_testing::suite::schema().to_string();
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}});
+    let answer = RpcResponse { raw: answer };
+    matchers::is_error(&answer, Some(-32602)).unwrap();
+    expect(&answer).to_be_error_code(-32602);
+    let report = panic_of(|| expect(&answer).to_be_error_code(-32700));
+    assert!(report.starts_with("expect(…).to_be_error_code(-32700)\n"), "{report}");
+    for name in ["toBeError", "toHaveTextContent", "toContainResourceTemplate", "toBeRefused"] {
+        assert!(schema.contains(&format!("\"{name}\"")), "{name}");
+    }
+}
+
+#[test]
+fn a_refusal_is_matched_by_its_status() {
+    let error = ClientError::Refused { status: 403, challenge: None, body: String::new() };
+    expect(&error).to_be_refused();
+    expect(&error).to_be_refused_with(403);
+    expect(&error).not().to_be_refused_with(401);
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use gatewright_testing::{Elicited, LogLevel, RpcRequest, expect};
+use gatewright_testing::{ElicitResult, LogLevel, RpcRequest, expect};
 use serde_json::{Value, json};
 
 use crate::support::memory;
@@ -96,7 +96,7 @@ async fn questions_are_declined_until_there_is_a_handler_and_cancelled_when_it_p
     assert_eq!(ask().await["action"], "decline");
     mcp.on_elicitation(|question| async move {
         assert_eq!(question["message"], "Who?");
-        Elicited::Accept(json!({"name": "Ada"}))
+        ElicitResult::Accept(json!({"name": "Ada"}))
     });
     assert_eq!(ask().await["content"]["name"], "Ada");
     mcp.on_elicitation(|_| async { panic!("no") });

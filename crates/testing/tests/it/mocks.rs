@@ -31,7 +31,7 @@ async fn mocks_answer_in_order_until_their_uses_are_up() {
         MockOptions::with("tools/call", |request| {
             RpcResponse::success(json!({"content": [{"type": "text", "text": request.params["name"]}]}))
         })
-        .params_that(|params| params["arguments"]["text"] == "second"),
+        .params_predicate(|params| params["arguments"]["text"] == "second"),
     );
     let call = |text: &'static str| {
         let mcp = mcp.clone();

@@ -156,8 +156,11 @@ async fn a_question_over_http_reaches_its_own_caller_while_others_have_calls_ope
     let (one, two) = (bench.client().await, bench.client().await);
     let open = one.tools().call("a:hang", json!({})).begin().await.unwrap();
     assert!(text(&two, "a:elicit").await.contains("Ada"));
-    assert_eq!(two.questions().iter().map(|one| &*one.method).collect::<Vec<_>>(), ["elicitation/create"]);
-    assert!(one.questions().is_empty());
+    assert_eq!(
+        two.server_requests().iter().map(|one| &*one.method).collect::<Vec<_>>(),
+        ["elicitation/create"]
+    );
+    assert!(one.server_requests().is_empty());
     open.cancel().await;
 }
 

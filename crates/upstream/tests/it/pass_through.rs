@@ -112,7 +112,7 @@ async fn a_caller_without_the_capability_is_not_asked_and_the_server_is_told() {
     let client = bench.connect(|client| client.capabilities(json!({}))).await;
     assert!(text(&client, "a:elicit").await.contains("no `elicitation` capability"));
     assert!(text(&client, "a:sample").await.contains("no `sampling` capability"));
-    assert!(client.questions().is_empty());
+    assert!(client.server_requests().is_empty());
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn a_question_without_an_owner_is_refused_and_calls_take_turns_afterwards(
     let (one, two) = (bench.client().await, bench.client().await);
     let open = hanging(&one, "a:hang").await;
     assert!(text(&two, "a:elicit").await.contains("take turns"));
-    assert!(two.questions().is_empty() && one.questions().is_empty());
+    assert!(two.server_requests().is_empty() && one.server_requests().is_empty());
     open.cancel().await;
     let both = futures::future::join(text(&one, "a:elicit"), text(&two, "a:elicit")).await;
     assert!(both.0.contains("Ada") && both.1.contains("Ada"), "{both:?}");

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use gatewright_core::{
     App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, Principal, Registry, ToolNames,
 };
-use gatewright_testing::{Elicited, Mcp, McpBuilder, OpenCall, RpcError};
+use gatewright_testing::{ElicitResult, Mcp, McpBuilder, PendingCall, RpcError};
 use gatewright_upstream::{PerCallerApp, UpstreamApp, UpstreamConfig};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ impl Bench {
         let gateway = self.gateway.clone();
         let client = Mcp::in_memory_with(move || gateway.session_of(principal.clone())).timeout(LONG);
         let client = set_up(client).connect().await.expect("the gateway answers");
-        client.on_elicitation(|_| async { Elicited::Accept(json!({"name": "Ada"})) });
+        client.on_elicitation(|_| async { ElicitResult::Accept(json!({"name": "Ada"})) });
         client.on_sampling(|_| async {
             json!({"role": "assistant", "content": {"type": "text", "text": "a sample"}, "model": "model"})
         });
@@ -137,7 +137,7 @@ pub(crate) async fn error(client: &Mcp, tool: &str, arguments: Value) -> RpcErro
 }
 
 /// A call of a tool that reports once and never answers.
-pub(crate) async fn hanging(client: &Mcp, tool: &str) -> OpenCall {
+pub(crate) async fn hanging(client: &Mcp, tool: &str) -> PendingCall {
     let open = client.tools().call(tool, json!({})).progress("hanging").begin().await.unwrap();
     client.notifications().wait_for("notifications/progress", 1, LONG).await.unwrap();
     open

@@ -1,12 +1,12 @@
-//! What requests carry from 2026-07-28, where there is no session: `_meta`, and headers that repeat parts of the body.
+//! Additions to requests from 2026-07-28 on, where there is no session: `_meta`, and headers that mirror the body.
 
 use serde_json::{Value, json};
 
-use super::Core;
-use crate::{client::link::Link, lock, mock::RpcRequest};
+use super::Engine;
+use crate::{base::lock, client::connection::Connection, protocol::RpcRequest};
 
-impl Core {
-    /// What every request carries from 2026-07-28.
+impl Engine {
+    /// `_meta` of every request from 2026-07-28 on.
     pub(in crate::client) fn meta(&self) -> Value {
         json!({
             "io.modelcontextprotocol/protocolVersion": self.settings.version,
@@ -15,7 +15,8 @@ impl Core {
         })
     }
 
-    pub(super) fn dress(&self, message: &mut Value) {
+    /// Adds `_meta`, without replacing keys the test has set.
+    pub(super) fn add_meta(&self, message: &mut Value) {
         let Some(message) = message.as_object_mut() else { return };
         let params = message.entry("params").or_insert_with(|| json!({}));
         let Some(params) = params.as_object_mut() else { return };
@@ -27,8 +28,12 @@ impl Core {
         }
     }
 
-    /// Headers that repeat parts of the body: `Mcp-Name`, `Mcp-Param-*`.
-    pub(super) async fn mirrored(&self, link: &Link, request: &RpcRequest) -> Vec<(String, String)> {
+    /// Headers that mirror the body: `Mcp-Name`, `Mcp-Param-*`.
+    pub(super) async fn standard_headers(
+        &self,
+        connection: &Connection,
+        request: &RpcRequest,
+    ) -> Vec<(String, String)> {
         let key = match request.method.as_str() {
             "tools/call" | "prompts/get" => "name",
             "resources/read" => "uri",
@@ -37,7 +42,7 @@ impl Core {
         let Some(name) = request.params[key].as_str() else { return Vec::new() };
         let mut headers = vec![("mcp-name".to_owned(), header_value(name))];
         if request.method == "tools/call" {
-            let schema = self.schema(link, name).await;
+            let schema = self.input_schema(connection, name).await;
             for (property, schema) in schema["properties"].as_object().into_iter().flatten() {
                 let (Some(header), value) =
                     (schema["x-mcp-header"].as_str(), &request.params["arguments"][property])
@@ -55,20 +60,21 @@ impl Core {
         headers
     }
 
-    /// A tool's input schema: the last one listed, or asked for now.
-    async fn schema(&self, link: &Link, tool: &str) -> Value {
+    /// The input schema of a tool, from the last list. Without one, lists the tools now.
+    async fn input_schema(&self, connection: &Connection, tool: &str) -> Value {
         if lock(&self.schemas).is_empty() {
             let list = self.numbered("tools/list", json!({}));
-            if let Ok(answer) = Box::pin(self.over(link, &list, true)).await
-                && let Some(result) = answer.result()
+            if let Ok(response) = Box::pin(self.send(connection, &list, true)).await
+                && let Some(result) = response.result()
             {
-                self.learn(result);
+                self.remember_schemas(result);
             }
         }
         lock(&self.schemas).get(tool).cloned().unwrap_or_default()
     }
 
-    pub(in crate::client) fn learn(&self, list: &Value) {
+    /// Keeps the input schemas of a `tools/list` result.
+    pub(in crate::client) fn remember_schemas(&self, list: &Value) {
         let mut schemas = lock(&self.schemas);
         for tool in list["tools"].as_array().into_iter().flatten() {
             if let Some(name) = tool["name"].as_str() {
@@ -78,7 +84,7 @@ impl Core {
     }
 }
 
-/// Values that a header cannot hold as they are go as Base64 (2026-07-28, "Standard headers").
+/// Encodes a header value, in Base64 if a header cannot hold it as it is (2026-07-28, "Standard headers").
 fn header_value(text: &str) -> String {
     use base64::{Engine, engine::general_purpose::STANDARD};
     let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && text.trim() == text;

@@ -1,0 +1,198 @@
+//! The client as a test uses it.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    engine::Engine, handlers::ElicitResult, interceptors::Interceptors, logs::Logs, mocks::Mocks,
+    notifications::Notifications, prompts::Prompts, raw::Raw, resources::Resources, tools::Tools,
+    trace::Trace,
+};
+use crate::{
+    base::lock,
+    protocol::{ClientError, RpcRequest},
+};
+
+/// A client of one MCP server. Clones share the connection.
+#[derive(Clone)]
+pub struct Mcp {
+    pub(super) engine: Arc<Engine>,
+}
+
+impl std::fmt::Debug for Mcp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mcp")
+            .field("connected", &self.is_connected())
+            .field("protocol_version", &self.protocol_version())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Name and version of the server.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ServerIdentity {
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: String,
+}
+
+impl Mcp {
+    /// The tools of the server.
+    pub fn tools(&self) -> Tools<'_> {
+        Tools { engine: &self.engine }
+    }
+
+    /// The resources of the server.
+    pub fn resources(&self) -> Resources<'_> {
+        Resources { engine: &self.engine }
+    }
+
+    /// The prompts of the server.
+    pub fn prompts(&self) -> Prompts<'_> {
+        Prompts { engine: &self.engine }
+    }
+
+    /// Messages exactly as written.
+    pub fn raw(&self) -> Raw<'_> {
+        Raw { engine: &self.engine }
+    }
+
+    /// Log messages: the server's (`notifications/message`) and the client's own.
+    pub fn logs(&self) -> &Logs {
+        &self.engine.recorder.logs
+    }
+
+    /// All requests of this client, with their responses.
+    pub fn trace(&self) -> &Trace {
+        &self.engine.trace
+    }
+
+    /// Notifications the server sent.
+    pub fn notifications(&self) -> &Notifications {
+        &self.engine.recorder.notifications
+    }
+
+    /// Requests of the server to the client, oldest first: `elicitation/create`, `sampling/createMessage`, `roots/list`, `ping`.
+    /// Does not include input that a server of 2026-07-28 requests in its responses.
+    pub fn server_requests(&self) -> Vec<RpcRequest> {
+        lock(&self.engine.recorder.requests).clone()
+    }
+
+    /// Mocked responses, returned instead of the server's.
+    pub fn mock(&self) -> &Mocks {
+        &self.engine.mocks
+    }
+
+    /// Interceptors of requests and responses.
+    pub fn intercept(&self) -> &Interceptors {
+        &self.engine.interceptors
+    }
+
+    /// True while the client is connected.
+    pub fn is_connected(&self) -> bool {
+        self.engine.is_connected()
+    }
+
+    /// The session id from the server. `None` over stdio, in memory, and from 2026-07-28 on.
+    pub fn session_id(&self) -> Option<String> {
+        self.engine.session_id()
+    }
+
+    /// Name and version of the server; `None` before the handshake.
+    pub fn server_info(&self) -> Option<ServerIdentity> {
+        let server = lock(&self.engine.server);
+        Some(ServerIdentity {
+            name: server.info["name"].as_str()?.to_owned(),
+            version: server.info["version"].as_str().unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// The negotiated protocol revision, such as `2025-11-25`.
+    pub fn protocol_version(&self) -> String {
+        lock(&self.engine.server).version.clone()
+    }
+
+    /// The capabilities of the server.
+    pub fn capabilities(&self) -> Value {
+        lock(&self.engine.server).capabilities.clone()
+    }
+
+    /// True if the server declares the capability `name`: `tools`, `resources`, `prompts`, or any other key.
+    pub fn has_capability(&self, name: &str) -> bool {
+        lock(&self.engine.server).capabilities.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// The instructions of the server for the model.
+    pub fn instructions(&self) -> Option<String> {
+        lock(&self.engine.server).instructions.clone()
+    }
+
+    /// Sets the timeout of responses. Default 30 s.
+    pub fn set_timeout(&self, timeout: Duration) {
+        *lock(&self.engine.timeout) = timeout;
+    }
+
+    /// Uses `token` as bearer token from now on, and sends a request to check that the server accepts it. Connects a client whose
+    /// connection was rejected.
+    ///
+    /// # Errors
+    /// The server rejects the token ([`ClientError::Refused`]); the client keeps using it. Or the transport cannot carry tokens.
+    pub async fn authenticate(&self, token: impl AsRef<str>) -> Result<(), ClientError> {
+        self.engine.authenticate(Some(token.as_ref().to_owned())).await
+    }
+
+    /// Stops using the token.
+    ///
+    /// # Errors
+    /// As [`Mcp::authenticate`].
+    pub async fn forget_token(&self) -> Result<(), ClientError> {
+        self.engine.authenticate(None).await
+    }
+
+    /// Ends the session and connects again, with the same token.
+    ///
+    /// # Errors
+    /// The server cannot be reached or rejects the client.
+    pub async fn reconnect(&self) -> Result<(), ClientError> {
+        self.engine.disconnect().await;
+        self.engine.connect().await
+    }
+
+    /// Ends the session and the connection.
+    pub async fn disconnect(&self) {
+        self.engine.disconnect().await;
+    }
+
+    /// Sets the handler of `elicitation/create`. Without one, elicitations are declined.
+    pub fn on_elicitation<F, A>(&self, handler: F)
+    where
+        F: Fn(Value) -> A + Send + Sync + 'static,
+        A: Future<Output = ElicitResult> + Send + 'static,
+    {
+        lock(&self.engine.recorder.handlers).elicitation =
+            Some(Arc::new(move |params| Box::pin(handler(params))));
+    }
+
+    /// Removes the handler of `elicitation/create`.
+    pub fn clear_elicitation_handler(&self) {
+        lock(&self.engine.recorder.handlers).elicitation = None;
+    }
+
+    /// Sets the handler of `sampling/createMessage`; it returns a `CreateMessageResult`. Without one, such requests fail with
+    /// -32601.
+    pub fn on_sampling<F, A>(&self, handler: F)
+    where
+        F: Fn(Value) -> A + Send + Sync + 'static,
+        A: Future<Output = Value> + Send + 'static,
+    {
+        lock(&self.engine.recorder.handlers).sampling =
+            Some(Arc::new(move |params| Box::pin(handler(params))));
+    }
+
+    /// Sets the result of `roots/list`: objects with `uri` and `name`. Default: none.
+    pub fn set_roots(&self, roots: Vec<Value>) {
+        lock(&self.engine.recorder.handlers).roots = roots;
+    }
+}

@@ -1,0 +1,39 @@
+//! Everything the server sent on its own, and the handlers that answer its requests.
+
+use std::sync::Mutex;
+
+use super::{handlers::Handlers, logs::Logs, notifications::Notifications};
+use crate::{
+    base::{lock, text::shorten},
+    protocol::RpcRequest,
+};
+
+/// Log prefix of a response to no open request: a second one, or one with a different id.
+pub(super) const UNEXPECTED_RESPONSE: &str = "an answer nobody waits for";
+
+#[derive(Default)]
+pub(super) struct Recorder {
+    pub(super) logs: Logs,
+    pub(super) notifications: Notifications,
+    /// Requests of the server.
+    pub(super) requests: Mutex<Vec<RpcRequest>>,
+    /// Incoming text that was not JSON.
+    pub(super) not_json: Mutex<Vec<String>>,
+    pub(super) handlers: Mutex<Handlers>,
+}
+
+impl Recorder {
+    /// A likely reason for a missing response; empty, or text to append to an error.
+    pub(super) fn hint(&self) -> String {
+        match lock(&self.not_json).last() {
+            Some(text) => format!(
+                "; the server wrote text that is no JSON where only messages belong (log to standard error instead): {}",
+                shorten(text, 200)
+            ),
+            None => match self.logs.search(UNEXPECTED_RESPONSE).pop() {
+                Some(entry) => format!("; the server sent {}", entry.message),
+                None => String::new(),
+            },
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Transports: they carry messages to and from a server, and know nothing of requests and responses.
+
+mod http;
+mod lines;
+mod memory;
+mod message;
+mod recording;
+mod sse;
+
+pub(super) use http::HttpTransport;
+pub(crate) use lines::LineTransport;
+pub(super) use memory::{MemoryTransport, TokenGuard};
+pub(crate) use message::{Connector, Outgoing, Transport};
+pub(super) use message::{Incoming, is_stateless};
+pub(super) use recording::recorded;
+pub(super) use sse::SseTransport;

@@ -1,0 +1,63 @@
+//! Calls that a mock passes on to the network.
+
+use std::sync::OnceLock;
+
+use http_body_util::BodyExt as _;
+use hyper::{Method, Response, body::Bytes};
+
+use super::{call::HttpCall, response::HttpResponse};
+use crate::base::net::{direct_client, root_cause};
+
+/// Headers of one connection (RFC 9110 §7.6.1), and the length, which is computed anew.
+const HOP_BY_HOP: [&str; 7] =
+    ["connection", "content-length", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
+
+/// The network, with a client that is created for the first call.
+#[derive(Default)]
+pub(super) struct Network {
+    client: OnceLock<reqwest::Client>,
+}
+
+impl Network {
+    pub(super) async fn send(&self, call: &HttpCall, body: Bytes) -> Result<reqwest::Response, String> {
+        let method = Method::from_bytes(call.method.as_bytes()).unwrap_or_default();
+        let client = match self.client.get() {
+            Some(client) => client,
+            None => {
+                let client = direct_client("https://").map_err(|error| error.to_string())?;
+                self.client.get_or_init(|| client)
+            }
+        };
+        let mut request = client.request(method, &call.url).body(body);
+        for (name, value) in &call.headers {
+            if name != "host" && !HOP_BY_HOP.contains(&name.as_str()) {
+                request = request.header(name, value);
+            }
+        }
+        request.send().await.map_err(|error| root_cause(&error))
+    }
+}
+
+/// Reads a response to its end.
+pub(super) async fn buffered(response: reqwest::Response) -> Result<HttpResponse, String> {
+    let mut answer = HttpResponse { status: response.status().as_u16(), ..HttpResponse::default() };
+    for (name, value) in response.headers() {
+        if !HOP_BY_HOP.contains(&name.as_str()) {
+            answer = answer.header(name.as_str(), String::from_utf8_lossy(value.as_bytes()));
+        }
+    }
+    answer.body = response.bytes().await.map_err(|error| root_cause(&error))?.to_vec();
+    Ok(answer)
+}
+
+/// Passes a response on as it streams.
+pub(super) fn streamed(
+    response: reqwest::Response,
+) -> Response<http_body_util::combinators::UnsyncBoxBody<Bytes, std::io::Error>> {
+    let (mut parts, body) = http::Response::from(response).into_parts();
+    for name in HOP_BY_HOP {
+        parts.headers.remove(name);
+    }
+    parts.version = hyper::Version::HTTP_11;
+    Response::from_parts(parts, body.map_err(std::io::Error::other).boxed_unsync())
+}

@@ -1,0 +1,214 @@
+//! The HTTP mock: adding mocks, and inspecting the calls.
+
+use std::sync::Arc;
+
+use super::{
+    call::HttpCall,
+    child_env,
+    expectation::{Expectation, HttpMockHandle, HttpMockOptions},
+    matching::UrlMatcher,
+    proxy::Proxy,
+    response::HttpResponse,
+};
+use crate::{
+    base::lock,
+    cassette::{Cassette, CassetteError},
+};
+
+/// A proxy that answers in place of external servers. Clones share it; it stops when the last one is dropped.
+#[derive(Clone)]
+pub struct HttpMock {
+    proxy: Arc<Proxy>,
+}
+
+impl std::fmt::Debug for HttpMock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpMock").field("address", &self.proxy.address).finish_non_exhaustive()
+    }
+}
+
+/// Starts an HTTP mock: a proxy with a private certificate authority. Must be called within a Tokio runtime.
+///
+/// # Errors
+/// No port or no temporary directory is available.
+pub fn interceptor() -> std::io::Result<HttpMock> {
+    Ok(HttpMock { proxy: Proxy::start()? })
+}
+
+macro_rules! by_method {
+    ($($(#[$doc:meta])* $name:ident $with:ident $method:expr;)+) => {$(
+        $(#[$doc])*
+        pub fn $name(&self, url: impl Into<UrlMatcher>, response: impl Into<HttpResponse>) -> HttpMockHandle {
+            self.$with(url, response, |options| options)
+        }
+
+        $(#[$doc])*
+        ///
+        /// `options` adds further conditions and the number of uses.
+        pub fn $with(
+            &self,
+            url: impl Into<UrlMatcher>,
+            response: impl Into<HttpResponse>,
+            options: impl FnOnce(HttpMockOptions) -> HttpMockOptions,
+        ) -> HttpMockHandle {
+            let method: Option<&str> = $method;
+            let mock = HttpMockOptions::new(url, response);
+            self.mock(options(match method {
+                Some(method) => mock.method(method),
+                None => mock,
+            }))
+        }
+    )+};
+}
+
+impl HttpMock {
+    by_method! {
+        /// Answers GET requests of this URL.
+        get get_with Some("GET");
+        /// Answers POST requests of this URL.
+        post post_with Some("POST");
+        /// Answers PUT requests of this URL.
+        put put_with Some("PUT");
+        /// Answers PATCH requests of this URL.
+        patch patch_with Some("PATCH");
+        /// Answers DELETE requests of this URL.
+        delete delete_with Some("DELETE");
+        /// Answers requests of this URL with any method.
+        any any_with None;
+    }
+
+    /// Adds a mock.
+    pub fn mock(&self, options: HttpMockOptions) -> HttpMockHandle {
+        let expectation = Arc::new(Expectation::new(options));
+        lock(&self.proxy.recorder).expectations.push(expectation.clone());
+        HttpMockHandle { expectation }
+    }
+
+    /// Passes unmatched requests on to the network. Default false.
+    pub fn allow_passthrough(&self, allow: bool) {
+        lock(&self.proxy.recorder).passthrough = allow;
+    }
+
+    /// All requests so far, matched or not.
+    pub fn calls(&self) -> Vec<HttpCall> {
+        lock(&self.proxy.recorder).calls.clone()
+    }
+
+    /// Requests that no mock matched.
+    pub fn unmatched(&self) -> Vec<HttpCall> {
+        lock(&self.proxy.recorder).unmatched.clone()
+    }
+
+    /// Requests that were passed on to the network and failed, each with the reason. They are not recorded.
+    pub fn unreachable(&self) -> Vec<String> {
+        lock(&self.proxy.recorder).unreachable.clone()
+    }
+
+    /// Mocks that were used less often than their `times`, or never.
+    pub fn pending(&self) -> Vec<HttpMockHandle> {
+        let all = lock(&self.proxy.recorder).expectations.clone();
+        let pending = all.into_iter().filter(|expectation| expectation.is_pending());
+        pending.map(|expectation| HttpMockHandle { expectation }).collect()
+    }
+
+    /// True if every mock with `times` was used that often.
+    pub fn is_done(&self) -> bool {
+        self.missing().is_empty()
+    }
+
+    fn missing(&self) -> Vec<String> {
+        lock(&self.proxy.recorder).expectations.iter().filter_map(|one| one.missing()).collect()
+    }
+
+    /// Checks that every mock with `times` was used that often and that every request matched a mock.
+    ///
+    /// # Errors
+    /// Lists unused mocks and unmatched requests.
+    pub fn assert_done(&self) -> Result<(), UnmetExpectations> {
+        let unmet = UnmetExpectations { pending: self.missing(), unmatched: self.unmatched() };
+        if unmet.pending.is_empty() && unmet.unmatched.is_empty() { Ok(()) } else { Err(unmet) }
+    }
+
+    /// Removes all mocks and passes every request on to the network.
+    pub fn restore(&self) {
+        let mut recorder = lock(&self.proxy.recorder);
+        recorder.expectations.clear();
+        recorder.passthrough = true;
+        recorder.cassette = None;
+    }
+
+    /// Removes all mocks and recorded calls.
+    pub fn clear(&self) {
+        let mut recorder = lock(&self.proxy.recorder);
+        recorder.expectations.clear();
+        recorder.calls.clear();
+        recorder.unmatched.clear();
+        recorder.unreachable.clear();
+    }
+
+    /// Replays the cassette `file` if it exists. Otherwise passes requests on to the network, records the responses, and writes
+    /// them to `file` when the proxy stops; secrets are written as `[redacted]`.
+    ///
+    /// # Errors
+    /// The file exists and is not a cassette.
+    pub fn record(&self, file: impl Into<std::path::PathBuf>) -> Result<(), CassetteError> {
+        let cassette = Cassette::open(file.into())?;
+        lock(&self.proxy.recorder).cassette = Some(cassette);
+        Ok(())
+    }
+
+    /// Writes the responses recorded so far.
+    pub(crate) fn save_cassette(&self) {
+        if let Some(cassette) = &mut lock(&self.proxy.recorder).cassette {
+            cassette.save();
+        }
+    }
+
+    /// An HTTP client for code in this process that uses the proxy and trusts its authority.
+    ///
+    /// # Errors
+    /// The TLS library rejects the certificate.
+    pub fn client(&self) -> reqwest::Result<reqwest::Client> {
+        let ca = reqwest::Certificate::from_pem(self.proxy.authority.pem().as_bytes())?;
+        reqwest::Client::builder().proxy(reqwest::Proxy::all(self.proxy_url())?).tls_certs_only([ca]).build()
+    }
+
+    /// The URL of the proxy, such as `http://127.0.0.1:40123`.
+    pub fn proxy_url(&self) -> String {
+        format!("http://{}", self.proxy.address)
+    }
+
+    /// The certificate of the authority, as PEM.
+    pub fn ca_pem(&self) -> &str {
+        self.proxy.authority.pem()
+    }
+
+    /// Environment variables that direct the HTTP calls of a child process to the proxy.
+    pub fn child_env(&self) -> Vec<(String, String)> {
+        child_env::variables(self.proxy.address, self.proxy.files.path())
+    }
+}
+
+/// Unused mocks and unmatched requests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnmetExpectations {
+    /// Descriptions of mocks that were used less often than their `times`.
+    pub pending: Vec<String>,
+    /// Requests that no mock matched.
+    pub unmatched: Vec<HttpCall>,
+}
+
+impl std::fmt::Display for UnmetExpectations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HTTP mocks and requests do not fit together")?;
+        for pending in &self.pending {
+            write!(f, "\n  not used: {pending}")?;
+        }
+        for call in &self.unmatched {
+            write!(f, "\n  no mock wants: {call}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnmetExpectations {}

@@ -1,0 +1,17 @@
+//! The server under test: started, watched, restarted and stopped.
+
+mod builder;
+mod error;
+mod log_ring;
+mod port;
+mod process;
+mod program;
+mod ready;
+mod running;
+mod state;
+mod stdio;
+
+pub use builder::{ServerBuilder, Transport};
+pub use error::StartError;
+pub use running::{ClientOptions, Server};
+pub use state::ServerInfo;

@@ -1,0 +1,33 @@
+//! Test suites in YAML, for teams that write no Rust. `gatewright test FILE…` runs them, and so does a test in Rust:
+//!
+//! ```no_run
+//! use gatewright_testing::suite::{RunOptions, Suite};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! Suite::from_file("tests/weather.yaml")?.run(&RunOptions::default()).await.assert_passed();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The keys and an example are in `docs/TESTING.md`, and in [`schema`]. Each test has its own client; the tests of a suite
+//! share one server and run concurrently.
+
+mod check;
+mod environment;
+mod expectations;
+mod file;
+mod format;
+mod options;
+mod report;
+mod results;
+mod run;
+mod step;
+mod variables;
+
+pub use check::schema;
+pub use file::{Suite, SuiteError};
+pub use gatewright_findings::Finding;
+pub use options::RunOptions;
+pub use report::{json, junit, readable, tap};
+pub use results::{SuiteReport, TestOutcome, TestReport};
+pub use run::run_all;
