@@ -9,7 +9,7 @@
 //! # }
 //! ```
 //!
-//! The keys and an example are in `docs/TESTING.md`, and in [`schema`]. Each test has its own client; the tests of a suite
+//! The keys and an example are in `docs/testing/suites.md`, and in [`schema`]. Each test has its own client; the tests of a suite
 //! share one server and run concurrently.
 
 mod check;

@@ -50,13 +50,13 @@ async fn python_urllib() {
 }
 
 #[tokio::test]
-#[ignore = "needs `tests/clients/.venv` with requests, httpx and aiohttp: see docs/TESTING.md"]
+#[ignore = "needs `tests/clients/.venv` with requests, httpx and aiohttp: see docs/testing/own-tests.md"]
 async fn python_requests_httpx_and_aiohttp() {
     every_way(&client(".venv/bin/python"), "fetch.py", &["requests", "httpx", "aiohttp"]).await;
 }
 
 #[tokio::test]
-#[ignore = "needs `npm install node@22` in `tests/clients`: see docs/TESTING.md"]
+#[ignore = "needs `npm install node@22` in `tests/clients`: see docs/testing/own-tests.md"]
 async fn node_22() {
     every_way(&client("node_modules/.bin/node"), "fetch.mjs", &["fetch", "get"]).await;
 }

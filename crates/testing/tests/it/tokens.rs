@@ -74,7 +74,7 @@ fn bad_tokens_are_bad_in_one_way_only() {
 }
 
 #[tokio::test]
-#[ignore = "needs `npm install jose` in `tests/clients`: see docs/TESTING.md"]
+#[ignore = "needs `npm install jose` in `tests/clients`: see docs/testing/own-tests.md"]
 async fn jose_in_node_takes_good_tokens_and_refuses_bad_ones() {
     let auth = Auth::default();
     let script = format!("{}/tests/clients/verify.mjs", env!("CARGO_MANIFEST_DIR"));
