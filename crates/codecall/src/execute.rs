@@ -17,7 +17,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{CodeCall, host::ScriptHost, plugin::answer, settings::Settings};
+use crate::{CodeCall, host::ScriptHost, reply::answer, settings::Settings};
 
 /// Input of `codecall:execute`.
 #[derive(Debug, Deserialize)]

@@ -5,6 +5,7 @@
 //! gateway's one path to a tool, with the caller's own principal. Results are never cached.
 #![forbid(unsafe_code)]
 
+mod code_call;
 mod config;
 mod config_embedding;
 mod describe;
@@ -15,16 +16,18 @@ mod invoke;
 mod live_index;
 mod meta_tools;
 mod plugin;
+mod reply;
 mod search;
 mod semantic;
 mod settings;
 mod unwrap;
 mod visibility;
 
+pub use code_call::CodeCall;
 pub use config::{Adapter, CodeCallConfig, ConfigError, SanitizationConfig, VmConfig, WorkerConfig};
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
 pub use gatewright_core::Secret;
 pub use meta_tools::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
-pub use plugin::CodeCall;
+
 pub use unwrap::{Failure, ToolValue, unwrap_result};
 pub use visibility::Mode;

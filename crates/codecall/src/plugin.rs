@@ -1,98 +1,19 @@
-//! The plugin: four meta-tools in front of the gateway's tools.
+//! Code mode as a plugin of the gateway: four meta-tools in front of its tools.
 
-use std::sync::Arc;
-
-use arc_swap::ArcSwap;
-use gatewright_agentscript::{Limits, WorkerPool};
 use gatewright_core::{
-    AppFuture, Caller, Change, DirectAccess, InputSchema, InvokeError, Invoker, Plugin, ToolEntry, ToolNames,
+    AppFuture, Caller, DirectAccess, InvokeError, Plugin, ToolEntry,
     rmcp::{
         ErrorData, RoleServer,
-        model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, MetaObject, Tool},
+        model::{CallToolRequestParams, CallToolResponse, CallToolResult, MetaObject, Tool},
         service::RequestContext,
     },
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{
-    CodeCallConfig, ConfigError, Strategy, invoke::Invoked, live_index::LiveIndex, meta_tools,
-    semantic::Semantic, settings::Settings,
-};
-
-/// Code mode over the tools that `invoker` reaches.
-pub struct CodeCall {
-    settings: ArcSwap<Settings>,
-    pub(crate) invoker: Arc<Invoker>,
-    pub(crate) index: LiveIndex,
-    pub(crate) semantic: Semantic,
-    pub(crate) pool: Arc<WorkerPool>,
-    tools: Vec<Tool>,
-    schemas: Vec<InputSchema>,
-}
-
-impl std::fmt::Debug for CodeCall {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CodeCall").field("config", &self.settings().config).finish_non_exhaustive()
-    }
-}
+use crate::{CodeCall, invoke::Invoked, meta_tools, reply::answer};
 
 impl CodeCall {
-    /// Code mode with scripts run by `pool`. Follows the registry from now on, so it needs a Tokio runtime. With the
-    /// strategy `embedding`, search is lexical until [`CodeCall::use_semantic`] or [`CodeCall::load_semantic`].
-    pub fn new(
-        config: CodeCallConfig,
-        invoker: Arc<Invoker>,
-        pool: Arc<WorkerPool>,
-        names: ToolNames,
-    ) -> Self {
-        let tools = meta_tools::definitions(names);
-        let semantic = Semantic::new(config.embedding.strategy == Strategy::Embedding);
-        let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
-        Self {
-            index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
-            semantic,
-            invoker,
-            pool,
-            tools,
-            schemas,
-            settings: ArcSwap::from_pointee(Settings::of(config)),
-        }
-    }
-
-    /// What holds now.
-    pub(crate) fn settings(&self) -> Arc<Settings> {
-        self.settings.load_full()
-    }
-
-    /// Takes over `mode`, `vm`, `sanitization` and `embedding.similarityThreshold` of `config` from the next request on; runs
-    /// under way keep what they began with. The rest of the section needs a restart.
-    ///
-    /// # Errors
-    /// The first field that is out of range; nothing has changed then.
-    pub fn reconfigure(&self, config: &CodeCallConfig) -> Result<(), ConfigError> {
-        if let Some(problem) = config.problems().into_iter().next() {
-            return Err(problem);
-        }
-        let old = self.settings();
-        let lists_differ = old.config.mode != config.mode;
-        self.settings.store(Arc::new(old.changed(config)));
-        if lists_differ {
-            self.invoker.registry().announce(Change::Tools);
-        }
-        Ok(())
-    }
-
-    /// The settings of the `codecall` section that hold now.
-    pub fn config(&self) -> CodeCallConfig {
-        self.settings().config.clone()
-    }
-
-    /// What one script may spend now.
-    pub fn limits(&self) -> Limits {
-        self.settings().limits.clone()
-    }
-
     async fn call(
         &self,
         at: usize,
@@ -119,15 +40,6 @@ impl CodeCall {
 
 fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
     serde_json::from_value(arguments).map_err(|error| error.to_string())
-}
-
-/// The body as `structuredContent` and as the one text item; an error when it has a `status` that is not `ok`.
-pub(crate) fn answer(body: Value) -> CallToolResult {
-    let failed = body.get("status").is_some_and(|status| status != "ok");
-    let content = vec![ContentBlock::text(body.to_string())];
-    let mut result = if failed { CallToolResult::error(content) } else { CallToolResult::success(content) };
-    result.structured_content = Some(body);
-    result
 }
 
 impl Plugin for CodeCall {
@@ -172,7 +84,7 @@ impl Plugin for CodeCall {
     }
 
     fn direct_access(&self, tool: &ToolEntry) -> DirectAccess {
-        self.settings.load().config.mode.direct(tool)
+        self.settings().config.mode.direct(tool)
     }
 
     fn refusal(&self, tool: &ToolEntry) -> String {

@@ -12,15 +12,13 @@ use gatewright_search::Index;
 use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle};
 
-use crate::CodeCall;
-
 /// After a failure that may pass, the next try comes after this time, then after twice as long each time.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
 /// What there is of the semantic search.
 #[derive(Debug, Clone)]
-enum State {
+enum SearchState {
     /// The strategy does not use it.
     Off,
     /// The model or the store is being opened.
@@ -36,7 +34,7 @@ enum State {
 /// The place the semantic search comes to once it is loaded. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Semantic {
-    state: Arc<ArcSwap<State>>,
+    state: Arc<ArcSwap<SearchState>>,
     /// Told when the search came.
     came: Arc<Notify>,
     loader: Arc<Mutex<Option<JoinHandle<()>>>>,
@@ -50,26 +48,28 @@ impl fmt::Debug for Semantic {
 
 impl Semantic {
     pub(crate) fn new(wanted: bool) -> Self {
-        let state = if wanted { State::Loading } else { State::Off };
+        let state = if wanted { SearchState::Loading } else { SearchState::Off };
         Self { state: Arc::new(ArcSwap::from_pointee(state)), came: Arc::default(), loader: Arc::default() }
     }
 
     /// The search, once it is there and knows the tools.
     pub(crate) fn search(&self) -> Option<SemanticSearch> {
         match &**self.state.load() {
-            State::On(search) => Some(search.clone()),
-            State::Off | State::Loading | State::Failed(_) | State::Arrived(_) => None,
+            SearchState::On(search) => Some(search.clone()),
+            SearchState::Off | SearchState::Loading | SearchState::Failed(_) | SearchState::Arrived(_) => {
+                None
+            }
         }
     }
 
     /// Hands the search the tools, once it is there. For one caller: the live index.
     pub(crate) fn feed(&self, index: &Index) {
         let state = self.state.load_full();
-        if let State::Arrived(search) | State::On(search) = &*state {
+        if let SearchState::Arrived(search) | SearchState::On(search) = &*state {
             search.replace(index.clone());
-            if let State::Arrived(search) = &*state {
+            if let SearchState::Arrived(search) = &*state {
                 // Not if it was closed or exchanged in the meantime.
-                self.state.compare_and_swap(&state, Arc::new(State::On(search.clone())));
+                self.state.compare_and_swap(&state, Arc::new(SearchState::On(search.clone())));
             }
         }
     }
@@ -84,19 +84,32 @@ impl Semantic {
     pub(crate) fn status(&self, answered: Option<&Status>) -> Option<Value> {
         let unavailable = |code: &str| Some(json!({"state": "unavailable", "code": code}));
         match (&**self.state.load(), answered) {
-            (_, Some(Status::Ready)) | (State::Off, _) => None,
+            (_, Some(Status::Ready)) | (SearchState::Off, _) => None,
             (_, Some(Status::Building { done, total })) => {
                 Some(json!({"state": "building", "done": done, "total": total}))
             }
-            (_, Some(Status::Unavailable { code })) | (State::Failed(code), None) => unavailable(code),
+            (_, Some(Status::Unavailable { code })) | (SearchState::Failed(code), None) => unavailable(code),
             // The search came while the question was being answered.
-            (State::Loading | State::Arrived(_) | State::On(_), None) => Some(json!({"state": "loading"})),
+            (SearchState::Loading | SearchState::Arrived(_) | SearchState::On(_), None) => {
+                Some(json!({"state": "loading"}))
+            }
         }
     }
 
-    fn set(&self, search: SemanticSearch) {
-        self.state.store(Arc::new(State::Arrived(search)));
+    pub(crate) fn set(&self, search: SemanticSearch) {
+        self.state.store(Arc::new(SearchState::Arrived(search)));
         self.came.notify_one();
+    }
+
+    /// Opens the search in the background, in place of one that is being opened.
+    pub(crate) fn start_loading<O, F>(&self, open: O)
+    where
+        O: Fn() -> F + Send + Sync + 'static,
+        F: Future<Output = Result<SemanticSearch, EmbeddingError>> + Send + 'static,
+    {
+        self.stop_loading();
+        let task = tokio::spawn(self.clone().load(open));
+        *self.loader.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
     /// Opens it, again and again while the failure may pass.
@@ -115,7 +128,7 @@ impl Semantic {
                     let again = error.may_pass();
                     tracing::error!(error.code = code, error = %error, cause = source, again,
                         "semantic search cannot be loaded; codecall:search answers lexically");
-                    self.state.store(Arc::new(State::Failed(code)));
+                    self.state.store(Arc::new(SearchState::Failed(code)));
                     if !again {
                         return;
                     }
@@ -126,7 +139,7 @@ impl Semantic {
         }
     }
 
-    fn stop_loading(&self) {
+    pub(crate) fn stop_loading(&self) {
         let loader = self.loader.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(loader) = loader {
             loader.abort();
@@ -135,44 +148,10 @@ impl Semantic {
 
     pub(crate) async fn close(&self) {
         self.stop_loading();
-        let before = self.state.swap(Arc::new(State::Off));
-        if let State::Arrived(search) | State::On(search) = &*before {
+        let before = self.state.swap(Arc::new(SearchState::Off));
+        if let SearchState::Arrived(search) | SearchState::On(search) = &*before {
             search.close().await;
         }
-    }
-}
-
-impl CodeCall {
-    /// Ranks with `search` from now on. Until every tool has its vector, answers are lexical and say so in
-    /// `indexStatus`.
-    pub fn use_semantic(&self, search: SemanticSearch) {
-        self.semantic.stop_loading();
-        self.semantic.set(search);
-    }
-
-    /// Opens a semantic search in the background and ranks with it when it is there. A failure that may pass (a
-    /// store or hub that does not answer) is tried again after 1 s, 2 s and so on up to a minute; other failures
-    /// leave the search lexical. Must be called within a Tokio runtime.
-    pub fn load_semantic<O, F>(&self, open: O)
-    where
-        O: Fn() -> F + Send + Sync + 'static,
-        F: Future<Output = Result<SemanticSearch, EmbeddingError>> + Send + 'static,
-    {
-        self.semantic.stop_loading();
-        let task = tokio::spawn(self.semantic.clone().load(open));
-        *self.semantic.loader.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
-    }
-
-    /// Why `codecall:search` answers lexically at the moment although the strategy is `embedding`: the same object
-    /// that its body has as `indexStatus`. `None` when it does not, or the strategy is another.
-    pub fn index_status(&self) -> Option<Value> {
-        let status = self.semantic.search().map(|search| search.status());
-        self.semantic.status(status.as_ref())
-    }
-
-    /// Ends background work of the search and waits for it.
-    pub async fn close(&self) {
-        self.semantic.close().await;
     }
 }
 

@@ -23,12 +23,14 @@ mod network;
 mod observe;
 mod plugin;
 mod principal;
+mod protocol;
 mod registry;
 mod schema;
 mod secret;
 mod share;
 mod template;
 mod tool;
+mod tool_meta;
 mod trace;
 
 pub use access::{
@@ -53,11 +55,13 @@ pub use observe::{
 };
 pub use plugin::{DirectAccess, Plugin};
 pub use principal::{Principal, Scopes};
+pub use protocol::{Era, Revision};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use schema::{InputSchema, SchemaMode};
 pub use secret::Secret;
 pub use share::{Share, Shares};
-pub use tool::{ToolEntry, ToolMeta, ToolOverride, UsageExample};
+pub use tool::ToolEntry;
+pub use tool_meta::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 
 pub use rmcp;

@@ -11,7 +11,7 @@ use rmcp::{
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientConfig, CompleteRequestParams,
         CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-        LoggingLevel, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerNotification,
+        LoggingLevel, ReadResourceRequestParams, ReadResourceResponse, ServerNotification,
         SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
         UpdateTaskParams,
     },
@@ -21,7 +21,7 @@ use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, LinkHandler, Permit,
+    App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, LinkHandler, Permit, Revision,
     memory_transport,
 };
 
@@ -104,7 +104,7 @@ async fn listen<H: ServerHandler>(handler: Arc<H>, link: Arc<CatalogLink>, stop:
             let _ = running.waiting().await;
         }
     });
-    let versions = vec![ProtocolVersion::LATEST];
+    let versions = vec![Revision::LATEST.into()];
     let client = LinkHandler { link: link.clone(), info: ClientConfig::default() };
     let lifecycle = ClientLifecycleMode::Discover { preferred_versions: versions };
     if let Ok(client) = client.serve_with_lifecycle(client_end, lifecycle).await

@@ -13,11 +13,11 @@ use std::{
 #[derive(Debug)]
 pub struct Shares<K: Eq + Hash> {
     most: usize,
-    held: Mutex<Held<K>>,
+    taken: Mutex<Taken<K>>,
 }
 
 #[derive(Debug)]
-struct Held<K> {
+struct Taken<K> {
     all: usize,
     by: HashMap<K, usize>,
 }
@@ -33,7 +33,7 @@ pub struct Share<K: Eq + Hash> {
 impl<K: Eq + Hash + Clone> Shares<K> {
     /// Room for `most` in all.
     pub fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, held: Mutex::new(Held { all: 0, by: HashMap::new() }) })
+        Arc::new(Self { most, taken: Mutex::new(Taken { all: 0, by: HashMap::new() }) })
     }
 
     /// Takes `amount` for `key`; `None` when there is no room, or when `key` holds something already and would then hold more than a
@@ -59,9 +59,9 @@ impl<K: Eq + Hash + Clone> Shares<K> {
 }
 
 impl<K: Eq + Hash> Shares<K> {
-    fn lock(&self) -> MutexGuard<'_, Held<K>> {
+    fn lock(&self) -> MutexGuard<'_, Taken<K>> {
         // Nothing panics while it holds the lock.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

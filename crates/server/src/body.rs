@@ -17,9 +17,9 @@ use http::Request;
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 
-/// Why a body was not read.
+/// A body that was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     TooLong,
     TooSlow,
     Broken,
@@ -28,8 +28,8 @@ pub(crate) enum Unread {
 /// Reads a body of at most `most` bytes within `time`.
 ///
 /// Of a body that turns out to be too long, as much again is read and dropped, so that its sender receives the answer.
-pub(crate) async fn read(body: Body, most: usize, time: Duration) -> Result<Bytes, Unread> {
-    tokio::time::timeout(time, collect(body, most)).await.unwrap_or(Err(Unread::TooSlow))
+pub(crate) async fn read(body: Body, most: usize, time: Duration) -> Result<Bytes, BodyError> {
+    tokio::time::timeout(time, collect(body, most)).await.unwrap_or(Err(BodyError::TooSlow))
 }
 
 /// Returns `true` if the body's declared length (`Content-Length`) is over `most` bytes.
@@ -119,15 +119,15 @@ pub(crate) async fn peek(body: Body) -> Bytes {
     }
 }
 
-async fn collect(mut body: Body, most: usize) -> Result<Bytes, Unread> {
+async fn collect(mut body: Body, most: usize) -> Result<Bytes, BodyError> {
     let mut first: Option<Bytes> = None;
     let mut more = BytesMut::new();
     let mut length = 0usize;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         length += data.remaining();
         if length > most.saturating_mul(2) {
-            return Err(Unread::TooLong);
+            return Err(BodyError::TooLong);
         }
         if length > most {
             (first, more) = (None, BytesMut::new());
@@ -142,22 +142,22 @@ async fn collect(mut body: Body, most: usize) -> Result<Bytes, Unread> {
         }
     }
     if length > most {
-        return Err(Unread::TooLong);
+        return Err(BodyError::TooLong);
     }
     Ok(first.unwrap_or_else(|| more.freeze()))
 }
 
-/// A body that holds something until it is sent, and may be ended early.
-pub(crate) struct Held<H> {
+/// A body with a guard that is dropped once it is sent; it may be ended early.
+pub(crate) struct GuardedBody<H> {
     body: Body,
-    held: Option<H>,
+    guard: Option<H>,
     end: Option<BoxFuture<'static, ()>>,
 }
 
-impl<H: Send + Unpin + 'static> Held<H> {
-    /// Holds `held` until the body is sent or dropped.
-    pub(crate) fn new(body: Body, held: H) -> Self {
-        Self { body, held: Some(held), end: None }
+impl<H: Send + Unpin + 'static> GuardedBody<H> {
+    /// Keeps `guard` until the body is sent or dropped.
+    pub(crate) fn new(body: Body, guard: H) -> Self {
+        Self { body, guard: Some(guard), end: None }
     }
 
     /// Ends the body when `end` is done.
@@ -171,7 +171,7 @@ impl<H: Send + Unpin + 'static> Held<H> {
     }
 }
 
-impl<H: Unpin> http_body::Body for Held<H> {
+impl<H: Unpin> http_body::Body for GuardedBody<H> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -186,7 +186,7 @@ impl<H: Unpin> http_body::Body for Held<H> {
             (_, polled) => polled,
         };
         if matches!(polled, Poll::Ready(None)) {
-            this.held = None;
+            this.guard = None;
         }
         polled
     }

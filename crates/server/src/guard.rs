@@ -6,9 +6,9 @@ use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
 
 use crate::config::{HttpConfig, InvalidHttpConfig};
 
-/// Why a request is refused.
+/// A Host or Origin that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unwelcome {
+pub(crate) enum SourceError {
     NoHost,
     Host(String),
     Origin(String),
@@ -78,30 +78,30 @@ impl Guard {
     }
 
     /// Checks the host a request names: every one, for whoever reads it next may go by another (RFC 9112 §3.2).
-    pub(crate) fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Unwelcome> {
+    pub(crate) fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), SourceError> {
         if self.any_host {
             return Ok(());
         }
         let headers = headers.get_all(header::HOST).into_iter().map(|value| value.to_str().unwrap_or("?"));
         let mut named = headers.chain(uri.authority().map(Authority::as_str)).peekable();
         if named.peek().is_none() {
-            return Err(Unwelcome::NoHost);
+            return Err(SourceError::NoHost);
         }
         let allowed = |(host, port): (String, Option<u16>)| {
             self.hosts.iter().any(|entry| entry.0 == host && (entry.1.is_none() || entry.1 == port))
         };
         match named.find(|named| !host_and_port(named).is_some_and(allowed)) {
-            Some(stranger) => Err(Unwelcome::Host(stranger.to_owned())),
+            Some(stranger) => Err(SourceError::Host(stranger.to_owned())),
             None => Ok(()),
         }
     }
 
     /// Checks every origin that is named: only browsers name one, and no more than one.
-    pub(crate) fn origin(&self, headers: &HeaderMap) -> Result<(), Unwelcome> {
+    pub(crate) fn origin(&self, headers: &HeaderMap) -> Result<(), SourceError> {
         let mut named =
             headers.get_all(header::ORIGIN).into_iter().map(|value| value.to_str().unwrap_or("?"));
         match named.find(|named| !self.knows(named, |_| true)) {
-            Some(stranger) => Err(Unwelcome::Origin(stranger.to_owned())),
+            Some(stranger) => Err(SourceError::Origin(stranger.to_owned())),
             None => Ok(()),
         }
     }
@@ -242,18 +242,18 @@ mod tests {
             HeaderMap::from_iter([(name.clone(), first.parse().unwrap()), (name, second.parse().unwrap())])
         };
         let hosts = twice(header::HOST, "localhost", "evil.example");
-        let evil = Unwelcome::Host("evil.example".to_owned());
+        let evil = SourceError::Host("evil.example".to_owned());
         assert_eq!(guard.host(&Uri::from_static("/mcp"), &hosts), Err(evil.clone()));
         let absolute = Uri::from_static("http://evil.example/mcp");
         assert_eq!(guard.host(&absolute, &headers(header::HOST, "localhost")), Err(evil));
         let origins = twice(header::ORIGIN, "http://localhost", "http://evil.example");
-        assert_eq!(guard.origin(&origins), Err(Unwelcome::Origin("http://evil.example".to_owned())));
+        assert_eq!(guard.origin(&origins), Err(SourceError::Origin("http://evil.example".to_owned())));
     }
 
     #[test]
     fn a_request_without_a_host_is_refused_and_one_without_an_origin_is_not() {
         let guard = guard("{}");
-        assert_eq!(guard.host(&Uri::from_static("/mcp"), &HeaderMap::new()), Err(Unwelcome::NoHost));
+        assert_eq!(guard.host(&Uri::from_static("/mcp"), &HeaderMap::new()), Err(SourceError::NoHost));
         assert_eq!(guard.origin(&HeaderMap::new()), Ok(()));
     }
 }

@@ -10,7 +10,7 @@ use gatewright_core::AppHealth;
 use http::{Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::{mcp::Door, refusal};
+use crate::{gate::RequestGate, refusal};
 
 /// More that `/readyz` tells, under a key of its own. Everybody may read it.
 pub(crate) type Detail = (&'static str, Arc<dyn Fn() -> Value + Send + Sync>);
@@ -18,7 +18,7 @@ pub(crate) type Detail = (&'static str, Arc<dyn Fn() -> Value + Send + Sync>);
 /// What `/readyz` looks at.
 #[derive(Clone)]
 pub(crate) struct Ready {
-    pub(crate) door: Arc<Door>,
+    pub(crate) gate: Arc<RequestGate>,
     pub(crate) details: Arc<[Detail]>,
 }
 
@@ -26,8 +26,8 @@ pub(crate) async fn alive() -> Response<Body> {
     refusal::json(StatusCode::OK, &json!({"status": "ok"}))
 }
 
-pub(crate) async fn ready(State(Ready { door, details }): State<Ready>) -> Response<Body> {
-    let (status, mut body) = report(&door, door.is_open_to_all());
+pub(crate) async fn ready(State(Ready { gate, details }): State<Ready>) -> Response<Body> {
+    let (status, mut body) = report(&gate, gate.is_open_to_all());
     for (key, value) in details.iter() {
         body[*key] = value();
     }
@@ -35,8 +35,8 @@ pub(crate) async fn ready(State(Ready { door, details }): State<Ready>) -> Respo
 }
 
 /// The state of the server; `reasons` says whether to tell why an app is down.
-fn report(door: &Door, reasons: bool) -> (StatusCode, Value) {
-    let snapshot = door.gateway.registry().operator_snapshot();
+fn report(gate: &RequestGate, reasons: bool) -> (StatusCode, Value) {
+    let snapshot = gate.gateway.registry().operator_snapshot();
     let mut apps = serde_json::Map::new();
     let (mut starting, mut down) = (false, Vec::new());
     for entry in &snapshot.apps {
@@ -54,7 +54,7 @@ fn report(door: &Door, reasons: bool) -> (StatusCode, Value) {
         apps.insert(entry.id.to_string(), state);
     }
     let (status, word) = match () {
-        () if door.stopping.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        () if gate.stopping.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
         () if starting => (StatusCode::SERVICE_UNAVAILABLE, "starting"),
         () if !down.is_empty() => (StatusCode::OK, "degraded"),
         () => (StatusCode::OK, "ready"),

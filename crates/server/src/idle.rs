@@ -2,7 +2,7 @@
 //!
 //! hyper has one time for both (`header_read_timeout`): a time short enough for clients that send their headers a byte at a
 //! time is too short for clients that keep a connection to use it again, and those meet a closed one. hyper asks for that time
-//! from a timer, so each connection gets a timer of its own, [`Watch`], that learns from the socket whether a request has begun.
+//! from a timer, so each connection gets a timer of its own, [`IdleTimer`], that learns from the socket whether a request has begun.
 
 use std::{
     io,
@@ -47,7 +47,7 @@ impl Times {
         self.head
     }
 
-    /// What hyper is to wait for headers: the longer time, which [`Watch`] shortens.
+    /// What hyper is to wait for headers: the longer time, which [`IdleTimer`] shortens.
     pub(crate) fn longest(&self) -> Duration {
         self.idle + ON_ITS_WAY
     }
@@ -69,7 +69,7 @@ pub(crate) fn is_kept(version: Version, headers: &HeaderMap) -> bool {
         && !options.any(|value| value.split(',').any(|option| option.trim().eq_ignore_ascii_case("close")))
 }
 
-struct Shared {
+struct TimerState {
     head: Duration,
     /// A head was waited for before: until then the client has to send one, it is not idle.
     used: AtomicBool,
@@ -81,11 +81,11 @@ struct Shared {
 
 /// The timer of one connection.
 #[derive(Clone)]
-pub(crate) struct Watch(Arc<Shared>);
+pub(crate) struct IdleTimer(Arc<TimerState>);
 
-impl Watch {
+impl IdleTimer {
     pub(crate) fn new(times: &Times) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(TimerState {
             head: times.head,
             used: AtomicBool::new(false),
             begun: AtomicBool::new(false),
@@ -94,12 +94,12 @@ impl Watch {
     }
 
     /// The connection's socket, which tells when a request begins.
-    pub(crate) fn over<S>(&self, socket: S) -> Watched<S> {
-        Watched { socket, watch: self.0.clone() }
+    pub(crate) fn over<S>(&self, socket: S) -> TimedSocket<S> {
+        TimedSocket { socket, watch: self.0.clone() }
     }
 }
 
-impl Timer for Watch {
+impl Timer for IdleTimer {
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
         self.sleep_until(self.now() + duration)
     }
@@ -121,7 +121,7 @@ impl Timer for Watch {
 
 /// A wait for a head.
 struct Wait {
-    watch: Arc<Shared>,
+    watch: Arc<TimerState>,
     deadline: Instant,
     reading: bool,
 }
@@ -158,13 +158,13 @@ impl Future for Wait {
 
 impl hyper::rt::Sleep for Wait {}
 
-/// A socket that tells its [`Watch`] when bytes come.
-pub(crate) struct Watched<S> {
+/// A socket that tells its [`IdleTimer`] when bytes come.
+pub(crate) struct TimedSocket<S> {
     socket: S,
-    watch: Arc<Shared>,
+    watch: Arc<TimerState>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -179,7 +179,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedSocket<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.socket).poll_write(cx, bytes)
     }
@@ -224,7 +224,7 @@ mod tests {
     fn connect(idle: Duration, head: Duration) -> DuplexStream {
         let (client, server) = tokio::io::duplex(4096);
         let times = Times::new(idle, head);
-        let watch = Watch::new(&times);
+        let watch = IdleTimer::new(&times);
         tokio::spawn(async move {
             let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("ok"))));
             let mut http = http1::Builder::new();

@@ -5,21 +5,21 @@
 use std::sync::Arc;
 
 use axum::{Router, body::Body, extract::State, routing::get};
-use gatewright_core::AppHealth;
+use gatewright_core::{AppHealth, Revision};
 use http::{HeaderMap, HeaderValue, Response, header};
 use maud::{DOCTYPE, Markup, html};
 use rmcp::ServerHandler;
 use serde_json::json;
 use url::Url;
 
-use crate::mcp::Door;
+use crate::gate::RequestGate;
 
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// What the page needs to know.
 pub(crate) struct Page {
-    pub(crate) door: Arc<Door>,
+    pub(crate) gate: Arc<RequestGate>,
     pub(crate) public_url: Option<Url>,
     /// How it is reached at the address that it listens on.
     pub(crate) origin: String,
@@ -67,8 +67,8 @@ impl Page {
     }
 
     fn render(&self, headers: &HeaderMap) -> Markup {
-        let info = self.door.gateway.get_info().server_info;
-        let open = self.door.is_open_to_all();
+        let info = self.gate.gateway.get_info().server_info;
+        let open = self.gate.is_open_to_all();
         let endpoint = self.endpoint(headers);
         html! {
             (DOCTYPE)
@@ -99,7 +99,7 @@ impl Page {
     }
 
     fn apps(&self) -> Markup {
-        let snapshot = self.door.gateway.registry().operator_snapshot();
+        let snapshot = self.gate.gateway.registry().operator_snapshot();
         html! {
             h2 { "Apps" }
             @if snapshot.apps.is_empty() { p { "No apps are configured." } }
@@ -140,7 +140,7 @@ fn snippets(name: &str, endpoint: &str, open: bool) -> [(&'static str, String); 
     let listing = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/list",
         "params": {"_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/protocolVersion": Revision::LATEST.as_str(),
             "io.modelcontextprotocol/clientCapabilities": {},
         }},
     });
@@ -159,7 +159,8 @@ fn snippets(name: &str, endpoint: &str, open: bool) -> [(&'static str, String); 
             "curl",
             format!(
                 "curl {endpoint}{token} \\\n  -H 'Content-Type: application/json' \\\n  -H 'MCP-Protocol-Version: \
-                 2026-07-28' -H 'Mcp-Method: tools/list' \\\n  -d '{listing}'"
+                 {}' -H 'Mcp-Method: tools/list' \\\n  -d '{listing}'",
+                Revision::LATEST.as_str()
             ),
         ),
         (

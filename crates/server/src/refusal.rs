@@ -2,13 +2,14 @@
 
 use axum::body::Body;
 use bytes::Bytes;
+use gatewright_core::Revision;
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt;
-use rmcp::model::{ErrorCode, ProtocolVersion};
+use rmcp::model::ErrorCode;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use crate::{body::Unread, guard::Unwelcome};
+use crate::{body::BodyError, guard::SourceError};
 
 /// "Unauthorized" (contract: JSON-RPC error codes).
 const UNAUTHORIZED: i32 = -32001;
@@ -43,16 +44,16 @@ fn transport(status: StatusCode, message: &str) -> Response<Body> {
     rpc(status, Value::Null, TRANSPORT, message, None)
 }
 
-pub(crate) fn unwelcome(why: &Unwelcome) -> Response<Body> {
+pub(crate) fn unwelcome(why: &SourceError) -> Response<Body> {
     match why {
-        Unwelcome::NoHost => transport(StatusCode::BAD_REQUEST, "the request names no Host"),
-        Unwelcome::Host(host) => transport(
+        SourceError::NoHost => transport(StatusCode::BAD_REQUEST, "the request names no Host"),
+        SourceError::Host(host) => transport(
             StatusCode::FORBIDDEN,
             &format!(
                 "Host `{host}` is not allowed; if it is yours, add it to `http.allowedHosts` or set `http.publicUrl`"
             ),
         ),
-        Unwelcome::Origin(origin) => transport(
+        SourceError::Origin(origin) => transport(
             StatusCode::FORBIDDEN,
             &format!("Origin `{origin}` is not allowed; if it is yours, add it to `http.allowedOrigins`"),
         ),
@@ -134,16 +135,16 @@ pub(crate) fn wrong_content_type() -> Response<Body> {
     transport(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json")
 }
 
-pub(crate) fn unread(why: Unread, most: usize) -> Response<Body> {
+pub(crate) fn unread(why: BodyError, most: usize) -> Response<Body> {
     match why {
-        Unread::TooLong => {
+        BodyError::TooLong => {
             let message = format!("the body is longer than {most} bytes; `http.maxBodyBytes` is the limit");
             let mut response = transport(StatusCode::PAYLOAD_TOO_LARGE, &message);
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             response
         }
-        Unread::TooSlow => transport(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
-        Unread::Broken => transport(StatusCode::BAD_REQUEST, "the body could not be read"),
+        BodyError::TooSlow => transport(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+        BodyError::Broken => transport(StatusCode::BAD_REQUEST, "the body could not be read"),
     }
 }
 
@@ -201,8 +202,7 @@ where
         StatusCode::UNSUPPORTED_MEDIA_TYPE => not_a_message(request),
         StatusCode::NOT_FOUND => no_such_session(id_of(request)),
         StatusCode::BAD_REQUEST if text.contains("MCP-Protocol-Version") => {
-            let supported: Vec<&str> =
-                ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect();
+            let supported = Revision::ALL.map(Revision::as_str);
             let requested = text.rsplit(": ").next().unwrap_or_default();
             let data = json!({"supported": supported, "requested": requested});
             let code = ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0;

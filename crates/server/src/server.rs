@@ -32,14 +32,15 @@ use crate::{
     config::{HttpConfig, InvalidHttpConfig},
     connections::Places,
     edge::{self, Edge},
+    gate::RequestGate,
     guard::Guard,
     health,
-    idle::{self, Times, Watch},
+    http_metrics::{self, Answered, Occupancy, Route},
+    idle::{self, IdleTimer, Times},
     landing::{self, Page},
-    mcp::{self, Door, Endpoint, Others},
+    mcp::{self, Endpoint, Others},
     refusal,
     relay::{PeerChannel, Relay, Running},
-    seen::{self, Answered, Occupancy, Route},
     sse::{self, SseEndpoint},
     tls::Certificate,
 };
@@ -64,7 +65,7 @@ pub enum ServeError {
     Stdio(#[source] std::io::Error),
 }
 
-/// An HTTP server in front of a [`Gateway`].
+/// An HTTP server in dispatcher of a [`Gateway`].
 #[derive(Debug)]
 pub struct Server;
 
@@ -189,20 +190,20 @@ impl ServerBuilder {
             );
         }
         let edge = Arc::new(Edge { guard: guard.clone(), paths, https_only });
-        let door = Arc::new(Door::new(
+        let gate = Arc::new(RequestGate::new(
             self.gateway.clone(),
             &self.config,
             guard,
             self.authenticator,
             stopping.clone(),
         ));
-        let endpoint = Arc::new(Endpoint::new(door.clone(), &self.config, others.clone(), end.clone()));
+        let endpoint = Arc::new(Endpoint::new(gate.clone(), &self.config, others.clone(), end.clone()));
         let relay = match others {
-            Some(Others { relay, .. }) => Some((relay.start(Arc::downgrade(&endpoint)).await, relay)),
+            Some(Others { relay, .. }) => Some((relay.start(Arc::downgrade(&endpoint) as _).await, relay)),
             None => None,
         };
         let mut routes = self.extra;
-        let sse = self.config.legacy_sse.then(|| Arc::new(SseEndpoint::new(door.clone(), &self.config)));
+        let sse = self.config.legacy_sse.then(|| Arc::new(SseEndpoint::new(gate.clone(), &self.config)));
         if let Some(sse) = &sse {
             routes = routes
                 .route("/sse", get(sse::open).with_state(sse.clone()))
@@ -211,30 +212,31 @@ impl ServerBuilder {
         if self.config.shows_landing() {
             let (public_url, path) = (self.config.public_url.clone(), self.config.path.clone());
             let origin = self.config.origin_at(address);
-            routes = routes.merge(landing::routes(Page { door: door.clone(), public_url, origin, path }));
+            routes = routes.merge(landing::routes(Page { gate: gate.clone(), public_url, origin, path }));
         }
         let endpoint_path = self.config.path.clone();
         let routes = routes
             .route("/healthz", get(health::alive))
             .route(
                 "/readyz",
-                get(health::ready).with_state(health::Ready { door, details: self.details.into() }),
+                get(health::ready).with_state(health::Ready { gate, details: self.details.into() }),
             )
             .fallback(async move || refusal::nothing_here(&endpoint_path));
         let routes = match &self.answered {
-            Some(_) => routes.layer(from_fn(seen::note_route)),
+            Some(_) => routes.layer(from_fn(http_metrics::note_route)),
             None => routes,
         };
         let path = self.config.path.as_str().into();
         let times = Times::new(idle, self.config.header_read_timeout);
-        let kept = Kept { times: times.clone(), stopping: stopping.clone() };
-        let front = Front { edge, path, endpoint, routes, proxies, kept, answered: self.answered };
+        let keep_alive = KeepAlive { times: times.clone(), stopping: stopping.clone() };
+        let dispatcher =
+            Dispatcher { edge, path, endpoint, routes, proxies, keep_alive, answered: self.answered };
         Ok(Bound {
             listener,
             certificate,
             places,
             address,
-            front,
+            dispatcher,
             gateway: self.gateway,
             relay,
             sse,
@@ -249,20 +251,20 @@ impl ServerBuilder {
 /// Sends each request to the endpoint or to the other routes. The endpoint is not one of the router's routes: its way
 /// costs several microseconds.
 #[derive(Clone)]
-struct Front {
+struct Dispatcher {
     edge: Arc<Edge>,
     path: Arc<str>,
     endpoint: Arc<Endpoint>,
     routes: Router,
     /// Proxies that are believed about where requests come from.
     proxies: Arc<[Network]>,
-    kept: Kept,
+    keep_alive: KeepAlive,
     answered: Option<Answered>,
 }
 
 /// How long connections are kept, and whether they still are.
 #[derive(Clone)]
-struct Kept {
+struct KeepAlive {
     times: Times,
     stopping: CancellationToken,
 }
@@ -280,7 +282,7 @@ fn others(
     Ok(Some(Others { cluster: Arc::new(Cluster::new(&cluster.key, own)), relay }))
 }
 
-impl Front {
+impl Dispatcher {
     async fn answer(
         self,
         mut request: Request<Body>,
@@ -288,8 +290,8 @@ impl Front {
         encrypted: bool,
     ) -> Result<Response<Body>, Infallible> {
         request.extensions_mut().insert(ConnectInfo(peer));
-        let Self { edge, path, endpoint, routes, proxies, kept, answered } = self;
-        let method = seen::method(request.method());
+        let Self { edge, path, endpoint, routes, proxies, keep_alive, answered } = self;
+        let method = http_metrics::method(request.method());
         let is_endpoint = request.uri().path() == &*path;
         let is_kept = idle::is_kept(request.version(), request.headers());
         let address = peer.ip().to_canonical();
@@ -306,8 +308,8 @@ impl Front {
         if unfinished.is_left() {
             // The rest of the body would be read as the next request: hyper closes, and says so.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        } else if is_kept && !kept.stopping.is_cancelled() {
-            kept.times.say(response.headers_mut());
+        } else if is_kept && !keep_alive.stopping.is_cancelled() {
+            keep_alive.times.say(response.headers_mut());
         }
         if let Some(answered) = answered {
             let route = if is_endpoint { &*path } else { Route::of(response.extensions()) };
@@ -323,7 +325,7 @@ pub struct Bound {
     certificate: Option<Certificate>,
     places: Arc<Places>,
     address: SocketAddr,
-    front: Front,
+    dispatcher: Dispatcher,
     gateway: Arc<Gateway>,
     relay: Option<(Running, Arc<Relay>)>,
     sse: Option<Arc<SseEndpoint>>,
@@ -348,12 +350,12 @@ impl Bound {
     /// Answers one request as if it had come from `peer`, without a socket. For tests.
     #[doc(hidden)]
     pub async fn answer(&self, request: Request<Body>, peer: SocketAddr) -> Response<Body> {
-        self.front.clone().answer(request, peer, false).await.unwrap_or_else(|never| match never {})
+        self.dispatcher.clone().answer(request, peer, false).await.unwrap_or_else(|never| match never {})
     }
 
     /// How full it is, to be asked while it serves.
     pub fn occupancy(&self) -> Occupancy {
-        Occupancy { endpoint: self.front.endpoint.clone(), places: self.places.clone() }
+        Occupancy { endpoint: self.dispatcher.endpoint.clone(), places: self.places.clone() }
     }
 
     /// The certificate it presents, to be read again when its files change; `None` when it serves plain HTTP.
@@ -389,7 +391,7 @@ impl Bound {
             let encrypted = self.certificate.is_some();
             let wire = Wire {
                 http: http.clone(),
-                front: self.front.clone(),
+                dispatcher: self.dispatcher.clone(),
                 peer,
                 encrypted,
                 end: graceful.watcher(),
@@ -432,7 +434,7 @@ impl Bound {
         };
         let drained = tokio::time::timeout_at(started + self.drain_timeout - spare, all).await;
         self.end.cancel();
-        self.front.endpoint.sessions.close_all().await;
+        self.dispatcher.endpoint.sessions.close_all().await;
         if drained.is_err() {
             tracing::warn!(
                 open = connections.len(),
@@ -442,7 +444,7 @@ impl Bound {
             let _ = tokio::time::timeout_at(started + self.drain_timeout, rest).await;
         }
         connections.shutdown().await;
-        let lingering = &self.front.endpoint.door().lingering;
+        let lingering = &self.dispatcher.endpoint.gate().lingering;
         lingering.close();
         let _ = tokio::time::timeout_at(started + self.drain_timeout, lingering.wait()).await;
         if let Some(sse) = &self.sse {
@@ -455,7 +457,7 @@ impl Bound {
 /// What serves one connection.
 struct Wire {
     http: http1::Builder,
-    front: Front,
+    dispatcher: Dispatcher,
     peer: SocketAddr,
     encrypted: bool,
     end: Watcher,
@@ -463,14 +465,14 @@ struct Wire {
 
 impl Wire {
     async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, socket: S) {
-        let Self { mut http, front, peer, encrypted, end } = self;
-        let watch = Watch::new(&front.kept.times);
-        let socket = TokioIo::new(watch.over(socket));
+        let Self { mut http, dispatcher, peer, encrypted, end } = self;
+        let timer = IdleTimer::new(&dispatcher.keep_alive.times);
+        let socket = TokioIo::new(timer.over(socket));
         // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
         let service = service_fn(move |request: Request<Incoming>| {
-            Box::pin(front.clone().answer(request.map(Body::new), peer, encrypted))
+            Box::pin(dispatcher.clone().answer(request.map(Body::new), peer, encrypted))
         });
-        match end.watch(http.timer(watch).serve_connection(socket, service)).await {
+        match end.watch(http.timer(timer).serve_connection(socket, service)).await {
             Err(error) if error.is_timeout() => tracing::trace!("a connection was not used in time"),
             Err(error) => tracing::debug!(%error, "a connection broke"),
             Ok(()) => {}

@@ -38,11 +38,7 @@ use tokio_util::{
 };
 
 use crate::{
-    body::Held,
-    config::HttpConfig,
-    mcp::{Door, is_json},
-    refusal,
-    sessions::Owner,
+    body::GuardedBody, config::HttpConfig, gate::RequestGate, mcp::is_json, refusal, sessions::Owner,
 };
 
 /// Messages that wait on their way through one session, each way.
@@ -59,7 +55,7 @@ type Sessions = Mutex<HashMap<String, Arc<Session>>>;
 
 /// The two paths of the transport.
 pub(crate) struct SseEndpoint {
-    door: Arc<Door>,
+    gate: Arc<RequestGate>,
     most: usize,
     keep_alive: Duration,
     sessions: Arc<Sessions>,
@@ -67,9 +63,9 @@ pub(crate) struct SseEndpoint {
 }
 
 impl SseEndpoint {
-    pub(crate) fn new(door: Arc<Door>, config: &HttpConfig) -> Self {
+    pub(crate) fn new(gate: Arc<RequestGate>, config: &HttpConfig) -> Self {
         let (most, keep_alive) = (config.max_sessions, config.keep_alive);
-        Self { door, most, keep_alive, sessions: Arc::default(), tasks: TaskTracker::new() }
+        Self { gate, most, keep_alive, sessions: Arc::default(), tasks: TaskTracker::new() }
     }
 
     fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -93,7 +89,7 @@ impl Drop for EndOfSession {
 /// `GET /sse`: opens a session and streams what the server says.
 pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Request<Body>) -> Response<Body> {
     let (mut parts, mut body) = request.into_parts();
-    let (permit, owner) = match endpoint.door.admit(&mut parts, &mut body, true).await {
+    let (permit, owner) = match endpoint.gate.admit(&mut parts, &mut body, true).await {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
@@ -116,11 +112,12 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
         _stop: stop.clone().drop_guard(),
     };
     let transport = SseTransport { from_client, to_client: Some(to_client) };
-    endpoint.tasks.spawn(serve(endpoint.door.gateway.session(), transport, stop));
+    endpoint.tasks.spawn(serve(endpoint.gate.gateway.session(), transport, stop));
 
     let first = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n");
-    let stream = events(first, outbox, unanswered, endpoint.door.stopping.clone(), endpoint.keep_alive);
-    let body = Held::new(Body::from_stream(stream), (permit, end)).until(endpoint.door.until_ended(&parts));
+    let stream = events(first, outbox, unanswered, endpoint.gate.stopping.clone(), endpoint.keep_alive);
+    let body =
+        GuardedBody::new(Body::from_stream(stream), (permit, end)).until(endpoint.gate.until_ended(&parts));
     let body = body.into_body();
     let mut response = Response::new(body);
     for (name, value) in [
@@ -195,7 +192,7 @@ pub(crate) async fn say(
     request: Request<Body>,
 ) -> Response<Body> {
     let (mut parts, mut body) = request.into_parts();
-    let (_permit, owner) = match endpoint.door.admit(&mut parts, &mut body, false).await {
+    let (_permit, owner) = match endpoint.gate.admit(&mut parts, &mut body, false).await {
         Ok(admitted) => admitted,
         Err(refused) => return refused,
     };
@@ -207,7 +204,7 @@ pub(crate) async fn say(
     if !is_json(&parts.headers) {
         return refusal::wrong_content_type();
     }
-    let bytes = match endpoint.door.message(&parts, body).await {
+    let bytes = match endpoint.gate.message(&parts, body).await {
         Ok(bytes) => bytes,
         Err(refused) => return refused,
     };

@@ -81,9 +81,9 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The certificate of a listener. Connections that are open keep the one they began with.
 #[derive(Clone)]
-pub struct Certificate(Arc<Inner>);
+pub struct Certificate(Arc<CertificateFiles>);
 
-struct Inner {
+struct CertificateFiles {
     files: TlsConfig,
     current: RwLock<Arc<ServerConfig>>,
 }
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Certificate {
 impl Certificate {
     pub(crate) fn open(files: &TlsConfig) -> Result<Self, InvalidHttpConfig> {
         let current = RwLock::new(files.load()?);
-        Ok(Self(Arc::new(Inner { files: files.clone(), current })))
+        Ok(Self(Arc::new(CertificateFiles { files: files.clone(), current })))
     }
 
     /// The two files it is read from.
@@ -162,13 +162,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = pair(folder.path(), "one");
         let certificate = Certificate::open(&files).unwrap();
-        let held = || certificate.0.current.read().unwrap().clone();
-        let before = held();
+        let current = || certificate.0.current.read().unwrap().clone();
+        let before = current();
         std::fs::write(&files.key, "half a file").unwrap();
         assert!(certificate.reload().is_err());
-        assert!(Arc::ptr_eq(&before, &held()));
+        assert!(Arc::ptr_eq(&before, &current()));
         pair(folder.path(), "one");
         certificate.reload().unwrap();
-        assert!(!Arc::ptr_eq(&before, &held()));
+        assert!(!Arc::ptr_eq(&before, &current()));
     }
 }

@@ -20,11 +20,7 @@ use rmcp::{
 };
 use tokio::sync::broadcast;
 
-use crate::{
-    UpstreamConfig, failure,
-    shared::{Shared, User},
-    supervisor,
-};
+use crate::{UpstreamConfig, failure, supervisor, upstream::Upstream, user::User};
 
 /// An MCP server in another process or on another host, as an [`App`].
 ///
@@ -32,7 +28,7 @@ use crate::{
 /// ends it too, without waiting.
 #[derive(Debug)]
 pub struct UpstreamApp {
-    shared: Arc<Shared>,
+    shared: Arc<Upstream>,
 }
 
 impl UpstreamApp {
@@ -55,7 +51,7 @@ impl UpstreamApp {
         user: Option<User>,
     ) -> Arc<Self> {
         let bad = config.check().err();
-        let shared = Arc::new(Shared::new(id, config, environment, user));
+        let shared = Arc::new(Upstream::new(id, config, environment, user));
         match bad {
             Some(bad) => shared.link.down(bad.to_string()),
             None => {
@@ -124,12 +120,12 @@ impl Drop for UpstreamApp {
     }
 }
 
-fn too_slow(shared: &Shared) -> ErrorData {
+fn too_slow(shared: &Upstream) -> ErrorData {
     let ms = shared.config.timeout.as_millis();
     failure::failed(format!("the server behind `{}` did not answer within {ms} ms", shared.id), "TIMEOUT")
 }
 
-fn unexpected(shared: &Shared) -> ErrorData {
+fn unexpected(shared: &Upstream) -> ErrorData {
     let message = format!("the server behind `{}` answered with a result of another kind", shared.id);
     failure::failed(message, "UPSTREAM_BAD_ANSWER")
 }
@@ -216,7 +212,7 @@ impl App for UpstreamApp {
     fn subscribe<'a>(&'a self, uri: String, _: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
             let connection = self.shared.connection()?;
-            if !connection.modern {
+            if !connection.era.is_stateless() {
                 self.tell(connection.peer.subscribe(SubscribeRequestParams::new(&*uri))).await?;
             }
             self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(uri);
@@ -230,7 +226,7 @@ impl App for UpstreamApp {
             self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).remove(&uri);
             self.shared.followed_changed.notify_one();
             let connection = self.shared.connection()?;
-            if connection.modern {
+            if connection.era.is_stateless() {
                 return Ok(());
             }
             self.tell(connection.peer.unsubscribe(UnsubscribeRequestParams::new(uri))).await
@@ -241,7 +237,7 @@ impl App for UpstreamApp {
         Box::pin(async move {
             *self.shared.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
             let connection = self.shared.connection()?;
-            if connection.modern || connection.capabilities.logging.is_none() {
+            if connection.era.is_stateless() || connection.capabilities.logging.is_none() {
                 return Ok(());
             }
             self.tell(connection.peer.set_level(SetLevelRequestParams::new(level))).await

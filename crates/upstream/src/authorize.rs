@@ -74,7 +74,7 @@ pub(crate) fn ask(
             serde_json::from_value(json!({"code": "AUTHORIZATION_REQUIRED", "url": authorize.url})).ok();
         return Ok(CallToolResponse::Complete(result));
     }
-    if context.is_modern() {
+    if context.era().is_stateless() {
         let request = InputRequest::Elicitation(ElicitRequest::new(question(id, authorize)));
         let requests = [(QUESTION.to_owned(), request)].into_iter().collect();
         return Ok(CallToolResponse::InputRequired(InputRequiredResult::from_input_requests(requests)));

@@ -16,7 +16,7 @@ use rmcp::{
 };
 use sse_stream::{Error as SseError, Sse};
 
-use crate::{http::chain, shared::User, stdio::too_long};
+use crate::{failure::chain, stdio::too_long, user::User};
 
 /// A `reqwest` client for the app of this id.
 #[derive(Debug, Clone)]

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use gatewright_core::{CallContext, SessionLogLevel};
+use gatewright_core::{CallContext, Era, SessionLogLevel};
 use rmcp::{
     ErrorData, RoleClient, RoleServer,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientRequest,
-        GetExtensions as _, LoggingLevel, LoggingMessageNotificationParam, ProgressToken, ProtocolVersion,
-        RequestId, RequestMetaObject, ServerRequest, ServerResult,
+        GetExtensions as _, LoggingLevel, LoggingMessageNotificationParam, ProgressToken, RequestId,
+        RequestMetaObject, ServerRequest, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RequestContext},
 };
@@ -17,14 +17,14 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    connect::Connection,
+    connection::Connection,
     failure,
     handler::refused,
     open_calls::{Caller, Event, Question},
-    shared::Shared,
+    upstream::Upstream,
 };
 
-impl Shared {
+impl Upstream {
     /// Sends `request` for the caller of `context` and waits for the answer. Dropped, it cancels the request.
     pub(crate) async fn request(
         &self,
@@ -111,15 +111,9 @@ impl Drop for CancelOnDrop {
     }
 }
 
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    // Versions are ISO dates: they compare as text.
-    let version = context.protocol_version();
-    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
 fn caller(context: &CallContext) -> Caller {
     // One value of the handshake belongs to one session; its address tells sessions apart.
-    let session = if context.is_modern() { None } else { context.request().peer.peer_info() };
+    let session = if context.era().is_stateless() { None } else { context.request().peer.peer_info() };
     Caller { principal: context.principal().clone(), session: session.map(|info| Arc::as_ptr(&info).addr()) }
 }
 
@@ -130,11 +124,13 @@ fn forwarded_meta(context: &RequestContext<RoleServer>, connection: &Connection)
     let mut meta = context.meta.clone();
     let level = meta.log_level();
     meta.retain(|key, _| key != "progressToken" && !key.starts_with(PROTOCOL));
-    if connection.modern {
+    if connection.era.is_stateless() {
         // The server may answer with a question: only one that this caller can be asked.
-        let capabilities = if is_modern(context) { context.client_capabilities() } else { None };
+        let capabilities = if Era::of(context).is_stateless() { context.client_capabilities() } else { None };
         meta.set_client_capabilities(capabilities.unwrap_or_else(ClientCapabilities::default));
-        if let Some(level) = level.or_else(|| (!is_modern(context)).then_some(LoggingLevel::Debug)) {
+        if let Some(level) =
+            level.or_else(|| (!Era::of(context).is_stateless()).then_some(LoggingLevel::Debug))
+        {
             meta.set_log_level(level);
         }
     }
@@ -191,7 +187,7 @@ impl<'a> Relay<'a> {
     }
 
     fn wants(&self, log: &LoggingMessageNotificationParam) -> bool {
-        if is_modern(self.context) {
+        if Era::of(self.context).is_stateless() {
             return self.context.meta.log_level().is_some_and(|least| severity(log.level) >= severity(least));
         }
         self.context.extensions.get::<SessionLogLevel>().is_none_or(|level| level.wants(log.level))
@@ -243,10 +239,10 @@ async fn ask(context: &RequestContext<RoleServer>, question: Question) {
 
 /// Why this caller cannot be asked.
 fn cannot_ask(context: &RequestContext<RoleServer>, request: &ServerRequest) -> Option<ErrorData> {
-    if is_modern(context) {
+    if Era::of(context).is_stateless() {
         // The answer would have to come in a new call, and the server waits in the old one.
         return Some(refused(
-            "the caller's protocol version (2026-07-28) has no requests from server to client, and this server speaks an older one",
+            "the caller's protocol version (2026-07-28 or later) has no requests from server to client, and this server speaks an older one",
             "CALLER_CANNOT_BE_ASKED",
         ));
     }

@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use gatewright_core::{Era, Revision};
 use rmcp::{
     RoleClient,
-    model::{ProtocolVersion, ServerCapabilities},
-    service::{ClientInitializeError, ClientLifecycleMode, Peer, serve_client_with_lifecycle_and_ct},
+    service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle_and_ct},
     transport::Transport,
 };
 use tokio::sync::{Notify, watch};
@@ -14,25 +14,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     TransportType,
     bounded::BoundedClient,
+    connection::Connection,
     failure,
     handler::Handler,
     http::{self, SseTransport},
     open_calls::{OpenCalls, Tap},
-    shared::Shared,
     stdio::{Process, StdioTransport},
+    upstream::Upstream,
 };
-
-/// What calls need of a connection.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) peer: Peer<RoleClient>,
-    pub(crate) capabilities: ServerCapabilities,
-    /// Whether the server is of the era without sessions (2026-07-28).
-    pub(crate) modern: bool,
-    pub(crate) calls: Arc<OpenCalls>,
-    /// Why the connection ended, once it has.
-    pub(crate) ended: watch::Receiver<Option<Arc<str>>>,
-}
 
 /// A live connection and what has to be ended with it.
 pub(crate) struct Live {
@@ -43,15 +32,6 @@ pub(crate) struct Live {
     stop: CancellationToken,
     process: Option<Process>,
     tasks: TaskTracker,
-}
-
-/// How the handshake begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
-    /// `initialize`, which servers of both eras mostly answer.
-    Initialize,
-    /// `server/discover`, for servers that know nothing else.
-    Discover,
 }
 
 /// Why there is no connection.
@@ -70,8 +50,8 @@ impl NotConnected {
     }
 }
 
-/// Connects and shakes hands, within `connectTimeout`. What was started is ended again when that fails.
-pub(crate) async fn connect(shared: &Arc<Shared>, era: Era) -> Result<Live, NotConnected> {
+/// Connects and shakes hands as in `era`, within `connectTimeout`. What was started is ended again when that fails.
+pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, NotConnected> {
     let config = &shared.config;
     let calls = Arc::new(OpenCalls::default());
     let stale = Arc::new(Notify::new());
@@ -125,7 +105,7 @@ fn too_slow(limit: Duration) -> String {
 }
 
 struct Starting<'a> {
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<Upstream>,
     era: Era,
     handler: Handler,
     calls: Arc<OpenCalls>,
@@ -142,9 +122,10 @@ impl Starting<'_> {
         // Ends with the app, while it shakes hands too.
         let stop = self.shared.stop.child_token();
         let lifecycle = match self.era {
-            Era::Initialize => ClientLifecycleMode::Initialize,
-            Era::Discover => {
-                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+            // Servers of both eras mostly answer `initialize`.
+            Era::Session => ClientLifecycleMode::Initialize,
+            Era::Stateless => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![Revision::LATEST.into()] }
             }
         };
         let tap = Tap { inner: transport, calls: self.calls.clone() };
@@ -174,12 +155,12 @@ impl Starting<'_> {
         };
         let info = running.peer_info();
         let capabilities = info.as_ref().map(|info| info.capabilities.clone()).unwrap_or_default();
-        let modern = info.is_some_and(|info| !info.protocol_version.has_initialize());
+        let era = info.map_or(Era::Session, |info| Era::of_version(info.protocol_version.as_str()));
         let (why, ended) = watch::channel(None);
         let connection = Arc::new(Connection {
             peer: running.peer().clone(),
             capabilities,
-            modern,
+            era,
             calls: self.calls,
             ended,
         });

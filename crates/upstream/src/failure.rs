@@ -1,9 +1,11 @@
 //! What went wrong, in words that are safe to show and say what to do.
 
+use std::error::Error;
+
 use rmcp::{ErrorData, ServiceError, service::ClientInitializeError};
 use serde_json::json;
 
-use crate::{http::chain, redactor::Redactor};
+use crate::redactor::Redactor;
 
 const LONGEST: usize = 300;
 
@@ -57,4 +59,18 @@ pub(crate) fn of_call(id: &str, error: ServiceError, redactor: &Redactor) -> Opt
 /// An internal error with one of our codes in its data.
 pub(crate) fn failed(message: String, code: &str) -> ErrorData {
     ErrorData::internal_error(message, Some(json!({"code": code})))
+}
+
+/// An error and what caused it, in one line.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gatewright_core::CatalogLink;
+use gatewright_core::{CatalogLink, Revision};
 use rmcp::{
     ErrorData, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, ClientResult, ElicitationCapability, ErrorCode,
-        FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion, RootsCapabilities,
-        SamplingCapability, ServerNotification, ServerRequest, UrlElicitationCapability,
+        FormElicitationCapability, Implementation, ListRootsResult, RootsCapabilities, SamplingCapability,
+        ServerNotification, ServerRequest, UrlElicitationCapability,
     },
     service::{InboundStreamOrigin, NotificationContext, RequestContext, Service},
 };
@@ -39,7 +39,7 @@ pub(crate) fn client_config() -> ClientConfig {
     );
     let us = Implementation::new("gatewright", env!("CARGO_PKG_VERSION"));
     let mut config = ClientConfig::new(capabilities, us);
-    config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+    config.protocol_version = Revision::LATEST_WITH_SESSIONS.into();
     config
 }
 

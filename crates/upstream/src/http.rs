@@ -1,6 +1,6 @@
 //! Servers behind a URL: Streamable HTTP, and the older HTTP+SSE transport (MCP 2024-11-05).
 
-use std::{borrow::Cow, collections::HashMap, error::Error, future::Future, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::BoxStream};
 use http::{HeaderName, HeaderValue};
@@ -16,7 +16,7 @@ use sse_stream::Sse;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{UpstreamConfig, bounded::BoundedClient};
+use crate::{UpstreamConfig, bounded::BoundedClient, failure::chain};
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
 pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String> {
@@ -45,20 +45,6 @@ pub(crate) fn streamable(
     transport.max_concurrent_requests = config.max_concurrency;
     transport.max_sse_event_size = config.max_message_bytes;
     StreamableHttpClientTransport::with_client(client, transport)
-}
-
-/// An error and what caused it, in one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 /// The older transport: one long GET for what the server says, a POST for each message to it.

@@ -29,6 +29,7 @@ mod bounded;
 mod call;
 mod config;
 mod connect;
+mod connection;
 mod connections;
 mod failure;
 mod handler;
@@ -37,9 +38,10 @@ mod mcp_servers;
 mod open_calls;
 mod per_caller;
 mod redactor;
-mod shared;
 mod stdio;
 mod supervisor;
+mod upstream;
+mod user;
 
 pub use app::UpstreamApp;
 pub use config::{

@@ -33,12 +33,12 @@ type Servers = IndexMap<String, Map<String, Value>>;
 struct File {
     mcp_servers: Option<Servers>,
     servers: Option<Servers>,
-    mcp: Option<Inner>,
+    mcp: Option<McpSection>,
 }
 
 /// The settings file of an editor keeps its servers one level down.
 #[derive(Deserialize)]
-struct Inner {
+struct McpSection {
     servers: Option<Servers>,
 }
 

@@ -25,7 +25,7 @@ use crate::{
     authorize::{self, AUTHORIZE, QUESTION, ask, elicitation_error},
     connections::{Connections, Full, Lease},
     failure,
-    shared::User,
+    user::User,
 };
 
 /// Longest wait for a caller's own catalog before it is offered what is known.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_core::Catalog;
+use gatewright_core::{Catalog, Era};
 use rmcp::{
     ServiceError,
     model::{
@@ -16,9 +16,10 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     TransportType,
     backoff::{Backoff, random},
-    connect::{Connection, Era, Live, NotConnected, connect},
+    connect::{Live, NotConnected, connect},
+    connection::Connection,
     failure,
-    shared::Shared,
+    upstream::Upstream,
 };
 
 /// How often a server behind a URL is asked whether it is still there.
@@ -27,9 +28,9 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs until the app is shut down.
-pub(crate) async fn supervise(shared: Arc<Shared>) {
+pub(crate) async fn supervise(shared: Arc<Upstream>) {
     let mut backoff = Backoff::new(shared.config.restart);
-    let mut era = Era::Initialize;
+    let mut era = Era::Session;
     while !shared.stop.is_cancelled() {
         match connect_in(&shared, &mut era).await {
             Ok(live) => {
@@ -50,22 +51,22 @@ pub(crate) async fn supervise(shared: Arc<Shared>) {
     shared.link.down("the gateway is ending");
 }
 
-fn down(shared: &Shared, why: String) {
+fn down(shared: &Upstream, why: String) {
     if !shared.stop.is_cancelled() {
         shared.link.down(why);
     }
 }
 
 /// Connects in the way that worked last, or in the other one when that is refused.
-async fn connect_in(shared: &Arc<Shared>, era: &mut Era) -> Result<Live, String> {
+async fn connect_in(shared: &Arc<Upstream>, era: &mut Era) -> Result<Live, String> {
     let first = match connect(shared, *era).await {
         Ok(live) => return Ok(live),
         Err(NotConnected::Failed(why)) => return Err(why),
         Err(NotConnected::WrongEra(why)) => why,
     };
     *era = match *era {
-        Era::Initialize => Era::Discover,
-        Era::Discover => Era::Initialize,
+        Era::Session => Era::Stateless,
+        Era::Stateless => Era::Session,
     };
     if shared.stop.is_cancelled() {
         return Err(first);
@@ -74,14 +75,14 @@ async fn connect_in(shared: &Arc<Shared>, era: &mut Era) -> Result<Live, String>
         Ok(live) => Ok(live),
         Err(second) => {
             tracing::debug!(app.id = %shared.id, why = second.into_text(), "the other handshake failed too");
-            *era = Era::Initialize;
+            *era = Era::Session;
             Err(first)
         }
     }
 }
 
 /// Serves one connection until it ends, and says why it did. Everything of it is gone afterwards.
-async fn serve(shared: &Arc<Shared>, mut live: Live) -> String {
+async fn serve(shared: &Arc<Upstream>, mut live: Live) -> String {
     let connection = live.connection.clone();
     let reading = tokio::time::timeout(
         shared.config.connect_timeout,
@@ -129,8 +130,8 @@ async fn serve(shared: &Arc<Shared>, mut live: Live) -> String {
 }
 
 /// What a client asked for at an earlier connection.
-async fn restore(shared: &Shared, connection: &Connection) {
-    if connection.modern {
+async fn restore(shared: &Upstream, connection: &Connection) {
+    if connection.era.is_stateless() {
         return;
     }
     let within = shared.config.timeout;
@@ -150,7 +151,7 @@ async fn restore(shared: &Shared, connection: &Connection) {
 }
 
 /// Reads the lists again each time the server says they changed. A list that cannot be read stays as it was.
-async fn follow(shared: &Shared, connection: &Connection, stale: &Notify) {
+async fn follow(shared: &Upstream, connection: &Connection, stale: &Notify) {
     loop {
         stale.notified().await;
         let reading = Catalog::read(&connection.peer, connection.capabilities.clone());
@@ -170,9 +171,9 @@ async fn follow(shared: &Shared, connection: &Connection, stale: &Notify) {
 }
 
 /// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there. Never ends.
-async fn listen(shared: &Shared, connection: &Connection) {
+async fn listen(shared: &Upstream, connection: &Connection) {
     let mut backoff = Backoff::new(shared.config.restart);
-    if !connection.modern {
+    if !connection.era.is_stateless() {
         return std::future::pending().await;
     }
     loop {
@@ -208,7 +209,7 @@ async fn listen(shared: &Shared, connection: &Connection) {
     std::future::pending::<()>().await;
 }
 
-async fn reread(shared: &Shared, connection: &Connection) {
+async fn reread(shared: &Upstream, connection: &Connection) {
     let reading = Catalog::read(&connection.peer, connection.capabilities.clone());
     match tokio::time::timeout(shared.config.connect_timeout, reading).await {
         Ok(Ok(catalog)) => shared.link.up(catalog),
@@ -220,7 +221,7 @@ async fn reread(shared: &Shared, connection: &Connection) {
 
 /// Asks a server behind a URL now and then whether it is still there, and at once when a request did not reach it.
 /// The end of a process is seen without asking.
-async fn watch_over(shared: &Shared, connection: &Connection) -> String {
+async fn watch_over(shared: &Upstream, connection: &Connection) -> String {
     if shared.config.transport() == TransportType::Stdio {
         return std::future::pending().await;
     }
@@ -229,7 +230,7 @@ async fn watch_over(shared: &Shared, connection: &Connection) -> String {
             () = tokio::time::sleep(PING_EVERY) => {}
             () = shared.suspect.notified() => {}
         }
-        let ping = if connection.modern {
+        let ping = if connection.era.is_stateless() {
             ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
         } else {
             ClientRequest::PingRequest(PingRequest {

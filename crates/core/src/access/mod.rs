@@ -3,15 +3,14 @@
 
 mod caller;
 mod permit;
+mod permitted;
 mod rules;
 mod seal;
 mod view;
 
 pub use caller::{Audience, Caller, SessionRef};
-pub(crate) use permit::is_modern;
-pub use permit::{
-    CallContext, Completion, Permit, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp,
-};
+pub use permit::{CallContext, Permit};
+pub use permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp};
 pub use rules::{ScopeRule, UriPattern};
 pub(crate) use rules::{all_scopes, scopes_of_uri};
 pub use seal::SealKey;

@@ -6,7 +6,8 @@ use rmcp::model::{Prompt, Reference, Resource, ResourceTemplate};
 
 use super::{
     Caller, OpenTask,
-    permit::{Completion, Permit, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp},
+    permit::Permit,
+    permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp},
 };
 use crate::{
     AppEntry, Owned, Snapshot, ToolEntry,

@@ -8,9 +8,8 @@ use rmcp::{
 
 use super::{Gateway, stamp};
 use crate::{
-    Caller, DirectAccess, InvokeError, REQUEST_CANCELLED,
-    access::is_modern,
-    observe::{Begun, Watch},
+    Caller, DirectAccess, Era, InvokeError, REQUEST_CANCELLED,
+    observe::{Begun, ExecutionWatch},
 };
 
 impl Gateway {
@@ -65,7 +64,7 @@ impl Gateway {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
         by_client: bool,
-    ) -> Option<Watch> {
+    ) -> Option<ExecutionWatch> {
         let observers = &self.shared.observers;
         if observers.is_empty() {
             return None;
@@ -86,7 +85,7 @@ impl Gateway {
             context,
             by_client,
         };
-        Some(Watch::begin(observers, begun))
+        Some(ExecutionWatch::begin(observers, begun))
     }
 
     async fn dispatch(
@@ -96,7 +95,7 @@ impl Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         // Asked for now: the context, with the request's headers, is given away and not copied.
-        let (modern, cancelled) = (is_modern(&context), context.ct.clone());
+        let (era, cancelled) = (Era::of(&context), context.ct.clone());
         let own =
             self.shared.plugins.iter().find_map(|plugin| Some((plugin, plugin.own_tool(&params.name)?)));
         let mut response = match own {
@@ -126,10 +125,10 @@ impl Gateway {
         match &mut response {
             CallToolResponse::Complete(result) => {
                 stamp::complete(&mut result.result_type);
-                self.stamp_for(modern, &mut result.meta);
+                self.stamp_for(era, &mut result.meta);
             }
-            CallToolResponse::InputRequired(result) => self.stamp_for(modern, &mut result.meta),
-            CallToolResponse::Task(result) => self.stamp_for(modern, &mut result.meta),
+            CallToolResponse::InputRequired(result) => self.stamp_for(era, &mut result.meta),
+            CallToolResponse::Task(result) => self.stamp_for(era, &mut result.meta),
             _ => {}
         }
         Ok(response)

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, PoisonError},
 };
 
 use rmcp::{
@@ -15,105 +15,18 @@ use tokio::sync::broadcast::error::RecvError;
 use super::{
     Gateway,
     content::{not_found, refused},
+    subscriptions::{Follow, Topic},
 };
-use crate::{Audience, Caller, Notice, Permitted, Registry, ResourceItem, registry::Change};
-
-/// A resource of one app as one audience sees it. The app is asked to follow it once.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Topic {
-    app: Arc<str>,
-    /// The app's own URI.
-    uri: String,
-    audience: Audience,
-}
-
-impl Topic {
-    fn of(item: &Permitted<ResourceItem>) -> Self {
-        Self { app: item.app_id().clone(), uri: item.local().to_owned(), audience: item.audience() }
-    }
-}
-
-/// How many listeners follow a resource, and how it is reached.
-#[derive(Debug)]
-struct FollowedResource {
-    listeners: usize,
-    item: Permitted<ResourceItem>,
-    /// The URI by which the first listener asked for it.
-    public: String,
-}
-
-/// What is followed.
-#[derive(Debug, Default)]
-pub(super) struct SubscriptionTable(Mutex<HashMap<Topic, FollowedResource>>);
-
-/// One listener of one resource. Dropped, it stops following.
-#[derive(Debug)]
-pub(super) struct Follow {
-    table: Weak<super::Shared>,
-    topic: Topic,
-}
-
-impl Follow {
-    fn hears(&self, app: &str, uri: &str) -> bool {
-        *self.topic.app == *app && self.topic.uri == uri
-    }
-}
-
-impl std::fmt::Debug for super::Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
-
-impl SubscriptionTable {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Topic, FollowedResource>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts one more listener; `true` for the first.
-    fn add(&self, topic: &Topic, item: &Permitted<ResourceItem>, public: &str) -> bool {
-        let new = || FollowedResource { listeners: 0, item: item.clone(), public: public.to_owned() };
-        let mut table = self.lock();
-        let followed = table.entry(topic.clone()).or_insert_with(new);
-        followed.listeners += 1;
-        followed.listeners == 1
-    }
-
-    /// Counts one listener less; gives the resource when it was the last.
-    fn remove(&self, topic: &Topic) -> Option<Permitted<ResourceItem>> {
-        let mut table = self.lock();
-        let followed = table.get_mut(topic)?;
-        followed.listeners -= 1;
-        if followed.listeners > 0 {
-            return None;
-        }
-        table.remove(topic).map(|followed| followed.item)
-    }
-}
-
-impl Drop for Follow {
-    fn drop(&mut self) {
-        let Some(shared) = self.table.upgrade() else { return };
-        let Some(item) = shared.subscriptions.remove(&self.topic) else { return };
-        // Without a runtime the process is ending, and the app's server with it.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let _ = item.unsubscribe().await;
-            });
-        }
-    }
-}
+use crate::{Caller, Change, Notice, Registry};
 
 impl Gateway {
     async fn follow(&self, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {
         let items = self.shared.registry.decide(caller, |view| view.resource(uri)).await;
         let mut why = None;
         for item in items.map_err(|denied| refused(denied, || not_found(uri)))? {
-            let topic = Topic::of(&item);
-            let first = self.shared.subscriptions.add(&topic, &item, uri);
             // Counted already: dropped, it counts back.
-            let follow = Follow { table: Arc::downgrade(&self.shared), topic };
-            if !first {
+            let (follow, is_first) = self.shared.subscriptions.add(&item, uri);
+            if !is_first {
                 return Ok(follow);
             }
             match item.subscribe().await {
@@ -124,22 +37,13 @@ impl Gateway {
         Err(why.unwrap_or_else(|| not_found(uri)))
     }
 
-    /// Asks the apps for every resource that somebody follows, for apps that came after the wish.
+    /// Asks the apps for every resource that somebody follows, for apps that came after the subscription.
     pub async fn follow_again(&self) {
-        let wishes: Vec<(Topic, Caller, String)> = {
-            let table = self.shared.subscriptions.lock();
-            let wish = |(topic, followed): (&Topic, &FollowedResource)| {
-                (topic.clone(), followed.item.caller().clone(), followed.public.clone())
-            };
-            table.iter().map(wish).collect()
-        };
-        for (topic, caller, uri) in wishes {
+        for (topic, caller, uri) in self.shared.subscriptions.all() {
             let Ok(items) = self.shared.registry.view(&caller).resource(&uri) else { continue };
             for item in items.into_iter().filter(|item| Topic::of(item) == topic) {
-                if item.subscribe().await.is_ok()
-                    && let Some(followed) = self.shared.subscriptions.lock().get_mut(&topic)
-                {
-                    followed.item = item;
+                if item.subscribe().await.is_ok() {
+                    self.shared.subscriptions.renew(&topic, item);
                 }
             }
         }
@@ -248,6 +152,3 @@ fn heard(followed: &HashMap<String, Follow>, app: &str, uri: &str) -> Option<Str
 fn may_still_read(registry: &Registry, caller: &Caller, uri: &str) -> bool {
     registry.view(caller).resource(uri).is_ok()
 }
-
-/// The resources a session follows, by the URI it asked for.
-pub(super) type Followed = Arc<Mutex<HashMap<String, Follow>>>;

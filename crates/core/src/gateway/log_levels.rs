@@ -1,4 +1,4 @@
-//! `logging/setLevel`: each session has a level of its own.
+//! Log levels: each session has one of its own.
 //!
 //! An app whose connection several sessions share sends one stream of log messages. It is asked for more than `info` while a
 //! session wants more, and for `info` again afterwards; each session receives what is of its own level ([`SessionLogLevel`]). An
@@ -6,12 +6,11 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rmcp::{RoleServer, model::LoggingLevel, service::RequestContext};
+use rmcp::model::LoggingLevel;
 
-use super::{Gateway, Shared};
 use crate::{Audience, Caller, Permitted, WholeApp};
 
 /// The least severe log level a session of the older era asked for, as an extension of its requests' contexts.
@@ -19,6 +18,10 @@ use crate::{Audience, Caller, Permitted, WholeApp};
 pub struct SessionLogLevel(u8);
 
 impl SessionLogLevel {
+    pub(super) fn ranked(rank: u8) -> Self {
+        Self(rank)
+    }
+
     /// Whether a message of `level` is wanted.
     pub fn wants(self, level: LoggingLevel) -> bool {
         rank(level) >= self.0
@@ -26,7 +29,7 @@ impl SessionLogLevel {
 }
 
 /// Severity of a level, least severe first.
-fn rank(level: LoggingLevel) -> u8 {
+pub(super) fn rank(level: LoggingLevel) -> u8 {
     match level {
         LoggingLevel::Debug => 0,
         LoggingLevel::Info => 1,
@@ -57,16 +60,16 @@ impl LogLevels {
     }
 
     /// Notes the level of a session; `true` when it had none before.
-    fn set(&self, session: u64, caller: &Caller, level: LoggingLevel) -> bool {
+    pub(super) fn set(&self, session: u64, caller: &Caller, level: LoggingLevel) -> bool {
         self.lock().sessions.insert(session, (caller.clone(), level)).is_none()
     }
 
-    fn forget(&self, session: u64) -> Option<Caller> {
+    pub(super) fn forget(&self, session: u64) -> Option<Caller> {
         self.lock().sessions.remove(&session).map(|(caller, _)| caller)
     }
 
     /// The level to ask an app for; none when it need not hear of a change.
-    fn asked_of(&self, app: &Permitted<WholeApp>) -> Option<LoggingLevel> {
+    pub(super) fn asked_of(&self, app: &Permitted<WholeApp>) -> Option<LoggingLevel> {
         let audience = app.audience();
         let mut levels = self.lock();
         let members = levels.sessions.values().filter(|(caller, _)| audience.includes(caller));
@@ -80,46 +83,5 @@ impl LogLevels {
             }
             _ => levels.raised.remove(&key).then_some(LoggingLevel::Info),
         }
-    }
-}
-
-impl Gateway {
-    /// Sets the level of this session. It holds until the session ends.
-    pub(super) async fn set_session_level(&self, level: LoggingLevel, caller: &Caller) {
-        let session = &self.session.this;
-        self.session.log_level.store(rank(level), Ordering::Relaxed);
-        if self.shared.log_levels.set(session.id(), caller, level) {
-            let (shared, id) = (Arc::downgrade(&self.shared), session.id());
-            let ended = session.ended().clone();
-            tokio::spawn(async move {
-                ended.cancelled().await;
-                let Some(shared) = shared.upgrade() else { return };
-                if let Some(caller) = shared.log_levels.forget(id) {
-                    shared.ask_for_levels(&caller).await;
-                }
-            });
-        }
-        self.shared.ask_for_levels(caller).await;
-    }
-
-    /// Puts the level of this session on a request, for those who send log messages during it.
-    pub(super) fn note_level(&self, context: &mut RequestContext<RoleServer>) {
-        let level = self.session.log_level.load(Ordering::Relaxed);
-        if level > 0 {
-            context.extensions.insert(SessionLogLevel(level));
-        }
-    }
-}
-
-impl Shared {
-    /// Asks the apps of `caller` for what their sessions want. One that refuses it still serves: there is nothing to say to the client.
-    async fn ask_for_levels(&self, caller: &Caller) {
-        let apps = self.registry.view(caller).apps();
-        let ask = async |app: &Permitted<WholeApp>| {
-            if let Some(level) = self.log_levels.asked_of(app) {
-                let _ = app.set_level(level).await;
-            }
-        };
-        futures::future::join_all(apps.iter().map(ask)).await;
     }
 }

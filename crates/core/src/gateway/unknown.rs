@@ -12,11 +12,7 @@ use rmcp::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::names::clipped;
-
-/// Methods that 2026-07-28 took away: unknown there, whatever their params.
-const REMOVED: [&str; 5] =
-    ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+use crate::{Era, names::clipped};
 
 /// Every method that clients may ask for. Others are unknown, and observers are not told their names.
 pub const METHODS: [&str; 18] = [
@@ -46,10 +42,10 @@ pub(super) fn label(method: &str) -> &'static str {
 }
 
 /// -32602 with what is wrong for a method there is, -32601 for the rest (JSON-RPC 2.0 §5.1).
-pub(super) fn refusal(request: &CustomRequest, modern: bool) -> ErrorData {
+pub(super) fn refusal(request: &CustomRequest, era: Era) -> ErrorData {
     let params = request.params.clone().unwrap_or_else(|| Value::Object(Default::default()));
     let problem = match request.method.as_str() {
-        method if modern && REMOVED.contains(&method) => return unknown(method),
+        method if !era.has_method(method) => return unknown(method),
         "initialize" => problem::<InitializeRequestParams>(params),
         "tools/call" => problem::<CallToolRequestParams>(params),
         "prompts/get" => problem::<GetPromptRequestParams>(params),
@@ -89,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_method_keeps_its_name_for_observers_when_its_params_do_not_fit() {
-        let source = include_str!("mod.rs");
+        let source = include_str!("handler.rs");
         let calls = ["self.operate(\"", "self.watch_stream(\""].map(|call| source.split(call).skip(1));
         let methods: Vec<&str> =
             calls.into_iter().flatten().filter_map(|rest| rest.split('"').next()).collect();

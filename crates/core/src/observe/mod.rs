@@ -22,7 +22,7 @@ pub use ending::Ending;
 pub(crate) use operation::OperationWatch;
 pub use operation::{Operation, Subject};
 pub use trail::Trail;
-pub(crate) use watch::{Begun, Watch};
+pub(crate) use watch::{Begun, ExecutionWatch};
 
 use crate::{Principal, TraceContext};
 

@@ -22,7 +22,7 @@ use super::{
 use crate::{Principal, names::clipped};
 
 /// An execution under way. Dropped before its end, it is told as cancelled.
-pub(crate) struct Watch {
+pub(crate) struct ExecutionWatch {
     observers: Observers,
     trail: Trail,
     execution: Option<Execution>,
@@ -40,7 +40,7 @@ pub(crate) struct Begun<'a> {
     pub(crate) by_client: bool,
 }
 
-impl Watch {
+impl ExecutionWatch {
     /// To be called when there are observers.
     pub(crate) fn begin(observers: &Observers, begun: Begun<'_>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
@@ -73,7 +73,7 @@ impl Watch {
         self.trail.clone()
     }
 
-    /// As [`Watch::end`], for a call that no client asked for.
+    /// As [`ExecutionWatch::end`], for a call that no client asked for.
     pub(crate) fn end_invoked(mut self, answer: &Result<CallToolResponse, crate::InvokeError>) {
         if let Some(execution) = &mut self.execution {
             (execution.ending, execution.bytes) = ended(answer);
@@ -88,7 +88,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for ExecutionWatch {
     fn drop(&mut self) {
         let Some(mut execution) = self.execution.take() else { return };
         execution.duration = self.trail.elapsed();

@@ -1,128 +1,25 @@
 //! All apps as one catalog, made anew when an app changes; and every caller's [`View`] of it.
 //!
-//! Snapshots are in `snapshot`, items of single callers in `personal`.
+//! Apps are in `entry`, snapshots in `snapshot`, items of single callers in `personal`.
 
+mod entry;
 mod personal;
 mod snapshot;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub use entry::{AppEntry, AppOptions};
 pub(crate) use personal::OwnItems;
 use personal::Personal;
 pub(crate) use snapshot::PublicKey;
 use snapshot::build;
 pub use snapshot::{Owned, Snapshot};
 
-use crate::{
-    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, SchemaMode, ScopeRule, ToolEntry, ToolNames,
-    ToolOverride, UriPattern, View,
-    access::{all_scopes, scopes_of_uri},
-    app::PerCaller,
-};
-
-/// How the gateway shows and calls one app.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AppOptions {
-    /// `false` lists tools under their own names. Default true: `<app>:<tool>`.
-    pub prefix: bool,
-    /// Longest time of one call. Default 60 s.
-    pub timeout: Duration,
-    /// Whether arguments are checked here. Default strict.
-    pub schema_mode: SchemaMode,
-    /// Scopes a caller needs for anything of the app, all of them. Default none.
-    pub scopes: Vec<String>,
-    /// What the operator says about single tools, by the app's own name for them.
-    pub tools: BTreeMap<String, ToolOverride>,
-    /// Scopes of resources and templates, by [`UriPattern`] of the app's own URIs. All patterns that match count.
-    pub resources: BTreeMap<String, ScopeRule>,
-    /// Scopes of prompts, by the app's own name for them.
-    pub prompts: BTreeMap<String, ScopeRule>,
-}
-
-impl Default for AppOptions {
-    fn default() -> Self {
-        Self {
-            prefix: true,
-            timeout: Duration::from_secs(60),
-            schema_mode: SchemaMode::Strict,
-            scopes: Vec::new(),
-            tools: BTreeMap::new(),
-            resources: BTreeMap::new(),
-            prompts: BTreeMap::new(),
-        }
-    }
-}
-
-/// One app of the registry.
-#[derive(Clone)]
-pub struct AppEntry {
-    /// The app's id.
-    pub id: Arc<str>,
-    /// The app. What it does for callers is reached with a permit only: see [`Registry::view`].
-    pub app: Arc<dyn App>,
-    /// How it is shown and called.
-    pub options: Arc<AppOptions>,
-    rules: Arc<[(UriPattern, ScopeRule)]>,
-    /// Requests it is working on.
-    pub(crate) open: TaskTracker,
-}
-
-impl AppEntry {
-    fn new(id: &str, app: Arc<dyn App>, options: AppOptions) -> Self {
-        let rules = all_scopes(&options.resources).into();
-        Self { id: id.into(), app, rules, options: Arc::new(options), open: TaskTracker::new() }
-    }
-
-    fn with_options(&self, options: AppOptions) -> Self {
-        Self { rules: all_scopes(&options.resources).into(), options: Arc::new(options), ..self.clone() }
-    }
-
-    /// Scopes for a resource or template, by the app's own URI.
-    pub(crate) fn scopes_of_uri(&self, local: &str) -> Vec<String> {
-        let of_patterns = scopes_of_uri(&self.rules, local).into_iter();
-        self.options.scopes.iter().map(String::as_str).chain(of_patterns).map(str::to_owned).collect()
-    }
-
-    /// What it offers to `caller`.
-    pub(crate) fn catalog_for(&self, caller: &Caller) -> Arc<Catalog> {
-        let own = self.app.per_caller().and_then(|own| own.catalog(&own.audience(caller)));
-        own.unwrap_or_else(|| self.app.catalog())
-    }
-
-    /// Whether it makes tasks for calls.
-    pub(crate) fn supports_tasks(&self) -> bool {
-        self.app.catalog().capabilities.supports_tasks()
-            || self.app.per_caller().is_some_and(PerCaller::supports_tasks)
-    }
-
-    /// Ends the app once it has answered what it is working on, and at the latest when `now` is done. For an app that was
-    /// taken out of the registry: nothing new reaches it.
-    pub async fn retire(self, now: impl Future<Output = ()>) {
-        self.open.close();
-        tokio::select! {
-            () = self.open.wait() => {}
-            () = now => {}
-        }
-        self.app.shutdown().await;
-    }
-}
-
-impl std::fmt::Debug for AppEntry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AppEntry")
-            .field("id", &self.id)
-            .field("health", &self.app.health())
-            .finish_non_exhaustive()
-    }
-}
+use crate::{App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, ToolEntry, ToolNames, View};
 
 /// What changed for those who list.
 #[derive(Debug, Clone, PartialEq, Eq)]

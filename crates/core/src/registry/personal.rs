@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use super::{AppEntry, Snapshot, snapshot::build};
+use super::{
+    entry::AppEntry,
+    snapshot::{Snapshot, build},
+};
 use crate::{Audience, Catalog, ToolEntry, ToolNames};
 
 /// What one app offers to one audience.

@@ -8,8 +8,8 @@ use std::{
 use rmcp::model::{Prompt, Resource, ResourceTemplate};
 use sha2::{Digest as _, Sha256};
 
-use super::AppEntry;
-use crate::{Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames, names::underscore, tool::listed};
+use super::entry::AppEntry;
+use crate::{Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames, names::underscore, tool_meta::listed};
 
 /// One item of an app under a public key.
 #[derive(Debug, Clone)]

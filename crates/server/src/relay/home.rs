@@ -10,17 +10,18 @@ use http::{Method, Request, Response, request::Parts};
 use http_body_util::BodyExt as _;
 
 use super::{
+    SessionHome,
     channel::Delivery,
     exchange::Exchange,
     message::{CHUNK, Part, Reason, RequestMeta, ResponseMeta, headers, meta_json, pairs, read_meta},
 };
-use crate::{body::Unread, mcp::Endpoint, refusal};
+use crate::{body::BodyError, refusal};
 
 /// Time after which a request without an answer is confirmed.
 const CONFIRM: Duration = Duration::from_secs(1);
 
 /// Serves the request of an exchange until its end, or until the other side wants no more of it.
-pub(super) async fn serve(mut exchange: Exchange, endpoint: Weak<Endpoint>) {
+pub(super) async fn serve(mut exchange: Exchange, endpoint: Weak<dyn SessionHome>) {
     let ended = exchange.ended.clone();
     let is_over = {
         let served = answer(&mut exchange, endpoint);
@@ -37,8 +38,8 @@ pub(super) async fn serve(mut exchange: Exchange, endpoint: Weak<Endpoint>) {
 }
 
 /// Whether the whole answer was sent, or the other side was told that there is none.
-async fn answer(exchange: &mut Exchange, endpoint: Weak<Endpoint>) -> bool {
-    let endpoint = endpoint.upgrade().filter(|endpoint| !endpoint.door().stopping.is_cancelled());
+async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> bool {
+    let endpoint = endpoint.upgrade().filter(|endpoint| !endpoint.gate().stopping.is_cancelled());
     let Some(endpoint) = endpoint else {
         exchange.cancel(Reason::Gone).await;
         return true;
@@ -48,25 +49,25 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<Endpoint>) -> bool {
         exchange.cancel(Reason::Broken).await;
         return true;
     };
-    let door = endpoint.door();
-    let is_known = |principal: &Principal| door.is_open_to_all() || *principal != Principal::local();
+    let gate = endpoint.gate();
+    let is_known = |principal: &Principal| gate.is_open_to_all() || *principal != Principal::local();
     if !parts.extensions.get::<Principal>().is_some_and(is_known) {
         // The other instance asks nobody who they are, and this one does.
         exchange.cancel(Reason::Gone).await;
         return true;
     }
-    let room = door.room(parts.method == Method::GET);
-    let most = if room.is_ok() { door.most_bytes } else { 0 };
-    let message = match tokio::time::timeout(door.body_time, read(exchange, first, most)).await {
+    let room = gate.room(parts.method == Method::GET);
+    let most = if room.is_ok() { gate.most_bytes } else { 0 };
+    let message = match tokio::time::timeout(gate.body_time, read(exchange, first, most)).await {
         Ok(None) => return false,
         Ok(Some(message)) => message,
-        Err(_) => Err(Unread::TooSlow),
+        Err(_) => Err(BodyError::TooSlow),
     };
     let response = match (room, message) {
         (Err(full), _) => full,
         (Ok(_), Err(unread)) => refusal::unread(unread, most),
         (Ok(permit), Ok(message)) => {
-            let serving = Box::pin(crate::mcp::serve_here(&endpoint, parts, message, permit));
+            let serving = endpoint.serve(parts, message, permit);
             confirmed(exchange, serving).await
         }
     };
@@ -88,7 +89,7 @@ fn parts_of(meta: RequestMeta) -> Option<Parts> {
 
 /// The whole body, of at most `most` bytes; none when the exchange is over. What is longer is read to its end and dropped, so that its
 /// sender comes to hear the answer.
-async fn read(exchange: &mut Exchange, first: Part, most: usize) -> Option<Result<Bytes, Unread>> {
+async fn read(exchange: &mut Exchange, first: Part, most: usize) -> Option<Result<Bytes, BodyError>> {
     let (mut part, mut length, mut body) = (first, 0, BytesMut::new());
     loop {
         length += part.data.len();
@@ -100,7 +101,7 @@ async fn read(exchange: &mut Exchange, first: Part, most: usize) -> Option<Resul
             body.extend_from_slice(&part.data);
         }
         if part.end {
-            return Some(if length > most { Err(Unread::TooLong) } else { Ok(body.freeze()) });
+            return Some(if length > most { Err(BodyError::TooLong) } else { Ok(body.freeze()) });
         }
         part = exchange.receive().await.ok()?;
     }

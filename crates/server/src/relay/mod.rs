@@ -21,9 +21,12 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use futures::StreamExt as _;
+use axum::body::Body;
+use bytes::Bytes;
+use futures::{StreamExt as _, future::BoxFuture};
+use http::{Response, request::Parts};
 use tokio::{
-    sync::Notify,
+    sync::{Notify, OwnedSemaphorePermit},
     time::{Instant, MissedTickBehavior},
 };
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -35,7 +38,7 @@ use self::{
 };
 use crate::{
     cluster::{BootId, ClusterKey},
-    mcp::Endpoint,
+    gate::RequestGate,
 };
 
 /// Time between two signs of life to an instance with which exchanges are open.
@@ -48,6 +51,20 @@ const SEND: Duration = Duration::from_secs(5);
 const FIRST: Duration = Duration::from_secs(5);
 /// Ids of requests that are remembered, at most.
 const MOST_REMEMBERED: usize = 1_000_000;
+
+/// The endpoint of this instance, for requests that another instance admitted.
+pub(crate) trait SessionHome: Send + Sync {
+    /// Limits on such requests.
+    fn gate(&self) -> &RequestGate;
+
+    /// Serves a request of a session that is held here. Its principal is among the extensions.
+    fn serve(
+        &self,
+        parts: Parts,
+        message: Bytes,
+        permit: OwnedSemaphorePermit,
+    ) -> BoxFuture<'_, Response<Body>>;
+}
 
 /// Carries requests to other instances and serves theirs.
 pub(crate) struct Relay {
@@ -106,7 +123,7 @@ impl Relay {
     }
 
     /// Listens for other instances on behalf of `endpoint`, and waits a little until it does.
-    pub(crate) async fn start(self: &Arc<Self>, endpoint: Weak<Endpoint>) -> Running {
+    pub(crate) async fn start(self: &Arc<Self>, endpoint: Weak<dyn SessionHome>) -> Running {
         let listening = tokio::spawn(self.clone().listen(endpoint));
         let watching = tokio::spawn(watch(Arc::downgrade(self)));
         if tokio::time::timeout(FIRST, self.first.notified()).await.is_err() {
@@ -115,7 +132,7 @@ impl Relay {
         Running { _listening: AbortOnDropHandle::new(listening), _watching: AbortOnDropHandle::new(watching) }
     }
 
-    async fn listen(self: Arc<Self>, endpoint: Weak<Endpoint>) {
+    async fn listen(self: Arc<Self>, endpoint: Weak<dyn SessionHome>) {
         let mut news = self.channel.listen(&self.own.to_string());
         while let Some(news) = news.next().await {
             match news {
@@ -155,7 +172,7 @@ impl Relay {
         }
     }
 
-    fn receive(self: &Arc<Self>, head: Head, message: Message, endpoint: &Weak<Endpoint>) {
+    fn receive(self: &Arc<Self>, head: Head, message: Message, endpoint: &Weak<dyn SessionHome>) {
         let mut table = self.table();
         table.heard(&head);
         if let Some(entry) = table.exchanges.get_mut(&head.exchange) {

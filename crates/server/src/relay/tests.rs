@@ -20,7 +20,7 @@ mod hub;
 async fn instance(hub: &Hub) -> (Arc<Relay>, Running) {
     let key: ClusterKey = serde_json::from_value("k".repeat(32).into()).unwrap();
     let relay = Relay::new(&key, BootId::random().unwrap(), Arc::new(hub.clone()));
-    let running = relay.start(Weak::new()).await;
+    let running = relay.start(Weak::<crate::mcp::Endpoint>::new()).await;
     (relay, running)
 }
 

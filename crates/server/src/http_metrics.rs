@@ -1,6 +1,6 @@
-//! What an operator sees of the door: every answer by route and status, and how full the server is.
+//! Metrics of the HTTP server: every answer by route and status, and the server's load.
 //!
-//! Requests that are refused before their method is known (who sends them, their size, their session) are told of nowhere else.
+//! Requests that are refused before their MCP method is known (for their caller, size or session) are counted only here.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub struct Occupied {
 impl Occupancy {
     /// At this moment.
     pub fn now(&self) -> Occupied {
-        let (requests, streams) = self.endpoint.door().open();
+        let (requests, streams) = self.endpoint.gate().open();
         let (connections, sessions) = (self.places.open(), self.endpoint.sessions.open());
         Occupied { connections, requests, streams, sessions }
     }

@@ -1,32 +1,20 @@
-//! What the app, its calls and its supervisor share.
+//! State of one upstream: shared by the app, its calls and its supervisor.
 
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use gatewright_core::{AppHealth, CatalogLink, Principal, UserCredentials};
+use gatewright_core::{AppHealth, CatalogLink};
 use rmcp::{ErrorData, model::LoggingLevel};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{UpstreamConfig, connect::Connection, failure, redactor::Redactor};
+use crate::{UpstreamConfig, connection::Connection, failure, redactor::Redactor, user::User};
 
-/// A user, and who keeps their tokens.
-#[derive(Clone)]
-pub(crate) struct User {
-    pub(crate) principal: Arc<Principal>,
-    pub(crate) credentials: Arc<dyn UserCredentials>,
-}
-
-impl std::fmt::Debug for User {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("User").field("principal", &self.principal).finish_non_exhaustive()
-    }
-}
-
+/// One upstream.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct Upstream {
     pub(crate) id: Arc<str>,
     pub(crate) config: UpstreamConfig,
     pub(crate) environment: HashMap<String, String>,
@@ -49,7 +37,7 @@ pub(crate) struct Shared {
     current: RwLock<Option<Arc<Connection>>>,
 }
 
-impl Shared {
+impl Upstream {
     pub(crate) fn new(
         id: &str,
         config: UpstreamConfig,

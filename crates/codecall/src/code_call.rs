@@ -1,0 +1,120 @@
+//! [`CodeCall`]: code mode with its settings, index and workers.
+//!
+//! Each meta-tool has a file of its own; `plugin` is what the gateway sees.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use gatewright_agentscript::{Limits, WorkerPool};
+use gatewright_core::{Change, InputSchema, Invoker, ToolNames, rmcp::model::Tool};
+use gatewright_embedding::{EmbeddingError, SemanticSearch};
+use serde_json::Value;
+
+use crate::{
+    CodeCallConfig, ConfigError, Strategy, live_index::LiveIndex, meta_tools, semantic::Semantic,
+    settings::Settings,
+};
+
+/// Code mode over the tools that `invoker` reaches.
+pub struct CodeCall {
+    settings: ArcSwap<Settings>,
+    pub(crate) invoker: Arc<Invoker>,
+    pub(crate) index: LiveIndex,
+    pub(crate) semantic: Semantic,
+    pub(crate) pool: Arc<WorkerPool>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) schemas: Vec<InputSchema>,
+}
+
+impl std::fmt::Debug for CodeCall {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodeCall").field("config", &self.settings().config).finish_non_exhaustive()
+    }
+}
+
+impl CodeCall {
+    /// Code mode with scripts run by `pool`. Follows the registry from now on, so it needs a Tokio runtime. With the
+    /// strategy `embedding`, search is lexical until [`CodeCall::use_semantic`] or [`CodeCall::load_semantic`].
+    pub fn new(
+        config: CodeCallConfig,
+        invoker: Arc<Invoker>,
+        pool: Arc<WorkerPool>,
+        names: ToolNames,
+    ) -> Self {
+        let tools = meta_tools::definitions(names);
+        let semantic = Semantic::new(config.embedding.strategy == Strategy::Embedding);
+        let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
+        Self {
+            index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
+            semantic,
+            invoker,
+            pool,
+            tools,
+            schemas,
+            settings: ArcSwap::from_pointee(Settings::of(config)),
+        }
+    }
+
+    /// What holds now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.settings.load_full()
+    }
+
+    /// Takes over `mode`, `vm`, `sanitization` and `embedding.similarityThreshold` of `config` from the next request on; runs
+    /// under way keep what they began with. The rest of the section needs a restart.
+    ///
+    /// # Errors
+    /// The first field that is out of range; nothing has changed then.
+    pub fn reconfigure(&self, config: &CodeCallConfig) -> Result<(), ConfigError> {
+        if let Some(problem) = config.problems().into_iter().next() {
+            return Err(problem);
+        }
+        let old = self.settings();
+        let lists_differ = old.config.mode != config.mode;
+        self.settings.store(Arc::new(old.changed(config)));
+        if lists_differ {
+            self.invoker.registry().announce(Change::Tools);
+        }
+        Ok(())
+    }
+
+    /// The settings of the `codecall` section that hold now.
+    pub fn config(&self) -> CodeCallConfig {
+        self.settings().config.clone()
+    }
+
+    /// What one script may spend now.
+    pub fn limits(&self) -> Limits {
+        self.settings().limits.clone()
+    }
+
+    /// Ranks with `search` from now on. Until every tool has its vector, answers are lexical and say so in
+    /// `indexStatus`.
+    pub fn use_semantic(&self, search: SemanticSearch) {
+        self.semantic.stop_loading();
+        self.semantic.set(search);
+    }
+
+    /// Opens a semantic search in the background and ranks with it when it is there. A failure that may pass (a
+    /// store or hub that does not answer) is tried again after 1 s, 2 s and so on up to a minute; other failures
+    /// leave the search lexical. Must be called within a Tokio runtime.
+    pub fn load_semantic<O, F>(&self, open: O)
+    where
+        O: Fn() -> F + Send + Sync + 'static,
+        F: Future<Output = Result<SemanticSearch, EmbeddingError>> + Send + 'static,
+    {
+        self.semantic.start_loading(open);
+    }
+
+    /// Why `codecall:search` answers lexically at the moment although the strategy is `embedding`: the same object
+    /// that its body has as `indexStatus`. `None` when it does not, or the strategy is another.
+    pub fn index_status(&self) -> Option<Value> {
+        let status = self.semantic.search().map(|search| search.status());
+        self.semantic.status(status.as_ref())
+    }
+
+    /// Ends background work of the search and waits for it.
+    pub async fn close(&self) {
+        self.semantic.close().await;
+    }
+}

@@ -1,0 +1,138 @@
+//! The gate of the MCP endpoints: Origin → authentication → load → body → scopes.
+//!
+//! Host is checked for the whole server, in `edge`.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use gatewright_core::{Gateway, Principal, Scopes};
+use http::{Response, request::Parts};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    auth::Authenticator,
+    body::{self, BodyError},
+    config::HttpConfig,
+    guard::Guard,
+    refusal,
+    sessions::Owner,
+};
+
+/// Admits requests to the endpoints of both transports: by origin, caller, load and scopes.
+pub(crate) struct RequestGate {
+    pub(crate) gateway: Arc<Gateway>,
+    guard: Arc<Guard>,
+    authenticator: Option<Arc<dyn Authenticator>>,
+    calls: Arc<Semaphore>,
+    streams: Arc<Semaphore>,
+    /// Permits of `calls` and `streams`.
+    room: (usize, usize),
+    pub(crate) most_bytes: usize,
+    pub(crate) body_time: Duration,
+    /// Cancelled when shutdown begins: streams that only wait end.
+    pub(crate) stopping: CancellationToken,
+    /// Reads on refused bodies while their answers are sent.
+    pub(crate) lingering: TaskTracker,
+}
+
+impl RequestGate {
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        config: &HttpConfig,
+        guard: Arc<Guard>,
+        authenticator: Option<Arc<dyn Authenticator>>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            gateway,
+            guard,
+            authenticator,
+            calls: Arc::new(Semaphore::new(config.max_concurrency)),
+            streams: Arc::new(Semaphore::new(config.max_streams)),
+            room: (config.max_concurrency, config.max_streams),
+            most_bytes: config.max_body_bytes,
+            body_time: config.body_read_timeout,
+            stopping,
+            lingering: TaskTracker::new(),
+        }
+    }
+
+    /// Requests that are worked on, and streams that are open.
+    pub(crate) fn open(&self) -> (usize, usize) {
+        let taken = |room: usize, left: &Semaphore| room.saturating_sub(left.available_permits());
+        (taken(self.room.0, &self.calls), taken(self.room.1, &self.streams))
+    }
+
+    /// Returns `true` if callers are not authenticated.
+    pub(crate) fn is_open_to_all(&self) -> bool {
+        self.authenticator.is_none()
+    }
+
+    /// Checks where the request comes from, makes room for it, and puts its [`Principal`] on it.
+    pub(crate) async fn admit(
+        &self,
+        parts: &mut Parts,
+        body: &mut Body,
+        stream: bool,
+    ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
+        self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
+        let principal = match &self.authenticator {
+            None => Principal::local(),
+            Some(authenticator) => match authenticator.authenticate(parts).await {
+                Ok(principal) => principal,
+                Err(refused) => {
+                    let request = body::peek(std::mem::take(body)).await;
+                    return Err(refusal::by_authenticator(refused, &request).await);
+                }
+            },
+        };
+        let owner = Owner::of(&principal);
+        parts.extensions.insert(principal);
+        // Last: whoever is still to be told apart, which may take a question to a provider, keeps nobody's place.
+        let permit = self.room(stream)?;
+        Ok((permit, owner))
+    }
+
+    /// Makes room for a request.
+    pub(crate) fn room(&self, stream: bool) -> Result<OwnedSemaphorePermit, Response<Body>> {
+        let (room, full) = match stream {
+            true => (&self.streams, "too many streams are open; `http.maxStreams` is the limit"),
+            false => (&self.calls, "too many requests at once; `http.maxConcurrency` is the limit"),
+        };
+        room.clone().try_acquire_owned().map_err(|_| refusal::busy(full))
+    }
+
+    /// Done when a stream that `parts` opened must end with its caller's token.
+    pub(crate) fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
+        match &self.authenticator {
+            Some(authenticator) => authenticator.until_ended(parts),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    /// Reads a message and refuses a request whose scopes its caller lacks.
+    pub(crate) async fn message(&self, parts: &Parts, body: Body) -> Result<Bytes, Response<Body>> {
+        if body::is_declared_too_long(&body, self.most_bytes) {
+            self.lingering.spawn(body::linger(body));
+            return Err(refusal::unread(BodyError::TooLong, self.most_bytes));
+        }
+        let message = body::read(body, self.most_bytes, self.body_time)
+            .await
+            .map_err(|why| refusal::unread(why, self.most_bytes))?;
+        if let Some(authenticator) = &self.authenticator
+            && let Some(principal) = parts.extensions.get::<Principal>()
+            && principal.scopes != Scopes::All
+        {
+            let missing = self.gateway.missing_scopes(principal, &message).await;
+            if !missing.is_empty() {
+                tracing::info!(missing = missing.join(" "), "a request was refused for its caller's scopes");
+                let refused = authenticator.insufficient_scope(&missing);
+                return Err(refusal::by_authenticator(refused, &message).await);
+            }
+        }
+        Ok(message)
+    }
+}
