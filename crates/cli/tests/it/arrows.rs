@@ -1,30 +1,28 @@
 //! The dependency arrows of `docs/ARCHITECTURE.md`.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Command,
+};
 
 use serde_json::Value;
 
-/// Crate, and the crates of the workspace it may depend on.
-const ALLOWED: &[(&str, &[&str])] = &[
-    ("gatewright-agentscript", &[]),
-    ("gatewright-findings", &[]),
-    ("gatewright-search", &[]),
-    ("gatewright-demo", &[]),
-    ("gatewright-core", &[]),
-    ("gatewright-server", &["core"]),
-    ("gatewright-admin", &["core"]),
-    ("gatewright-audit", &[]),
-    ("gatewright-auth", &["audit", "core"]),
-    ("gatewright-limits", &["core"]),
-    ("gatewright-telemetry", &["core"]),
-    ("gatewright-testing-macros", &[]),
-    ("gatewright-testing", &["core", "findings", "testing-macros"]),
-    ("gatewright-embedding", &["search"]),
-    ("gatewright-upstream", &["core"]),
-    ("gatewright-codecall", &["agentscript", "core", "embedding", "search"]),
-    ("gatewright-console", &["codecall", "core", "search"]),
-    ("gatewright", &["agentscript", "codecall", "core", "server", "upstream"]),
-];
+/// The picture in `docs/ARCHITECTURE.md`: each crate from the top down, with the crates of the workspace it depends on.
+fn picture() -> Vec<(String, BTreeSet<String>)> {
+    let page = include_str!("../../../../docs/ARCHITECTURE.md");
+    let block = page.split("```").nth(1).unwrap();
+    let lines = block.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let crates = lines.map(|line| {
+        let (name, rest) = line.split_once(' ').unwrap();
+        let (_, below) = rest.split_once("->").unwrap_or_else(|| panic!("no arrow in: {line}"));
+        let below = below.split(',').map(str::trim).filter(|name| !matches!(*name, "" | "nothing"));
+        (
+            name.to_owned(),
+            below.map(|short| format!("gatewright-{short}").replace("-gatewright", "")).collect(),
+        )
+    });
+    crates.collect()
+}
 
 /// What only one crate may name.
 const OWNED: &[(&str, &[&str])] = &[
@@ -55,14 +53,15 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn crates_point_only_downwards() {
-    let found = dependencies();
-    for (name, allowed) in ALLOWED {
-        let own = found.get(*name).unwrap_or_else(|| panic!("{name} is a crate of the workspace"));
-        for dependency in own.iter().filter(|dependency| dependency.starts_with("gatewright")) {
-            let short = dependency.trim_start_matches("gatewright-");
-            assert!(allowed.contains(&short), "{name} must not depend on {dependency}");
-        }
+fn the_picture_shows_every_crate_with_all_it_depends_on_below_it() {
+    let (picture, found) = (picture(), dependencies());
+    let shown: BTreeSet<&String> = picture.iter().map(|(name, _)| name).collect();
+    assert_eq!(shown, found.keys().collect(), "crates of docs/ARCHITECTURE.md and of the workspace");
+    for (at, (name, allowed)) in picture.iter().enumerate() {
+        let own = found[name].iter().filter(|dependency| dependency.starts_with("gatewright"));
+        assert_eq!(*allowed, own.cloned().collect(), "dependencies of {name}");
+        let below: BTreeSet<&String> = picture[at + 1..].iter().map(|(name, _)| name).collect();
+        assert!(allowed.iter().all(|one| below.contains(one)), "{name} stands below one of {allowed:?}");
     }
 }
 

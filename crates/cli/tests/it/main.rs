@@ -15,6 +15,8 @@ mod bare_image;
 #[cfg(test)]
 mod check;
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod contract_auth;
 #[cfg(test)]
 mod counted;
