@@ -55,7 +55,7 @@ impl CodeCall {
         }
     }
 
-    /// What holds now.
+    /// The current settings.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         self.settings.load_full()
     }
@@ -83,7 +83,7 @@ impl CodeCall {
         self.settings().config.clone()
     }
 
-    /// What one script may spend now.
+    /// The current limits of one script.
     pub fn limits(&self) -> Limits {
         self.settings().limits.clone()
     }

@@ -14,15 +14,15 @@ use crate::{EmbeddingConfig, Mode};
 pub struct CodeCallConfig {
     /// `false` turns code mode off: every tool is listed and called directly. Default true.
     pub enabled: bool,
-    /// Which tools are listed beside the meta-tools, and which code mode reaches. Default `codecall_only`.
+    /// Visibility of tools beside the meta-tools, and in code mode. Default `codecall_only`.
     pub mode: Mode,
-    /// What one script may do and spend.
+    /// Limits and rights of one script.
     pub vm: VmConfig,
-    /// Where scripts run.
+    /// Runtime of scripts.
     pub worker: WorkerConfig,
-    /// How `codecall:search` ranks.
+    /// Ranking of `codecall:search`.
     pub embedding: EmbeddingConfig,
-    /// What is taken out of error messages.
+    /// Parts of error messages that are removed.
     pub sanitization: SanitizationConfig,
 }
 
@@ -39,7 +39,7 @@ impl Default for CodeCallConfig {
     }
 }
 
-/// What one script may do and spend. Numbers left out come from the preset.
+/// Limits and rights of one script. Numbers left out come from the preset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct VmConfig {
@@ -48,7 +48,7 @@ pub struct VmConfig {
     pub preset: Preset,
     /// Wall-clock time of a run in milliseconds, tool calls included: 1 to 600,000. Default by preset: 2,000, 3,500, 5,000, 10,000.
     pub timeout_ms: Option<u64>,
-    /// Whether `console` exists, whatever the preset. Default: off in `locked_down`, on otherwise.
+    /// `true` gives scripts `console`, whatever the preset. Default: off in `locked_down`, on otherwise.
     pub allow_console: Option<bool>,
     /// Turns of all loops of a run, callbacks of `map` and the like included: at least 1. Default by preset: 10,000 to 10,000,000.
     pub max_iterations: Option<u64>,
@@ -61,7 +61,7 @@ pub struct VmConfig {
     /// logs and calls that no longer fit are left out and counted in `omitted`. 64 to 65,536. Default by preset: 256, 1,024,
     /// 4,096, 16,384.
     pub result_kib: Option<u64>,
-    /// Whether every answer lists the calls a script made (name, status, duration). Default true.
+    /// Lists the calls of a script (name, status, duration) in every answer. Default true.
     pub call_log: bool,
 }
 
@@ -104,13 +104,13 @@ impl VmConfig {
         limits
     }
 
-    /// Whether scripts see `console`.
+    /// Returns `true` if scripts see `console`.
     pub fn console(&self) -> bool {
         self.allow_console.unwrap_or(self.preset != Preset::LockedDown)
     }
 }
 
-/// Where scripts run.
+/// Runtime of scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adapter {
@@ -125,7 +125,7 @@ pub enum Adapter {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct WorkerConfig {
-    /// Where scripts run. Default `worker_threads`: sandboxed processes.
+    /// Runtime of scripts. Default `worker_threads`: sandboxed processes.
     pub adapter: Adapter,
     /// Refuse to start when the kernel lacks Landlock or seccomp. Default false: start-up says so once.
     pub require_sandbox: bool,
@@ -180,7 +180,7 @@ impl WorkerConfig {
     }
 }
 
-/// What is taken out of error messages before they leave.
+/// Parts of error messages that are removed before they leave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SanitizationConfig {
@@ -202,7 +202,7 @@ impl Default for SanitizationConfig {
 pub struct ConfigError {
     /// Path of the field below `codecall`, such as `vm.timeoutMs`.
     pub path: &'static str,
-    /// What to change.
+    /// The problem, and what to change.
     pub problem: String,
 }
 

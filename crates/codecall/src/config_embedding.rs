@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ConfigError, Secret};
 
-/// How `codecall:search` ranks.
+/// Ranking of `codecall:search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
@@ -36,16 +36,16 @@ pub struct EmbeddingConfig {
     /// `true`: a model or store that cannot be opened ends the start of the server. Default false: search is lexical
     /// and says so.
     pub required: bool,
-    /// Where hub ids are looked up. Default `https://huggingface.co`.
+    /// The hub for ids of models. Default `https://huggingface.co`.
     pub hub: Option<String>,
     /// Folder for downloaded models and, unless `store` says otherwise, vectors. Default: `gatewright` in the user's
     /// cache folder (`$XDG_CACHE_HOME`, else `~/.cache`).
     pub cache: Option<PathBuf>,
-    /// Where vectors are kept. Default: a file of this server.
+    /// The store of vectors. Default: a file of this server.
     pub store: StoreConfig,
 }
 
-/// Where vectors are kept.
+/// The store of vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum StoreConfig {
@@ -70,7 +70,7 @@ impl Default for StoreConfig {
     }
 }
 
-/// Where a model comes from.
+/// Source of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelSource<'c> {
     /// A folder of this machine.
@@ -82,12 +82,12 @@ pub enum ModelSource<'c> {
 impl EmbeddingConfig {
     /// The model used when the configuration names none.
     pub const DEFAULT_MODEL: &'static str = "sentence-transformers/all-MiniLM-L6-v2";
-    /// Where hub ids are looked up when the configuration does not say.
+    /// The hub for ids of models when the configuration names none.
     pub const DEFAULT_HUB: &'static str = "https://huggingface.co";
     /// Name of a shared store's table when the configuration does not say.
     pub const DEFAULT_TABLE: &'static str = "gatewright_tools";
 
-    /// Where the model comes from.
+    /// Source of the model.
     pub fn model(&self) -> ModelSource<'_> {
         let model = self.model.as_deref().unwrap_or(Self::DEFAULT_MODEL);
         let path = Path::new(model);

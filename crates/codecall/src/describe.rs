@@ -61,7 +61,7 @@ fn described(tool: &ToolEntry) -> Value {
     })
 }
 
-/// What `getTool` gives a script: name, description, input and output schemas.
+/// The result of `getTool`: name, description, input and output schemas.
 pub(crate) fn metadata(tool: &ToolEntry) -> Value {
     json!({
         "name": tool.tool.name,

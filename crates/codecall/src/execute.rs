@@ -159,7 +159,7 @@ impl Reply {
         Self { body: Map::new(), omitted: Map::new(), room }
     }
 
-    /// What the run came to: it fits, because a longer result ended the run and errors are shorter than the lowest limit.
+    /// Outcome of the run: it fits, because a longer result ended the run and errors are shorter than the lowest limit.
     fn put(&mut self, status: &str, name: &str, value: Value) {
         self.room = self.room.saturating_sub(json_len(&value));
         self.body.insert("status".to_owned(), json!(status));

@@ -1,4 +1,4 @@
-//! What a script reaches: the gateway's tools, as the script's caller may use them.
+//! The host of a script: the gateway's tools, as the script's caller may use them.
 
 use std::{
     collections::{HashMap, HashSet},

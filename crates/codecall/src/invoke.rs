@@ -22,7 +22,7 @@ pub(crate) struct InvokeInput {
     input: JsonObject,
 }
 
-/// What an invocation came to: a body, or a question for the user that the client has to answer.
+/// Outcome of an invocation: a body, or a question for the user that the client has to answer.
 pub(crate) enum Invoked {
     Body(Value),
     Asks(CallToolResponse),

@@ -97,7 +97,7 @@ fn by_app(tools: &[Arc<ToolEntry>]) -> BTreeMap<&str, Vec<&Arc<ToolEntry>>> {
     apps
 }
 
-/// What changed within one app. An entry of the registry keeps its identity while its tool stays the same.
+/// Changes within one app. An entry of the registry keeps its identity while its tool stays the same.
 fn app_changes(before: &[&Arc<ToolEntry>], after: &[&Arc<ToolEntry>]) -> Vec<IndexChange> {
     let by_document = |tools: &[&Arc<ToolEntry>]| -> HashMap<String, Arc<ToolEntry>> {
         tools.iter().map(|tool| (document_name(tool).into_owned(), Arc::clone(tool))).collect()

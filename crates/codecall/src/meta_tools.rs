@@ -40,7 +40,7 @@ pub(crate) fn colon(name: &str) -> Option<&'static str> {
     position(name).map(|at| ALL[at])
 }
 
-/// Whether `name` is one of the gateway's own, in either spelling, or looks as if it wanted to be.
+/// Returns `true` if `name` is one of the gateway's own, in either spelling, or begins like one.
 pub(crate) fn is_meta_tool(name: &str) -> bool {
     name.starts_with(PREFIX) || position(name).is_some()
 }

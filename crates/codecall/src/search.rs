@@ -78,7 +78,7 @@ impl CodeCall {
         body
     }
 
-    /// Which terms and fields of each hit that `caller` may see scored, when ranked by words.
+    /// The terms and fields that scored, for each hit that `caller` may see, when ranked by words.
     pub async fn explain(&self, query: &Query<'_>, caller: &Caller) -> Vec<Explanation> {
         let view = self.invoker.registry().ready_view(caller).await;
         let shown = |document: &str| tool_of(&view, document).is_some();

@@ -16,7 +16,7 @@ use tokio::{sync::Notify, task::JoinHandle};
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(60);
 
-/// What there is of the semantic search.
+/// State of the semantic search.
 #[derive(Debug, Clone)]
 enum SearchState {
     /// The strategy does not use it.

@@ -1,4 +1,4 @@
-//! What of code mode can change while it serves: limits, policy, visibility and sanitization.
+//! Settings of code mode that can change while it serves: limits, policy, visibility and sanitization.
 
 use gatewright_agentscript::{Limits, Sanitizer, ScriptPolicy};
 

@@ -1,4 +1,4 @@
-//! What the gateway asks of an app, wherever it runs.
+//! The interface of an app, wherever it runs.
 
 use std::{future::Future, pin::Pin, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{Audience, CallContext, Caller, Catalog, NetworkTransport, Permit};
 /// A boxed answer of an [`App`].
 pub type AppFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Whether an app can be used right now.
+/// Health of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AppHealth {
     /// The first connection is still being made.
@@ -43,13 +43,13 @@ pub trait PerCaller: Send + Sync {
     /// The callers who share a catalog with `caller`, and a connection where there is one.
     fn audience(&self, caller: &Caller) -> Audience;
 
-    /// What `audience` is offered besides [`App::catalog`]; none while nothing is known of it. Cheap.
+    /// The catalog of `audience` besides [`App::catalog`]; none while it is not known. Cheap.
     fn catalog(&self, audience: &Audience) -> Option<Arc<Catalog>>;
 
     /// Returns once the catalog for `caller` is there, or it is clear that there is none for now.
     fn prepare<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, ()>;
 
-    /// Whether any of the catalogs has tools that make tasks.
+    /// Returns `true` if one of the catalogs has tools that make tasks.
     fn supports_tasks(&self) -> bool;
 }
 
@@ -59,18 +59,18 @@ pub trait PerCaller: Send + Sync {
 /// call cancels it. What an app does for a caller takes a [`CallContext`] or a [`Permit`], which only the [`View`](crate::View) of
 /// that caller makes: nothing else calls an app.
 pub trait App: Send + Sync + 'static {
-    /// What the app offers to everybody now. Cheap: a snapshot that the app keeps current by itself.
+    /// The current catalog for all callers. Cheap: a snapshot that the app keeps current by itself.
     fn catalog(&self) -> Arc<Catalog>;
 
-    /// What it offers to single callers besides; none for apps that offer the same to all.
+    /// The catalogs of single callers; none for apps that offer the same to all.
     fn per_caller(&self) -> Option<&dyn PerCaller> {
         None
     }
 
-    /// Whether it can be used now.
+    /// The current health.
     fn health(&self) -> AppHealth;
 
-    /// How it is reached; none when it is in this process.
+    /// The transport to the app; none when it is in this process.
     fn transport(&self) -> Option<NetworkTransport> {
         None
     }

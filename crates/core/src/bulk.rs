@@ -10,7 +10,7 @@ const QUICK_VALUES: usize = 2_000;
 /// Runs `work` on a JSON text of `bytes` bytes: at once when it is short, else on a thread for such work.
 ///
 /// # Panics
-/// When `work` does.
+/// `work` panics.
 pub async fn off_thread<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
     if bytes <= QUICK_BYTES {
         return work();

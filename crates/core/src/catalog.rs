@@ -1,4 +1,4 @@
-//! What one app offers, read whole from its server.
+//! The catalog of one app, read whole from its server.
 
 use rmcp::{
     RoleClient, ServiceError,
@@ -6,10 +6,10 @@ use rmcp::{
     service::Peer,
 };
 
-/// What an app offers, under its own names, in the app's order.
+/// Tools, resources and prompts of an app, under its own names, in its own order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Catalog {
-    /// What the app's server can do.
+    /// The capabilities of the app's server.
     pub capabilities: ServerCapabilities,
     /// Tools.
     pub tools: Vec<Tool>,

@@ -1,6 +1,6 @@
 //! Credentials of a user at a server behind the gateway: what an upstream app asks for before it calls for somebody.
 //!
-//! How they are obtained, kept and refreshed is the implementation's matter. The caller's own token is never one of them.
+//! Obtaining, keeping and refreshing them is left to the implementation. The caller's own token is never one of them.
 
 use std::{fmt, sync::Arc};
 
@@ -28,7 +28,7 @@ impl fmt::Debug for BearerToken {
     }
 }
 
-/// Where a user goes to let the gateway act for them.
+/// The address at which a user lets the gateway act for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authorize {
     /// The address to open in a browser.

@@ -47,7 +47,7 @@ pub enum InvokeError {
     MissingScopes {
         /// The tool.
         name: String,
-        /// What is not granted.
+        /// Scopes that are not granted.
         missing: Vec<String>,
     },
     /// A rule keeps the caller from the tool.
@@ -55,7 +55,7 @@ pub enum InvokeError {
     Denied {
         /// The tool.
         name: String,
-        /// Which rule, and what to do.
+        /// The rule, and what to do.
         why: String,
     },
     /// The arguments do not fit.
@@ -71,7 +71,7 @@ pub enum InvokeError {
     RateLimited {
         /// The tool.
         name: String,
-        /// When to try again.
+        /// Time to wait.
         retry_after: Duration,
     },
     /// No answer in time; the call was cancelled.
@@ -93,7 +93,7 @@ pub enum InvokeError {
     App {
         /// The tool.
         name: String,
-        /// What the app said.
+        /// The app's error.
         error: ErrorData,
     },
 }

@@ -17,7 +17,7 @@ use crate::{
     names::clipped,
 };
 
-/// How long to wait before the next try.
+/// Time to wait before the next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryAfter(pub Duration);
 

@@ -33,12 +33,12 @@ impl Default for CatalogLink {
 }
 
 impl CatalogLink {
-    /// What the app offers now.
+    /// The current catalog.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
 
-    /// How the app is now.
+    /// The current health.
     pub fn health(&self) -> AppHealth {
         (**self.health.load()).clone()
     }
@@ -99,9 +99,9 @@ impl CatalogLink {
 /// The client side of a connection that only feeds a [`CatalogLink`].
 #[derive(Debug, Clone)]
 pub struct LinkHandler {
-    /// What the connection feeds.
+    /// The link that the connection feeds.
     pub link: Arc<CatalogLink>,
-    /// How the gateway introduces itself.
+    /// The client info of the gateway.
     pub info: ClientConfig,
 }
 

@@ -44,7 +44,7 @@ impl<H: ServerHandler> LocalApp<H> {
     /// Connects to `handler` and reads its catalog.
     ///
     /// # Errors
-    /// When the handler refuses `initialize` or its lists cannot be read.
+    /// The handler refuses `initialize`, or its lists cannot be read.
     pub async fn start(handler: H) -> Result<Self, ClientInitializeError> {
         let handler = Arc::new(handler);
         let link = Arc::new(CatalogLink::default());

@@ -1,8 +1,8 @@
-//! How tools are called in public: `<app>:<tool>`, or a spelling without `:` for APIs that refuse it.
+//! Public names of tools: `<app>:<tool>`, or a spelling without `:` for APIs that refuse it.
 
 use serde::{Deserialize, Serialize};
 
-/// How tool names are listed. Calls accept both spellings always.
+/// Spelling of listed tool names. Calls accept both spellings always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolNames {

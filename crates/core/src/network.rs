@@ -1,4 +1,4 @@
-//! Where a request comes from, when proxies stand between.
+//! The address of a caller behind proxies.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -30,7 +30,7 @@ impl Network {
         (bits <= most).then_some(Self { base, bits, v4 })
     }
 
-    /// Whether `ip` is in it. IPv4 addresses written as IPv6 ones count as what they are.
+    /// Returns `true` if `ip` is in it. IPv4 addresses written as IPv6 ones count as IPv4.
     pub fn contains(&self, ip: IpAddr) -> bool {
         let (ip, v4) = number(ip);
         let width = if self.v4 { 32 } else { 128 };

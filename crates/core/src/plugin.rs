@@ -1,4 +1,4 @@
-//! What the gateway lets a plugin do: serve tools of its own, and decide which app tools can be reached directly.
+//! Plugins: tools of their own, and a say in which app tools can be reached directly.
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -8,7 +8,7 @@ use rmcp::{
 
 use crate::{AppFuture, Caller, InvokeError, ToolEntry};
 
-/// How a client reaches an app's tool without the plugin's own tools.
+/// Direct access of clients to an app's tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DirectAccess {
     /// Not at all.
@@ -41,10 +41,10 @@ pub trait Plugin: Send + Sync + 'static {
     /// tool.
     fn refused(&self, name: &str, error: &InvokeError) -> CallToolResult;
 
-    /// How clients reach `tool` directly. Of several plugins the strictest answer counts.
+    /// The direct access of clients to `tool`. Of several plugins the strictest answer counts.
     fn direct_access(&self, tool: &ToolEntry) -> DirectAccess;
 
-    /// What to tell a client that calls a refused tool.
+    /// The message for a client that calls a refused tool.
     fn refusal(&self, tool: &ToolEntry) -> String;
 
     /// Text for the server's `instructions`.

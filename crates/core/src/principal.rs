@@ -1,4 +1,4 @@
-//! Who is calling, and what they were granted.
+//! Principals: the caller's identity and granted scopes.
 
 use std::{
     collections::BTreeSet,
@@ -7,12 +7,12 @@ use std::{
 
 use rmcp::{RoleServer, service::RequestContext};
 
-/// What a principal may do.
+/// The scopes of a principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scopes {
     /// Everything: authentication is off.
     All,
-    /// What the token grants. A grant of `a:*` covers every scope that begins with `a:`; `*` covers all.
+    /// The scopes of the token. A grant of `a:*` covers every scope that begins with `a:`; `*` covers all.
     Granted(BTreeSet<String>),
 }
 
@@ -22,7 +22,7 @@ impl Scopes {
         Self::Granted(text.split_ascii_whitespace().map(str::to_owned).collect())
     }
 
-    /// Whether `scope` is granted, by name or through a `*` grant above it.
+    /// Returns `true` if `scope` is granted, by name or through a `*` grant above it.
     pub fn allows(&self, scope: &str) -> bool {
         let Self::Granted(granted) = self else { return true };
         if granted.contains(scope) || granted.contains("*") {
@@ -40,7 +40,7 @@ pub struct Principal {
     pub subject: Arc<str>,
     /// OAuth client the token was issued to.
     pub client_id: Option<Arc<str>>,
-    /// What was granted.
+    /// The granted scopes.
     pub scopes: Scopes,
 }
 

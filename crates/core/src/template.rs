@@ -1,6 +1,6 @@
 //! URI templates (RFC 6570), as far as routing a URI needs them.
 
-/// Whether a URI can come from an RFC 6570 template: literal parts must appear in order, expressions stand for any text.
+/// Returns `true` if a URI can come from an RFC 6570 template: literal parts must appear in order, expressions stand for any text.
 pub(crate) fn matches_template(template: &str, uri: &str) -> bool {
     let mut rest = uri;
     let mut open = false;

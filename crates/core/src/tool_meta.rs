@@ -1,4 +1,4 @@
-//! What a tool's author and the operator say about it.
+//! Settings of a tool by its author and by the operator.
 
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// An AgentScript example of a tool's use (contract: `usageExamples`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageExample {
-    /// What the example does.
+    /// Description of the example.
     pub description: String,
     /// AgentScript code.
     pub code: String,
 }
 
-/// What a tool's author says about it under `_meta.gatewright`.
+/// Settings by a tool's author, under `_meta.gatewright`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolMeta {
@@ -20,21 +20,21 @@ pub struct ToolMeta {
     pub examples: Vec<UsageExample>,
     /// Scopes a caller needs, all of them.
     pub scopes: Vec<String>,
-    /// Whether code mode reaches the tool. Default: as the visibility mode says.
+    /// `true` lets code mode reach the tool. Default: as the visibility mode says.
     pub enabled_in_code_call: Option<bool>,
-    /// Whether `tools/list` shows the tool. Default: as the visibility mode says.
+    /// `true` shows the tool in `tools/list`. Default: as the visibility mode says.
     pub visible_in_list_tools: Option<bool>,
 }
 
-/// What the operator says about a tool; it wins over the author's word. Scopes are added, never taken away.
+/// Settings by the operator; they win over the author's. Scopes are added, never removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolOverride {
     /// Scopes a caller needs besides the author's.
     pub scopes: Vec<String>,
-    /// Whether code mode reaches the tool.
+    /// `true` lets code mode reach the tool.
     pub enabled_in_code_call: Option<bool>,
-    /// Whether `tools/list` shows the tool.
+    /// `true` shows the tool in `tools/list`.
     pub visible_in_list_tools: Option<bool>,
     /// `true` removes the tool altogether. Default false.
     pub disabled: bool,

@@ -19,7 +19,7 @@ pub struct TraceContext {
     pub span_id: [u8; 8],
     /// The span above, when there is one.
     pub parent_id: Option<[u8; 8]>,
-    /// Whether the trace is recorded: what the caller says, or what was decided where the trace begins.
+    /// `true` if the trace is recorded: as the caller says, or as decided where the trace begins.
     pub sampled: bool,
     /// `tracestate` of the caller, which goes on unchanged.
     pub state: Option<Arc<str>>,
@@ -27,7 +27,7 @@ pub struct TraceContext {
     pub link: Option<([u8; 16], [u8; 8])>,
 }
 
-/// What a request says of the trace it belongs to.
+/// The trace that a request names.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Incoming<'a> {
     /// `traceparent` and `tracestate` of the message's `_meta` (SEP-414).

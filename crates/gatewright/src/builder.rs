@@ -56,7 +56,7 @@ impl Builder {
         self
     }
 
-    /// How names are listed. Default colon.
+    /// Spelling of listed names. Default colon.
     #[must_use]
     pub fn tool_names(mut self, names: ToolNames) -> Self {
         self.names = names;
@@ -109,7 +109,7 @@ impl Builder {
     /// Starts the workers and puts everything together. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When a field of the code mode's configuration cannot be used, no worker can be started, or `worker.requireSandbox` is set and the kernel lacks what the sandbox needs.
+    /// A field of the code mode's configuration cannot be used, no worker can be started, or `worker.requireSandbox` is set and the kernel lacks what the sandbox needs.
     pub fn build(self) -> Result<Running, WorkerError> {
         let registry = Registry::new(self.names);
         for (id, app, options) in self.apps {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Whether this process was started to run scripts. Then call [`worker_main`], before anything else.
+/// Returns `true` if this process was started to run scripts. Then call [`worker_main`], before anything else.
 pub fn is_worker() -> bool {
     std::env::args_os().nth(1).is_some_and(|first| first == "worker")
 }

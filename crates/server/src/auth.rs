@@ -1,4 +1,4 @@
-//! Who calls: the question the server asks of whatever authenticates requests.
+//! The interface of whatever authenticates requests.
 
 use futures::future::BoxFuture;
 use gatewright_core::Principal;

@@ -60,7 +60,7 @@ pub(crate) async fn linger(mut body: Body) {
 pub(crate) struct Unfinished(Option<Arc<AtomicBool>>);
 
 impl Unfinished {
-    /// Whether something of the body may still arrive: the connection cannot be used for another request.
+    /// Returns `true` if part of the body may still arrive: the connection cannot be used for another request.
     pub(crate) fn is_left(&self) -> bool {
         self.0.as_ref().is_some_and(|read| !read.load(Ordering::Relaxed))
     }

@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::{ClusterConfig, TlsConfig};
 
-/// Where and how the server listens. Durations are texts such as `"5m"` or `"30s"`. Each instance counts its own connections, requests,
+/// The HTTP server: address, limits and timeouts. Durations are texts such as `"5m"` or `"30s"`. Each instance counts its own connections, requests,
 /// streams and sessions: n instances take n times as many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -81,7 +81,7 @@ pub struct HttpConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub header_read_timeout: Duration,
-    /// How long a connection is kept between two requests, 1 s to 24 h, in whole seconds. Default 75 s. Announced as `Keep-Alive: timeout=`;
+    /// Time that a connection is kept between two requests, 1 s to 24 h, in whole seconds. Default 75 s. Announced as `Keep-Alive: timeout=`;
     /// closed one second later, for a request that is on its way. Make it longer than your load balancer keeps a connection to
     /// this server (many: 60 s; some: 10 min), or it will now and then use one that was just closed.
     #[serde(with = "humantime_serde")]
@@ -148,7 +148,7 @@ fn address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<IpAddr, D::Error
 pub struct InvalidHttpConfig {
     /// Name of the field, as in the file.
     pub field: &'static str,
-    /// What is wrong and what would be right.
+    /// The problem, and what would be right.
     pub problem: String,
 }
 
@@ -217,7 +217,7 @@ impl HttpConfig {
         format!("{scheme}://{address}")
     }
 
-    /// Whether the page at `/` is shown.
+    /// Returns `true` if the page at `/` is shown.
     pub fn shows_landing(&self) -> bool {
         self.landing.unwrap_or(self.host.is_loopback())
     }

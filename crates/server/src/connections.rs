@@ -12,7 +12,7 @@ use std::{
 use gatewright_core::{Network, Share, Shares, counted_address};
 use rustix::process::{Resource, getrlimit};
 
-/// How often refusals are logged.
+/// Time between two log lines about refusals.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// A connection's place; free again when dropped.

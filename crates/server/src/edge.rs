@@ -1,4 +1,4 @@
-//! What every request meets first: the Host check, the answers browsers need, and the headers of every response.
+//! The first step of every request: the Host check, the answers browsers need, and the headers of every response.
 //!
 //! A page of an origin that is configured (`http.allowedOrigins`, `http.publicUrl`) may read answers (CORS). Pages on
 //! loopback may not unless they are listed: any local page could otherwise use a server that asks nobody who they are.

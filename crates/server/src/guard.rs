@@ -106,7 +106,7 @@ impl Guard {
         }
     }
 
-    /// Whether pages of this origin may read answers: those that were configured.
+    /// Returns `true` if pages of this origin may read answers: those that were configured.
     pub(crate) fn may_read(&self, origin: &HeaderValue) -> bool {
         origin.to_str().is_ok_and(|origin| self.knows(origin, |configured| configured))
     }

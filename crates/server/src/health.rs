@@ -15,7 +15,7 @@ use crate::{gate::RequestGate, refusal};
 /// More that `/readyz` tells, under a key of its own. Everybody may read it.
 pub(crate) type Detail = (&'static str, Arc<dyn Fn() -> Value + Send + Sync>);
 
-/// What `/readyz` looks at.
+/// State of `/readyz`.
 #[derive(Clone)]
 pub(crate) struct Ready {
     pub(crate) gate: Arc<RequestGate>,

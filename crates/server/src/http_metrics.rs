@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 
 use crate::{connections::Places, mcp::Endpoint};
 
-/// What a route or a method that is not one of the server's own is called.
+/// Name for routes and methods that are not the server's own.
 const OTHER: &str = "_OTHER";
 
 /// Hears of every answer: method, route and status, each from a bounded set.
@@ -53,7 +53,7 @@ pub(crate) fn method(method: &Method) -> &'static str {
     }
 }
 
-/// How full a server is, to be asked at any time.
+/// Reads the load of a server at any time.
 #[derive(Clone)]
 pub struct Occupancy {
     pub(crate) endpoint: Arc<Endpoint>,
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Occupancy {
     }
 }
 
-/// How full a server is.
+/// Load of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Occupied {
     /// Open connections, of `http.maxConnections`.

@@ -1,4 +1,4 @@
-//! How long a connection is kept that nobody uses, and how long one whose client takes its time.
+//! Timeouts of connections: unused ones, and those whose client sends its headers slowly.
 //!
 //! hyper has one time for both (`header_read_timeout`): a time short enough for clients that send their headers a byte at a
 //! time is too short for clients that keep a connection to use it again, and those meet a closed one. hyper asks for that time
@@ -22,12 +22,12 @@ use tokio::{
     time::{Instant, Sleep},
 };
 
-/// How much longer than it says a connection is kept: for a request that is on its way when the time is over.
+/// Time that a connection is kept beyond what it announces: for a request that is on its way when the time is over.
 const ON_ITS_WAY: Duration = Duration::from_secs(1);
 
 const KEEP_ALIVE: header::HeaderName = header::HeaderName::from_static("keep-alive");
 
-/// What each connection is given.
+/// Timeouts of every connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Times {
     idle: Duration,
@@ -47,7 +47,7 @@ impl Times {
         self.head
     }
 
-    /// What hyper is to wait for headers: the longer time, which [`IdleTimer`] shortens.
+    /// hyper's timeout for headers: the longer time, which [`IdleTimer`] shortens.
     pub(crate) fn longest(&self) -> Duration {
         self.idle + ON_ITS_WAY
     }
@@ -62,7 +62,7 @@ impl Times {
     }
 }
 
-/// Whether the client of a request with these headers uses the connection again.
+/// Returns `true` if the client of a request with these headers may use the connection again.
 pub(crate) fn is_kept(version: Version, headers: &HeaderMap) -> bool {
     let mut options = headers.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok());
     version == Version::HTTP_11
@@ -243,7 +243,7 @@ mod tests {
         assert!(answer.starts_with(b"HTTP/1.1 200"));
     }
 
-    /// How long from now on the connection lives.
+    /// Time that the connection lives from now on.
     async fn lives(client: &mut DuplexStream) -> Duration {
         let start = Instant::now();
         client.read_to_end(&mut Vec::new()).await.unwrap();

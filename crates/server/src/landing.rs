@@ -17,11 +17,11 @@ use crate::gate::RequestGate;
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What the page needs to know.
+/// Content of the page.
 pub(crate) struct Page {
     pub(crate) gate: Arc<RequestGate>,
     pub(crate) public_url: Option<Url>,
-    /// How it is reached at the address that it listens on.
+    /// The base URL at the address that it listens on.
     pub(crate) origin: String,
     pub(crate) path: String,
 }

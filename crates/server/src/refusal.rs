@@ -13,7 +13,7 @@ use crate::{body::BodyError, guard::SourceError};
 
 /// "Unauthorized" (contract: JSON-RPC error codes).
 const UNAUTHORIZED: i32 = -32001;
-/// What the SDKs use for a refusal of the transport that has no code of its own.
+/// Code of the SDKs for a refusal of the transport that has no code of its own.
 const TRANSPORT: i32 = -32000;
 
 /// An answer of JSON with a status.
@@ -148,7 +148,7 @@ pub(crate) fn unread(why: BodyError, most: usize) -> Response<Body> {
     }
 }
 
-/// What is said where nothing is.
+/// The answer for an unknown path.
 pub(crate) fn nothing_here(endpoint: &str) -> Response<Body> {
     let message = format!("nothing is here; the MCP endpoint is `{endpoint}`");
     json(StatusCode::NOT_FOUND, &json!({"error": "not_found", "message": message}))
@@ -166,7 +166,7 @@ fn id_of(message: &[u8]) -> Value {
     id.filter(|id| id.is_string() || id.is_i64() || id.is_u64()).unwrap_or_default()
 }
 
-/// What to answer to a body that is no JSON-RPC message: JSON-RPC 2.0 §5.1.
+/// The answer to a body that is no JSON-RPC message: JSON-RPC 2.0 §5.1.
 pub(crate) fn not_a_message(body: &[u8]) -> Response<Body> {
     let (code, message) = not_a_message_code(body);
     rpc(StatusCode::BAD_REQUEST, id_of(body), code, &message, None)
@@ -183,7 +183,7 @@ pub(crate) fn not_a_message_code(body: &[u8]) -> (i32, String) {
     (ErrorCode::INVALID_REQUEST.0, format!("Invalid Request: {why}"))
 }
 
-/// Whether `rmcp` answered with text where JSON is due.
+/// Returns `true` if `rmcp` answered with text where JSON is due.
 pub(crate) fn is_plain(parts: &Parts) -> bool {
     let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     parts.status.as_u16() >= 400 && !kind.is_some_and(|kind| kind.starts_with("application/json"))

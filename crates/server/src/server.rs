@@ -55,9 +55,9 @@ pub enum ServeError {
     /// The address is taken, or not this machine's.
     #[error("cannot listen on {address}: {source}; choose another `http.port` or `http.host`")]
     Bind {
-        /// Where it was to listen.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Standard input or output broke.
@@ -262,7 +262,7 @@ struct Dispatcher {
     answered: Option<Answered>,
 }
 
-/// How long connections are kept, and whether they still are.
+/// Timeouts of connections, and the end of all of them.
 #[derive(Clone)]
 struct KeepAlive {
     times: Times,
@@ -342,7 +342,7 @@ impl std::fmt::Debug for Bound {
 }
 
 impl Bound {
-    /// Where it listens, with the port that was chosen.
+    /// The address it listens on, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -353,7 +353,7 @@ impl Bound {
         self.dispatcher.clone().answer(request, peer, false).await.unwrap_or_else(|never| match never {})
     }
 
-    /// How full it is, to be asked while it serves.
+    /// The server's load, to be read while it serves.
     pub fn occupancy(&self) -> Occupancy {
         Occupancy { endpoint: self.dispatcher.endpoint.clone(), places: self.places.clone() }
     }
@@ -454,7 +454,7 @@ impl Bound {
     }
 }
 
-/// What serves one connection.
+/// Everything that serves one connection.
 struct Wire {
     http: http1::Builder,
     dispatcher: Dispatcher,

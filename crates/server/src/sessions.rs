@@ -126,7 +126,7 @@ struct Unanswered {
     sessions: Weak<LocalSessionManager>,
     session: SessionId,
     request: RequestId,
-    /// How often a stream of the session was resumed, and how often before this request.
+    /// Resumptions of the session's streams: in all, and before this request.
     resumed: (Arc<AtomicU64>, u64),
 }
 
@@ -191,10 +191,10 @@ pub(crate) struct OwnedSessions {
     waiting: Waiting,
 }
 
-/// What is known of a session.
+/// A session that is held here.
 struct Known {
     owner: Owner,
-    /// How often one of its streams was resumed.
+    /// Resumptions of its streams.
     resumed: Arc<AtomicU64>,
 }
 
@@ -223,12 +223,12 @@ impl OwnedSessions {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether `id` is a session of `owner`.
+    /// Returns `true` if `id` is a session of `owner`.
     pub(crate) fn belongs(&self, id: &str, owner: &Owner) -> bool {
         self.known().get(id).is_some_and(|known| known.owner == *owner)
     }
 
-    /// How many are open.
+    /// Number of open sessions.
     pub(crate) fn open(&self) -> usize {
         self.known().len()
     }

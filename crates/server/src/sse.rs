@@ -174,7 +174,7 @@ fn events(
     })
 }
 
-/// How an event that answers a request begins; other messages have no space after the colon. Both are sound (HTML, server-
+/// Beginning of an event that answers a request; other messages have no space after the colon. Both are sound (HTML, server-
 /// sent events: one leading space of a value is dropped).
 const ANSWER: &str = "event: message";
 const OTHER: &str = "event:message";

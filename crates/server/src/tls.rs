@@ -108,7 +108,7 @@ impl Certificate {
     /// Reads both files again, for connections from now on. Call it off the async threads.
     ///
     /// # Errors
-    /// When they cannot be used; then the pair before goes on.
+    /// They cannot be used; then the pair before goes on.
     pub fn reload(&self) -> Result<(), InvalidHttpConfig> {
         let new = self.0.files.load()?;
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new;

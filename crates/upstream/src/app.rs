@@ -65,7 +65,7 @@ impl UpstreamApp {
         &self.shared.id
     }
 
-    /// Whether somebody follows one of its resources.
+    /// Returns `true` if a client follows one of its resources.
     pub(crate) fn is_followed(&self) -> bool {
         !self.shared.followed.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }

@@ -20,7 +20,7 @@ const URL_ELICITATION_REQUIRED: i32 = -32042;
 /// Our key among the questions of an `input_required` result.
 pub(crate) const QUESTION: &str = "gatewright_authorize";
 
-/// What a user without a token is offered.
+/// The catalog for a user without a token.
 pub(crate) fn catalog(id: &str) -> Catalog {
     let words = format!(
         "Lets this gateway act for you at `{id}`. Answers with an address to open in a browser when you have not allowed it yet."

@@ -1,4 +1,4 @@
-//! How one upstream server is reached: a command, or a URL.
+//! Configuration of one upstream server: a command, or a URL.
 
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
@@ -22,7 +22,7 @@ pub enum TransportType {
     Sse,
 }
 
-/// How the gateway proves itself to an upstream over HTTP.
+/// Credentials of the gateway at an upstream over HTTP.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
 pub enum UpstreamAuth {
@@ -55,11 +55,11 @@ pub struct OauthClient {
     pub scopes: Vec<String>,
     /// The authorization server. Default: the first that the server's metadata names (RFC 9728).
     pub issuer: Option<String>,
-    /// Whether the authorization server may be on a private or loopback address, and use plain HTTP there. Default false.
+    /// Allows an authorization server on a private or loopback address, and plain HTTP there. Default false.
     pub allow_private: bool,
 }
 
-/// How long to wait before the next try after an upstream failed.
+/// Time to wait before the next try after an upstream failed.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RestartConfig {
@@ -82,7 +82,7 @@ impl Default for RestartConfig {
     }
 }
 
-/// Which callers share a connection to the server, and its process.
+/// The callers that share a connection to the server, and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sessions {
@@ -126,7 +126,7 @@ pub struct UpstreamConfig {
     pub url: Option<String>,
     /// Headers of every HTTP request.
     pub headers: IndexMap<String, Secret>,
-    /// How the gateway proves itself to the server.
+    /// Credentials of the gateway at the server.
     pub auth: Option<UpstreamAuth>,
     /// Longest time of one call, waiting for a free place (`maxConcurrency`) included. Default 60 s.
     #[serde(with = "humantime_serde")]
@@ -138,9 +138,9 @@ pub struct UpstreamConfig {
     pub connect_timeout: Duration,
     /// Calls open at the server at one time, at least 1. Default 64. More wait.
     pub max_concurrency: usize,
-    /// How a failed upstream is tried again.
+    /// Retries of a failed upstream.
     pub restart: RestartConfig,
-    /// Which callers share a connection to the server, and its process: `shared` (all; a server started by a command that remembers
+    /// The callers that share a connection to the server, and its process: `shared` (all; a server started by a command that remembers
     /// things shows them to everybody), `per_principal` or `per_session`. Default `shared`; `per_principal` with `auth.type: oauth`. A
     /// server of several sessions is asked for more log messages than `info` while one of them wants more (`logging/setLevel`), and each
     /// session receives those of its own level.
@@ -149,7 +149,7 @@ pub struct UpstreamConfig {
     /// all are in use, new callers are refused. Default 64; 256 with `auth.type: oauth`.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_sessions: Option<usize>,
-    /// How long a connection stays that nobody uses, unless `sessions` is `shared`: at least 1 s. Default 15 min.
+    /// Time that an unused connection stays, unless `sessions` is `shared`: at least 1 s. Default 15 min.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub session_idle: Duration,
@@ -207,7 +207,7 @@ impl UpstreamConfig {
         })
     }
 
-    /// Whether callers share one connection.
+    /// Returns `true` if callers share one connection.
     pub fn is_shared(&self) -> bool {
         !self.is_of_users() && matches!(self.sessions, None | Some(Sessions::Shared))
     }
@@ -220,7 +220,7 @@ impl UpstreamConfig {
         self.max_sessions.unwrap_or(if self.is_of_users() { MOST_USERS } else { MOST_SESSIONS })
     }
 
-    /// What no schema says: that the keys fit together.
+    /// Checks what no schema says: that the keys fit together.
     ///
     /// # Errors
     /// Both or neither of `command` and `url`, a key of the other kind, a value out of range, a URL or header that is none.

@@ -47,7 +47,7 @@ pub(crate) struct Connections {
     all: Mutex<HashMap<Audience, Connected>>,
     most: usize,
     idle: Duration,
-    /// Whether a server makes tasks for calls: one that does, does so for all callers.
+    /// `true` if a server makes tasks for calls: one that does, does so for all callers.
     makes_tasks: AtomicBool,
     /// Tells of what the app offers.
     pub(crate) link: CatalogLink,
@@ -79,7 +79,7 @@ impl Connections {
         Some(Lease { app: held.app.clone(), _in_use: held.in_use.clone() })
     }
 
-    /// What the connection of `audience` offers while it is up.
+    /// The catalog of the connection of `audience` while it is up.
     pub(crate) fn catalog(&self, audience: &Audience) -> Option<Arc<Catalog>> {
         let app = self.lock().get(audience)?.app.clone();
         (app.health() == AppHealth::Up).then(|| app.catalog())

@@ -1,4 +1,4 @@
-//! What went wrong, in words that are safe to show and say what to do.
+//! Error messages that are safe to show and say what to do.
 
 use std::error::Error;
 

@@ -26,7 +26,7 @@ pub(crate) struct Handler {
     pub(crate) stale: Arc<Notify>,
 }
 
-/// What the gateway declares to every server. It can forward these; whether the caller of a call has them is known only
+/// The capabilities that the gateway declares to every server. It can forward these; whether the caller of a call has them is known only
 /// when the server asks.
 pub(crate) fn client_config() -> ClientConfig {
     let mut capabilities = ClientCapabilities::default();

@@ -21,7 +21,7 @@ pub enum McpServersError {
     Server {
         /// Its name in the file.
         id: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }

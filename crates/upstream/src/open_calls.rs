@@ -1,4 +1,4 @@
-//! Which message of a server belongs to which open call.
+//! Open calls, and the messages of a server that belong to each.
 //!
 //! [`Tap`] sits between `rmcp` and the transport. It sees each request leave, with its id and progress token, before
 //! the server can answer; and it hands progress and log messages to the call they belong to before the answer behind
@@ -30,10 +30,10 @@ use tokio_util::sync::CancellationToken;
 /// Messages of a server kept for one call whose client does not take them. More progress and log messages are dropped.
 const KEPT: usize = 256;
 
-/// What a server says during a call.
+/// A message of a server during a call.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// How far it is.
+    /// Progress of the call.
     Progress(ProgressNotificationParam),
     /// A log message.
     Log(LoggingMessageNotificationParam),
@@ -104,7 +104,7 @@ impl OpenCalls {
         (OpenGuard { calls: self.clone(), call }, receiver)
     }
 
-    /// Whether a question could not be attributed once: from then on, calls of different callers take turns.
+    /// Returns `true` once a question could not be attributed: from then on, calls of different callers take turns.
     pub(crate) fn take_turns(&self) -> bool {
         self.ambiguous.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
 //! [`PerCallerApp`]: a server with a connection, and a process where it is started by a command, for each principal or session.
 //!
-//! What a connection offers is offered to its own callers only. With a token of each user, users have connections of their own, for a
+//! The catalog of a connection is that of its own callers only. With a token of each user, users have connections of their own, for a
 //! server may bind its sessions to users; before a user has authorized, the app offers only the tool
 //! [`AUTHORIZE`].
 
@@ -114,7 +114,7 @@ impl PerCallerApp {
             .map_err(|Full| self.failed("has `maxSessions` sessions in use; try again when one has ended"))
     }
 
-    /// Whether the server can be called for the caller: a server that wants no tokens can.
+    /// Returns `true` if the server can be called for the caller: a server that wants no tokens can.
     async fn has_token(&self, caller: &Caller) -> Result<bool, Refusal> {
         let Some(credentials) = &self.credentials else { return Ok(true) };
         let held = credentials.bearer(&self.id, caller.principal()).await;

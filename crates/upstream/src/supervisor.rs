@@ -22,7 +22,7 @@ use crate::{
     upstream::Upstream,
 };
 
-/// How often a server behind a URL is asked whether it is still there.
+/// Time between two pings of a server behind a URL.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Longest time for the answer.
 const PING_WITHIN: Duration = Duration::from_secs(10);
@@ -129,7 +129,7 @@ async fn serve(shared: &Arc<Upstream>, mut live: Live) -> String {
     why
 }
 
-/// What a client asked for at an earlier connection.
+/// Restores log level and subscriptions of an earlier connection.
 async fn restore(shared: &Upstream, connection: &Connection) {
     if connection.era.is_stateless() {
         return;

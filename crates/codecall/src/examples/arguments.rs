@@ -38,7 +38,7 @@ struct Filling<'a> {
     topic: &'a ToolEntry,
     /// The branch taken in each union.
     branch: usize,
-    /// Whether objects get their first optional property too: some need one of several.
+    /// `true` gives objects their first optional property too: some need one of several.
     more: bool,
     nodes: Cell<usize>,
 }

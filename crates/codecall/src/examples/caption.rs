@@ -1,4 +1,4 @@
-//! What an example does, in the words of the tool's own title or description.
+//! Captions of examples, in the words of the tool's own title or description.
 
 use gatewright_core::ToolEntry;
 

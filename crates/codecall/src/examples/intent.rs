@@ -1,4 +1,4 @@
-//! What a tool is for, told from its name and hints.
+//! The intent of a tool, inferred from its name and hints.
 
 use gatewright_core::ToolEntry;
 
@@ -55,7 +55,7 @@ pub(super) fn of(tool: &ToolEntry) -> Intent {
     }
 }
 
-/// Whether a word says what is done.
+/// Returns `true` for a verb of an action.
 pub(super) fn is_verb(word: &str) -> bool {
     VERBS.iter().any(|(_, verbs)| verbs.contains(&word))
 }

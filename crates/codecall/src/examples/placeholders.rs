@@ -2,7 +2,7 @@
 
 use super::intent::{is_verb, words};
 
-/// What is known of a text that is asked for.
+/// A text that is asked for.
 pub(super) struct Asked<'a> {
     pub(super) name: &'a str,
     pub(super) about: &'a str,
@@ -80,7 +80,7 @@ const FORMATS: &[(&str, &str)] = &[
     ("int64", "1"),
 ];
 
-/// What names end with, and what such texts look like. The first that fits counts.
+/// Endings of names, and examples of such texts. The first that fits counts.
 const NAMES: &[(&[&str], &str)] = &[
     (&["email", "mail", "recipient"], "ada@example.com"),
     (&["url", "uri", "link", "href", "website", "endpoint"], "https://example.com/"),

@@ -33,7 +33,7 @@ impl SessionRef {
     }
 }
 
-/// Who makes a request, and in which session.
+/// The principal of a request, and its session.
 #[derive(Debug, Clone)]
 pub struct Caller {
     principal: Arc<Principal>,
@@ -95,7 +95,7 @@ impl Audience {
         caller.session.as_ref().map_or_else(|| Self::principal(caller), |session| Self::Session(session.id))
     }
 
-    /// Whether `caller` is one of them.
+    /// Returns `true` if `caller` is one of them.
     pub fn includes(&self, caller: &Caller) -> bool {
         match self {
             Self::Everyone => true,

@@ -20,7 +20,7 @@ impl Permit {
         Self { caller }
     }
 
-    /// Who was permitted.
+    /// The caller that was permitted.
     pub fn caller(&self) -> &Caller {
         &self.caller
     }
@@ -42,7 +42,7 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// Who calls.
+    /// The caller.
     pub fn caller(&self) -> &Caller {
         self.permit.caller()
     }

@@ -35,7 +35,7 @@ impl PermittedTool {
         Self { entry, permit }
     }
 
-    /// Who was permitted.
+    /// The caller that was permitted.
     pub fn caller(&self) -> &Caller {
         self.permit.caller()
     }
@@ -96,7 +96,7 @@ impl<K> Permitted<K> {
         &self.local
     }
 
-    /// Who was permitted.
+    /// The caller that was permitted.
     pub fn caller(&self) -> &Caller {
         self.permit.caller()
     }

@@ -24,7 +24,7 @@ impl UriPattern {
         Self(pattern.to_ascii_lowercase().split('*').map(str::to_owned).collect())
     }
 
-    /// Whether `uri` fits: in time that grows with its length and that of the pattern.
+    /// Returns `true` if `uri` fits, in time that grows with its length and that of the pattern.
     pub fn matches(&self, uri: &str) -> bool {
         self.matches_lowercase(&uri.to_ascii_lowercase())
     }
@@ -63,7 +63,7 @@ pub(crate) fn all_scopes(rules: &BTreeMap<String, ScopeRule>) -> Vec<(UriPattern
     rules.iter().map(|(pattern, rule)| (UriPattern::new(pattern), rule.clone())).collect()
 }
 
-/// Whether a server may take `uri` for another one than a comparison of texts does: dot segments, empty segments, backslashes,
+/// Returns `true` if a server may read `uri` as another one than a comparison of texts does: dot segments, empty segments, backslashes,
 /// control characters, and percent-encoded characters that need no encoding (RFC 3986 §6.2.2) or delimit parts.
 pub(crate) fn is_ambiguous(uri: &str) -> bool {
     let end = uri.find(['?', '#']).unwrap_or(uri.len());

@@ -37,7 +37,7 @@ impl SealKey {
     /// A key of this process alone.
     ///
     /// # Panics
-    /// When the system has no random numbers.
+    /// The system has no random numbers.
     pub fn random() -> Self {
         let mut key = [0; 32];
         getrandom::fill(&mut key).expect("the system's random numbers");
@@ -115,7 +115,7 @@ impl Sealer {
     }
 }
 
-/// What a value is sealed for. Each part is preceded by its length, so that no two lists of parts give the same bytes.
+/// The context of a sealed value. Each part is preceded by its length, so that no two lists of parts give the same bytes.
 fn about(kind: &str, object: &str, principal: &Principal) -> Vec<u8> {
     let client = principal.client_id.as_deref();
     let parts = [kind, object, &principal.subject, client.unwrap_or_default()];

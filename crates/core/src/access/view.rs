@@ -25,7 +25,7 @@ pub enum Denied {
     Scopes(Vec<String>),
 }
 
-/// What one caller may use at one moment: the items of all apps, and those that apps keep for this caller alone.
+/// A caller's items at one moment: those of all apps, and those that apps keep for this caller alone.
 #[derive(Debug)]
 pub struct View {
     shared: Arc<Snapshot>,
@@ -93,7 +93,7 @@ impl View {
         self.find(name, |items| &items.prompts).map(|prompt| prompt.key.as_str())
     }
 
-    /// Whether an app may have more for this caller than is known yet.
+    /// Returns `true` if an app may have more for this caller than is known yet.
     pub(crate) fn may_grow(&self) -> bool {
         !self.shared.personal.is_empty()
     }
@@ -147,7 +147,7 @@ impl View {
         self.permitted(prompt)
     }
 
-    /// What completion is asked for: a prompt, a template, or a resource.
+    /// The prompt, template or resource whose argument is completed.
     ///
     /// # Errors
     /// There is none for this caller, or the caller lacks scopes.

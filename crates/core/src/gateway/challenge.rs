@@ -18,7 +18,7 @@ struct Message<'m> {
     params: Params<'m>,
 }
 
-/// What any request may name.
+/// Objects that a request may name.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Params<'m> {

@@ -87,7 +87,7 @@ impl Gateway {
         Ok((part.iter().map(|listed| listed.item.clone().into_owned()).collect(), next))
     }
 
-    /// How a client reaches `tool` without a plugin's own tools: the strictest plugin decides.
+    /// Returns how clients reach `tool` without a plugin's own tools: the strictest plugin decides.
     pub(super) fn direct_access(&self, tool: &ToolEntry) -> DirectAccess {
         self.shared
             .plugins

@@ -22,7 +22,7 @@ impl SessionLogLevel {
         Self(rank)
     }
 
-    /// Whether a message of `level` is wanted.
+    /// Returns `true` if a message of `level` is wanted.
     pub fn wants(self, level: LoggingLevel) -> bool {
         rank(level) >= self.0
     }

@@ -34,14 +34,14 @@ use crate::{
 use log_levels::LogLevels;
 use subscriptions::{Followed, SubscriptionTable};
 
-/// How the gateway introduces itself and pages.
+/// Name, version and page size of the gateway.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
     /// `info.name` and `info.version` of the configuration.
     pub info: Implementation,
     /// Items on one page of a list. Default 500.
     pub page_size: usize,
-    /// How long clients may take lists for fresh, in milliseconds. Default 0: ask again.
+    /// Time for which clients may keep lists, in milliseconds. Default 0: ask again.
     pub list_ttl_ms: u64,
     /// Text for a model that connects, in front of what plugins add.
     pub instructions: Option<String>,
@@ -76,14 +76,14 @@ pub struct Gateway {
     session: Session,
 }
 
-/// What belongs to one connection.
+/// State of one connection.
 struct Session {
     /// Rank of the least severe log level wanted.
     log_level: AtomicU8,
     followed: Followed,
-    /// Who makes its requests, where that is known without them.
+    /// The principal of all its requests, for a connection that belongs to one.
     principal: Option<Arc<Principal>>,
-    /// Who opened it with `initialize`.
+    /// The caller of `initialize`.
     opened_by: OnceLock<Caller>,
     this: SessionRef,
     _guard: DropGuard,
@@ -193,7 +193,7 @@ impl Gateway {
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 
-    /// Who makes a request: the principal on it, else that of the connection.
+    /// The caller of a request: the principal on it, else that of the connection.
     ///
     /// # Errors
     /// An internal error when there is neither: a transport that does not say who calls must not grant anything.

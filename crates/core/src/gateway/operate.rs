@@ -7,7 +7,7 @@ use rmcp::{ErrorData, RoleServer, service::RequestContext};
 use super::Gateway;
 use crate::{Caller, Subject, observe::OperationWatch};
 
-/// What a request is about.
+/// The object of a request.
 #[derive(Debug, Clone)]
 pub(super) enum About {
     Nothing,
@@ -41,7 +41,7 @@ impl Gateway {
         })
     }
 
-    /// What a request is about, made only where somebody is told.
+    /// The object of a request, made only if there are observers.
     pub(super) fn about(&self, about: impl FnOnce() -> About) -> About {
         if self.shared.observers.is_empty() { About::Nothing } else { about() }
     }

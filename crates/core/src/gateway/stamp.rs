@@ -1,4 +1,4 @@
-//! What every result carries: who answered.
+//! `serverInfo` on every result.
 
 use rmcp::{
     RoleServer,

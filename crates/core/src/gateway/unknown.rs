@@ -36,7 +36,7 @@ pub const METHODS: [&str; 18] = [
     "tasks/cancel",
 ];
 
-/// What observers are told for a method: its name, or `_OTHER`.
+/// Name of a method for observers; `_OTHER` for one that is not served.
 pub(super) fn label(method: &str) -> &'static str {
     METHODS.into_iter().find(|served| *served == method).unwrap_or("_OTHER")
 }

@@ -1,4 +1,4 @@
-//! How a request came.
+//! Transport details of a request.
 
 use std::net::IpAddr;
 
@@ -18,13 +18,13 @@ use crate::{
 pub struct CallerAddress(pub IpAddr);
 
 impl CallerAddress {
-    /// Where a request came from, over HTTP.
+    /// The address of a request over HTTP.
     pub fn of(context: &RequestContext<RoleServer>) -> Option<Self> {
         context.extensions.get::<http::request::Parts>()?.extensions.get().copied()
     }
 }
 
-/// How a peer is reached (`network.transport` of OpenTelemetry).
+/// The transport to a peer (`network.transport` of OpenTelemetry).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkTransport {
     /// HTTP.
@@ -33,7 +33,7 @@ pub enum NetworkTransport {
     Pipe,
 }
 
-/// How a request came: what its span says of it. Gathered when its trace is recorded.
+/// Transport details of a request, for its span. Gathered when its trace is recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// Its JSON-RPC id.

@@ -1,4 +1,4 @@
-//! How calls and requests end.
+//! Outcomes of calls and requests.
 
 use std::borrow::Cow;
 
@@ -9,14 +9,14 @@ use rmcp::{
 
 use crate::names::clipped;
 
-/// How something ended: `ok`, a status of the contract such as `tool_error`, or a code such as `RATE_LIMIT`.
+/// Outcome of a call or request: `ok`, a status of the contract such as `tool_error`, or a code such as `RATE_LIMIT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     status: Cow<'static, str>,
     shape: Shape,
 }
 
-/// How an answer says that something failed.
+/// The form in which an answer reports a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// No answer, or one that is no failure.
@@ -61,7 +61,7 @@ impl Ending {
         }
     }
 
-    /// Whether it did what was asked; a question to the user and a task that was started count as such.
+    /// Returns `true` for a success; a question to the user and a started task count as such.
     pub fn is_ok(&self) -> bool {
         matches!(&*self.status, "ok" | "input_required" | "task")
     }
@@ -109,7 +109,7 @@ pub(super) fn text_bytes(response: &CallToolResponse) -> Option<u64> {
     Some(texts.map(|text| text.text.len() as u64).sum())
 }
 
-/// How a call ended, and the bytes of text in its answer.
+/// Outcome of a call, and the bytes of text in its answer.
 pub(super) fn ended(answer: &Result<CallToolResponse, crate::InvokeError>) -> (Ending, Option<u64>) {
     match answer {
         Ok(CallToolResponse::Complete(result)) => {

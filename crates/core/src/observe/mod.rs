@@ -1,4 +1,4 @@
-//! What happened, for whoever watches: metrics, audit, traces, a console.
+//! Records of calls and requests for observers: metrics, audit, traces, a console.
 //!
 //! An [`Execution`] is one `tools/call` of a client: a meta-tool with all the calls that came of it, or a tool called directly; an
 //! [`Operation`] is a request of any other method. Calls are noted by the [`Invoker`](crate::Invoker) on the [`Trail`] that the gateway puts on the request.
@@ -37,17 +37,17 @@ pub trait Observer: Send + Sync + 'static {
     /// A request of another method is over.
     fn operated(&self, _operation: &Operation) {}
 
-    /// Whether [`Execution::arguments`] are to be kept: they are copied then. Asked once.
+    /// Returns `true` to have [`Execution::arguments`] kept: they are copied then. Asked once.
     fn wants_arguments(&self) -> bool {
         false
     }
 
-    /// Whether requests are to be given trace and span ids, and upstream calls a `traceparent`. Asked once.
+    /// Returns `true` to give requests trace and span ids, and upstream calls a `traceparent`. Asked once.
     fn wants_traces(&self) -> bool {
         false
     }
 
-    /// Whether a trace that begins here is recorded. Asked of those who want traces; what is not recorded tells the servers it
+    /// Returns `true` to record a trace that begins here. Asked of those who want traces; what is not recorded tells the servers it
     /// calls so (`traceparent` with flags `00`).
     fn records(&self, _trace_id: &[u8; 16]) -> bool {
         true
@@ -69,7 +69,7 @@ impl Observers {
         Self { all: all.into(), traces, arguments }
     }
 
-    /// Whether nobody watches.
+    /// Returns `true` without observers.
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -91,21 +91,21 @@ pub struct CallRecord {
     pub tool: Arc<str>,
     /// The app it belongs to.
     pub app: Arc<str>,
-    /// When it started, from the start of the execution.
+    /// Start, from the start of the execution.
     pub start: Duration,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
-    /// How it ended.
+    /// Outcome.
     pub ending: Ending,
     /// Bytes of text in its answer, when there was one.
     pub bytes: Option<u64>,
     /// Its span, when traces are wanted.
     pub span_id: Option<[u8; 8]>,
-    /// How the app is reached, when it is in another process.
+    /// The transport to the app, when it is in another process.
     pub transport: Option<NetworkTransport>,
 }
 
-/// What a script was, without its text.
+/// Digest and length of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptFacts {
     /// SHA-256 of its text.
@@ -119,27 +119,27 @@ pub struct ScriptFacts {
 pub struct Execution {
     /// Unique within the process, from 1.
     pub id: u64,
-    /// What was called, in the colon form: a meta-tool or a tool. As the client wrote it, up to 256 bytes, when there is no such tool.
+    /// The meta-tool or tool, in the colon form. As the client wrote it, up to 256 bytes, when there is no such tool.
     pub tool: Arc<str>,
-    /// Whether it is a plugin's own tool, such as `codecall:execute`.
+    /// `true` for a plugin's own tool, such as `codecall:execute`.
     pub is_meta: bool,
-    /// Whether there is such a tool.
+    /// `true` if there is such a tool.
     pub is_known: bool,
-    /// Who called.
+    /// The caller's principal.
     pub principal: Principal,
-    /// Where from, over HTTP.
+    /// The caller's address, over HTTP.
     pub address: Option<IpAddr>,
-    /// When it started.
+    /// Start time.
     pub started: SystemTime,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
-    /// How it ended.
+    /// Outcome.
     pub ending: Ending,
     /// Bytes of text in the answer, when there was one.
     pub bytes: Option<u64>,
     /// The script, for `codecall:execute`.
     pub script: Option<ScriptFacts>,
-    /// What was passed, when an observer wants it.
+    /// The arguments, when an observer wants them.
     pub arguments: Option<JsonObject>,
     /// The calls of apps' tools in the order they ended, at most [`MOST_CALLS`].
     pub calls: Vec<CallRecord>,
@@ -147,6 +147,6 @@ pub struct Execution {
     pub more_calls: usize,
     /// Its place in a trace, when traces are wanted.
     pub trace: Option<TraceContext>,
-    /// How it came, when its trace is recorded.
+    /// Transport details, if its trace is recorded.
     pub arrival: Arrival,
 }

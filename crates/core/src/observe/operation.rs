@@ -11,7 +11,7 @@ use rmcp::{ErrorData, RoleServer, model::JsonObject, service::RequestContext};
 use super::{Arrival, CallerAddress, Ending, Observers, arrival};
 use crate::{Principal, TraceContext};
 
-/// What a request is about.
+/// The object of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// A prompt that is served, by its public name.
@@ -25,21 +25,21 @@ pub enum Subject {
 pub struct Operation {
     /// The method, such as `resources/read`; `_OTHER` for one that is not served.
     pub method: &'static str,
-    /// What it is about, where the method names something.
+    /// The object, where the method names one.
     pub subject: Option<Subject>,
-    /// Who asked.
+    /// The caller's principal.
     pub principal: Principal,
-    /// Where from, over HTTP.
+    /// The caller's address, over HTTP.
     pub address: Option<IpAddr>,
-    /// When it started.
+    /// Start time.
     pub started: SystemTime,
-    /// How long it took.
+    /// Duration.
     pub duration: Duration,
-    /// How it ended.
+    /// Outcome.
     pub ending: Ending,
     /// Its place in a trace, when traces are wanted.
     pub trace: Option<TraceContext>,
-    /// How it came, when its trace is recorded.
+    /// Transport details, if its trace is recorded.
     pub arrival: Arrival,
 }
 

@@ -10,7 +10,7 @@ use rmcp::model::{CallToolResponse, JsonObject};
 use super::{CallRecord, Ending, MOST_CALLS, NetworkTransport, ending::ended};
 use crate::TraceContext;
 
-/// What is noted while an execution runs. The gateway puts it on the request's extensions.
+/// Calls of an execution under way. The gateway puts it on the request's extensions.
 #[derive(Debug, Clone)]
 pub struct Trail(Arc<TrailInner>);
 
@@ -26,7 +26,7 @@ impl Trail {
         Self(Arc::new(TrailInner { began: Instant::now(), trace, calls: Mutex::default() }))
     }
 
-    /// How long it has been going on.
+    /// Time since the beginning.
     pub(super) fn elapsed(&self) -> Duration {
         self.0.began.elapsed()
     }

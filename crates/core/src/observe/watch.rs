@@ -28,7 +28,7 @@ pub(crate) struct ExecutionWatch {
     execution: Option<Execution>,
 }
 
-/// What is known of an execution when it starts.
+/// An execution at its start.
 pub(crate) struct Begun<'a> {
     pub(crate) tool: Arc<str>,
     pub(crate) is_meta: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Begun<'a> {
     pub(crate) principal: &'a Principal,
     pub(crate) arguments: Option<&'a JsonObject>,
     pub(crate) context: &'a RequestContext<RoleServer>,
-    /// Whether a client sent it.
+    /// `true` for a request of a client.
     pub(crate) by_client: bool,
 }
 

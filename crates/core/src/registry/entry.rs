@@ -9,18 +9,18 @@ use crate::{
     access::{all_scopes, scopes_of_uri},
 };
 
-/// How the gateway shows and calls one app.
+/// Options for showing and calling one app.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppOptions {
     /// `false` lists tools under their own names. Default true: `<app>:<tool>`.
     pub prefix: bool,
     /// Longest time of one call. Default 60 s.
     pub timeout: Duration,
-    /// Whether arguments are checked here. Default strict.
+    /// Validation of arguments. Default strict.
     pub schema_mode: SchemaMode,
     /// Scopes a caller needs for anything of the app, all of them. Default none.
     pub scopes: Vec<String>,
-    /// What the operator says about single tools, by the app's own name for them.
+    /// The operator's settings of single tools, by the app's own name for them.
     pub tools: BTreeMap<String, ToolOverride>,
     /// Scopes of resources and templates, by [`UriPattern`] of the app's own URIs. All patterns that match count.
     pub resources: BTreeMap<String, ScopeRule>,
@@ -49,7 +49,7 @@ pub struct AppEntry {
     pub id: Arc<str>,
     /// The app. What it does for callers is reached with a permit only: see [`Registry::view`].
     pub app: Arc<dyn App>,
-    /// How it is shown and called.
+    /// Options for showing and calling it.
     pub options: Arc<AppOptions>,
     rules: Arc<[(UriPattern, ScopeRule)]>,
     /// Requests it is working on.
@@ -72,13 +72,13 @@ impl AppEntry {
         self.options.scopes.iter().map(String::as_str).chain(of_patterns).map(str::to_owned).collect()
     }
 
-    /// What it offers to `caller`.
+    /// The catalog for `caller`.
     pub(crate) fn catalog_for(&self, caller: &Caller) -> Arc<Catalog> {
         let own = self.app.per_caller().and_then(|own| own.catalog(&own.audience(caller)));
         own.unwrap_or_else(|| self.app.catalog())
     }
 
-    /// Whether it makes tasks for calls.
+    /// Returns `true` if it makes tasks for calls.
     pub(crate) fn supports_tasks(&self) -> bool {
         self.app.catalog().capabilities.supports_tasks()
             || self.app.per_caller().is_some_and(PerCaller::supports_tasks)

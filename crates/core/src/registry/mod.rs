@@ -21,7 +21,7 @@ pub use snapshot::{Owned, Snapshot};
 
 use crate::{App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, ToolEntry, ToolNames, View};
 
-/// What changed for those who list.
+/// A change of the lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -43,7 +43,7 @@ pub enum Change {
 /// A change, and whom it concerns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// What changed.
+    /// The change.
     pub change: Change,
     /// For whom. Nobody else is told.
     pub audience: Audience,
@@ -80,7 +80,7 @@ impl Registry {
         })
     }
 
-    /// What `caller` may use now.
+    /// The current view of `caller`.
     pub fn view(&self, caller: &Caller) -> View {
         let shared = self.snapshot.load_full();
         let own = shared.personal.iter().filter_map(|entry| self.own(entry, caller)).collect();
@@ -109,7 +109,7 @@ impl Registry {
         }
     }
 
-    /// What all apps offer to everybody, whatever scopes it takes: for metrics, health and operators. Requests go through
+    /// The items of all apps for everybody, whatever scopes they need: for metrics, health and operators. Requests go through
     /// [`Registry::view`].
     pub fn operator_snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Audience, Catalog, ToolEntry, ToolNames};
 
-/// What one app offers to one audience.
+/// The items of one app for one audience.
 #[derive(Debug)]
 pub(crate) struct OwnItems {
     pub(crate) app_id: Arc<str>,
@@ -31,7 +31,7 @@ struct Table {
     tools: HashMap<Arc<str>, Vec<Weak<ToolEntry>>>,
 }
 
-/// Which kinds of items are new for an audience: tools, resources, prompts.
+/// Kinds of items that are new for an audience: tools, resources, prompts.
 pub(super) type Differences = [bool; 3];
 
 impl Personal {

@@ -1,4 +1,4 @@
-//! What apps offer, under public names: an immutable snapshot.
+//! An immutable snapshot of all catalogs, under public names.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -79,7 +79,7 @@ impl PublicKey for Prompt {
     }
 }
 
-/// What apps offer at one moment, whoever asks.
+/// The items of all apps at one moment, for all callers.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// Apps in the order of the configuration, those that are down included.
@@ -117,7 +117,7 @@ impl Snapshot {
         items.binary_search_by(|item| item.key.as_str().cmp(key)).ok().map(|at| &items[at])
     }
 
-    /// Which kinds of items differ from those of `other`: tools, resources, prompts.
+    /// Kinds of items that differ from those of `other`: tools, resources, prompts.
     pub(super) fn differs(&self, other: &Self) -> [bool; 3] {
         [
             !same_by(&self.tools, &other.tools, Arc::ptr_eq),

@@ -1,4 +1,4 @@
-//! Who may use what: every method, with and without scopes.
+//! Access by scopes, for every method.
 
 use std::sync::Arc;
 
@@ -233,7 +233,7 @@ async fn new_task(gateway: &Gateway, principal: Principal) -> String {
     id
 }
 
-/// How a method treats the scopes of an app.
+/// Treatment of an app's scopes by a method.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Row {
     /// It gives nothing away.

@@ -1,4 +1,4 @@
-//! What observers are told.
+//! Records that observers receive.
 
 use std::sync::{Arc, Mutex};
 

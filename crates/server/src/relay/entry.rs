@@ -18,7 +18,7 @@ use crate::{cluster::BootId, refusal};
 /// Longest wait for the first sign of an instance that was sent a request; it gives one after a second.
 const FIRST_SIGN: Duration = Duration::from_secs(5);
 
-/// Whether a header of a request is sent on: those that MCP and its traces need. Never `Authorization`, `Cookie` or `DPoP`.
+/// Returns `true` for headers of a request that are sent on: those that MCP and its traces need. Never `Authorization`, `Cookie` or `DPoP`.
 fn is_sent_on(name: &HeaderName) -> bool {
     const SENT_ON: [&str; 8] = [
         "accept",

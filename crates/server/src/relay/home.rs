@@ -37,7 +37,7 @@ pub(super) async fn serve(mut exchange: Exchange, endpoint: Weak<dyn SessionHome
     }
 }
 
-/// Whether the whole answer was sent, or the other side was told that there is none.
+/// Returns `true` once the whole answer was sent, or the other side was told that there is none.
 async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> bool {
     let endpoint = endpoint.upgrade().filter(|endpoint| !endpoint.gate().stopping.is_cancelled());
     let Some(endpoint) = endpoint else {
@@ -139,7 +139,7 @@ async fn send(exchange: &mut Exchange, response: Response<Body>) -> bool {
     }
 }
 
-/// What is there of a body, up to a part's length or one frame more; and whether that is the rest. May wait for a first frame.
+/// Reads what is there of a body, up to a part's length or one frame more; `true` if that is the rest. May wait for a first frame.
 async fn piece(body: &mut Body, waits: bool) -> Result<(Bytes, bool), axum::Error> {
     let mut piece = BytesMut::new();
     let mut waits = waits;

@@ -36,7 +36,7 @@ impl ExchangeId {
 pub(super) struct Head {
     pub(super) from: BootId,
     pub(super) exchange: ExchangeId,
-    /// When it was sent, in milliseconds since 1970.
+    /// Time of sending, in milliseconds since 1970.
     pub(super) at: u64,
     /// Subscriptions the sender has made. What was sent to it under an earlier one may be lost.
     pub(super) epoch: u32,
@@ -63,7 +63,7 @@ pub(super) struct Part {
     /// JSON of [`RequestMeta`] or [`ResponseMeta`].
     pub(super) meta: Option<Bytes>,
     pub(super) data: Bytes,
-    /// Whether it is the last.
+    /// `true` for the last part.
     pub(super) end: bool,
 }
 
@@ -78,7 +78,7 @@ pub(super) enum Reason {
     Broken,
 }
 
-/// What the instance that holds the session learns of a request, besides its body.
+/// A request without its body, as the instance that holds the session receives it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RequestMeta {
     pub(super) method: String,

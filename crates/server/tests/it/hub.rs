@@ -27,7 +27,7 @@ struct State {
 
 type Fate = Box<dyn Fn(usize) -> Then + Send>;
 
-/// What becomes of a message.
+/// The fate of a message.
 pub(crate) enum Then {
     Delivered,
     Lost,

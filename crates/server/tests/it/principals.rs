@@ -1,4 +1,4 @@
-//! Who calls, and what is theirs.
+//! Callers and their sessions.
 
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ pub(crate) struct Lines<R> {
     junk: u64,
 }
 
-/// What came.
+/// Input from the server.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// Messages, one for each member of a batch.
@@ -204,7 +204,7 @@ fn keep_end(tail: &mut Vec<u8>, part: &[u8]) {
     tail.drain(..over);
 }
 
-/// Whether someone may wait for the message that begins like this.
+/// Returns `true` if a caller may wait for the message that begins like this.
 fn looks_like_an_answer(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
     let head = head.trim_start();

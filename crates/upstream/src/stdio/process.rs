@@ -20,7 +20,7 @@ use tokio::{
 use super::{spawner, sys};
 use crate::{UpstreamConfig, redactor::Redactor};
 
-/// How long a child may take to end by itself once its input is closed, and again after SIGTERM.
+/// Time for a child to end by itself once its input is closed, and again after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Lines of standard error kept for messages.
 const KEPT_LINES: usize = 3;
@@ -110,7 +110,7 @@ impl Process {
         self.words.clone()
     }
 
-    /// How the child ended, if it ends within `longest`.
+    /// The exit status of the child, if it ends within `longest`.
     pub(crate) async fn exit_within(&mut self, longest: Duration) -> Option<ExitStatus> {
         let status = tokio::time::timeout(longest, self.child.wait()).await.ok()?.ok();
         // What it wrote last may still be in the pipe. A process it left behind can hold that open: not for long.

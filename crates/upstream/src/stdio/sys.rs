@@ -1,4 +1,4 @@
-//! What a child does between fork and exec. The only unsafe code of this crate.
+//! Set-up of a child between fork and exec. The only unsafe code of this crate.
 #![expect(
     unsafe_code,
     reason = "a parent-death signal can only be asked for by the child itself, before exec"

@@ -1,4 +1,4 @@
-//! What passes between a caller and a server during a call, in both directions.
+//! Messages between a caller and a server during a call, in both directions.
 
 use std::time::Duration;
 

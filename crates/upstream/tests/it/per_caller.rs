@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Bench, LONG, eventually, hanging, runs, server, text};
 
-/// How often this caller's process has counted, and its id.
+/// The count of this caller's process, and its id.
 async fn count(client: &Mcp) -> (u64, u32) {
     let answer = text(client, "a:count").await;
     let (count, pid) = answer.split_once(' ').unwrap();

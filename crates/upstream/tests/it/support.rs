@@ -143,7 +143,7 @@ pub(crate) async fn hanging(client: &Mcp, tool: &str) -> PendingCall {
     open
 }
 
-/// Whether a process runs. One that ended and was not reaped does not.
+/// Returns `true` if a process runs. One that ended and was not reaped does not.
 pub(crate) fn runs(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
