@@ -365,7 +365,7 @@ def exported():
             server.kill()
             server.wait()
     # What is counted by tool shows only once a tool was called: those names are read where they are registered.
-    registered = "".join((ROOT / f"crates/telemetry/src/{name}.rs").read_text() for name in ("metrics", "http"))
+    registered = "".join((ROOT / f"crates/operator/src/telemetry/{name}.rs").read_text() for name in ("metrics", "http"))
     return set(re.findall(r"^# TYPE (\w+)", text, re.M)) | set(re.findall(r'"((?:mcp|gatewright)_\w+)"', registered))
 
 

@@ -109,8 +109,6 @@ pub struct AuthConfig {
     /// Secret that encrypts vaults and stored keys. Derived from `local.signKey` when absent.
     #[schemars(with = "Option<String>")]
     pub encryption_key: Option<SecretString>,
-    /// File that audit events are appended to, one JSON object a line.
-    pub audit_file: Option<PathBuf>,
 }
 
 /// `tokenStorage`.

@@ -34,7 +34,7 @@ pub mod store;
 mod transparent;
 mod under_way;
 
-pub use audit::{AuditEvent, AuditSink, FileAudit, LogAudit};
+pub use audit::{AuditEvent, AuditSink, LogAudit};
 pub use clock::{Clock, Entropy, ManualClock, SystemClock, SystemEntropy};
 pub use config::{AuthConfig, Deployment, Finding, Problem};
 pub use connect::{UpstreamProvider, UpstreamVault};

@@ -1,102 +1,100 @@
-//! Counts that an operator watches: failures, refreshes, key-set errors, store errors and how long issuing takes.
+//! Counts that an operator watches: failures, refreshes, key-set errors, store errors and the time that issuing takes.
 
-use std::{
-    fmt::Write as _,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+use std::time::Duration;
 
-/// Upper bounds of the histogram of how long issuing takes, in seconds; 0.5 is the alert's.
+use prometheus::{Error, Histogram, HistogramOpts, IntCounter, Registry, TextEncoder};
+
+/// Upper bounds of the histogram of the time that issuing takes, in seconds; 0.5 is the alert's.
 const SECONDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 /// Issuing slower than this is counted apart.
 const SLOW: Duration = Duration::from_millis(500);
 
 /// Counters of one server; cheap to read at any time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Metrics {
-    auth_failures: AtomicU64,
-    issued: AtomicU64,
-    refreshed: AtomicU64,
-    jwks_errors: AtomicU64,
-    store_errors: AtomicU64,
-    issue_us: AtomicU64,
-    /// Answers by the first bound they are within; the last is beyond all.
-    issue_within: [AtomicU64; SECONDS.len() + 1],
-    issue_slow: AtomicU64,
-    passwords: AtomicU64,
+    all: Registry,
+    auth_failures: IntCounter,
+    issued: IntCounter,
+    refreshed: IntCounter,
+    jwks_errors: IntCounter,
+    store_errors: IntCounter,
+    issue: Histogram,
+    issue_slow: IntCounter,
+    passwords: IntCounter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new().expect("the names are valid and each is registered once")
+    }
 }
 
 impl Metrics {
+    fn new() -> Result<Self, Error> {
+        let all = Registry::new();
+        let counter = |name: &str, help: &str| {
+            let counter = IntCounter::new(format!("gatewright_auth_{name}_total"), help)?;
+            all.register(Box::new(counter.clone()))?;
+            Ok::<_, Error>(counter)
+        };
+        let opts = HistogramOpts::new(
+            "gatewright_auth_issue_seconds",
+            "Time that the token endpoint takes to issue tokens",
+        );
+        let issue = Histogram::with_opts(opts.buckets(SECONDS.to_vec()))?;
+        all.register(Box::new(issue.clone()))?;
+        Ok(Self {
+            auth_failures: counter("failures", "Refused credentials and failed logins")?,
+            issued: counter("tokens_issued", "Tokens issued for a grant that was not a refresh")?,
+            refreshed: counter("tokens_refreshed", "Tokens issued for a refresh token")?,
+            jwks_errors: counter("jwks_errors", "Key sets that could not be fetched")?,
+            store_errors: counter("store_errors", "Requests that the token store did not answer")?,
+            issue_slow: counter(
+                "issue_over_500ms",
+                "Answers of the token endpoint that took longer than 500 ms",
+            )?,
+            passwords: counter("passwords_hashed", "Logins that cost a hash")?,
+            issue,
+            all,
+        })
+    }
+
     pub(crate) fn auth_failed(&self) {
-        self.auth_failures.fetch_add(1, Relaxed);
+        self.auth_failures.inc();
     }
 
     pub(crate) fn jwks_failed(&self) {
-        self.jwks_errors.fetch_add(1, Relaxed);
+        self.jwks_errors.inc();
     }
 
     pub(crate) fn store_failed(&self) {
-        self.store_errors.fetch_add(1, Relaxed);
+        self.store_errors.inc();
     }
 
     pub(crate) fn password_hashed(&self) {
-        self.passwords.fetch_add(1, Relaxed);
+        self.passwords.inc();
     }
 
     pub(crate) fn told(&self, event: &str) {
         match event {
-            "token.issued" => self.issued.fetch_add(1, Relaxed),
-            "token.refreshed" => self.refreshed.fetch_add(1, Relaxed),
-            "login.failed" => self.auth_failures.fetch_add(1, Relaxed),
-            _ => return,
-        };
+            "token.issued" => self.issued.inc(),
+            "token.refreshed" => self.refreshed.inc(),
+            "login.failed" => self.auth_failures.inc(),
+            _ => {}
+        }
     }
 
     pub(crate) fn took(&self, time: Duration) {
-        self.issue_us.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Relaxed);
-        let within = SECONDS.partition_point(|bound| *bound < time.as_secs_f64());
-        self.issue_within[within].fetch_add(1, Relaxed);
+        self.issue.observe(time.as_secs_f64());
         if time > SLOW {
-            self.issue_slow.fetch_add(1, Relaxed);
+            self.issue_slow.inc();
         }
     }
 
-    /// The counters in Prometheus text form. No label holds anything of a caller.
+    /// Renders the counters in Prometheus' text format. No label holds anything of a caller.
     pub fn prometheus(&self) -> String {
-        let mut out = String::new();
-        self.issued_in(&mut out);
-        for (name, help, value) in [
-            ("failures", "Refused credentials and failed logins", &self.auth_failures),
-            ("tokens_issued", "Tokens issued for a grant that was not a refresh", &self.issued),
-            ("tokens_refreshed", "Tokens issued for a refresh token", &self.refreshed),
-            ("jwks_errors", "Key sets that could not be fetched", &self.jwks_errors),
-            ("store_errors", "Requests that the token store did not answer", &self.store_errors),
-            (
-                "issue_over_500ms",
-                "Answers of the token endpoint that took longer than 500 ms",
-                &self.issue_slow,
-            ),
-            ("passwords_hashed", "Logins that cost a hash", &self.passwords),
-        ] {
-            let (name, value) = (format!("gatewright_auth_{name}_total"), value.load(Relaxed));
-            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
-        }
-        out
-    }
-
-    /// The histogram of the token endpoint.
-    fn issued_in(&self, out: &mut String) {
-        const NAME: &str = "gatewright_auth_issue_seconds";
-        let _ = writeln!(out, "# HELP {NAME} How long the token endpoint takes to issue tokens");
-        let _ = writeln!(out, "# TYPE {NAME} histogram");
-        let mut count = 0;
-        let bounds = SECONDS.iter().map(ToString::to_string).chain(["+Inf".to_owned()]);
-        for (bound, within) in bounds.zip(&self.issue_within) {
-            count += within.load(Relaxed);
-            let _ = writeln!(out, "{NAME}_bucket{{le=\"{bound}\"}} {count}");
-        }
-        let seconds = self.issue_us.load(Relaxed) as f64 / 1e6;
-        let _ = writeln!(out, "{NAME}_sum {seconds}\n{NAME}_count {count}");
+        let text = TextEncoder::new().encode_to_string(&self.all.gather());
+        text.unwrap_or_else(|error| format!("# metrics cannot be rendered: {error}\n"))
     }
 }
 

@@ -7,7 +7,7 @@ use gatewright::{App, AppHealth, Builder, LocalApp, Observer, Running, UpstreamA
 use gatewright_codecall::Strategy;
 use gatewright_core::SealKey;
 use gatewright_demo::{App as DemoApp, Dataset, Everything};
-use gatewright_limits::Limits;
+use gatewright_operator::limits::Limits;
 use gatewright_upstream::{PerCallerApp, UpstreamAuth};
 use tokio_util::sync::CancellationToken;
 

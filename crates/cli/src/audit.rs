@@ -8,9 +8,9 @@ use std::{
 };
 
 use gatewright::Observer;
-use gatewright_audit::{AuditFile, hex};
 use gatewright_auth::{AuditEvent, AuditSink};
 use gatewright_core::{CallRecord, Execution, TraceContext, rmcp::model::JsonObject};
+use gatewright_operator::audit::{AuditFile, hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;

@@ -141,12 +141,11 @@ pub async fn operated(
     path: &Path,
     cannot: impl Fn(&AuthConfig) -> Option<&'static str>,
 ) -> anyhow::Result<AuthorizationServer> {
-    let mut config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
+    let config = Config::of(&ConfigArgs { config: Some(path.to_owned()), mcp_config: None })?;
     if let Some(problem) = cannot(&config.auth) {
         return Err(BadConfig(problem.to_owned()).into());
     }
-    // The running server holds its audit file; what is done here is told in this command's log.
-    config.auth.audit_file = None;
+    // The running server writes its audit file; what is done here is in this command's log.
     let address = SocketAddr::new(config.http.host, config.http.port);
     server(&config, address, None).await
 }

@@ -8,7 +8,7 @@ use gatewright_auth::{
     open_store,
     store::{Key, Store},
 };
-use gatewright_limits::{Counted, CounterFuture, Limits, SharedCounter, Unavailable};
+use gatewright_operator::limits::{Counted, CounterFuture, Limits, SharedCounter, Unavailable};
 
 use crate::config::Config;
 

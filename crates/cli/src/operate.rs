@@ -7,12 +7,14 @@ use gatewright::{
     Observer, Running,
     server::{Occupancy, ServerBuilder},
 };
-use gatewright_admin::{Admin, AdminConfig};
 use gatewright_auth::Metrics as AuthMetrics;
 use gatewright_console::{Console, ConsoleOptions, Journal};
-use gatewright_limits::Limits;
-use gatewright_telemetry::{
-    HttpMetrics, Metrics, OpenCounts, OtlpConfig, Sending, Traces, WorkerCounts, process_metrics,
+use gatewright_operator::{
+    admin::{Admin, AdminConfig},
+    limits::Limits,
+    telemetry::{
+        HttpMetrics, Metrics, OpenCounts, OtlpConfig, Sending, Traces, WorkerCounts, counter, process_metrics,
+    },
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -144,7 +146,7 @@ impl Watching {
         admin = admin.metrics(reload::metrics(config)).metrics(process_metrics).metrics(move || {
             let name = "gatewright_rate_limit_store_errors_total";
             let help = "Calls that the store shared by all instances did not count";
-            format!("# HELP {name} {help}\n# TYPE {name} counter\n{name} {}\n", limits.shared_failures())
+            counter(name, help, limits.shared_failures() as f64)
         });
         if let Some(journal) = self.journal {
             let options =

@@ -9,6 +9,7 @@ mod certificate;
 mod watch;
 
 use gatewright::Running;
+use gatewright_operator::telemetry;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch as latest,
@@ -66,10 +67,7 @@ pub fn metrics(status: latest::Receiver<Status>) -> impl Fn() -> String {
             ("restart_pending", "Keys of the file that wait for a restart", status.restart.len() as u64),
         ]
         .into_iter()
-        .map(|(name, help, value)| {
-            let name = format!("gatewright_config_{name}");
-            format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n")
-        })
+        .map(|(name, help, value)| telemetry::gauge(&format!("gatewright_config_{name}"), help, value as f64))
         .collect()
     }
 }

@@ -247,9 +247,10 @@ fn plain(error: &io::Error) -> String {
     error.kind().to_string()
 }
 
-/// Settings of mimalloc, for programs that allocate with it: a worker may map too little to reserve a gigabyte in one piece, and may
-/// not ask which NUMA node it is on.
-const ALLOCATOR: [(&str, &str); 2] = [("MIMALLOC_ARENA_RESERVE", "64MiB"), ("MIMALLOC_USE_NUMA_NODES", "1")];
+/// Settings of mimalloc, for programs that allocate with it: a worker may map too little to reserve a gigabyte in one piece, needs too
+/// little for huge pages, and may not ask which NUMA node it is on.
+const ALLOCATOR: [(&str, &str); 3] =
+    [("MIMALLOC_ARENA_RESERVE", "64MiB"), ("MIMALLOC_ALLOW_THP", "0"), ("MIMALLOC_USE_NUMA_NODES", "1")];
 
 fn spawn(config: &PoolConfig, socket: UnixStream) -> io::Result<Child> {
     let own;

@@ -44,7 +44,7 @@ pub use self::{
     passkeys::{EnrolError, Enrolment},
 };
 use crate::{
-    audit::{AuditEvent, AuditSink, FileAudit, LogAudit},
+    audit::{AuditEvent, AuditSink, LogAudit},
     clients::OAuthClient,
     clock::{Clock, Entropy, SystemClock, SystemEntropy},
     config::{AuthConfig, Deployment, Problem, StorageKind, UserConfig},
@@ -87,9 +87,6 @@ pub enum OpenError {
     /// The store does not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The audit file cannot be written.
-    #[error(transparent)]
-    Audit(#[from] gatewright_audit::AuditError),
     /// The client for outgoing requests cannot be made.
     #[error("no client for outgoing requests: {0}")]
     Fetch(String),
@@ -198,7 +195,7 @@ impl AuthorizationServer {
         Self::open_with(config, deployment, None).await
     }
 
-    /// The same, with events told to `audit` unless the configuration names an audit file of its own.
+    /// Opens a server whose audit events go to `audit`; without one they are logged.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -213,10 +210,7 @@ impl AuthorizationServer {
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = open_store(&config, clock.clone()).await?;
-        let audit: Arc<dyn AuditSink> = match &config.audit_file {
-            Some(path) => Arc::new(FileAudit::open(path).map_err(OpenError::Audit)?),
-            None => audit.unwrap_or_else(|| Arc::new(LogAudit)),
-        };
+        let audit = audit.unwrap_or_else(|| Arc::new(LogAudit));
         Self::with_parts(
             config,
             deployment,

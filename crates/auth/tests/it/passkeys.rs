@@ -571,10 +571,19 @@ async fn the_code_of_an_enrolment_link_is_taken_from_a_form_of_ours_only() {
     assert!(shown.text.contains("You will sign in as <strong>carol"), "{}", shown.text);
 }
 
+/// Keeps audit events as lines of JSON.
+#[derive(Default)]
+struct Lines(std::sync::Mutex<String>);
+
+impl gatewright_auth::AuditSink for Lines {
+    fn record(&self, event: &gatewright_auth::AuditEvent) {
+        *self.0.lock().unwrap() += &(serde_json::to_string(event).unwrap() + "\n");
+    }
+}
+
 #[tokio::test]
-async fn what_happens_to_passkeys_is_in_the_audit_file_and_no_secret_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("audit.jsonl");
+async fn what_happens_to_passkeys_is_in_the_audit_and_no_secret_is() {
+    let audit = Arc::new(Lines::default());
     let mut config = crate::support::site::config();
     crate::support::site::merge(&mut config, without_password());
     let config: AuthConfig = serde_json::from_value(config).unwrap();
@@ -583,7 +592,7 @@ async fn what_happens_to_passkeys_is_in_the_audit_file_and_no_secret_is() {
         store: Arc::new(MemoryStore::new(clock.clone())),
         clock: clock.clone(),
         entropy: Arc::new(gatewright_auth::SystemEntropy),
-        audit: Arc::new(gatewright_auth::FileAudit::open(&path).unwrap()),
+        audit: audit.clone(),
     };
     let mut site = Site::with(without_password()).await;
     let server = gatewright_auth::AuthorizationServer::with_parts(
@@ -609,7 +618,7 @@ async fn what_happens_to_passkeys_is_in_the_audit_file_and_no_secret_is() {
     page = browser.get(ACCOUNT).await;
     act(&browser, &page, &[("action", "remove"), ("everywhere", "yes")]).await;
 
-    let text = std::fs::read_to_string(&path).unwrap();
+    let text = audit.0.lock().unwrap().clone();
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let told = |name: &str| events.iter().filter(|event| event["event"] == name).count();
     for name in [

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::BufReader, path::Path, process::ExitCode};
 
-use gatewright_audit::{Verified, verify};
+use gatewright_operator::audit::{Verified, verify};
 use serde_json::json;
 
 use crate::{

@@ -8,7 +8,7 @@ use gatewright::{
     server::{Bound, ServeError, ServerBuilder},
 };
 use gatewright_auth::Metrics as AuthMetrics;
-use gatewright_limits::Limits;
+use gatewright_operator::limits::Limits;
 use tokio::net::TcpListener;
 
 use crate::{

@@ -16,15 +16,13 @@ use std::{
 
 use anyhow::Context as _;
 pub use app::{AppConfig, AppKind, Builtin};
-use gatewright_admin::AdminConfig;
 use gatewright_auth::{AuthConfig, Deployment, config::Mode};
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::{ToolNames, check_app_id};
 pub use gatewright_findings::{Finding, Format};
 use gatewright_findings::{Lines, Schema, escape, with_lines};
-use gatewright_limits::RateLimitRule;
+use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::OtlpConfig};
 use gatewright_server::HttpConfig;
-use gatewright_telemetry::OtlpConfig;
 use gatewright_upstream::UpstreamAuth;
 use indexmap::IndexMap;
 use schemars::JsonSchema;

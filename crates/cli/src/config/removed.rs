@@ -4,7 +4,12 @@ use gatewright_findings::Finding;
 use serde_json::Value;
 
 /// JSON pointer, the value that was removed (without one: the key), and the advice.
-const REMOVED: [(&str, Option<&str>, &str); 2] = [
+const REMOVED: [(&str, Option<&str>, &str); 3] = [
+    (
+        "/auth/auditFile",
+        None,
+        "was removed: `audit.file` takes the events of the authorization server too; name the file there",
+    ),
     (
         "/codecall/embedding/store/exactUpTo",
         None,

@@ -146,6 +146,7 @@ fn a_bad_vector_store_is_told_by_its_type_without_showing_its_secrets() {
 #[test]
 fn keys_and_values_of_earlier_versions_are_refused_with_what_to_do() {
     for (part, path, advice) in [
+        ("auth: { auditFile: /var/log/s3cret }", "auth.auditFile", "`audit.file` takes the events"),
         (
             "codecall: { embedding: { store: { type: file, exactUpTo: 5 } } }",
             "codecall.embedding.store.exactUpTo",

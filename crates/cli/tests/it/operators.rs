@@ -20,9 +20,8 @@ impl Place {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let storage = json!({"type": "sqlite", "config": {"path": folder.path().join("auth.db")}});
-        let mut all = config(
-            json!({"dcrEnabled": true, "tokenStorage": storage, "auditFile": folder.path().join("audit.jsonl")}),
-        );
+        let mut all = config(json!({"dcrEnabled": true, "tokenStorage": storage}));
+        all["audit"] = json!({"file": folder.path().join("audit.jsonl")});
         let site = Site::start(&all);
         all["http"]["publicUrl"] = json!(site.base);
         std::fs::write(folder.path().join("gatewright.json"), all.to_string()).unwrap();

@@ -216,7 +216,8 @@ async fn no_secret_is_in_anything_that_is_written_down_even_when_everything_is_t
     let (traces, sent) = collector().await;
     let key = std::process::Command::new(gatewright()).args(["key", "generate"]).output().unwrap();
     let key: Value = serde_json::from_slice(&key.stdout).unwrap();
-    let mut all = config(json!({"dcrEnabled": true, "auditFile": audit, "encryptionKey": ENCRYPTION_KEY}));
+    let mut all = config(json!({"dcrEnabled": true, "encryptionKey": ENCRYPTION_KEY}));
+    all["audit"] = json!({"file": audit});
     all["auth"]["local"]["signKey"] = key.clone();
     all["apps"]["notes"] = notes.app();
     all["admin"] = json!({"port": 0});

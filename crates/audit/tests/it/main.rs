@@ -1,4 +1,0 @@
-//! The audit file from outside.
-
-#[cfg(test)]
-mod chain;

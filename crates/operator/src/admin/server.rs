@@ -1,0 +1,305 @@
+//! The listener and its routes.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::State,
+    middleware::from_fn_with_state,
+    response::{IntoResponse, Redirect, Response},
+    routing::get,
+};
+use gatewright_core::{AppHealth, Registry};
+use http::{Request, StatusCode, header};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
+use tokio::{net::TcpListener, task::JoinSet};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use super::{config::AdminConfig, guard};
+
+/// Why there is no listener.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the admin listener cannot listen on {address}: {source}; choose another `admin.port` or `admin.host`"
+)]
+pub struct AdminError {
+    address: SocketAddr,
+    source: std::io::Error,
+}
+
+type Render = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// The admin listener of one gateway.
+pub struct Admin {
+    config: AdminConfig,
+    registry: Arc<Registry>,
+    metrics: Vec<Render>,
+    extra: Router,
+    home: Option<&'static str>,
+}
+
+impl std::fmt::Debug for Admin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Admin").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Admin {
+    /// A listener over what `registry` holds.
+    pub fn new(config: AdminConfig, registry: Arc<Registry>) -> Self {
+        Self { config, registry, metrics: Vec::new(), extra: Router::new(), home: None }
+    }
+
+    /// Adds what `render` gives (Prometheus' text format) to `/metrics`.
+    #[must_use]
+    pub fn metrics(mut self, render: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        self.metrics.push(Arc::new(render));
+        self
+    }
+
+    /// Serves more routes, guarded like its own.
+    #[must_use]
+    pub fn merge(mut self, routes: Router) -> Self {
+        self.extra = self.extra.merge(routes);
+        self
+    }
+
+    /// Where `/` leads.
+    #[must_use]
+    pub fn home(mut self, path: &'static str) -> Self {
+        self.home = Some(path);
+        self
+    }
+
+    /// The routes, behind the guard.
+    pub fn router(&self) -> Router {
+        let metrics: Arc<[Render]> = self.metrics.clone().into();
+        let mut routes = self
+            .extra
+            .clone()
+            .route("/metrics", get(scrape).with_state(metrics))
+            .route("/healthz", get(async || Json(json!({"status": "ok"}))))
+            .route("/readyz", get(ready).with_state(self.registry.clone()));
+        if let Some(home) = self.home {
+            routes = routes.route("/", get(async move || Redirect::temporary(home)));
+        }
+        let guard = guard::Guard {
+            token: self.config.token.clone(),
+            allowed_hosts: self.config.allowed_hosts.clone(),
+        };
+        routes.layer(from_fn_with_state(guard, guard::watch))
+    }
+
+    /// Listens, and serves in the background until `stop`. Gives the address, with the port that was chosen.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub async fn start(self, stop: CancellationToken) -> Result<SocketAddr, AdminError> {
+        let address = SocketAddr::new(self.config.host, self.config.port);
+        let told = |source| AdminError { address, source };
+        let listener = TcpListener::bind(address).await.map_err(told)?;
+        let bound = listener.local_addr().map_err(told)?;
+        tokio::spawn(serve(listener, self.router(), stop));
+        Ok(bound)
+    }
+}
+
+/// Connections at the same time. More are closed at once: whoever reaches the listener, token or not, must not use up the
+/// descriptors that clients need.
+const MOST_CONNECTIONS: usize = 256;
+/// How long a connection may be without a request, or on the way with one's headers.
+const WAIT: Duration = Duration::from_secs(75);
+
+async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(WAIT);
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            // Streams that follow live never end by themselves: whoever watches is cut off.
+            () = stop.cancelled() => return,
+        };
+        match accepted {
+            Ok(_) if connections.len() >= MOST_CONNECTIONS => {
+                tracing::warn!(
+                    most = MOST_CONNECTIONS,
+                    "the admin listener has too many connections; one was closed"
+                );
+            }
+            Ok((socket, _)) => {
+                let routes = routes.clone();
+                let service = service_fn(move |request: Request<Incoming>| {
+                    routes.clone().oneshot(request.map(Body::new))
+                });
+                connections.spawn(http.serve_connection(TokioIo::new(socket), service));
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: let connections end before the next try.
+                tracing::error!(%error, "a connection cannot be accepted by the admin listener");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+async fn scrape(State(metrics): State<Arc<[Render]>>) -> Response {
+    let text: String = metrics.iter().map(|render| render()).collect();
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+async fn ready(State(registry): State<Arc<Registry>>) -> Response {
+    let starting =
+        registry.operator_snapshot().apps.iter().any(|app| matches!(app.app.health(), AppHealth::Starting));
+    match starting {
+        true => (StatusCode::SERVICE_UNAVAILABLE, Json(json!({"status": "starting"}))).into_response(),
+        false => Json(json!({"status": "ready"})).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use gatewright_core::ToolNames;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpStream,
+    };
+
+    use super::*;
+
+    async fn started() -> (SocketAddr, CancellationToken) {
+        let config = AdminConfig { port: 0, ..AdminConfig::default() };
+        let stop = CancellationToken::new();
+        let admin = Admin::new(config, Registry::new(ToolNames::default())).metrics(|| "answer 42\n".into());
+        (admin.start(stop.clone()).await.unwrap(), stop)
+    }
+
+    async fn asked(stream: &mut TcpStream) -> String {
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    #[tokio::test]
+    async fn connections_beyond_the_most_are_closed_and_there_is_room_again_when_others_end() {
+        let (address, _stop) = started().await;
+        let mut held = Vec::new();
+        for _ in 0..MOST_CONNECTIONS {
+            held.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut more = TcpStream::connect(address).await.unwrap();
+        let closed = more.read(&mut [0; 1]).await;
+        assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+        let mut first = held.remove(0);
+        assert!(asked(&mut first).await.contains("answer 42"), "those that came before are served");
+        drop(held);
+        let again = async {
+            loop {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let ask = stream
+                    .write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                    .await;
+                let mut text = String::new();
+                if ask.is_ok() && stream.read_to_string(&mut text).await.is_ok() && text.contains("answer 42")
+                {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), again).await.expect("there is room again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_sends_no_request_or_half_of_one_is_closed_in_time() {
+        let (address, _stop) = started().await;
+        for sent in [&b""[..], b"GET /metrics HTTP/1.1\r\nhost: loc"] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(sent).await.unwrap();
+            let mut rest = Vec::new();
+            // Time is not waited for: it passes while nothing else is to do.
+            let closed = tokio::time::timeout(2 * WAIT, stream.read_to_end(&mut rest)).await;
+            assert!(closed.is_ok(), "{sent:?} is held open");
+        }
+    }
+
+    fn admin(token: Option<&str>) -> Router {
+        let config = AdminConfig {
+            token: token.map(Into::into),
+            allowed_hosts: vec!["ops.example".into()],
+            ..AdminConfig::default()
+        };
+        Admin::new(config, Registry::new(ToolNames::default())).metrics(|| "answer 42\n".into()).router()
+    }
+
+    async fn get(router: &Router, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+        let mut request = Request::get(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        let status = answer.status().as_u16();
+        (status, String::from_utf8(to_bytes(answer.into_body(), 4096).await.unwrap().to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn metrics_are_served_to_whoever_names_the_right_host() {
+        let router = admin(None);
+        for host in ["127.0.0.1:9464", "[::1]:9464", "localhost", "OPS.example:80"] {
+            assert_eq!(
+                get(&router, "/metrics", &[("host", host)]).await,
+                (200, "answer 42\n".into()),
+                "{host}"
+            );
+        }
+        for host in ["evil.example", "127.0.0.1.evil.example", ""] {
+            assert_eq!(get(&router, "/metrics", &[("host", host)]).await.0, 421, "{host}");
+        }
+        assert_eq!(get(&router, "/metrics", &[]).await.0, 421);
+    }
+
+    #[tokio::test]
+    async fn with_a_token_only_health_is_open() {
+        let router = admin(Some("a-long-enough-secret"));
+        let host = ("host", "localhost");
+        assert_eq!(get(&router, "/healthz", &[host]).await.0, 200);
+        let basic = format!("Basic {}", {
+            use base64::{Engine as _, engine::general_purpose::STANDARD};
+            STANDARD.encode("ops:a-long-enough-secret")
+        });
+        for (shown, status) in [
+            ("Bearer a-long-enough-secret", 200),
+            (&basic, 200),
+            ("Bearer wrong", 401),
+            ("Basic !!", 401),
+            ("x", 401),
+        ] {
+            assert_eq!(
+                get(&router, "/metrics", &[host, ("authorization", shown)]).await.0,
+                status,
+                "{shown}"
+            );
+        }
+        assert_eq!(get(&router, "/readyz", &[host]).await.0, 401);
+    }
+
+    #[test]
+    fn beyond_loopback_a_token_is_needed() {
+        let mut config = AdminConfig { host: [0, 0, 0, 0].into(), ..AdminConfig::default() };
+        assert_eq!(config.problems().len(), 1);
+        config.token = Some("short".into());
+        assert_eq!(config.problems().len(), 1);
+        config.token = Some("a-long-enough-secret".into());
+        assert!(config.problems().is_empty());
+    }
+}

@@ -1,0 +1,317 @@
+//! The limiter: the rules that cover a call, and the caller that they count.
+
+use std::{
+    fmt::Write as _,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwap;
+use futures::future::BoxFuture;
+use gatewright_core::{AppFuture, Principal, RateLimiter, RetryAfter, counted_address};
+
+use super::{local::Local, rule::RateLimitRule};
+
+/// How long a shared counter that did not answer is left alone: calls must not wait for it one after the other.
+const LEAVE_ALONE_MS: u64 = 2_000;
+/// How often it is said that the shared counter does not answer.
+const SAY_AGAIN_MS: u64 = 10_000;
+
+/// What a shared counter says of a use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// Uses in the current window, this one included.
+    pub count: u64,
+    /// Until the window ends.
+    pub resets_in: Duration,
+}
+
+/// The shared counter does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unavailable;
+
+/// What a shared counter answers with.
+pub type CounterFuture<'a> = BoxFuture<'a, Result<Counted, Unavailable>>;
+
+/// Counts uses for all instances. Each count is one atomic step.
+pub trait SharedCounter: Send + Sync + 'static {
+    /// Counts one use of `key`; the first begins a window of this length.
+    fn count<'a>(&'a self, key: &'a [&'a str], window: Duration) -> CounterFuture<'a>;
+}
+
+struct Counts {
+    rule: RateLimitRule,
+    /// Tells rules apart in the shared counter: a changed rule starts anew.
+    name: String,
+    local: Local,
+}
+
+impl Counts {
+    fn new(rule: RateLimitRule) -> Arc<Self> {
+        let name = format!("{} {} {}", rule.tool, rule.limit, rule.window.as_millis());
+        Arc::new(Self { name, local: Local::new(&rule), rule })
+    }
+}
+
+/// Every rule, with its counts.
+pub struct Limits {
+    rules: ArcSwap<Vec<Arc<Counts>>>,
+    shared: Option<Arc<dyn SharedCounter>>,
+    began: Instant,
+    said_ms: AtomicU64,
+    /// Until when the shared counter is left alone.
+    alone_until_ms: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl std::fmt::Debug for Limits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limits").field("rules", &self.rules.load().len()).finish_non_exhaustive()
+    }
+}
+
+impl Limits {
+    /// Limits counted in this process. A caller has a bucket of `limit` calls that fills evenly, once a window.
+    pub fn new(rules: Vec<RateLimitRule>) -> Self {
+        let rules = ArcSwap::from_pointee(rules.into_iter().map(Counts::new).collect());
+        Self {
+            rules,
+            shared: None,
+            began: Instant::now(),
+            said_ms: AtomicU64::new(u64::MAX),
+            alone_until_ms: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// How often the shared counter did not answer since the start. It is left alone for two seconds each time.
+    pub fn shared_failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Goes on with other rules. A rule that stays keeps its counts.
+    pub fn replace(&self, rules: Vec<RateLimitRule>) {
+        let held = self.rules.load();
+        let kept = |rule: RateLimitRule| {
+            held.iter().find(|counts| counts.rule == rule).cloned().unwrap_or_else(|| Counts::new(rule))
+        };
+        self.rules.store(Arc::new(rules.into_iter().map(kept).collect()));
+    }
+
+    /// Counts with `counter` for all instances together: at most `limit` calls in a window that the first call begins. While the
+    /// counter does not answer, this process counts for itself.
+    #[must_use]
+    pub fn shared(mut self, counter: Arc<dyn SharedCounter>) -> Self {
+        self.shared = Some(counter);
+        self
+    }
+
+    async fn count(&self, counts: &Counts, caller: &str) -> Result<(), Duration> {
+        let is_left_alone = || self.now_ms() < self.alone_until_ms.load(Ordering::Relaxed);
+        if let Some(shared) = self.shared.as_ref().filter(|_| !is_left_alone()) {
+            match shared.count(&[&counts.name, caller], counts.rule.window).await {
+                Ok(Counted { count, resets_in }) if count > u64::from(counts.rule.limit) => {
+                    return Err(resets_in);
+                }
+                Ok(_) => return Ok(()),
+                Err(Unavailable) => {
+                    self.failures.fetch_add(1, Ordering::Relaxed);
+                    self.alone_until_ms.store(self.now_ms() + LEAVE_ALONE_MS, Ordering::Relaxed);
+                    self.say();
+                }
+            }
+        }
+        counts.local.check(caller)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX / 2)
+    }
+
+    fn say(&self) {
+        let now = self.now_ms();
+        let before = self.said_ms.load(Ordering::Relaxed);
+        if before == u64::MAX || now >= before + SAY_AGAIN_MS {
+            self.said_ms.store(now, Ordering::Relaxed);
+            tracing::warn!(
+                "the store that counts for all instances does not answer: rate limits are counted by this instance alone"
+            );
+        }
+    }
+}
+
+/// Whose counts: a principal's, or an address's where nobody logs in.
+fn caller(principal: &Principal, address: Option<IpAddr>) -> String {
+    let mut key = String::with_capacity(64);
+    match address {
+        Some(address) if principal.client_id.is_none() && &*principal.subject == "anonymous" => {
+            let _ = write!(key, "@{}", counted_address(address));
+        }
+        _ => {
+            key.push_str(&principal.subject);
+            if let Some(client) = &principal.client_id {
+                key.push('\n');
+                key.push_str(client);
+            }
+        }
+    }
+    key
+}
+
+impl RateLimiter for Limits {
+    fn check<'a>(
+        &'a self,
+        tool: &'a str,
+        principal: &'a Principal,
+        address: Option<IpAddr>,
+    ) -> AppFuture<'a, Result<(), RetryAfter>> {
+        Box::pin(async move {
+            let mut key = None;
+            for counts in self.rules.load_full().iter().filter(|counts| counts.rule.covers(tool)) {
+                let key = key.get_or_insert_with(|| caller(principal, address));
+                self.count(counts, key).await.map_err(RetryAfter)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use gatewright_core::Scopes;
+
+    use super::*;
+
+    fn limits(rules: &[(&str, u32)]) -> Limits {
+        let rule = |(tool, limit): &(&str, u32)| RateLimitRule {
+            tool: (*tool).to_owned(),
+            limit: *limit,
+            window: Duration::from_secs(3600),
+        };
+        Limits::new(rules.iter().map(rule).collect())
+    }
+
+    fn who(subject: &str, client: Option<&str>) -> Principal {
+        Principal { subject: subject.into(), client_id: client.map(Into::into), scopes: Scopes::All }
+    }
+
+    async fn passes(limits: &Limits, tool: &str, principal: &Principal, address: Option<[u8; 4]>) -> bool {
+        limits.check(tool, principal, address.map(Into::into)).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn each_caller_has_a_count_of_its_own() {
+        let limits = limits(&[("crm:*", 2)]);
+        let (ada, grace) = (who("ada", Some("app")), who("grace", Some("app")));
+        for _ in 0..2 {
+            assert!(passes(&limits, "crm:a", &ada, None).await);
+        }
+        assert!(!passes(&limits, "crm:b", &ada, None).await, "the rule counts the whole app");
+        assert!(passes(&limits, "crm:a", &grace, None).await);
+        assert!(passes(&limits, "billing:a", &ada, None).await, "no rule covers it");
+        assert!(passes(&limits, "crm:a", &who("ada", Some("other")), None).await);
+    }
+
+    #[tokio::test]
+    async fn anonymous_callers_are_told_apart_by_address_and_named_ones_are_not() {
+        let limits = limits(&[("*", 1)]);
+        let nobody = who("anonymous", None);
+        assert!(passes(&limits, "x:y", &nobody, Some([10, 0, 0, 1])).await);
+        assert!(!passes(&limits, "x:y", &nobody, Some([10, 0, 0, 1])).await);
+        assert!(passes(&limits, "x:y", &nobody, Some([10, 0, 0, 2])).await);
+        let ada = who("ada", None);
+        assert!(passes(&limits, "x:y", &ada, Some([10, 0, 0, 1])).await);
+        assert!(!passes(&limits, "x:y", &ada, Some([10, 0, 0, 2])).await);
+    }
+
+    #[tokio::test]
+    async fn all_addresses_of_one_ipv6_subscriber_are_one_caller() {
+        let limits = limits(&[("*", 1)]);
+        let passes = async |address: &str| {
+            limits.check("x:y", &who("anonymous", None), Some(address.parse().unwrap())).await.is_ok()
+        };
+        assert!(passes("2001:db8:1:2::1").await);
+        assert!(!passes("2001:db8:1:2:ffff::9").await);
+        assert!(passes("2001:db8:1:3::1").await);
+        assert!(passes("10.0.0.1").await && !passes("::ffff:10.0.0.1").await);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_says_how_long_to_wait() {
+        let limits = limits(&[("x:y", 6)]);
+        let ada = who("ada", None);
+        for _ in 0..6 {
+            assert!(passes(&limits, "x:y", &ada, None).await);
+        }
+        let RetryAfter(wait) = limits.check("x:y", &ada, None).await.unwrap_err();
+        // Six an hour: one every ten minutes.
+        assert!((Duration::from_secs(590)..=Duration::from_secs(600)).contains(&wait), "{wait:?}");
+    }
+
+    #[tokio::test]
+    async fn a_rule_that_stays_keeps_its_counts_when_others_change() {
+        let held = limits(&[("x:y", 1), ("x:z", 1)]);
+        let ada = who("ada", None);
+        assert!(passes(&held, "x:y", &ada, None).await);
+        let rule =
+            |tool: &str, limit| RateLimitRule { tool: tool.into(), limit, window: Duration::from_secs(3600) };
+        held.replace(vec![rule("x:y", 1), rule("x:z", 2)]);
+        assert!(!passes(&held, "x:y", &ada, None).await);
+        assert!(passes(&held, "x:z", &ada, None).await && passes(&held, "x:z", &ada, None).await);
+        held.replace(Vec::new());
+        assert!(passes(&held, "x:y", &ada, None).await);
+    }
+
+    #[derive(Default)]
+    struct Counter(Mutex<std::collections::HashMap<String, u64>>, std::sync::atomic::AtomicBool);
+
+    impl SharedCounter for Counter {
+        fn count<'a>(&'a self, key: &'a [&'a str], window: Duration) -> CounterFuture<'a> {
+            Box::pin(async move {
+                if self.1.load(Ordering::SeqCst) {
+                    return Err(Unavailable);
+                }
+                let mut held = self.0.lock().unwrap();
+                let count = held.entry(key.join("|")).or_default();
+                *count += 1;
+                Ok(Counted { count: *count, resets_in: window })
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_counter_that_does_not_answer_is_not_asked_again_at_once() {
+        let counter = Arc::new(Counter::default());
+        counter.1.store(true, Ordering::SeqCst);
+        let limits = limits(&[("x:y", 2)]).shared(counter.clone());
+        let ada = who("ada", None);
+        assert!(passes(&limits, "x:y", &ada, None).await);
+        counter.1.store(false, Ordering::SeqCst);
+        assert!(passes(&limits, "x:y", &ada, None).await && !passes(&limits, "x:y", &ada, None).await);
+        assert!(counter.0.lock().unwrap().is_empty(), "it is left alone for a moment");
+        assert_eq!(limits.shared_failures(), 1);
+        limits.alone_until_ms.store(0, Ordering::Relaxed);
+        assert!(passes(&limits, "x:y", &ada, None).await);
+        assert_eq!(counter.0.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn instances_with_one_counter_share_the_limit_and_go_on_without_it() {
+        let counter = Arc::new(Counter::default());
+        let (one, other) =
+            (limits(&[("x:y", 2)]).shared(counter.clone()), limits(&[("x:y", 2)]).shared(counter.clone()));
+        let ada = who("ada", None);
+        assert!(passes(&one, "x:y", &ada, None).await && passes(&other, "x:y", &ada, None).await);
+        assert!(!passes(&one, "x:y", &ada, None).await && !passes(&other, "x:y", &ada, None).await);
+        counter.1.store(true, Ordering::SeqCst);
+        assert!(passes(&one, "x:y", &ada, None).await, "counted by itself from here on");
+        assert!(passes(&one, "x:y", &ada, None).await);
+        assert!(!passes(&one, "x:y", &ada, None).await);
+    }
+}
