@@ -34,7 +34,7 @@ struct Inner {
     data: Arc<Dataset>,
 }
 
-/// What an app offers besides tools.
+/// Resources and prompts of an app.
 pub(crate) struct Shelf {
     pub(crate) resources: Vec<Resource>,
     pub(crate) templates: Vec<ResourceTemplate>,
@@ -93,7 +93,7 @@ impl App {
         self.inner.tools.iter().map(|(tool, _)| tool)
     }
 
-    /// What a call of the tool answers, without a client or a session.
+    /// Calls a tool, without a client or a session.
     ///
     /// A refusal is a result with `isError`, whose `structuredContent` has `code` (`NOT_FOUND`,
     /// `VALIDATION_ERROR` or `RATE_LIMIT`) and `message`.

@@ -1,4 +1,4 @@
-//! What a demo tool is: its face to the client, and the function behind it.
+//! A demo tool: its description for clients, and the function behind it.
 //!
 //! Building schemas is in `schema`; checking arguments against them is in `check`.
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::dataset::{State, Table};
 
-/// Why a tool refused, as it is told to the caller.
+/// A refusal of a tool, as the caller sees it.
 #[derive(Debug)]
 pub(crate) enum Failure {
     NotFound { kind: &'static str, id: String },
@@ -27,7 +27,7 @@ impl Failure {
         Err(Self::Validation(message.into()))
     }
 
-    /// What went wrong, in words.
+    /// Returns the message alone.
     pub(crate) fn message(&self) -> String {
         self.to_value()["message"].as_str().unwrap_or_default().to_owned()
     }
@@ -51,7 +51,7 @@ impl Failure {
 
 pub(crate) type Outcome = Result<Value, Failure>;
 
-/// What a call does to the world. The four hints and the scope follow from it.
+/// Effect of a call. The four hints and the scope follow from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effect {
     /// Looks only.
@@ -99,7 +99,7 @@ pub(crate) struct Spec {
     pub(crate) description: &'static str,
     pub(crate) input: Value,
     pub(crate) output: Value,
-    /// What each example shows, and its AgentScript.
+    /// Description of each example, and its AgentScript.
     pub(crate) examples: &'static [(&'static str, &'static str)],
     pub(crate) run: fn(&mut State, &Args<'_>) -> Outcome,
 }
@@ -155,12 +155,12 @@ impl Args<'_> {
         self.0.get(name).and_then(Value::as_bool)
     }
 
-    /// Whether the argument is absent or says what the row has.
+    /// Returns true if the argument is absent or equal to the row's value.
     pub(crate) fn matches(&self, name: &str, actual: &str) -> bool {
         self.optional(name).is_none_or(|wanted| wanted == actual)
     }
 
-    /// Whether every word of the argument `query` occurs in one of the texts, in any case.
+    /// Returns true if every word of the argument `query` occurs in one of the texts, in any case.
     pub(crate) fn finds(&self, texts: &[&str]) -> bool {
         let haystack = texts.join("\n").to_lowercase();
         let query = self.text("query").to_lowercase();

@@ -1,4 +1,4 @@
-//! What turns text into vectors.
+//! The trait of sentence encoders.
 
 use crate::EmbeddingError;
 

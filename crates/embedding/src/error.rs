@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why there is no semantic answer. Search falls back to the lexical one.
+/// A failure of the semantic search. Search falls back to the lexical one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbeddingError {
@@ -11,7 +11,7 @@ pub enum EmbeddingError {
     ModelFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
@@ -24,9 +24,9 @@ pub enum EmbeddingError {
     /// The vector store did not answer, or answered with an error.
     #[error("vector store is unavailable: {message}")]
     Store {
-        /// What it said.
+        /// Message of the store.
         message: String,
-        /// Why.
+        /// Cause.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
@@ -53,7 +53,7 @@ impl EmbeddingError {
         }
     }
 
-    /// Whether trying again later may help: a hub or a store that does not answer may come back, a broken model
+    /// Returns true if trying again later may help: a hub or a store that does not answer may come back, a broken model
     /// stays broken.
     #[must_use]
     pub fn may_pass(&self) -> bool {

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// How the lexical and the semantic ranking are weighed. Both are z-scores over the documents either one found.
+/// Weights of the lexical and the semantic ranking. Both are z-scores over the documents either one found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fusion {
-    /// What the semantic ranking counts against the lexical one, divided by the parts of the request. Default 1.75.
+    /// Weight of the semantic ranking against the lexical one, divided by the parts of the request. Default 1.75.
     pub semantic: f32,
-    /// What the better of the two counts on top. Default 0.6.
+    /// Weight of the better of the two on top. Default 0.6.
     pub either: f32,
     /// Cosine below which a tool with hardly a word in common is left out, -1 to 1. Default 0.2.
     pub similarity_threshold: f32,
@@ -30,7 +30,7 @@ const IN_COMMON: f32 = 0.08;
 /// A document's place in either ranking.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Places {
-    /// What the lexical ranking orders by.
+    /// Sort key of the lexical ranking.
     pub(crate) order: Option<f32>,
     /// The lexical score, 0-1.
     pub(crate) score: f32,
@@ -50,7 +50,7 @@ pub struct Blended {
     pub words: f32,
     /// Nearness to the query in meaning, -1 to 1, if it was compared.
     pub cosine: Option<f32>,
-    /// What the place follows, in standard deviations from the mean of all that were found: the lexical ranking's part.
+    /// The lexical ranking's part of the sort key, in standard deviations from the mean of all that were found.
     pub by_words: f32,
     /// ... the semantic ranking's, weighed.
     pub by_meaning: f32,

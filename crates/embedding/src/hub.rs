@@ -22,7 +22,7 @@ const MAX_REDIRECTS: usize = 5;
 const IDLE: Duration = Duration::from_secs(30);
 const CHECKSUMS: &str = "checksums.json";
 
-/// How far a download is.
+/// Progress of a download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// The file being fetched.
@@ -33,7 +33,7 @@ pub struct Progress {
     pub total: Option<u64>,
 }
 
-/// Where models come from and where they are kept.
+/// A source of models, with a cache folder.
 #[derive(Debug, Clone)]
 pub struct Hub {
     endpoint: String,
@@ -193,7 +193,7 @@ fn checksum(response: &Response) -> Option<String> {
     (tag.len() == 64 && tag.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(tag)
 }
 
-/// Whether every file of a folder is there and unchanged.
+/// Returns true if every file of a folder is there and unchanged.
 async fn is_whole(folder: &Path) -> bool {
     let folder = folder.to_owned();
     let check = move || {

@@ -1,4 +1,4 @@
-//! What lies between the linear maps of a BERT encoder: normalisation, attention and GELU, in loops that the compiler
+//! The layers between the linear maps of a BERT encoder: normalisation, attention and GELU, in loops that the compiler
 //! turns into wide instructions where the processor has them.
 
 use pulp::{Arch, Simd, WithSimd};
@@ -64,7 +64,7 @@ impl WithSimd for Gelu<'_> {
     }
 }
 
-/// What each token's row becomes by attending to all tokens, in `heads` parts. `rows` hold query, key and value of
+/// Computes each token's row after attending to all tokens, in `heads` parts. `rows` are query, key and value of
 /// each token, each `size` long.
 pub(crate) fn attend(rows: &[f32], size: usize, heads: usize) -> Vec<f32> {
     let mut out = vec![0.0; rows.len() / 3];

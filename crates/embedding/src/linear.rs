@@ -145,7 +145,7 @@ impl WithSimd for Apply<'_> {
     }
 }
 
-/// Where [`COLUMNS`] outputs of a block of rows go.
+/// Destination of [`COLUMNS`] outputs of a block of rows.
 struct Place<'p> {
     linear: &'p Linear,
     panel: usize,

@@ -53,7 +53,7 @@ impl Tensors {
         Ok(Self { entries, bytes, start })
     }
 
-    /// Whether there is a tensor of this name.
+    /// Returns true if there is a tensor of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.entries.contains_key(name)
     }

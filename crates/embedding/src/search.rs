@@ -1,6 +1,6 @@
 //! The semantic search itself: keeps vectors up to date in the background and blends at query time.
 //!
-//! What belongs to one snapshot of the tools is in `state`; how rankings are weighed in `fusion`.
+//! One snapshot of the tools is in `state`, the weights of the rankings in `fusion`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,7 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     Embedder, EmbeddingError, Fusion, Key, Status, VectorStore,
     fusion::{Blended, Places},
-    state::{State, Tools},
+    state::{Snapshot, Tools},
 };
 
 /// Texts embedded in one go.
@@ -37,11 +37,11 @@ pub struct SemanticResult {
     pub status: Status,
 }
 
-struct Inner {
+struct Service {
     embedder: Arc<dyn Embedder>,
     store: Arc<dyn VectorStore>,
     fusion: Fusion,
-    state: ArcSwap<State>,
+    state: ArcSwap<Snapshot>,
     /// One update at a time.
     updating: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
@@ -51,7 +51,7 @@ struct Inner {
 /// Semantic search over the tools of an [`Index`]. Clones share everything.
 #[derive(Clone)]
 pub struct SemanticSearch {
-    inner: Arc<Inner>,
+    inner: Arc<Service>,
 }
 
 impl std::fmt::Debug for SemanticSearch {
@@ -64,9 +64,9 @@ impl SemanticSearch {
     /// A search over nothing yet.
     #[must_use]
     pub fn new(embedder: Arc<dyn Embedder>, store: Arc<dyn VectorStore>, fusion: Fusion) -> Self {
-        let state = State { tools: Arc::default(), status: Status::Ready, generation: 0 };
+        let state = Snapshot { tools: Arc::default(), status: Status::Ready, generation: 0 };
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(Service {
                 embedder,
                 store,
                 fusion,
@@ -78,7 +78,7 @@ impl SemanticSearch {
         }
     }
 
-    /// How far the vectors are.
+    /// Returns the progress of the vectors.
     #[must_use]
     pub fn status(&self) -> Status {
         self.inner.state.load().status.clone()
@@ -89,7 +89,7 @@ impl SemanticSearch {
     /// caller at a time.
     pub fn replace(&self, index: Index) {
         let this = self.clone();
-        let generation = self.show(index);
+        let generation = self.set_index(index);
         self.inner.tasks.spawn(async move {
             let stop = this.inner.stop.clone();
             if stop.run_until_cancelled(this.update_until_done(generation)).await.is_none() {
@@ -103,7 +103,7 @@ impl SemanticSearch {
     /// # Errors
     /// When the model or the store fails; searches are lexical until a later update succeeds.
     pub async fn replace_now(&self, index: Index) -> Result<(), EmbeddingError> {
-        self.show(index);
+        self.set_index(index);
         self.update().await
     }
 
@@ -115,18 +115,18 @@ impl SemanticSearch {
     }
 
     /// Makes a snapshot the one that is searched, and returns its number.
-    fn show(&self, index: Index) -> u64 {
+    fn set_index(&self, index: Index) -> u64 {
         let before = self.inner.state.load();
         let tools = Arc::new(Tools::of(index, self.inner.embedder.id(), &before.tools));
         let status = Status::Building { done: 0, total: tools.names.len() };
         let generation = before.generation + 1;
-        self.inner.state.store(Arc::new(State { tools, status, generation }));
+        self.inner.state.store(Arc::new(Snapshot { tools, status, generation }));
         generation
     }
 
     fn set_status(&self, generation: u64, status: &Status) {
         self.inner.state.rcu(|state| {
-            let mut next = State::clone(state);
+            let mut next = Snapshot::clone(state);
             if state.generation == generation {
                 next.status = status.clone();
             }
@@ -158,7 +158,7 @@ impl SemanticSearch {
         made
     }
 
-    async fn make_missing(&self, state: &State) -> Result<(), EmbeddingError> {
+    async fn make_missing(&self, state: &Snapshot) -> Result<(), EmbeddingError> {
         let (tools, store) = (&state.tools, &self.inner.store);
         let all: Vec<Key> = tools.names.keys().copied().collect();
         let missing: HashSet<Key> = store.missing(&all).await?.into_iter().collect();
@@ -233,7 +233,7 @@ impl SemanticSearch {
         }
     }
 
-    /// How each hit of [`SemanticSearch::search`] came to its place. `None` while answers are lexical.
+    /// Explains the place of each hit of [`SemanticSearch::search`]. `None` while answers are lexical.
     pub async fn explain(&self, query: &Query<'_>) -> Option<Vec<Blended>> {
         let state = self.inner.state.load_full();
         if state.status != Status::Ready {

@@ -91,7 +91,7 @@ async fn filters_hold_for_meaning_too() {
 #[tokio::test]
 async fn answers_are_lexical_while_vectors_are_made_and_when_they_cannot_be() {
     let search = search(true);
-    search.show(index());
+    search.set_index(index());
     let answer = search.search(&Query::new("copy a file")).await;
     assert_eq!(answer.status, Status::Building { done: 0, total: 3 });
     assert_eq!(answer.result.hits[0].name, "files:copy");

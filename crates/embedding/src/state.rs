@@ -11,7 +11,7 @@ use crate::{Key, text};
 /// Vectors no tool needs any more that are kept all the same: an app that goes away often comes back.
 const SPARE: usize = 1_000;
 
-/// How far the vectors are.
+/// Progress of the vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum Status {
@@ -81,7 +81,7 @@ impl Tools {
         keys
     }
 
-    /// What the store lacks of it, each text once.
+    /// Returns the texts whose vectors the store lacks, each once.
     pub(crate) fn texts(&self, missing: &HashSet<Key>) -> Vec<(Key, String)> {
         let mut seen = HashSet::new();
         self.index
@@ -94,9 +94,9 @@ impl Tools {
     }
 }
 
-/// What is searched, and how far its vectors are.
+/// The tools that are searched, and the progress of their vectors.
 #[derive(Debug, Clone)]
-pub(crate) struct State {
+pub(crate) struct Snapshot {
     pub(crate) tools: Arc<Tools>,
     pub(crate) status: Status,
     /// Counts snapshots.

@@ -1,4 +1,4 @@
-//! What of a tool is embedded, and the key under which its vector is kept.
+//! The text of a tool that is embedded, and the key of its vector.
 
 use gatewright_search::Entry;
 use sha2::{Digest as _, Sha256};

@@ -1,4 +1,4 @@
-//! What operators of a gateway need beside it. Each module works alone.
+//! Admin listener, audit file, rate limits and telemetry: for the people who operate a gateway. Each module works alone.
 //!
 //! - [`admin`]: a listener for metrics, health and whatever else operators look at.
 //! - [`audit`]: a file of events that shows when a line was changed or removed.

@@ -6,7 +6,7 @@ use gatewright_search::{
     eval::{Latency, read_cases, read_corpus},
 };
 
-/// How often each query is run.
+/// Runs of each query.
 const RUNS: usize = 7;
 
 /// Resident memory of this process, in MiB.

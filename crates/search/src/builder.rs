@@ -9,7 +9,7 @@ use crate::{
     fields::{self, FIELDS, Field, bare_name},
     segment::{App, Dictionary, JOINED_NAME, Segment, Stored, hash, squeezed},
     terms::Terms,
-    tokenize::{self, Kind},
+    tokenize::{self, TokenKind},
     trigrams::Trigrams,
     weights::Weights,
 };
@@ -30,7 +30,7 @@ struct Entry {
 struct Pending {
     stored: Arc<Stored>,
     app: Arc<str>,
-    /// Where its entries are in the builder's.
+    /// Place of its entries among the builder's.
     entries: Range<usize>,
     name_terms: u8,
 }
@@ -79,10 +79,10 @@ impl SegmentBuilder {
                     return;
                 }
                 let column = match (field, kind) {
-                    (Field::Name, Kind::Joined) => JOINED_IN_NAME,
+                    (Field::Name, TokenKind::Joined) => JOINED_IN_NAME,
                     _ => field as u32,
                 };
-                if kind != Kind::Joined {
+                if kind != TokenKind::Joined {
                     lengths[field as usize] += 1;
                 }
                 occurrences.push(term << 3 | column);
@@ -116,7 +116,7 @@ impl SegmentBuilder {
         });
     }
 
-    fn number(&mut self, word: &str, kind: Kind) -> u32 {
+    fn number(&mut self, word: &str, kind: TokenKind) -> u32 {
         if let Some(number) = self.words.get(word) {
             return *number;
         }

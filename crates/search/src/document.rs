@@ -1,4 +1,4 @@
-//! What goes into the index: documents, and the changes that keep it current.
+//! Documents of the index, and the changes that keep it current.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

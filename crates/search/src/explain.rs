@@ -1,4 +1,4 @@
-//! Why a hit was found: which words matched, as what, in which fields, and what each was worth.
+//! Explanation of a hit: the words that matched, as what, in which fields, and the score of each.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub struct TermMatch {
     pub query: String,
     /// The stem found for it.
     pub found: String,
-    /// How the one stands for the other.
+    /// Relation of the term to the word.
     pub relation: Relation,
     /// Fields it is in: `name`, `description`, `parameter`, `parameter text`, `enum`, `app`.
     pub fields: Vec<&'static str>,
@@ -41,7 +41,7 @@ pub struct TermMatch {
     pub share: f32,
 }
 
-/// How a term found stands for the query's word.
+/// Relation of a term that was found to the query's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Relation {

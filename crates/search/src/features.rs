@@ -1,6 +1,6 @@
 //! A close look at each candidate: how it answers the query, and from that its place and its score.
 //!
-//! Which documents are candidates is decided in `rank`.
+//! Candidates are chosen in `rank`.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ use crate::{
     weights::RankWeights,
 };
 
-/// What was seen of one candidate; each number is 0-1 unless it says otherwise.
+/// Features of one candidate; each number is 0-1 unless it says otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Features {
     /// Share of what a perfect match would score, over the whole query and the clause it answers best.
@@ -30,14 +30,14 @@ pub(crate) struct Features {
     pub(crate) description_pairs: f32,
     /// Share of a perfect match for the clause it answers best, alone.
     pub(crate) clause: f32,
-    /// How near it is to the best candidate of some clause.
+    /// Nearness to the best candidate of some clause.
     pub(crate) relative: f32,
     /// The score, not part of the order.
     pub(crate) score: f32,
 }
 
 impl Features {
-    /// What candidates are ordered by. Says nothing between queries.
+    /// Sort key of candidates. Not comparable between queries.
     pub(crate) fn rank(&self, weights: &RankWeights) -> f32 {
         weights.share * self.share
             + weights.matched * self.matched
@@ -64,7 +64,7 @@ impl Features {
     }
 }
 
-/// What a term of a document may stand for in the query: the slots it may fill, and its weight there.
+/// Slots of the query that a term of a document may fill, and its weight there.
 #[derive(Debug)]
 struct Fills {
     of: FxHashMap<u32, Vec<Fill>>,
@@ -104,7 +104,7 @@ struct Fill {
     sure: f32,
 }
 
-/// What one candidate has for one slot.
+/// Match of one candidate in one slot.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Found {
     /// The best impact, weighted.

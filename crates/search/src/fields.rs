@@ -1,4 +1,4 @@
-//! Which texts of a document are searched, and as which field.
+//! The texts of a document that are searched, and the field of each.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub(crate) enum Field {
     App,
 }
 
-/// How many fields there are.
+/// Number of fields.
 pub(crate) const FIELDS: usize = 6;
 
 impl Field {

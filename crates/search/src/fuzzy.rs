@@ -1,12 +1,12 @@
 //! Corrections for words that no document has.
 
-use crate::{index::Inner, trigrams::MIN_CHARS};
+use crate::{index::IndexData, trigrams::MIN_CHARS};
 
 /// Most terms offered for one word.
 const MAX_CORRECTIONS: usize = 3;
 
 /// Terms within one or two typing errors of `word`, best first, with how much each is to count (0-1).
-pub(crate) fn corrections(inner: &Inner, word: &str) -> Vec<(String, f32)> {
+pub(crate) fn corrections(inner: &IndexData, word: &str) -> Vec<(String, f32)> {
     let letters: Vec<char> = word.chars().collect();
     if letters.len() < MIN_CHARS || !letters.iter().all(|c| c.is_alphabetic()) {
         return Vec::new();

@@ -18,11 +18,11 @@ use crate::{
 /// An immutable snapshot of searchable documents. Clones share everything and cost nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<IndexData>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Inner {
+pub(crate) struct IndexData {
     pub(crate) weights: Arc<Weights>,
     pub(crate) parts: Vec<Part>,
 }
@@ -107,7 +107,7 @@ pub struct Entry<'i> {
     pub description: &'i str,
 }
 
-/// Which documents of one index a caller may see, kept between queries.
+/// The documents of one index that a caller may see, kept between queries.
 ///
 /// Documents added by a later update are not visible through it, so make it anew after one.
 #[derive(Debug, Clone, Default)]
@@ -137,14 +137,14 @@ impl Index {
         documents.into_iter().for_each(|document| builder.add(document));
         let part = Part::new(builder.finish());
         let parts = if part.live() == 0 { Vec::new() } else { vec![part] };
-        Self { inner: Arc::new(Inner { weights, parts }) }
+        Self { inner: Arc::new(IndexData { weights, parts }) }
     }
 
     /// The same documents ranked with other constants; those used at build time stay.
     #[doc(hidden)]
     #[must_use]
     pub fn with_weights(&self, weights: Weights) -> Self {
-        Self { inner: Arc::new(Inner { weights: Arc::new(weights), parts: self.inner.parts.clone() }) }
+        Self { inner: Arc::new(IndexData { weights: Arc::new(weights), parts: self.inner.parts.clone() }) }
     }
 
     /// The snapshot after `changes`, applied in order. `self` and its readers are unaffected.
@@ -184,16 +184,16 @@ impl Index {
             parts.push(Part::new(builder.finish()));
         }
         tidy(&mut parts);
-        Self { inner: Arc::new(Inner { weights: Arc::clone(&self.inner.weights), parts }) }
+        Self { inner: Arc::new(IndexData { weights: Arc::clone(&self.inner.weights), parts }) }
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.parts.iter().map(Part::live).sum()
     }
 
-    /// Whether there is no document.
+    /// Returns true if there is no document.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -238,7 +238,7 @@ impl Index {
         })
     }
 
-    /// Whether there is a document of this exact name that an app filter and the caller's rights leave.
+    /// Returns true if there is a document of this exact name that an app filter and the caller's rights leave.
     #[must_use]
     pub fn is_visible(&self, name: &str, app_ids: Option<&[String]>, visible: Visible<'_>) -> bool {
         let key = squeezed(name);
@@ -279,7 +279,7 @@ impl Index {
         VisibleSet { parts: parts.collect() }
     }
 
-    /// How many documents the caller may see.
+    /// Number of documents that the caller may see.
     #[must_use]
     pub fn count_visible(&self, visible: Visible<'_>) -> usize {
         if matches!(visible, Visible::All) {
@@ -294,7 +294,7 @@ impl Index {
 }
 
 impl Part {
-    /// Whether the caller may see a document of this part.
+    /// Returns true if the caller may see a document of this part.
     pub(crate) fn sees(&self, visible: Visible<'_>, document: u32) -> bool {
         self.is_live(document)
             && match visible {

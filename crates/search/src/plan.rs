@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     fuzzy,
-    index::Inner,
+    index::IndexData,
     intents, synonyms,
     terms::Terms,
-    tokenize::{self, Kind},
+    tokenize::{self, TokenKind},
     trigrams,
     values::{Looks, Values},
 };
@@ -19,7 +19,7 @@ const ELSEWHERE: usize = 1000;
 /// Bytes of a query that are read.
 const MAX_BYTES: usize = 8 * 1024;
 
-/// Why a term may fill a slot.
+/// Relation by which a term may fill a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     Same,
@@ -43,15 +43,15 @@ pub(crate) struct Alternative {
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
     pub(crate) term: String,
-    /// How much finding it says.
+    /// Inverse document frequency.
     pub(crate) idf: f32,
-    /// What finding it counts in the score: as `idf`, but a word that no document has counts in full, and a name that
+    /// Weight in the score: as `idf`, but a word that no document has counts in full, and a name that
     /// none has not at all.
     pub(crate) asked: f32,
-    /// What it says as a share of what the rarest word says, 0-1, were there [`ELSEWHERE`] more documents: so that a
+    /// `idf` as a share of the rarest word's, 0-1, were there [`ELSEWHERE`] more documents: so that a
     /// word says something in a small index too.
     pub(crate) rarity: f32,
-    /// Whether it looks like a word of the request or like a value in it.
+    /// A word of the request, or a value in it.
     pub(crate) looks: Looks,
     /// In no particular order; empty if no document has anything like it.
     pub(crate) alternatives: Vec<Alternative>,
@@ -63,7 +63,7 @@ pub(crate) struct Slot {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) slots: Vec<Slot>,
-    /// How many clauses the query has.
+    /// Number of clauses of the query.
     pub(crate) clauses: usize,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn idf(documents: usize, frequency: u32) -> f32 {
 
 impl Plan {
     /// The plan for a text against an index of `documents` documents.
-    pub(crate) fn new(inner: &Inner, documents: usize, text: &str) -> Self {
+    pub(crate) fn new(inner: &IndexData, documents: usize, text: &str) -> Self {
         let terms = Terms::default();
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
         let mut builder = Builder { inner, documents, slots: Vec::new(), seen: FxHashMap::default() };
@@ -89,7 +89,7 @@ impl Plan {
 }
 
 struct Builder<'i> {
-    inner: &'i Inner,
+    inner: &'i IndexData,
     documents: usize,
     slots: Vec<Slot>,
     seen: FxHashMap<String, usize>,
@@ -104,7 +104,7 @@ impl Builder<'_> {
             let looks = values.look(chunk);
             let mut recent: Vec<usize> = Vec::new();
             tokenize::words(chunk, |word, kind| {
-                if kind == Kind::Joined {
+                if kind == TokenKind::Joined {
                     let stem = terms.stem(word).into_owned();
                     for at in recent.iter().rev().take(4) {
                         self.alternative(*at, &stem, 1.0, Why::Joined);
@@ -134,7 +134,7 @@ impl Builder<'_> {
                 slot.clauses |= 1 << clause.min(63);
                 slot.looks = slot.looks.min(looks);
                 recent.push(at);
-                if kind == Kind::Word {
+                if kind == TokenKind::Word {
                     if let Some((first, first_at)) = &before {
                         let joined = format!("{first}{word}");
                         let joined = terms.stem(&joined);

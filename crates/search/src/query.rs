@@ -1,4 +1,4 @@
-//! What a caller asks and what comes back.
+//! Queries and results.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Most hits one query may ask for.
 pub const MAX_TOP_K: usize = 100;
 
-/// Which documents the caller may know about.
+/// The documents that the caller may know about.
 #[derive(Clone, Copy, Default)]
 pub enum Visible<'a> {
     /// Every document.
@@ -33,13 +33,13 @@ impl fmt::Debug for Visible<'_> {
 /// One search.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// What the caller is looking for, in any language. Empty text finds nothing.
+    /// The text to search for, in any language. Empty text finds nothing.
     pub text: &'a str,
     /// Most hits to return, clamped to 1-100. Default 5.
     pub top_k: usize,
     /// Only these apps. `None` means every app; an empty list finds nothing.
     pub app_ids: Option<&'a [String]>,
-    /// What the caller may see. Default [`Visible::All`].
+    /// Documents that the caller may see. Default [`Visible::All`].
     pub visible: Visible<'a>,
     /// Hits scoring less are left out, 0-1. Default [`DEFAULT_MIN_SCORE`].
     pub min_score: f32,
@@ -83,7 +83,7 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// What the caller may see.
+    /// Limits the documents to those that the caller may see.
     #[must_use]
     pub fn visible(mut self, visible: Visible<'a>) -> Self {
         self.visible = visible;
@@ -109,7 +109,7 @@ pub struct Hit {
     pub app_id: String,
     /// Its description, whole.
     pub description: String,
-    /// How much of the query the tool's text answers, above 0 and up to 1, and comparable between queries: the share of a
+    /// Share of the query that the tool's text answers, above 0 and up to 1, and comparable between queries: the share of a
     /// perfect match, marked down where that is little evidence (common words, a corrected spelling, one telling word out of
     /// several; see `docs/SEARCH.md`, "Scores"). Not a probability: the best hit of most requests scores between 0.1 and 0.6,
     /// and 1 means that the query is the tool's name. Never less than that of the hits behind it.
@@ -131,7 +131,7 @@ pub struct SearchResult {
 pub struct Ranked {
     /// Public name of the tool.
     pub name: String,
-    /// What the order follows: higher is better, comparable within one query only.
+    /// Sort key: higher is better, comparable within one query only.
     pub order: f32,
     /// As [`Hit::score`].
     pub score: f32,

@@ -30,7 +30,7 @@ pub(crate) struct Candidate {
     pub(crate) part: usize,
     pub(crate) document: u32,
     pub(crate) score: f32,
-    /// What candidates are ordered by; says nothing between queries.
+    /// Sort key of candidates; not comparable between queries.
     pub(crate) order: f32,
     /// Named exactly by the query.
     pub(crate) exact: bool,

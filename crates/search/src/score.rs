@@ -5,7 +5,7 @@ use crate::{
     plan::Plan,
 };
 
-/// What the request asks for, whatever the document.
+/// The request, whatever the document.
 #[derive(Debug)]
 pub(crate) struct Asked {
     /// For the clauses and the whole, what finding every word counts.
@@ -28,7 +28,7 @@ impl Asked {
 
     /// The score of what was found in one document.
     ///
-    /// How much of the request is answered (the share of a perfect match over the whole of it and its best clause, and
+    /// Share of the request that is answered (the share of a perfect match over the whole of it and its best clause, and
     /// the share that is found at all), times how much evidence that is: what was found in words that few other documents
     /// have, and the second of them above all, as one telling word is often there by chance.
     pub(crate) fn score(&self, plan: &Plan, scopes: &Scopes, prior: f32) -> f32 {

@@ -30,7 +30,7 @@ pub(crate) struct Postings<'s> {
     pub(crate) documents: &'s [u32],
     /// Saturated term weight, 0-1 as 0-65535.
     pub(crate) impacts: &'s [u16],
-    /// Which fields hold the term.
+    /// Fields that have the term.
     pub(crate) masks: &'s [u8],
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Segment {
     pub(crate) documents: Vec<Arc<Stored>>,
     pub(crate) apps: Vec<App>,
     pub(crate) dictionary: Dictionary,
-    /// Where each term's postings start, and the end of the last.
+    /// Start of each term's postings, and the end of the last.
     pub(crate) starts: Vec<u32>,
     pub(crate) posting_documents: Vec<u32>,
     pub(crate) posting_impacts: Vec<u16>,
@@ -124,12 +124,12 @@ pub(crate) fn squeezed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut last_gram: Option<char> = None;
     tokenize::words(name, |word, kind| match kind {
-        tokenize::Kind::Joined => {}
-        tokenize::Kind::Word => {
+        tokenize::TokenKind::Joined => {}
+        tokenize::TokenKind::Word => {
             last_gram = None;
             out.push_str(word);
         }
-        tokenize::Kind::Gram => {
+        tokenize::TokenKind::Gram => {
             let mut chars = word.chars();
             let first = chars.next();
             if last_gram != first {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-use crate::tokenize::Kind;
+use crate::tokenize::TokenKind;
 
 /// Words too common in requests and descriptions to tell tools apart.
 #[rustfmt::skip]
@@ -17,7 +17,7 @@ const STOP_WORDS: &[&str] = &[
     "who", "will", "with", "would", "you", "your",
 ];
 
-/// Whether a lower-case word is too common to search for.
+/// Returns true if a lower-case word is too common to search for.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
@@ -36,8 +36,8 @@ impl Default for Terms {
 impl Terms {
     /// The term a word counts as, or `None` for a stop word. Stems follow Porter2; words that are not plain
     /// Latin letters stay as they are.
-    pub(crate) fn of<'w>(&self, word: &'w str, kind: Kind) -> Option<Cow<'w, str>> {
-        if kind == Kind::Gram {
+    pub(crate) fn of<'w>(&self, word: &'w str, kind: TokenKind) -> Option<Cow<'w, str>> {
+        if kind == TokenKind::Gram {
             return Some(Cow::Borrowed(word));
         }
         if is_stop_word(word) {
@@ -69,9 +69,9 @@ mod tests {
     fn forms_of_one_word_become_one_term() {
         let terms = Terms::default();
         for word in ["issue", "issues", "issuing"] {
-            assert_eq!(terms.of(word, Kind::Word).as_deref(), Some("issu"));
+            assert_eq!(terms.of(word, TokenKind::Word).as_deref(), Some("issu"));
         }
-        assert_eq!(terms.of("the", Kind::Word), None);
-        assert_eq!(terms.of("привет", Kind::Word).as_deref(), Some("привет"));
+        assert_eq!(terms.of("the", TokenKind::Word), None);
+        assert_eq!(terms.of("привет", TokenKind::Word).as_deref(), Some("привет"));
     }
 }

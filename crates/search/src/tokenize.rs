@@ -1,6 +1,6 @@
 //! Text to words: folds accents, splits identifiers, cuts scripts without spaces into character pairs.
 //!
-//! Which words count and what they are reduced to is in `terms`.
+//! Stop words and stems are in `terms`.
 
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
@@ -9,9 +9,9 @@ const MAX_WORD_BYTES: usize = 64;
 /// Most parts of an identifier whose joined form is kept.
 const MAX_JOINED_PARTS: usize = 4;
 
-/// How a word was found.
+/// Origin of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A whole word or a part of an identifier.
     Word,
     /// An identifier of several parts without its separators: `getUser` gives `getuser`.
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 }
 
 /// Calls `each` with every word of `text`, lower-case and without accents, in order.
-pub(crate) fn words(text: &str, mut each: impl FnMut(&str, Kind)) {
+pub(crate) fn words(text: &str, mut each: impl FnMut(&str, TokenKind)) {
     let mut cutter = Cutter::default();
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -32,7 +32,7 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(&str, Kind)) {
             {
                 cutter.end_grams(&mut each);
                 lower_into(&text[at..end], &mut cutter.buffer);
-                each(&cutter.buffer, Kind::Word);
+                each(&cutter.buffer, TokenKind::Word);
                 at = end;
             } else {
                 cutter.latin(char::from(bytes[at]), &mut each);
@@ -52,7 +52,7 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(&str, Kind)) {
     cutter.end_grams(&mut each);
 }
 
-/// Where the word at `at` ends, if it is of plain lower-case letters (the first may be a capital) and nothing
+/// Returns the end of the word at `at`, if it is of plain lower-case letters (the first may be a capital) and nothing
 /// that could make it part of an identifier follows.
 fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     if !bytes[at].is_ascii_alphabetic() {
@@ -95,7 +95,7 @@ struct Cutter {
 }
 
 impl Cutter {
-    fn latin(&mut self, c: char, each: &mut impl FnMut(&str, Kind)) {
+    fn latin(&mut self, c: char, each: &mut impl FnMut(&str, TokenKind)) {
         self.end_grams(each);
         if c.is_ascii_alphanumeric() {
             self.run.push(c);
@@ -106,7 +106,7 @@ impl Cutter {
         }
     }
 
-    fn folded(&mut self, c: char, each: &mut impl FnMut(&str, Kind)) {
+    fn folded(&mut self, c: char, each: &mut impl FnMut(&str, TokenKind)) {
         if is_combining_mark(c) {
             return;
         }
@@ -135,28 +135,28 @@ impl Cutter {
         }
     }
 
-    fn unspaced(&mut self, c: char, each: &mut impl FnMut(&str, Kind)) {
+    fn unspaced(&mut self, c: char, each: &mut impl FnMut(&str, TokenKind)) {
         self.end_run(each);
         if let Some((before, _)) = self.last {
             self.buffer.clear();
             self.buffer.push(before);
             self.buffer.push(c);
-            each(&self.buffer, Kind::Gram);
+            each(&self.buffer, TokenKind::Gram);
             self.last = Some((c, true));
         } else {
             self.last = Some((c, false));
         }
     }
 
-    fn end_grams(&mut self, each: &mut impl FnMut(&str, Kind)) {
+    fn end_grams(&mut self, each: &mut impl FnMut(&str, TokenKind)) {
         if let Some((c, false)) = self.last.take() {
             self.buffer.clear();
             self.buffer.push(c);
-            each(&self.buffer, Kind::Gram);
+            each(&self.buffer, TokenKind::Gram);
         }
     }
 
-    fn end_run(&mut self, each: &mut impl FnMut(&str, Kind)) {
+    fn end_run(&mut self, each: &mut impl FnMut(&str, TokenKind)) {
         if self.run.is_empty() {
             return;
         }
@@ -173,7 +173,7 @@ impl Cutter {
             }
             parts += 1;
             lower_into(part, &mut self.buffer);
-            each(&self.buffer, Kind::Word);
+            each(&self.buffer, TokenKind::Word);
         }
         if (2..=MAX_JOINED_PARTS).contains(&parts) {
             self.buffer.clear();
@@ -181,7 +181,7 @@ impl Cutter {
                 self.buffer.extend(c.to_lowercase());
             }
             if self.buffer.len() <= MAX_WORD_BYTES {
-                each(&self.buffer, Kind::Joined);
+                each(&self.buffer, TokenKind::Joined);
             }
         }
         self.run.clear();
@@ -223,7 +223,7 @@ fn class(c: char) -> Class {
     }
 }
 
-/// Where the parts of an identifier end: at a separator, between letters and digits, at `aB`, at `ABc`
+/// Returns the ends of the parts of an identifier: at a separator, between letters and digits, at `aB`, at `ABc`
 /// before `B`, but not inside a plural like `PRs`.
 fn part_ends(run: &str) -> impl Iterator<Item = usize> + '_ {
     let mut chars = run.char_indices();
@@ -265,8 +265,8 @@ mod tests {
         let mut out = Vec::new();
         words(text, |word, kind| {
             out.push(match kind {
-                Kind::Joined => format!("={word}"),
-                Kind::Word | Kind::Gram => word.to_owned(),
+                TokenKind::Joined => format!("={word}"),
+                TokenKind::Word | TokenKind::Gram => word.to_owned(),
             });
         });
         out

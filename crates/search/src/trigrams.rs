@@ -1,4 +1,4 @@
-//! Which terms of a dictionary share three-letter pieces with a word: candidates for a misspelling.
+//! Terms of a dictionary that share three-letter pieces with a word: candidates for a misspelling.
 
 use crate::segment::Dictionary;
 

@@ -2,7 +2,7 @@
 //!
 //! "Send 'quarterly numbers' to Ada" asks for a way to send, not for quarters.
 
-/// What a word of a query looks like. In order of how much it says about the tool.
+/// Shape of a word of a query, from the most to the least telling about the tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Looks {
     /// An ordinary word.
@@ -21,7 +21,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// What the next word between spaces looks like.
+    /// Returns the shape of the next word between spaces.
     pub(crate) fn look(&mut self, chunk: &str) -> Looks {
         let first = !std::mem::replace(&mut self.started, !chunk.ends_with(['.', '?', '!', ':']));
         let opening = chunk.trim_start_matches(['(', '[', '{', ',', '\\']).chars().next();

@@ -1,23 +1,23 @@
 //! The numbers of the ranking, in one place.
 //!
-//! How they were chosen is in `docs/adr/search-ranking.md`.
+//! They were chosen as `docs/adr/search-ranking.md` says.
 
 use crate::fields::FIELDS;
 
-/// How one field counts.
+/// Weight of one field.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct FieldWeight {
-    /// What one occurrence is worth.
+    /// Weight of one occurrence.
     pub weight: f32,
-    /// How much a long field is marked down, 0 (not at all) to 1 (in proportion).
+    /// Penalty for a long field, 0 (none) to 1 (in proportion): BM25's `b`.
     pub length: f32,
     /// The length, in words, at which a field is neither marked up nor down. Fixed, not the corpus mean, so that
     /// a document scores the same whatever else is indexed.
     pub pivot: f32,
 }
 
-/// What each feature counts in the order of hits; learned, see `scripts/train_search.py`.
+/// Weight of each feature in the order of hits; learned, see `scripts/train_search.py`.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
 pub struct RankWeights {
@@ -40,7 +40,7 @@ pub struct RankWeights {
 }
 
 impl RankWeights {
-    /// What a row of features is ordered by.
+    /// Returns the sort key of a row of features.
     #[must_use]
     pub fn of(&self, row: &[f32]) -> f32 {
         let weights = [
@@ -67,11 +67,11 @@ pub struct Weights {
     pub k1: f32,
     /// Bonus for covering the whole name of the tool.
     pub coverage: f32,
-    /// What a number, path or quotation in a query counts, against an ordinary word.
+    /// Weight of a number, path or quotation in a query, against an ordinary word.
     pub value: f32,
-    /// What a word counts that no document has, itself or corrected.
+    /// Weight of a word that no document has, itself or corrected.
     pub unknown: f32,
-    /// What a synonym counts, against the word itself.
+    /// Weight of a synonym, against the word itself.
     pub synonym: f32,
     /// Share of the whole query's information that every clause is thought to have on top of its own, so that
     /// a short clause does not win by one common word.

@@ -539,7 +539,7 @@ fn an_audit_file_that_cannot_be_read_is_no_clean_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("audit.jsonl").display().to_string();
     let named = audit_files(&format!("audit:\n  file: {path}\n"));
-    assert_eq!(named, [path.clone()]);
+    assert_eq!(named, std::slice::from_ref(&path));
     let told = said(|| search_audit_files(&named));
     assert!(told.starts_with(&format!("the audit file {path}: ")), "{told}");
     // Not text, and a secret in it.

@@ -1,4 +1,4 @@
-//! What billing offers to read and to ask.
+//! Resources and prompts of billing.
 
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 use serde_json::json;

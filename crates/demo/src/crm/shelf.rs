@@ -1,4 +1,4 @@
-//! What the CRM offers to read and to ask.
+//! Resources and prompts of the CRM.
 
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 use serde_json::json;

@@ -33,7 +33,7 @@ fn month_length(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Whether `text` is a day that exists, written `YYYY-MM-DD`.
+/// Returns true if `text` is a day that exists, written `YYYY-MM-DD`.
 pub(crate) fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts.as_slice() else {

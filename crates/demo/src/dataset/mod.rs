@@ -21,7 +21,7 @@ pub const TODAY: &str = "2026-03-31";
 
 /// Calls allowed within [`RATE_WINDOW`] of each other to a tool with a rate limit.
 pub(crate) const RATE_LIMIT: usize = 3;
-/// How long a call counts against the rate limit.
+/// Time that a call counts against the rate limit.
 pub(crate) const RATE_WINDOW: Duration = Duration::from_secs(60);
 
 /// One set of accounts, users, products, orders, invoices and tickets, shared by the apps built on

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::tools::said;
 use super::{Everything, capabilities};
 
-/// How long a request state is good for.
+/// Lifetime of a request state.
 const STATE_TTL: Duration = Duration::from_secs(300);
 
 /// A codec with a new key. The key comes from the standard library's hash seeds: good enough for

@@ -44,7 +44,7 @@ struct Shared {
     watchers: Mutex<BTreeMap<String, Vec<Peer<RoleServer>>>>,
 }
 
-/// What a trigger tool tells subscribers.
+/// A change that a trigger tool announces to subscribers.
 #[derive(Clone, Debug)]
 enum Change {
     Tools,
@@ -103,7 +103,7 @@ impl fmt::Debug for Everything {
     }
 }
 
-/// What the client can do, as far as this request says.
+/// Returns the capabilities of the client, as far as this request says.
 fn capabilities(context: &RequestContext<RoleServer>) -> ClientCapabilities {
     context.client_capabilities().unwrap_or_default()
 }

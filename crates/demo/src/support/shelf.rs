@@ -1,4 +1,4 @@
-//! What support offers to read and to ask.
+//! Resources and prompts of the support desk.
 
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 use serde_json::json;

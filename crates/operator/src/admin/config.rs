@@ -19,7 +19,7 @@ pub struct AdminConfig {
     pub token: Option<SecretString>,
     /// Host names by which it may be reached besides loopback, without a port.
     pub allowed_hosts: Vec<String>,
-    /// Whether the console is served. Default true.
+    /// Serves the console. Default true.
     pub console: bool,
 }
 
@@ -36,7 +36,7 @@ impl Default for AdminConfig {
 }
 
 impl AdminConfig {
-    /// Everything that keeps it from starting: the field, and the problem.
+    /// Returns everything that keeps the listener from starting: the field, and the problem.
     pub fn problems(&self) -> Vec<(&'static str, &'static str)> {
         let mut found = Vec::new();
         match &self.token {

@@ -1,4 +1,4 @@
-//! Who may reach the listener: by which name, and with which secret.
+//! Access to the listener: allowed host names, and the token.
 
 use std::net::IpAddr;
 
@@ -13,22 +13,22 @@ use http::{HeaderMap, StatusCode, header, uri::Authority};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::{Digest as _, Sha256};
 
-/// What is asked of a request.
+/// Checks of every request.
 #[derive(Clone)]
 pub(crate) struct Guard {
     pub(crate) token: Option<SecretString>,
     pub(crate) allowed_hosts: Vec<String>,
 }
 
-/// Lets a request pass, or refuses it. `/healthz` needs no token: a probe has none.
-pub(crate) async fn watch(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    if !guard.is_named(request.headers()) {
-        let told = "the Host header names another host; reach the listener by its address, or list the name in `admin.allowedHosts`";
-        return (StatusCode::MISDIRECTED_REQUEST, told).into_response();
+/// Passes a request on, or rejects it. `/healthz` needs no token: a probe has none.
+pub(crate) async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    if !guard.is_host_allowed(request.headers()) {
+        let message = "the Host header names another host; reach the listener by its address, or list the name in `admin.allowedHosts`";
+        return (StatusCode::MISDIRECTED_REQUEST, message).into_response();
     }
-    if request.uri().path() != "/healthz" && !guard.knows(request.headers()) {
+    if request.uri().path() != "/healthz" && !guard.is_authorized(request.headers()) {
         if request.headers().contains_key(header::AUTHORIZATION) {
-            tracing::warn!(path = request.uri().path(), "the admin listener was shown a wrong token");
+            tracing::warn!(path = request.uri().path(), "the admin listener was presented a wrong token");
         }
         let headers = [(header::WWW_AUTHENTICATE, "Basic realm=\"gatewright admin\", charset=\"UTF-8\"")];
         return (StatusCode::UNAUTHORIZED, headers, Body::from("show `admin.token`")).into_response();
@@ -37,7 +37,7 @@ pub(crate) async fn watch(State(guard): State<Guard>, request: Request, next: Ne
 }
 
 impl Guard {
-    fn is_named(&self, headers: &HeaderMap) -> bool {
+    fn is_host_allowed(&self, headers: &HeaderMap) -> bool {
         let text = headers.get(header::HOST).and_then(|value| value.to_str().ok());
         let Some(authority) = text.and_then(|text| text.parse::<Authority>().ok()) else { return false };
         let host = authority.host().trim_matches(['[', ']']);
@@ -47,11 +47,12 @@ impl Guard {
             || self.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
     }
 
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn is_authorized(&self, headers: &HeaderMap) -> bool {
         let Some(token) = &self.token else { return true };
-        let shown = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(secret);
+        let presented =
+            headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(secret);
         // Digests are compared: how long that takes says nothing about the secret.
-        shown.is_some_and(|shown| Sha256::digest(shown) == Sha256::digest(token.expose_secret()))
+        presented.is_some_and(|presented| Sha256::digest(presented) == Sha256::digest(token.expose_secret()))
     }
 }
 

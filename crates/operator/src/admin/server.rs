@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 
 use super::{config::AdminConfig, guard};
 
-/// Why there is no listener.
+/// The listener could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the admin listener cannot listen on {address}: {source}; choose another `admin.port` or `admin.host`"
@@ -68,7 +68,7 @@ impl Admin {
         self
     }
 
-    /// Where `/` leads.
+    /// Redirects `/` to this path.
     #[must_use]
     pub fn home(mut self, path: &'static str) -> Self {
         self.home = Some(path);
@@ -91,7 +91,7 @@ impl Admin {
             token: self.config.token.clone(),
             allowed_hosts: self.config.allowed_hosts.clone(),
         };
-        routes.layer(from_fn_with_state(guard, guard::watch))
+        routes.layer(from_fn_with_state(guard, guard::check))
     }
 
     /// Listens, and serves in the background until `stop`. Gives the address, with the port that was chosen.
@@ -100,9 +100,9 @@ impl Admin {
     /// The address cannot be had.
     pub async fn start(self, stop: CancellationToken) -> Result<SocketAddr, AdminError> {
         let address = SocketAddr::new(self.config.host, self.config.port);
-        let told = |source| AdminError { address, source };
-        let listener = TcpListener::bind(address).await.map_err(told)?;
-        let bound = listener.local_addr().map_err(told)?;
+        let failed = |source| AdminError { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
         tokio::spawn(serve(listener, self.router(), stop));
         Ok(bound)
     }
@@ -111,7 +111,7 @@ impl Admin {
 /// Connections at the same time. More are closed at once: whoever reaches the listener, token or not, must not use up the
 /// descriptors that clients need.
 const MOST_CONNECTIONS: usize = 256;
-/// How long a connection may be without a request, or on the way with one's headers.
+/// Longest time that a connection may be idle, or take to send the headers of a request.
 const WAIT: Duration = Duration::from_secs(75);
 
 async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
@@ -193,16 +193,16 @@ mod tests {
     #[tokio::test]
     async fn connections_beyond_the_most_are_closed_and_there_is_room_again_when_others_end() {
         let (address, _stop) = started().await;
-        let mut held = Vec::new();
+        let mut open = Vec::new();
         for _ in 0..MOST_CONNECTIONS {
-            held.push(TcpStream::connect(address).await.unwrap());
+            open.push(TcpStream::connect(address).await.unwrap());
         }
         let mut more = TcpStream::connect(address).await.unwrap();
         let closed = more.read(&mut [0; 1]).await;
         assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
-        let mut first = held.remove(0);
+        let mut first = open.remove(0);
         assert!(asked(&mut first).await.contains("answer 42"), "those that came before are served");
-        drop(held);
+        drop(open);
         let again = async {
             loop {
                 let mut stream = TcpStream::connect(address).await.unwrap();

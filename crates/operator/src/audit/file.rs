@@ -16,25 +16,25 @@ use super::chain::{CONTINUES, LOST, TORN, parts, seal, sha256_hex};
 
 /// Bytes at the end of a file in which its last line is looked for.
 const TAIL: u64 = 16 * 1024 * 1024;
-/// How the note of a cut line begins.
+/// Beginning of the note about a cut line.
 const NOTE: &[u8] = b"{\"event\":\"audit.torn\"";
 
-/// Why a file cannot be written.
+/// An audit file that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuditError {
-    /// The system refuses.
+    /// The operating system refuses.
     #[error("the audit file {path} cannot be used: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Another process holds it.
+    /// Another process has the file open.
     #[error("another process writes the audit file {0}; give each instance a file of its own")]
-    Held(PathBuf),
-    /// It is something else.
+    Locked(PathBuf),
+    /// The file is no audit file.
     #[error("{0} is not an audit file: its last line has no digest; name a new file")]
     Foreign(PathBuf),
 }
@@ -53,20 +53,20 @@ const SAY_AGAIN: u64 = 10_000;
 #[derive(Debug)]
 pub struct AuditFile {
     path: PathBuf,
-    held: Mutex<Held>,
+    writer: Mutex<Writer>,
     sync: bool,
 }
 
 #[derive(Debug)]
-struct Held {
+struct Writer {
     file: File,
     chain: String,
     /// Bytes of the file up to the end of its last whole line.
     length: u64,
     /// A write failed, and may have left a part of a line.
     is_dirty: bool,
-    /// What a process before this one left to be ended.
-    left: Option<Left>,
+    /// Unfinished last line of an earlier process.
+    unfinished: Option<Unfinished>,
     /// Events that could not be written since the last that could.
     lost: u64,
 }
@@ -77,7 +77,7 @@ impl AuditFile {
     /// # Errors
     /// When it cannot be read or written, another process holds it, or it holds something else.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
-        Ok(Self { path: path.to_owned(), held: Mutex::new(Held::open(path)?), sync: false })
+        Ok(Self { path: path.to_owned(), writer: Mutex::new(Writer::open(path)?), sync: false })
     }
 
     /// Writes each line to the disk before going on.
@@ -93,27 +93,27 @@ impl AuditFile {
     /// # Errors
     /// As [`AuditFile::open`]; then the old file goes on.
     pub fn reopen(&self) -> Result<bool, AuditError> {
-        let mut held = self.held();
-        let told = |source| AuditError::Io { path: self.path.clone(), source };
-        let open = held.file.metadata().map_err(told)?;
+        let mut writer = self.writer();
+        let failed = |source| AuditError::Io { path: self.path.clone(), source };
+        let open = writer.file.metadata().map_err(failed)?;
         let is_same = std::fs::metadata(&self.path)
             .is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino()));
         if is_same {
             return Ok(false);
         }
-        let mut new = Held::open(&self.path)?;
-        let mut line = json!({"event": CONTINUES, "previous": held.chain}).to_string().into_bytes();
+        let mut new = Writer::open(&self.path)?;
+        let mut line = json!({"event": CONTINUES, "previous": writer.chain}).to_string().into_bytes();
         if let Err(source) = new.put(&mut line, self.sync) {
             // Only as its first line does it say what the file continues.
             let _ = new.file.set_len(new.length);
-            return Err(told(source));
+            return Err(failed(source));
         }
-        new.lost = held.lost;
-        *held = new;
+        new.lost = writer.lost;
+        *writer = new;
         Ok(true)
     }
 
-    /// Appends a JSON object as one line. What cannot be written is told in the log, counted, and noted in the file once there is
+    /// Appends a JSON object as one line. What cannot be written is failed in the log, counted, and noted in the file once there is
     /// room again; the caller goes on.
     pub fn append(&self, object: &impl Serialize) {
         LINE.with_borrow_mut(|line| {
@@ -129,52 +129,53 @@ impl AuditFile {
         if serde_json::to_writer(&mut *line, object).is_err() || line.len() <= 2 || !line.starts_with(b"{") {
             return tracing::error!("an audit event is not a JSON object with members; it is not kept");
         }
-        let mut held = self.held();
-        let written = held.recover(self.sync).and_then(|()| held.put(line, self.sync));
+        let mut writer = self.writer();
+        let written = writer.recover(self.sync).and_then(|()| writer.put(line, self.sync));
         if let Err(error) = written {
-            if held.lost.is_multiple_of(SAY_AGAIN) {
-                let (path, lost) = (self.path.display(), held.lost + 1);
+            if writer.lost.is_multiple_of(SAY_AGAIN) {
+                let (path, lost) = (self.path.display(), writer.lost + 1);
                 tracing::error!(%path, lost, %error, "audit events cannot be written and are lost");
             }
-            held.lost += 1;
+            writer.lost += 1;
         }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Held {
+impl Writer {
     fn open(path: &Path) -> Result<Self, AuditError> {
-        let told = |source| AuditError::Io { path: path.to_owned(), source };
+        let failed = |source| AuditError::Io { path: path.to_owned(), source };
         let mut file =
-            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(told)?;
+            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(AuditError::Held(path.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(told(source)),
+            Err(TryLockError::WouldBlock) => return Err(AuditError::Locked(path.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let tail = Tail::of(&mut file).map_err(told)?.ok_or_else(|| AuditError::Foreign(path.to_owned()))?;
-        let end = file.metadata().map_err(told)?.len();
-        let left = match (tail.lacks_break, tail.is_torn) {
-            (true, _) => Some(Left::Whole),
-            (false, true) => Some(Left::Torn { end }),
+        let tail =
+            Tail::of(&mut file).map_err(failed)?.ok_or_else(|| AuditError::Foreign(path.to_owned()))?;
+        let end = file.metadata().map_err(failed)?.len();
+        let unfinished = match (tail.lacks_break, tail.is_torn) {
+            (true, _) => Some(Unfinished::Whole),
+            (false, true) => Some(Unfinished::Torn { end }),
             (false, false) => None,
         };
         if tail.is_torn {
             tracing::warn!(path = %path.display(), "the last line of the audit file was cut in two; it stays, and is named in the next");
         }
-        let is_dirty = left.is_some();
-        let mut held = Self { file, chain: tail.chain, length: tail.length, is_dirty, left, lost: 0 };
-        match held.recover(false) {
+        let is_dirty = unfinished.is_some();
+        let mut writer = Self { file, chain: tail.chain, length: tail.length, is_dirty, unfinished, lost: 0 };
+        match writer.recover(false) {
             // A full disk keeps nobody from starting, as it keeps nobody from going on.
             Err(error) if is_full(&error) => {
                 tracing::error!(path = %path.display(), %error, "the audit file cannot be written now; it is tried again with each event");
             }
-            recovered => recovered.map_err(told)?,
+            recovered => recovered.map_err(failed)?,
         }
-        Ok(held)
+        Ok(writer)
     }
 
     /// Writes bytes that end a line.
@@ -198,12 +199,12 @@ impl Held {
     /// many events are missing.
     fn recover(&mut self, sync: bool) -> io::Result<()> {
         if self.is_dirty {
-            match self.left {
-                Some(Left::Whole) => {
+            match self.unfinished {
+                Some(Unfinished::Whole) => {
                     self.file.write_all(b"\n")?;
                     self.length += 1;
                 }
-                Some(Left::Torn { end }) => {
+                Some(Unfinished::Torn { end }) => {
                     // What earlier tries left of the note goes, the cut line stays.
                     let _ = self.file.set_len(end);
                     self.note_torn()?;
@@ -214,7 +215,7 @@ impl Held {
                     }
                 }
             }
-            self.left = None;
+            self.unfinished = None;
             self.is_dirty = false;
         }
         if self.lost > 0 {
@@ -247,14 +248,14 @@ impl Held {
 
 /// The last line of a file that a crash ended.
 #[derive(Debug)]
-enum Left {
+enum Unfinished {
     /// It lacks its line break alone.
     Whole,
     /// It was cut in two; the file ended here.
     Torn { end: u64 },
 }
 
-/// Whether there is no room, which may change.
+/// Returns true for a lack of room, which may change.
 fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
@@ -265,7 +266,7 @@ fn is_full(error: &io::Error) -> bool {
 struct Tail {
     /// Digest of the last whole line.
     chain: String,
-    /// Where that line ends.
+    /// End of that line in the file.
     length: u64,
     /// It has no line break.
     lacks_break: bool,

@@ -1,4 +1,4 @@
-//! Whether a file is as it was written.
+//! Verification of a file: the first line that was changed, removed, added or moved.
 
 use std::io::BufRead;
 
@@ -41,7 +41,7 @@ pub enum Broken {
     Io(#[from] std::io::Error),
 }
 
-/// What a line says of the file itself.
+/// Members of a line about the file itself.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Note {

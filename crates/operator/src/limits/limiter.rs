@@ -16,12 +16,12 @@ use gatewright_core::{AppFuture, Principal, RateLimiter, RetryAfter, counted_add
 
 use super::{local::Local, rule::RateLimitRule};
 
-/// How long a shared counter that did not answer is left alone: calls must not wait for it one after the other.
-const LEAVE_ALONE_MS: u64 = 2_000;
-/// How often it is said that the shared counter does not answer.
-const SAY_AGAIN_MS: u64 = 10_000;
+/// Pause after a shared counter did not answer: calls must not wait for it one after the other.
+const PAUSE_MS: u64 = 2_000;
+/// Shortest time between two warnings that the shared counter does not answer.
+const WARN_AGAIN_MS: u64 = 10_000;
 
-/// What a shared counter says of a use.
+/// Result of counting one use in a shared counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     /// Uses in the current window, this one included.
@@ -34,7 +34,7 @@ pub struct Counted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unavailable;
 
-/// What a shared counter answers with.
+/// Future of a shared counter's answer.
 pub type CounterFuture<'a> = BoxFuture<'a, Result<Counted, Unavailable>>;
 
 /// Counts uses for all instances. Each count is one atomic step.
@@ -62,9 +62,9 @@ pub struct Limits {
     rules: ArcSwap<Vec<Arc<Counts>>>,
     shared: Option<Arc<dyn SharedCounter>>,
     began: Instant,
-    said_ms: AtomicU64,
-    /// Until when the shared counter is left alone.
-    alone_until_ms: AtomicU64,
+    warned_ms: AtomicU64,
+    /// End of the pause after the shared counter did not answer.
+    paused_until_ms: AtomicU64,
     failures: AtomicU64,
 }
 
@@ -82,22 +82,22 @@ impl Limits {
             rules,
             shared: None,
             began: Instant::now(),
-            said_ms: AtomicU64::new(u64::MAX),
-            alone_until_ms: AtomicU64::new(0),
+            warned_ms: AtomicU64::new(u64::MAX),
+            paused_until_ms: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         }
     }
 
-    /// How often the shared counter did not answer since the start. It is left alone for two seconds each time.
+    /// Calls since the start that the shared counter did not count. After each it is not asked for two seconds.
     pub fn shared_failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Goes on with other rules. A rule that stays keeps its counts.
+    /// Replaces the rules. A rule that stays keeps its counts.
     pub fn replace(&self, rules: Vec<RateLimitRule>) {
-        let held = self.rules.load();
+        let current = self.rules.load();
         let kept = |rule: RateLimitRule| {
-            held.iter().find(|counts| counts.rule == rule).cloned().unwrap_or_else(|| Counts::new(rule))
+            current.iter().find(|counts| counts.rule == rule).cloned().unwrap_or_else(|| Counts::new(rule))
         };
         self.rules.store(Arc::new(rules.into_iter().map(kept).collect()));
     }
@@ -111,8 +111,8 @@ impl Limits {
     }
 
     async fn count(&self, counts: &Counts, caller: &str) -> Result<(), Duration> {
-        let is_left_alone = || self.now_ms() < self.alone_until_ms.load(Ordering::Relaxed);
-        if let Some(shared) = self.shared.as_ref().filter(|_| !is_left_alone()) {
+        let is_paused = || self.now_ms() < self.paused_until_ms.load(Ordering::Relaxed);
+        if let Some(shared) = self.shared.as_ref().filter(|_| !is_paused()) {
             match shared.count(&[&counts.name, caller], counts.rule.window).await {
                 Ok(Counted { count, resets_in }) if count > u64::from(counts.rule.limit) => {
                     return Err(resets_in);
@@ -120,8 +120,8 @@ impl Limits {
                 Ok(_) => return Ok(()),
                 Err(Unavailable) => {
                     self.failures.fetch_add(1, Ordering::Relaxed);
-                    self.alone_until_ms.store(self.now_ms() + LEAVE_ALONE_MS, Ordering::Relaxed);
-                    self.say();
+                    self.paused_until_ms.store(self.now_ms() + PAUSE_MS, Ordering::Relaxed);
+                    self.warn();
                 }
             }
         }
@@ -132,11 +132,11 @@ impl Limits {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX / 2)
     }
 
-    fn say(&self) {
+    fn warn(&self) {
         let now = self.now_ms();
-        let before = self.said_ms.load(Ordering::Relaxed);
-        if before == u64::MAX || now >= before + SAY_AGAIN_MS {
-            self.said_ms.store(now, Ordering::Relaxed);
+        let before = self.warned_ms.load(Ordering::Relaxed);
+        if before == u64::MAX || now >= before + WARN_AGAIN_MS {
+            self.warned_ms.store(now, Ordering::Relaxed);
             tracing::warn!(
                 "the store that counts for all instances does not answer: rate limits are counted by this instance alone"
             );
@@ -144,7 +144,7 @@ impl Limits {
     }
 }
 
-/// Whose counts: a principal's, or an address's where nobody logs in.
+/// Returns the key that a caller is counted under: the principal, or the address where nobody logs in.
 fn caller(principal: &Principal, address: Option<IpAddr>) -> String {
     let mut key = String::with_capacity(64);
     match address {
@@ -296,7 +296,7 @@ mod tests {
         assert!(passes(&limits, "x:y", &ada, None).await && !passes(&limits, "x:y", &ada, None).await);
         assert!(counter.0.lock().unwrap().is_empty(), "it is left alone for a moment");
         assert_eq!(limits.shared_failures(), 1);
-        limits.alone_until_ms.store(0, Ordering::Relaxed);
+        limits.paused_until_ms.store(0, Ordering::Relaxed);
         assert!(passes(&limits, "x:y", &ada, None).await);
         assert_eq!(counter.0.lock().unwrap().len(), 1);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How often a caller may call (contract, code mode: rate limits).
+/// Calls that a caller may make in a window (contract, code mode: rate limits).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimitRule {
@@ -21,7 +21,7 @@ pub struct RateLimitRule {
 }
 
 impl RateLimitRule {
-    /// Whether calls of `tool`, in the colon form, count.
+    /// Returns true if calls of `tool`, in the colon form, count.
     pub fn covers(&self, tool: &str) -> bool {
         match self.tool.strip_suffix('*') {
             Some(front) => tool.starts_with(front),
@@ -29,7 +29,7 @@ impl RateLimitRule {
         }
     }
 
-    /// What is wrong with it: the field, and the problem.
+    /// Returns the first bad field and its problem.
     pub fn problem(&self) -> Option<(&'static str, &'static str)> {
         let star = self.tool.find('*');
         let whole = self.tool == "*" || self.tool.ends_with(":*");

@@ -1,4 +1,4 @@
-//! Where traces go: the `telemetry.otlp` section.
+//! The `telemetry.otlp` section: the collector of traces.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use url::Url;
 
-/// Where traces go.
+/// The collector that traces are sent to.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OtlpConfig {
@@ -31,12 +31,12 @@ fn all() -> f64 {
 }
 
 impl OtlpConfig {
-    /// To this collector, every trace.
+    /// Sends every trace to this collector.
     pub fn new(endpoint: Url) -> Self {
         Self { endpoint, headers: BTreeMap::new(), sample_ratio: all() }
     }
 
-    /// Everything that keeps it from starting: the field, and the problem.
+    /// Returns everything that keeps traces from being sent: the field, and the problem.
     pub fn problems(&self) -> Vec<(&'static str, &'static str)> {
         let mut found = Vec::new();
         if !matches!(self.endpoint.scheme(), "http" | "https") {

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 pub const MOST_TOOLS: usize = 1_000;
 /// Prompts with series of their own; further ones share `_OTHER`.
 pub const MOST_PROMPTS: usize = 200;
-/// What shares a series.
+/// Label value of everything that shares a series.
 pub(crate) const OTHER: &str = "_OTHER";
 /// Statuses that servers behind the gateway may bring along with series of their own.
 const MOST_STATUSES: usize = 100;
@@ -46,7 +46,7 @@ impl<T: Default> Names<T> {
 
 /// The series of a tool that hold what went well, once something did: found with the tool's name alone.
 #[derive(Debug, Default)]
-pub(crate) struct Well {
+pub(crate) struct SuccessSeries {
     /// Requests of clients.
     pub(crate) asked: OnceLock<Histogram>,
     /// Calls of the app.
@@ -56,7 +56,7 @@ pub(crate) struct Well {
 /// The labels of one process.
 #[derive(Debug)]
 pub(crate) struct Labels {
-    tools: Names<Well>,
+    tools: Names<SuccessSeries>,
     prompts: Names<()>,
     statuses: Names<()>,
 }
@@ -78,7 +78,7 @@ impl Labels {
     }
 
     /// Does `work` with the series of a tool that is served; none when its series are those of [`OTHER`].
-    pub(crate) fn well(&self, name: &str, work: impl FnOnce(&Well)) -> Option<()> {
+    pub(crate) fn success(&self, name: &str, work: impl FnOnce(&SuccessSeries)) -> Option<()> {
         self.tools.with(name, work)
     }
 

@@ -7,7 +7,7 @@ use prometheus::{
 };
 
 use super::{
-    labels::{Labels, Well},
+    labels::{Labels, SuccessSeries},
     text::render,
 };
 
@@ -18,7 +18,7 @@ const SECONDS: [f64; 13] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 /// Bounds of sizes in bytes.
 const BYTES: [f64; 6] = [256.0, 1024.0, 4096.0, 16384.0, 65536.0, 1_048_576.0];
 
-/// What the workers that run scripts are doing.
+/// Workers and runs of scripts by state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WorkerCounts {
     /// Workers that wait for a run.
@@ -135,8 +135,8 @@ impl Metrics {
 
     fn tool_asked(&self, tool: &str, is_known: bool, ending: &Ending, seconds: f64) {
         let fresh = || self.asked(TOOLS_CALL, tool, "", "");
-        let well = |series: &Well| series.asked.get_or_init(fresh).observe(seconds);
-        if is_known && ending.is_ok() && self.labels.well(tool, well).is_some() {
+        let observe = |series: &SuccessSeries| series.asked.get_or_init(fresh).observe(seconds);
+        if is_known && ending.is_ok() && self.labels.success(tool, observe).is_some() {
             return;
         }
         let (tool, error) = (self.labels.tool(tool, is_known), self.labels.error_type(ending));
@@ -147,8 +147,8 @@ impl Metrics {
     fn tool_called(&self, call: &CallRecord, is_counted: bool) {
         let seconds = call.duration.as_secs_f64();
         let fresh = || self.calls.with_label_values(&[&*call.tool, ""]);
-        let well = |series: &Well| series.called.get_or_init(fresh).observe(seconds);
-        if call.ending.is_ok() && self.labels.well(&call.tool, well).is_some() {
+        let observe = |series: &SuccessSeries| series.called.get_or_init(fresh).observe(seconds);
+        if call.ending.is_ok() && self.labels.success(&call.tool, observe).is_some() {
             return;
         }
         let (tool, error) = (self.labels.tool(&call.tool, true), self.labels.error_type(&call.ending));

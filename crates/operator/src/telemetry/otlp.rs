@@ -30,16 +30,16 @@ use super::{
 
 /// Seconds between two warnings of the same kind.
 const SAY_AGAIN: u64 = 30;
-/// How long the first of a batch waits for more.
+/// Longest time that the first request of a batch waits for more.
 const GATHER: Duration = Duration::from_secs(1);
-/// How long a collector may take to answer.
+/// Time limit for a collector's answer.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Bytes that a thread keeps for the next request's spans; those of a long script were more.
 const MOST_KEPT: usize = 64 * 1024;
 
 thread_local! {
-    /// Where spans are written before they join a batch.
+    /// Buffer for the spans of one request before they join a batch.
     static SPANS: RefCell<Wire> = RefCell::default();
 }
 

@@ -41,7 +41,7 @@ fn number(text: &str) -> Option<f64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// When the machine started, in seconds since 1970.
+/// Start of the machine, in seconds since 1970.
 fn booted_s() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/stat").ok()?;
     text.lines().find_map(|line| line.strip_prefix("btime ")).and_then(number)

@@ -38,12 +38,12 @@ impl Batch {
 /// Batches in the order they were begun; the last one is open.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    held: Mutex<Held>,
+    waiting: Mutex<Waiting>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Waiting {
     full: VecDeque<Batch>,
     open: Batch,
     requests: usize,
@@ -51,36 +51,36 @@ struct Held {
     is_closed: bool,
 }
 
-impl Held {
+impl Waiting {
     fn has_room(&self, spans: usize) -> bool {
         !self.is_closed && self.requests < WAITING && self.spans + spans <= WAITING_SPANS
     }
 }
 
 impl Queue {
-    /// Whether a request of so many spans would be kept.
+    /// Returns true if a request with this many spans would be kept.
     pub(crate) fn has_room(&self, spans: usize) -> bool {
-        self.held().has_room(spans)
+        self.lock().has_room(spans)
     }
 
     /// Keeps the spans of one request, when there is room.
     pub(crate) fn push(&self, bytes: &[u8], spans: usize) -> bool {
-        let mut held = self.held();
-        if !held.has_room(spans) {
+        let mut waiting = self.lock();
+        if !waiting.has_room(spans) {
             return false;
         }
-        let is_full = !held.open.takes(bytes.len());
+        let is_full = !waiting.open.takes(bytes.len());
         if is_full {
-            let full = mem::take(&mut held.open);
-            held.full.push_back(full);
+            let full = mem::take(&mut waiting.open);
+            waiting.full.push_back(full);
         }
-        let is_first = held.open.requests == 0;
-        held.open.bytes.extend(bytes);
-        held.open.requests += 1;
-        held.open.spans += spans;
-        held.requests += 1;
-        held.spans += spans;
-        drop(held);
+        let is_first = waiting.open.requests == 0;
+        waiting.open.bytes.extend(bytes);
+        waiting.open.requests += 1;
+        waiting.open.spans += spans;
+        waiting.requests += 1;
+        waiting.spans += spans;
+        drop(waiting);
         // The task that sends sleeps through all others.
         if is_full || is_first {
             self.changed.notify_one();
@@ -93,37 +93,37 @@ impl Queue {
         self.changed.notified().await;
     }
 
-    /// Whether a batch is full.
+    /// Returns true if a batch is full.
     pub(crate) fn has_full(&self) -> bool {
-        !self.held().full.is_empty()
+        !self.lock().full.is_empty()
     }
 
-    /// Whether nothing waits.
+    /// Returns true if nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.held().requests == 0
+        self.lock().requests == 0
     }
 
     /// The oldest batch, full or not.
     pub(crate) fn take(&self) -> Option<Batch> {
-        let mut held = self.held();
-        let batch = held.full.pop_front().unwrap_or_else(|| mem::take(&mut held.open));
-        held.requests -= batch.requests;
-        held.spans -= batch.spans;
+        let mut waiting = self.lock();
+        let batch = waiting.full.pop_front().unwrap_or_else(|| mem::take(&mut waiting.open));
+        waiting.requests -= batch.requests;
+        waiting.spans -= batch.spans;
         (batch.requests > 0).then_some(batch)
     }
 
-    /// Takes no more.
+    /// Drops everything that comes from now on.
     pub(crate) fn close(&self) {
-        self.held().is_closed = true;
+        self.lock().is_closed = true;
     }
 
-    /// Whether it takes no more.
+    /// Returns true if nothing more is taken.
     pub(crate) fn is_closed(&self) -> bool {
-        self.held().is_closed
+        self.lock().is_closed
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -22,7 +22,7 @@ const MOST_TEXT: usize = 1_024;
 
 /// `SpanKind`.
 #[derive(Clone, Copy)]
-enum Kind {
+enum SpanKind {
     Server = 2,
     Client = 3,
 }
@@ -52,7 +52,7 @@ pub(crate) fn execution(wire: &mut Wire, execution: &Execution, trace: &TraceCon
     let target = if execution.is_known { &*execution.tool } else { "" };
     wire.message(SPANS, |span| {
         let at = Place { id: &trace.span_id, above: trace.parent_id.as_ref(), trace };
-        at.write(span, Kind::Server, (start, execution.duration), &execution.ending);
+        at.write(span, SpanKind::Server, (start, execution.duration), &execution.ending);
         name(span, TOOLS_CALL, target);
         about_tool(span, &execution.tool, &execution.ending);
         came(span, &execution.arrival, &execution.principal, execution.address);
@@ -78,7 +78,7 @@ pub(crate) fn execution(wire: &mut Wire, execution: &Execution, trace: &TraceCon
 pub(crate) fn operation(wire: &mut Wire, operation: &Operation, trace: &TraceContext) {
     wire.message(SPANS, |span| {
         let at = Place { id: &trace.span_id, above: trace.parent_id.as_ref(), trace };
-        at.write(span, Kind::Server, (operation.started, operation.duration), &operation.ending);
+        at.write(span, SpanKind::Server, (operation.started, operation.duration), &operation.ending);
         // A resource is not part of the name: there is no end to them.
         let target = match &operation.subject {
             Some(Subject::Prompt(prompt)) => prompt,
@@ -99,7 +99,7 @@ pub(crate) fn operation(wire: &mut Wire, operation: &Operation, trace: &TraceCon
 
 fn below(span: &mut Wire, call: &CallRecord, id: &[u8; 8], trace: &TraceContext, began: SystemTime) {
     let at = Place { id, above: Some(&trace.span_id), trace };
-    at.write(span, Kind::Client, (began + call.start, call.duration), &call.ending);
+    at.write(span, SpanKind::Client, (began + call.start, call.duration), &call.ending);
     name(span, TOOLS_CALL, &call.tool);
     about_tool(span, &call.tool, &call.ending);
     text(span, ATTRIBUTES, "gatewright.app", &call.app);
@@ -109,7 +109,7 @@ fn below(span: &mut Wire, call: &CallRecord, id: &[u8; 8], trace: &TraceContext,
     transport(span, call.transport);
 }
 
-/// Where a span is in its trace.
+/// Ids of a span: its own, its parent's and its trace's.
 struct Place<'a> {
     id: &'a [u8; 8],
     above: Option<&'a [u8; 8]>,
@@ -117,8 +117,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// What every span has.
-    fn write(&self, span: &mut Wire, kind: Kind, (start, took): (SystemTime, Duration), ending: &Ending) {
+    /// Writes the fields that every span has.
+    fn write(&self, span: &mut Wire, kind: SpanKind, (start, took): (SystemTime, Duration), ending: &Ending) {
         span.bytes(1, &self.trace.trace_id);
         span.bytes(2, self.id);
         if let Some(state) = &self.trace.state {

@@ -8,7 +8,7 @@ pub(crate) struct Wire(Vec<u8>);
 
 /// The kinds of field that OTLP has, with their numbers on the wire.
 #[derive(Clone, Copy)]
-enum Kind {
+enum WireType {
     Varint = 0,
     Fixed64 = 1,
     Bytes = 2,
@@ -29,36 +29,36 @@ impl Wire {
     }
 
     pub(crate) fn number(&mut self, field: u8, value: u64) {
-        self.key(field, Kind::Varint);
+        self.key(field, WireType::Varint);
         self.varint(value);
     }
 
     pub(crate) fn fixed64(&mut self, field: u8, value: u64) {
-        self.key(field, Kind::Fixed64);
+        self.key(field, WireType::Fixed64);
         self.0.extend(value.to_le_bytes());
     }
 
     pub(crate) fn fixed32(&mut self, field: u8, value: u32) {
-        self.key(field, Kind::Fixed32);
+        self.key(field, WireType::Fixed32);
         self.0.extend(value.to_le_bytes());
     }
 
     pub(crate) fn bytes(&mut self, field: u8, value: &[u8]) {
-        self.key(field, Kind::Bytes);
+        self.key(field, WireType::Bytes);
         self.varint(value.len() as u64);
         self.0.extend(value);
     }
 
     /// Several texts as one.
     pub(crate) fn text<const N: usize>(&mut self, field: u8, parts: [&str; N]) {
-        self.key(field, Kind::Bytes);
+        self.key(field, WireType::Bytes);
         self.varint(parts.iter().map(|part| part.len() as u64).sum());
         parts.iter().for_each(|part| self.0.extend(part.as_bytes()));
     }
 
     /// A message within this one.
     pub(crate) fn message(&mut self, field: u8, write: impl FnOnce(&mut Self)) {
-        self.key(field, Kind::Bytes);
+        self.key(field, WireType::Bytes);
         let at = self.0.len();
         self.0.push(0);
         write(self);
@@ -83,8 +83,8 @@ impl Wire {
         self.0.reserve(bytes);
     }
 
-    fn key(&mut self, field: u8, kind: Kind) {
-        self.varint(u64::from(field) << 3 | kind as u64);
+    fn key(&mut self, field: u8, wire_type: WireType) {
+        self.varint(u64::from(field) << 3 | wire_type as u64);
     }
 
     fn varint(&mut self, value: u64) {

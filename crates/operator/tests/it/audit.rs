@@ -121,7 +121,7 @@ fn a_line_cut_in_two_by_a_crash_stays_and_is_told_by_the_next_process() {
 fn two_writers_and_other_files_are_refused() {
     let (_folder, path) = written(1);
     let _held = AuditFile::open(&path).unwrap();
-    assert!(matches!(AuditFile::open(&path), Err(AuditError::Held(_))));
+    assert!(matches!(AuditFile::open(&path), Err(AuditError::Locked(_))));
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("notes.txt");
     fs::write(&other, "dear diary\n").unwrap();
@@ -174,7 +174,7 @@ fn a_file_that_is_moved_away_is_followed_by_a_new_one_that_names_its_end() {
     assert_eq!((new.lines, new.previous.as_deref()), (2, Some(&*old.chain)));
     // The old one is free, the new one is held.
     drop(AuditFile::open(&moved).unwrap());
-    assert!(matches!(AuditFile::open(&path), Err(AuditError::Held(_))));
+    assert!(matches!(AuditFile::open(&path), Err(AuditError::Locked(_))));
 }
 
 #[test]

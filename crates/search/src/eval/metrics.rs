@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::{Case, Latency, Miss, Report, Searcher, Unanswerable};
 
-/// How deep each ranking is looked at.
+/// Number of hits of each ranking that are looked at.
 const DEPTH: usize = 10;
 
 /// Runs every case and reports. `worst` misses are listed; `progress` is told (done, of) after each query.
@@ -78,7 +78,7 @@ struct Answerable<'s, S: ?Sized> {
     wanted: bool,
     /// Best scores of queries without and with an answer.
     scores: [Vec<f32>; 2],
-    /// How many of either were answered with nothing.
+    /// Number of either that were answered with nothing.
     empty: [usize; 2],
 }
 

@@ -1,4 +1,4 @@
-//! What an evaluation found, for programs and for people.
+//! Report of an evaluation, for programs and for people.
 
 use std::{fmt, time::Duration};
 
@@ -26,7 +26,7 @@ pub struct Report {
     pub mrr: f64,
     /// Time per query.
     pub latency: Latency,
-    /// How well queries without an answer are noticed; there when some case has nothing relevant.
+    /// Measures of queries without an answer; there when some case has nothing relevant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unanswerable: Option<Unanswerable>,
     /// Queries that found least, worst first.
@@ -78,11 +78,11 @@ impl Latency {
 /// A query that did not find all it should among the first five.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Miss {
-    /// What was asked.
+    /// The query.
     pub query: String,
-    /// What should have been found.
+    /// The relevant documents.
     pub relevant: Vec<String>,
-    /// What was found, first five.
+    /// The first five hits.
     pub found: Vec<String>,
 }
 

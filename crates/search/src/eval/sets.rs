@@ -9,7 +9,7 @@ use crate::Document;
 /// A query and what it should find.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// What is asked.
+    /// The query.
     pub query: String,
     /// Names of all documents that answer it.
     pub relevant: Vec<String>,
@@ -24,7 +24,7 @@ pub enum ReadError {
     Io {
         /// Counted from 1.
         line: usize,
-        /// Why.
+        /// Cause.
         #[source]
         source: std::io::Error,
     },
@@ -33,7 +33,7 @@ pub enum ReadError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// Why.
+        /// Cause.
         #[source]
         source: serde_json::Error,
     },

@@ -1,4 +1,4 @@
-//! What tool search promises, checked through its public interface.
+//! Promises of tool search, checked through its public interface.
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]

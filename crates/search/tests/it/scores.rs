@@ -1,4 +1,4 @@
-//! What scores say: how much of a request a tool answers, and how much evidence that is.
+//! Meaning of scores: the share of a request that a tool answers, and the strength of the evidence.
 
 use std::{fs::File, io::BufReader, path::PathBuf};
 

@@ -26,7 +26,7 @@ fn any_change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// What is left after the changes, worked out plainly.
+/// Computes the documents left after the changes, plainly.
 fn left(changes: &[Change]) -> BTreeMap<String, Document> {
     let mut all = BTreeMap::new();
     for change in changes {
