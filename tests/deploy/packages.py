@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
+BUILDING = threading.Lock()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ["GATEWRIGHT"]
 INITIALIZE = {
@@ -25,9 +27,14 @@ def run(*command, **options):
     return done.stdout
 
 
-@functools.cache
 def built():
     """A folder with all packages; gone when the process ends."""
+    with BUILDING:
+        return build()
+
+
+@functools.cache
+def build():
     folder = tempfile.TemporaryDirectory()
     stripped = pathlib.Path(folder.name, "gatewright")
     run("strip", "-o", stripped, BINARY)
