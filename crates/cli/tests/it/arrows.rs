@@ -31,6 +31,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("gatewright-server", &["axum"]),
 ];
 
+/// The crates of the project, without the example, each with the crates it depends on.
 fn dependencies() -> BTreeMap<String, Vec<String>> {
     let cargo = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -49,6 +50,7 @@ fn dependencies() -> BTreeMap<String, Vec<String>> {
         .unwrap()
         .iter()
         .map(|package| (text(&package["name"]), normal(package)))
+        .filter(|(name, _)| name.starts_with("gatewright"))
         .collect()
 }
 
