@@ -8,7 +8,7 @@ use gatewright::{
     server::{Occupancy, ServerBuilder},
 };
 use gatewright_auth::Metrics as AuthMetrics;
-use gatewright_console::{Console, ConsoleOptions, Journal};
+use gatewright_console::{Console, ConsoleOptions, ExecutionHistory};
 use gatewright_operator::{
     admin::{Admin, AdminConfig},
     limits::Limits,
@@ -70,7 +70,7 @@ pub struct Watching {
     config: AdminConfig,
     metrics: Arc<Metrics>,
     http: Arc<HttpMetrics>,
-    journal: Option<Arc<Journal>>,
+    journal: Option<Arc<ExecutionHistory>>,
 }
 
 /// What there is to count besides calls.
@@ -91,7 +91,7 @@ impl Watching {
         let Some(config) = config.admin.clone() else { return Ok(None) };
         let metrics = Arc::new(Metrics::new().context("the metrics cannot be set up")?);
         let http = Arc::new(HttpMetrics::new().context("the metrics cannot be set up")?);
-        let journal = config.console.then(|| Journal::new(KEPT));
+        let journal = config.console.then(|| ExecutionHistory::new(KEPT));
         Ok(Some(Self { config, metrics, http, journal }))
     }
 

@@ -1,22 +1,22 @@
-//! A form made from a tool's input schema, and what was typed into it as JSON.
+//! Forms generated from the input schema of a tool, and their values as JSON.
 //!
-//! A field is made for each property that a person can type. What the form cannot say (nested objects, unions) is typed as
-//! JSON; the tool's schema judges everything in the end.
+//! Each property that a person can type gets a field. Other properties (nested objects, unions) are typed as JSON. The gateway validates
+//! the result against the schema.
 
 use std::collections::HashMap;
 
 use gatewright_core::rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// Fields of one form; a schema with more properties is typed as JSON.
+/// Most fields of one form. Input with more properties is typed as JSON.
 const MOST_FIELDS: usize = 60;
-/// Choices of one list.
+/// Most choices of one list.
 const MOST_CHOICES: usize = 500;
 
-/// What is typed into a field.
+/// Kind of a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Kind {
-    /// One line; the value of `type` in HTML.
+pub(crate) enum FieldKind {
+    /// One line, with the value of `type` in HTML.
     Text(&'static str),
     /// Several lines.
     LongText,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Number { whole: bool, min: Option<f64>, max: Option<f64> },
     /// One of these values.
     Choice(Vec<Value>),
-    /// Items, one a line; numbers are read as such.
+    /// A list with one item per line, of numbers or of texts.
     Lines { numbers: bool },
     /// JSON.
     Json,
@@ -36,23 +36,23 @@ pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) required: bool,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FieldKind,
     pub(crate) default: Option<String>,
 }
 
-/// What is wrong with one field.
+/// An error in one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct FieldError {
     pub(crate) field: String,
     pub(crate) text: String,
 }
 
-/// The name a field has in the form. The prefix keeps a property from taking the place of a field of ours.
+/// Name of a property's field in the form. The prefix keeps it apart from our own fields.
 pub(crate) fn key(name: &str) -> String {
     format!("f.{name}")
 }
 
-/// The fields for `schema`, required ones first. `None` when it is not an object with properties that fit a form.
+/// The fields for `schema`, required ones first. `None` if it is not an object whose properties fit a form.
 pub(crate) fn fields(schema: &JsonObject) -> Option<Vec<Field>> {
     let whole = schema;
     let composed = ["oneOf", "anyOf", "allOf", "$ref"].iter().any(|key| schema.contains_key(*key));
@@ -94,9 +94,9 @@ fn field(name: &str, property: &Value, required: bool, whole: &JsonObject) -> Fi
     }
 }
 
-/// Follows references within the schema, and looks through `T | null`.
+/// Resolves references within the schema, and `T | null` to `T`.
 fn resolve<'a>(mut property: &'a Value, whole: &'a JsonObject) -> &'a Value {
-    // A reference can lead in a circle: eight steps are enough for a form.
+    // References can be cyclic; eight steps are enough for a form.
     for _ in 0..8 {
         if let Some(reference) = property.get("$ref").and_then(Value::as_str) {
             let Some(target) = reference.strip_prefix("#/").and_then(|path| lookup(whole, path)) else {
@@ -122,31 +122,31 @@ fn lookup<'a>(whole: &'a JsonObject, path: &str) -> Option<&'a Value> {
     parts.try_fold(first, |value, part| value.get(&part))
 }
 
-fn kind(property: &Value, whole: &JsonObject) -> Kind {
+fn kind(property: &Value, whole: &JsonObject) -> FieldKind {
     if let Some(choices) = property.get("enum").and_then(Value::as_array) {
         let scalar = |value: &Value| !value.is_object() && !value.is_array();
         if choices.len() <= MOST_CHOICES && choices.iter().all(scalar) {
-            return Kind::Choice(choices.iter().filter(|value| !value.is_null()).cloned().collect());
+            return FieldKind::Choice(choices.iter().filter(|value| !value.is_null()).cloned().collect());
         }
     }
     let limit = |key: &str| property.get(key).and_then(Value::as_f64);
     match type_of(property) {
-        Some("boolean") => Kind::Choice(vec![true.into(), false.into()]),
-        Some("integer") => Kind::Number { whole: true, min: limit("minimum"), max: limit("maximum") },
-        Some("number") => Kind::Number { whole: false, min: limit("minimum"), max: limit("maximum") },
+        Some("boolean") => FieldKind::Choice(vec![true.into(), false.into()]),
+        Some("integer") => FieldKind::Number { whole: true, min: limit("minimum"), max: limit("maximum") },
+        Some("number") => FieldKind::Number { whole: false, min: limit("minimum"), max: limit("maximum") },
         Some("string") => match property.get("format").and_then(Value::as_str) {
-            Some("date") => Kind::Text("date"),
-            Some("email") => Kind::Text("email"),
-            Some("uri" | "url") => Kind::Text("url"),
-            _ if limit("maxLength").is_some_and(|most| most > 200.0) => Kind::LongText,
-            _ => Kind::Text("text"),
+            Some("date") => FieldKind::Text("date"),
+            Some("email") => FieldKind::Text("email"),
+            Some("uri" | "url") => FieldKind::Text("url"),
+            _ if limit("maxLength").is_some_and(|most| most > 200.0) => FieldKind::LongText,
+            _ => FieldKind::Text("text"),
         },
         Some("array") => match property.get("items").map(|items| type_of(resolve(items, whole))) {
-            Some(Some("string")) => Kind::Lines { numbers: false },
-            Some(Some("integer" | "number")) => Kind::Lines { numbers: true },
-            _ => Kind::Json,
+            Some(Some("string")) => FieldKind::Lines { numbers: false },
+            Some(Some("integer" | "number")) => FieldKind::Lines { numbers: true },
+            _ => FieldKind::Json,
         },
-        _ => Kind::Json,
+        _ => FieldKind::Json,
     }
 }
 
@@ -162,24 +162,24 @@ fn type_of(property: &Value) -> Option<&str> {
     }
 }
 
-/// The input that was typed. Empty fields are left out, unless a required text is empty.
+/// The input from the values `typed` into the form. Empty fields are left out, except for required texts.
 ///
 /// # Errors
-/// Every field that cannot be read.
-pub(crate) fn read(fields: &[Field], typed: &HashMap<String, String>) -> Result<JsonObject, Vec<Problem>> {
+/// One error for each field that cannot be read.
+pub(crate) fn read(fields: &[Field], typed: &HashMap<String, String>) -> Result<JsonObject, Vec<FieldError>> {
     let mut input = JsonObject::new();
     let mut problems = Vec::new();
     for field in fields {
         let text = typed.get(&key(&field.name)).map(String::as_str).unwrap_or_default();
         match value(field, text) {
             Ok(None) if field.required => {
-                problems.push(Problem { field: field.name.clone(), text: "This is required.".to_owned() });
+                problems.push(FieldError { field: field.name.clone(), text: "This is required.".to_owned() });
             }
             Ok(None) => {}
             Ok(Some(value)) => {
                 input.insert(field.name.clone(), value);
             }
-            Err(text) => problems.push(Problem { field: field.name.clone(), text }),
+            Err(text) => problems.push(FieldError { field: field.name.clone(), text }),
         }
     }
     if problems.is_empty() { Ok(input) } else { Err(problems) }
@@ -188,20 +188,21 @@ pub(crate) fn read(fields: &[Field], typed: &HashMap<String, String>) -> Result<
 fn value(field: &Field, text: &str) -> Result<Option<Value>, String> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        let empty_text = field.required && matches!(field.kind, Kind::Text("text") | Kind::LongText);
+        let empty_text =
+            field.required && matches!(field.kind, FieldKind::Text("text") | FieldKind::LongText);
         return Ok(empty_text.then(|| Value::from("")));
     }
     let json = || serde_json::from_str::<Value>(trimmed);
     Ok(Some(match &field.kind {
-        Kind::Text(_) => trimmed.into(),
+        FieldKind::Text(_) => trimmed.into(),
         // Forms send line ends as CR LF (WHATWG HTML, "constructing the entry list").
-        Kind::LongText => text.replace("\r\n", "\n").into(),
-        Kind::Number { whole, .. } => number(trimmed, *whole)?,
-        Kind::Choice(choices) => json()
+        FieldKind::LongText => text.replace("\r\n", "\n").into(),
+        FieldKind::Number { whole, .. } => number(trimmed, *whole)?,
+        FieldKind::Choice(choices) => json()
             .ok()
             .filter(|value| choices.contains(value))
             .ok_or_else(|| "Choose one of the values.".to_owned())?,
-        Kind::Lines { numbers } => {
+        FieldKind::Lines { numbers } => {
             let lines = trimmed.lines().map(str::trim).filter(|line| !line.is_empty());
             if *numbers {
                 lines.map(|line| number(line, false)).collect::<Result<Vec<Value>, String>>()?.into()
@@ -209,7 +210,7 @@ fn value(field: &Field, text: &str) -> Result<Option<Value>, String> {
                 lines.collect::<Vec<_>>().into()
             }
         }
-        Kind::Json => json().map_err(|error| format!("This is not JSON: {error}."))?,
+        FieldKind::Json => json().map_err(|error| format!("This is not JSON: {error}."))?,
     }))
 }
 
@@ -256,17 +257,17 @@ mod tests {
         .unwrap();
         assert_eq!(found[0].name, "sure");
         let kind = |name: &str| found.iter().find(|field| field.name == name).unwrap().kind.clone();
-        assert_eq!(kind("note"), Kind::LongText);
-        assert_eq!(kind("limit"), Kind::Number { whole: true, min: Some(1.0), max: Some(50.0) });
-        assert_eq!(kind("tags"), Kind::Lines { numbers: false });
-        assert_eq!(kind("where"), Kind::Json);
-        assert_eq!(kind("kind"), Kind::Choice(vec![json!("a"), json!(1)]));
-        assert_eq!(kind("since"), Kind::Text("date"));
-        assert_eq!(kind("sure"), Kind::Choice(vec![json!(true), json!(false)]));
+        assert_eq!(kind("note"), FieldKind::LongText);
+        assert_eq!(kind("limit"), FieldKind::Number { whole: true, min: Some(1.0), max: Some(50.0) });
+        assert_eq!(kind("tags"), FieldKind::Lines { numbers: false });
+        assert_eq!(kind("where"), FieldKind::Json);
+        assert_eq!(kind("kind"), FieldKind::Choice(vec![json!("a"), json!(1)]));
+        assert_eq!(kind("since"), FieldKind::Text("date"));
+        assert_eq!(kind("sure"), FieldKind::Choice(vec![json!(true), json!(false)]));
     }
 
     #[test]
-    fn what_was_typed_becomes_json_of_the_right_types() {
+    fn typed_values_become_json_of_the_right_types() {
         let fields = of(json!({"properties": {
             "n": {"type": "integer"}, "x": {"type": "number"}, "s": {"type": "string"}, "on": {"type": "boolean"},
             "ids": {"type": "array", "items": {"type": "integer"}}, "any": {}, "left": {"type": "string"}
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn schemas_no_form_can_say_are_typed_as_json() {
+    fn input_that_fits_no_form_is_typed_as_json() {
         assert!(of(json!({"anyOf": [{"type": "object"}]})).is_none());
         assert!(of(json!({"properties": 3})).is_none());
         let many: serde_json::Map<String, Value> = (0..100).map(|n| (n.to_string(), json!({}))).collect();
@@ -309,9 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_in_a_circle_ends() {
+    fn a_cyclic_reference_ends() {
         let fields =
             of(json!({"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"$ref": "#/$defs/A"}}}));
-        assert_eq!(fields.unwrap()[0].kind, Kind::Json);
+        assert_eq!(fields.unwrap()[0].kind, FieldKind::Json);
     }
 }

@@ -1,7 +1,7 @@
-//! Who may reach the console: browsers that ask it by its own name, from its own pages.
+//! Protection of the console against requests that other web pages make a browser send.
 //!
-//! A browser can be led here by any page it shows. So every request must name an address or a known name (against DNS
-//! rebinding), and every POST must come from the console's own origin and carry the token of a page it served.
+//! Every request must name an address or a known host (against DNS rebinding). Every POST must come from the console's own origin and
+//! carry the token of a page that the console served (against cross-site request forgery).
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -12,22 +12,22 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority};
 
-/// What the browser may do with our pages: load our own style and script, talk to us, and nothing else.
+/// Content security policy: pages load only our own style and script, and connect only to us.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
 form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Name of the form field that carries the token.
 pub(crate) const FIELD: &str = "csrf";
 
-/// The checks.
+/// The known hosts and the token of forms.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct RequestGuard {
     hosts: Vec<String>,
     token: String,
 }
 
-impl Guard {
-    /// Besides addresses and `localhost`, `hosts` may be named; names without a port, in any case.
+impl RequestGuard {
+    /// A guard that allows `hosts` besides addresses and `localhost`. Names have no port; case does not matter.
     pub(crate) fn new(hosts: impl IntoIterator<Item = String>) -> Self {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).expect("the system gives random bytes");
@@ -35,24 +35,25 @@ impl Guard {
         Self { hosts: hosts.into_iter().map(|host| bare(&host)).collect(), token }
     }
 
-    /// What forms carry. It lives as long as the process.
+    /// The token of forms. It lives as long as the process.
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whether `sent` is the token; takes the same time wherever the two differ.
+    /// Compares `sent` with the token in constant time.
     pub(crate) fn is_token(&self, sent: &str) -> bool {
         let differ = self.token.bytes().zip(sent.bytes()).fold(0, |sum, (a, b)| sum | (a ^ b));
         sent.len() == self.token.len() && differ == 0
     }
 
-    fn welcomes(&self, headers: &HeaderMap) -> Option<Authority> {
+    /// The host that a request names, if it is allowed.
+    fn allowed_host(&self, headers: &HeaderMap) -> Option<Authority> {
         let mut named = headers.get_all(header::HOST).iter();
         let (Some(host), None) = (named.next(), named.next()) else { return None };
         let host = host.to_str().ok().filter(|host| !host.contains('@'))?;
         let authority = Authority::try_from(host).ok()?;
         let name = bare(authority.host());
-        // A page can give our address a name of its own, but it cannot make a browser name an address it did not ask.
+        // A page can give our address a name of its own, but cannot make a browser send an address that it did not connect to.
         let plain = name == "localhost" || name.parse::<IpAddr>().is_ok();
         (plain || self.hosts.contains(&name)).then_some(authority)
     }
@@ -62,8 +63,8 @@ fn bare(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Whether a browser says that its own page of this origin sent the request. A client that says neither is refused:
-/// every browser of the last years says at least one.
+/// Returns true if the browser states that a page of this origin sent the request. A client that sends neither header is refused:
+/// all current browsers send at least one.
 fn same_origin(headers: &HeaderMap, host: &Authority) -> bool {
     let text = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let site = text(&HeaderName::from_static("sec-fetch-site"));
@@ -78,16 +79,20 @@ fn same_origin(headers: &HeaderMap, host: &Authority) -> bool {
         && origin.is_none_or(ours)
 }
 
-/// Refuses strangers, and puts the headers on every answer.
-pub(crate) async fn watch(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+/// Middleware that applies the checks, and adds security headers to every response.
+pub(crate) async fn enforce(
+    State(guard): State<Arc<RequestGuard>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let reading = [Method::GET, Method::HEAD].contains(request.method());
-    let mut response = match guard.welcomes(request.headers()) {
+    let mut response = match guard.allowed_host(request.headers()) {
         None => refuse(
             StatusCode::MISDIRECTED_REQUEST,
-            "The Host header names another host. Open the console by its address, or list the name in admin.allowedHosts.",
+            "The Host header names another host. Open the console by its address, or list the name in `admin.allowedHosts`.",
         ),
         Some(host) if !reading && !same_origin(request.headers(), &host) => {
-            refuse(StatusCode::FORBIDDEN, "The console takes forms from its own pages only.")
+            refuse(StatusCode::FORBIDDEN, "The console accepts forms only from its own pages.")
         }
         Some(_) => next.run(request).await,
     };
@@ -123,8 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_and_known_names_are_welcome() {
-        let guard = Guard::new(["ops.internal".to_owned()]);
+    fn only_addresses_and_known_names_are_allowed() {
+        let guard = RequestGuard::new(["ops.internal".to_owned()]);
         for good in [
             "localhost:9464",
             "127.0.0.1",
@@ -134,12 +139,12 @@ mod tests {
             "OPS.internal:9464",
             "localhost.",
         ] {
-            assert!(guard.welcomes(&headers(&[("host", good)])).is_some(), "{good}");
+            assert!(guard.allowed_host(&headers(&[("host", good)])).is_some(), "{good}");
         }
         for bad in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "a@localhost", ""] {
-            assert!(guard.welcomes(&headers(&[("host", bad)])).is_none(), "{bad}");
+            assert!(guard.allowed_host(&headers(&[("host", bad)])).is_none(), "{bad}");
         }
-        assert!(guard.welcomes(&HeaderMap::new()).is_none());
+        assert!(guard.allowed_host(&HeaderMap::new()).is_none());
     }
 
     #[test]
@@ -167,12 +172,12 @@ mod tests {
 
     #[test]
     fn a_token_must_be_whole() {
-        let guard = Guard::new([]);
+        let guard = RequestGuard::new([]);
         let token = guard.token().to_owned();
         assert!(token.len() == 64 && guard.is_token(&token));
         assert!(
             !guard.is_token("") && !guard.is_token(&token[..63]) && !guard.is_token(&format!("{token}0"))
         );
-        assert_ne!(token, Guard::new([]).token());
+        assert_ne!(token, RequestGuard::new([]).token());
     }
 }

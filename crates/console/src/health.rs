@@ -1,4 +1,4 @@
-//! How the apps fare: the last error of each, kept after it is over.
+//! Health of the apps: the current state of each, and its last error.
 
 use std::{
     collections::BTreeMap,
@@ -10,12 +10,12 @@ use gatewright_core::{AppHealth, Registry};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-/// How often health is read besides every change of the catalog.
-const EVERY: Duration = Duration::from_secs(1);
+/// Interval between two polls of the health. Changes of the catalog are polled at once.
+const POLL: Duration = Duration::from_secs(1);
 
-/// What is known of one app.
+/// Health of one app.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct AppStatus {
     pub(crate) health: AppHealth,
     pub(crate) since: SystemTime,
     pub(crate) last_error: Option<(SystemTime, Arc<str>)>,
@@ -24,27 +24,27 @@ pub(crate) struct Known {
 /// Follows the health of all apps.
 #[derive(Debug)]
 pub(crate) struct HealthWatch {
-    known: Arc<Mutex<BTreeMap<Arc<str>, Known>>>,
+    known: Arc<Mutex<BTreeMap<Arc<str>, AppStatus>>>,
     changed: watch::Receiver<u64>,
     _task: AbortOnDropHandle<()>,
 }
 
 impl HealthWatch {
-    /// Reads now, and from now on until `stop`.
+    /// Reads the health now, and then regularly until `stop`.
     pub(crate) fn start(registry: Arc<Registry>, stop: CancellationToken) -> Self {
         let known = Arc::<Mutex<BTreeMap<_, _>>>::default();
-        look(&registry, &known);
-        let (tell, changed) = watch::channel(0);
-        let task = tokio::spawn(follow(registry, known.clone(), tell, stop));
+        update(&registry, &known);
+        let (notify, changed) = watch::channel(0);
+        let task = tokio::spawn(follow(registry, known.clone(), notify, stop));
         Self { known, changed, _task: AbortOnDropHandle::new(task) }
     }
 
-    /// What is known of `app`.
-    pub(crate) fn of(&self, app: &str) -> Option<Known> {
+    /// The health of `app`.
+    pub(crate) fn of(&self, app: &str) -> Option<AppStatus> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(app).cloned()
     }
 
-    /// Hears when an app's health or the catalog is new.
+    /// A receiver that is notified when the health of an app or the catalog changes.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.clone()
     }
@@ -52,8 +52,8 @@ impl HealthWatch {
 
 async fn follow(
     registry: Arc<Registry>,
-    known: Arc<Mutex<BTreeMap<Arc<str>, Known>>>,
-    tell: watch::Sender<u64>,
+    known: Arc<Mutex<BTreeMap<Arc<str>, AppStatus>>>,
+    notify: watch::Sender<u64>,
     stop: CancellationToken,
 ) {
     let mut changes = registry.changes();
@@ -61,22 +61,22 @@ async fn follow(
         let catalog = tokio::select! {
             () = stop.cancelled() => return,
             _ = changes.recv() => true,
-            () = tokio::time::sleep(EVERY) => false,
+            () = tokio::time::sleep(POLL) => false,
         };
-        if look(&registry, &known) || catalog {
-            tell.send_modify(|count| *count += 1);
+        if update(&registry, &known) || catalog {
+            notify.send_modify(|count| *count += 1);
         }
     }
 }
 
-/// Notes what is new; whether anything is.
-fn look(registry: &Registry, known: &Mutex<BTreeMap<Arc<str>, Known>>) -> bool {
+/// Updates the known health. Returns true if anything changed.
+fn update(registry: &Registry, known: &Mutex<BTreeMap<Arc<str>, AppStatus>>) -> bool {
     let now = SystemTime::now();
     let apps = registry.operator_snapshot();
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     let before = known.len();
     known.retain(|id, _| apps.app(id).is_some());
-    let mut news = known.len() != before;
+    let mut changed = known.len() != before;
     for entry in &apps.apps {
         let health = entry.app.health();
         let error = |health: &AppHealth| match health {
@@ -89,14 +89,14 @@ fn look(registry: &Registry, known: &Mutex<BTreeMap<Arc<str>, Known>>) -> bool {
                 other.last_error = error(&health).or(other.last_error.take());
                 other.health = health;
                 other.since = now;
-                news = true;
+                changed = true;
             }
             None => {
                 let last_error = error(&health);
-                known.insert(entry.id.clone(), Known { health, since: now, last_error });
-                news = true;
+                known.insert(entry.id.clone(), AppStatus { health, since: now, last_error });
+                changed = true;
             }
         }
     }
-    news
+    changed
 }

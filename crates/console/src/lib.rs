@@ -1,17 +1,17 @@
-//! The operator's console: what the gateway serves and does, in a browser.
+//! The operator's console: apps, tools, search, scripts and executions of a gateway in a browser.
 //!
-//! Pages are rendered here; a small script adds live updates, and everything else works without it. The console belongs on
-//! the admin listener: it asks nobody to log in, so whoever reaches it may call every tool, unless the listener
-//! asks for its token. It answers to addresses and known names only, and takes forms from its own pages only. What it calls runs as the principal [`OPERATOR`].
+//! Pages are rendered on the server; a small script adds live updates, and everything else works without it. The console belongs on
+//! the admin listener. It has no login of its own: anyone who reaches it can call every tool, unless the listener requires its token.
+//! It serves only requests that name an address or a known host, and accepts forms only from its own pages. Its calls run as the
+//! principal [`OPERATOR`].
 #![forbid(unsafe_code)]
 
-mod desk;
 mod form;
 mod guard;
 mod health;
-mod journal;
+mod history;
 mod live;
-mod observer;
+mod operator;
 mod pages;
 mod text;
 
@@ -25,23 +25,23 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::get,
 };
-pub use desk::{CLIENT, OPERATOR};
 use gatewright_codecall::CodeCall;
 use gatewright_core::Gateway;
+pub use history::{Entry, ExecutionHistory, MAX_CALLS};
 use http::{HeaderValue, StatusCode, header};
-pub use journal::{Call, Ending, Execution, Journal, MAX_CALLS};
+pub use operator::{CLIENT, OPERATOR};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Largest form taken, in bytes: the largest script of any preset, four times over.
+/// Largest form accepted, in bytes: four times the largest script of any preset.
 const MAX_FORM: usize = 1 << 20;
-/// Pages that may follow live at the same time.
+/// Pages that may receive live updates at the same time.
 const MAX_LIVE: usize = 32;
 
-/// What the console shows, and to whom.
+/// Options of the console.
 #[derive(Debug, Clone)]
 pub struct ConsoleOptions {
-    /// Names by which it may be reached besides addresses and `localhost`, without a port. Default none.
+    /// Host names by which it can be reached besides addresses and `localhost`, without a port. Default none.
     pub allowed_hosts: Vec<String>,
     /// Ends live updates and background work when cancelled. Default: never.
     pub stop: CancellationToken,
@@ -55,49 +55,50 @@ impl Default for ConsoleOptions {
 
 /// The console of one gateway.
 pub struct Console {
-    shared: Arc<Shared>,
+    state: Arc<ConsoleState>,
 }
 
-pub(crate) struct Shared {
-    desk: desk::Desk,
+/// State of the request handlers.
+pub(crate) struct ConsoleState {
+    operator: operator::OperatorClient,
     code_call: Option<Arc<CodeCall>>,
-    journal: Arc<Journal>,
+    history: Arc<ExecutionHistory>,
     health: health::HealthWatch,
-    guard: Arc<guard::Guard>,
+    guard: Arc<guard::RequestGuard>,
     live: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
 impl std::fmt::Debug for Console {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Console").field("journal", &self.shared.journal).finish_non_exhaustive()
+        f.debug_struct("Console").field("history", &self.state.history).finish_non_exhaustive()
     }
 }
 
 impl Console {
-    /// A console over `gateway`; without `code_call` it has no search and no script pad. Needs a Tokio runtime.
+    /// A console for `gateway`. Without `code_call` it has no search and no script page. Needs a Tokio runtime.
     pub fn new(
         gateway: Arc<Gateway>,
         code_call: Option<Arc<CodeCall>>,
-        journal: Arc<Journal>,
+        history: Arc<ExecutionHistory>,
         options: ConsoleOptions,
     ) -> Self {
         let stop = options.stop;
-        let shared = Shared {
+        let state = ConsoleState {
             health: health::HealthWatch::start(gateway.registry().clone(), stop.clone()),
-            desk: desk::Desk::new(gateway),
+            operator: operator::OperatorClient::new(gateway),
             code_call,
-            journal,
-            guard: Arc::new(guard::Guard::new(options.allowed_hosts)),
+            history,
+            guard: Arc::new(guard::RequestGuard::new(options.allowed_hosts)),
             live: Arc::new(Semaphore::new(MAX_LIVE)),
             stop,
         };
-        Self { shared: Arc::new(shared) }
+        Self { state: Arc::new(state) }
     }
 
     /// The pages, all below `/console`.
     pub fn router(&self) -> Router {
-        let guard = self.shared.guard.clone();
+        let guard = self.state.guard.clone();
         Router::new()
             .route("/console", get(pages::overview::show))
             .route("/console/", get(|| async { Redirect::permanent("/console") }))
@@ -118,9 +119,9 @@ impl Console {
             )
             .route("/console/icon.svg", get(|| asset("image/svg+xml", include_str!("assets/icon.svg"))))
             .fallback(pages::not_found)
-            .with_state(self.shared.clone())
+            .with_state(self.state.clone())
             .layer(DefaultBodyLimit::max(MAX_FORM))
-            .layer(middleware::from_fn_with_state(guard, guard::watch))
+            .layer(middleware::from_fn_with_state(guard, guard::enforce))
     }
 }
 

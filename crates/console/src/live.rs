@@ -1,6 +1,7 @@
 //! Live updates: server-sent events (WHATWG HTML §9.2) with fragments of the pages.
 //!
-//! `run` carries one more row of the executions, `apps` the apps of the overview. Whoever reconnects gets what was missed.
+//! The event `run` carries a new row of the executions, `apps` the apps of the overview. A browser that reconnects gets the rows that it
+//! missed.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -18,41 +19,44 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_stream::wrappers::{BroadcastStream, WatchStream};
 
 use crate::{
-    Execution, Shared,
+    ConsoleState, Entry,
     pages::{executions, overview},
 };
 
-/// Missed rows sent at a reconnect; more than this and the page is better loaded anew.
+/// Most rows sent after a reconnect.
 const MOST_MISSED: usize = 50;
 
 /// `GET /console/live`.
-pub(crate) async fn follow(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let Ok(permit) = shared.live.clone().try_acquire_owned() else {
-        return (StatusCode::SERVICE_UNAVAILABLE, "Too many pages follow live; reload to see what is new.")
+pub(crate) async fn follow(State(state): State<Arc<ConsoleState>>, headers: HeaderMap) -> Response {
+    let Ok(permit) = state.live.clone().try_acquire_owned() else {
+        return (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many pages receive live updates; reload to see new executions.",
+        )
             .into_response();
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
-    let (mut missed, news) = shared.journal.follow(last);
+    let (mut missed, added) = state.history.subscribe(last);
     missed.drain(..missed.len().saturating_sub(MOST_MISSED));
-    let missed = stream::iter(missed).map(|execution| row(&execution));
-    let runs = missed.chain(BroadcastStream::new(news).map(|news| match news {
-        Ok(execution) => row(&execution),
-        // Too slow for what happened: the page is loaded anew.
+    let missed = stream::iter(missed).map(|entry| row(&entry));
+    let runs = missed.chain(BroadcastStream::new(added).map(|entry| match entry {
+        Ok(entry) => row(&entry),
+        // The browser is too slow and missed rows: it reloads the page.
         Err(_) => Event::default().event("reload").data("-"),
     }));
     let apps = {
-        let shared = shared.clone();
-        let changes = WatchStream::from_changes(shared.health.changes());
-        changes.map(move |_| fragment("apps", &overview::apps(&shared)))
+        let state = state.clone();
+        let changes = WatchStream::from_changes(state.health.changes());
+        changes.map(move |_| fragment("apps", &overview::apps(&state)))
     };
     let events =
-        stream::select(runs, apps).map(Ok::<_, Infallible>).take_until(shared.stop.clone().cancelled_owned());
-    let events = held(events, permit);
+        stream::select(runs, apps).map(Ok::<_, Infallible>).take_until(state.stop.clone().cancelled_owned());
+    let events = with_permit(events, permit);
     Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response()
 }
 
-fn row(execution: &Execution) -> Event {
-    fragment("run", &executions::row(execution)).id(execution.id.to_string())
+fn row(entry: &Entry) -> Event {
+    fragment("run", &executions::row(entry)).id(entry.id.to_string())
 }
 
 fn fragment(name: &str, markup: &Markup) -> Event {
@@ -60,8 +64,11 @@ fn fragment(name: &str, markup: &Markup) -> Event {
     Event::default().event(name).data(markup.0.replace('\r', ""))
 }
 
-/// The stream, with its place among the [`MAX_LIVE`](crate::MAX_LIVE) kept until it ends.
-fn held<S: futures::Stream>(stream: S, permit: OwnedSemaphorePermit) -> impl futures::Stream<Item = S::Item> {
+/// Keeps `permit`, one of [`MAX_LIVE`](crate::MAX_LIVE), until the stream ends.
+fn with_permit<S: futures::Stream>(
+    stream: S,
+    permit: OwnedSemaphorePermit,
+) -> impl futures::Stream<Item = S::Item> {
     stream.map(move |item| {
         let _ = &permit;
         item

@@ -1,6 +1,6 @@
-//! Text of strangers made fit to show, and numbers people can read.
+//! Formatting: untrusted text made safe to show, and numbers.
 //!
-//! Markup is escaped by `maud`; here only what escaping leaves: characters that hide or reorder text.
+//! `maud` escapes markup. This module handles what escaping leaves: characters that hide or reorder text.
 
 use std::{
     borrow::Cow,
@@ -9,10 +9,10 @@ use std::{
 
 use humantime_serde::re::humantime;
 
-/// Longest text shown of one result, in bytes. The rest is cut off and the page says so.
+/// Longest text shown of one result, in bytes. The page states how much was cut off.
 pub(crate) const LONGEST: usize = 256 * 1024;
 
-/// `text` with invisible and direction-changing characters written out as `⟨U+202E⟩`, so that nothing looks like something else.
+/// `text` with invisible and direction-changing characters written out, such as `⟨U+202E⟩`.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| {
         (c.is_control() && !matches!(c, '\n' | '\t'))
@@ -42,7 +42,7 @@ pub(crate) fn line(text: &str, most: usize) -> String {
     line
 }
 
-/// The first [`LONGEST`] bytes, and how many more there are.
+/// The first [`LONGEST`] bytes, and the number of bytes cut off.
 pub(crate) fn cut(text: &str) -> (&str, usize) {
     let end = text.floor_char_boundary(LONGEST);
     (&text[..end], text.len() - end)
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_have_units_and_separators() {
         assert_eq!(
             (size(12), size(3482), size(5 << 20)),
             ("12 B".into(), "3.4 KiB".into(), "5.0 MiB".into())

@@ -1,4 +1,4 @@
-//! `/console/executions`: what ran lately, each with its calls over time.
+//! `/console/executions`: the latest executions, each with its calls over time.
 
 use std::sync::Arc;
 
@@ -10,86 +10,95 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Place, missing, overview::time, page, status, waterfall};
-use crate::{Execution, OPERATOR, Shared, text};
+use super::{NavItem, missing, overview::time, page, status, waterfall};
+use gatewright_core::Ending;
+
+use crate::{ConsoleState, Entry, OPERATOR, text};
 
 /// Rows on one page.
 const ROWS: usize = 50;
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct Params {
     before: Option<String>,
 }
 
-pub(crate) async fn list(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
-    let before = asked.before.and_then(|before| before.parse().ok());
-    let shown = shared.journal.latest(before, ROWS);
-    let older = shown.last().filter(|last| !shared.journal.latest(Some(last.id), 1).is_empty());
+pub(crate) async fn list(State(state): State<Arc<ConsoleState>>, Query(params): Query<Params>) -> Response {
+    let before = params.before.and_then(|before| before.parse().ok());
+    let shown = state.history.latest(before, ROWS);
+    let older = shown.last().filter(|last| !state.history.latest(Some(last.id), 1).is_empty());
     let body = html! {
         div.row {
             h1 { "Executions" }
             a href="/console/executions" { "Refresh" }
         }
         p.soft {
-            (shared.journal.total()) " since the start; the last " (shared.journal.capacity()) " are kept. "
+            (state.history.total()) " since the start; the last " (state.history.capacity()) " are kept. "
             @if before.is_none() { span #news role="status" { "New ones appear here by themselves." } }
         }
         @if before.is_none() { (rows(&shown, ROWS)) } @else { ol.runs { @for one in &shown { (row(one)) } } }
         @if let Some(last) = older { p { a href=(format!("/console/executions?before={}", last.id)) { "Older" } } }
     };
-    page(&shared, StatusCode::OK, Place::Executions, "Executions", body)
+    page(&state, StatusCode::OK, NavItem::Executions, "Executions", body)
 }
 
-pub(crate) async fn show(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Response {
-    let Some(execution) = id.parse().ok().and_then(|id| shared.journal.get(id)) else {
-        return missing(&shared, "This execution is not kept any more, or there was none of this number.");
+pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Path(id): Path<String>) -> Response {
+    let Some(entry) = id.parse().ok().and_then(|id| state.history.get(id)) else {
+        return missing(&state, "This execution is no longer kept, or there was none with this number.");
     };
+    let execution = &entry.execution;
     let body = html! {
         p.back { a href="/console/executions" { "Executions" } }
-        h1 { code { (text::line(&execution.name, 100)) } " " (status(execution.ending.ok, &execution.ending.status)) }
+        h1 { code { (text::line(&execution.tool, 100)) } " " (ending(&execution.ending)) }
         dl.facts {
             div { dt { "Started" } dd { (time(execution.started)) } }
             div { dt { "Took" } dd { (text::duration(execution.duration)) } }
-            div { dt { "Caller" } dd { (who(&execution)) } }
-            @if let Some(bytes) = execution.script_bytes { div { dt { "Script" } dd { (text::size(bytes)) } } }
+            div { dt { "Caller" } dd { (caller(&execution.principal.subject)) } }
+            @if let Some(script) = execution.script { div { dt { "Script" } dd { (text::size(script.bytes as u64)) } } }
             div { dt { "Tool calls" } dd { (execution.calls.len() + execution.more_calls) } }
         }
         h2 { "Calls over time" }
         (waterfall::waterfall(&execution.calls, execution.more_calls, execution.duration))
     };
-    page(&shared, StatusCode::OK, Place::Executions, &format!("Execution {id}"), body)
+    page(&state, StatusCode::OK, NavItem::Executions, &format!("Execution {id}"), body)
 }
 
-/// A list that grows at its top while the page is open, and keeps at most `most` rows.
-pub(crate) fn rows(executions: &[Arc<Execution>], most: usize) -> Markup {
-    let newest = executions.first().map_or(0, |newest| newest.id);
+/// A list of executions, newest first. While the page is open, live updates keep it at `most` rows.
+pub(crate) fn rows(entries: &[Arc<Entry>], most: usize) -> Markup {
+    let newest = entries.first().map_or(0, |newest| newest.id);
     html! {
-        @if executions.is_empty() { p.soft #none { "Nothing ran yet. What clients and this console call appears here." } }
-        ol.runs #runs data-most=(most) data-newest=(newest) { @for one in executions { (row(one)) } }
+        @if entries.is_empty() { p.soft #none { "Nothing ran yet. Calls by clients and by this console appear here." } }
+        ol.runs #runs data-most=(most) data-newest=(newest) { @for one in entries { (row(one)) } }
     }
 }
 
-/// One row; also sent live.
-pub(crate) fn row(execution: &Execution) -> Markup {
+/// One row, in the list and in live updates.
+pub(crate) fn row(Entry { id, execution }: &Entry) -> Markup {
     let calls = execution.calls.len() + execution.more_calls;
     html! {
-        li data-id=(execution.id) {
-            a.name href=(format!("/console/executions/{}", execution.id)) { (text::line(&execution.name, 100)) }
+        li data-id=(id) {
+            a.name href=(format!("/console/executions/{id}")) { (text::line(&execution.tool, 100)) }
             span.facts {
-                (status(execution.ending.ok, &execution.ending.status))
+                (ending(&execution.ending))
                 span { (text::duration(execution.duration)) }
                 span { (text::count(calls, "call")) }
                 span.soft { (time(execution.started)) }
-                span.soft { (who(execution)) }
+                span.soft { (caller(&execution.principal.subject)) }
             }
-            (waterfall::strip(&execution.calls, execution.duration))
+            (waterfall::bars(&execution.calls, execution.duration))
         }
     }
 }
 
-fn who(execution: &Execution) -> Markup {
+/// The status of a call or of an execution.
+pub(crate) fn ending(ending: &Ending) -> Markup {
+    let word = if ending.is_ok() { "ok" } else { ending.status() };
+    status(ending.is_ok(), word)
+}
+
+fn caller(subject: &str) -> Markup {
     html! {
-        @if &*execution.subject == OPERATOR { span.tag { "console" } }
-        @else { (text::line(&execution.subject, 60)) }
+        @if subject == OPERATOR { span.tag { "console" } }
+        @else { (text::line(subject, 60)) }
     }
 }

@@ -1,4 +1,4 @@
-//! The pages. Here: their frame, and what several of them show.
+//! The pages. This file has their layout and the elements that several of them share.
 
 pub(crate) mod executions;
 pub(crate) mod overview;
@@ -19,30 +19,37 @@ use gatewright_core::rmcp::{ServerHandler, model::ToolAnnotations};
 use http::{HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
-use crate::{Shared, guard, text};
+use crate::{ConsoleState, guard, text};
 
-/// The places of the navigation.
+/// Items of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum NavItem {
     Overview,
     Tools,
     Search,
     Script,
     Executions,
-    Nowhere,
+    /// A page that is not in the navigation.
+    Unlisted,
 }
 
-const PLACES: [(Place, &str, &str); 5] = [
-    (Place::Overview, "/console", "Overview"),
-    (Place::Tools, "/console/tools", "Tools"),
-    (Place::Search, "/console/search", "Search"),
-    (Place::Script, "/console/script", "Script"),
-    (Place::Executions, "/console/executions", "Executions"),
+const NAV_ITEMS: [(NavItem, &str, &str); 5] = [
+    (NavItem::Overview, "/console", "Overview"),
+    (NavItem::Tools, "/console/tools", "Tools"),
+    (NavItem::Search, "/console/search", "Search"),
+    (NavItem::Script, "/console/script", "Script"),
+    (NavItem::Executions, "/console/executions", "Executions"),
 ];
 
 /// A whole page.
-pub(crate) fn page(shared: &Shared, status: StatusCode, place: Place, title: &str, body: Markup) -> Response {
-    let info = shared.desk.gateway().get_info().server_info;
+pub(crate) fn page(
+    state: &ConsoleState,
+    status: StatusCode,
+    place: NavItem,
+    title: &str,
+    body: Markup,
+) -> Response {
+    let info = state.operator.gateway().get_info().server_info;
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -63,7 +70,7 @@ pub(crate) fn page(shared: &Shared, status: StatusCode, place: Place, title: &st
                         span.soft { (text::line(&info.version, 20)) }
                     }
                     nav aria-label="Console" {
-                        @for (at, path, name) in PLACES {
+                        @for (at, path, name) in NAV_ITEMS {
                             a href=(path) aria-current=[(at == place).then_some("page")] { (name) }
                         }
                     }
@@ -77,27 +84,27 @@ pub(crate) fn page(shared: &Shared, status: StatusCode, place: Place, title: &st
     response
 }
 
-/// Nothing is there.
-pub(crate) async fn not_found(State(shared): State<Arc<Shared>>) -> Response {
-    missing(&shared, "There is no such page.")
+/// Responds with 404 to an unknown path.
+pub(crate) async fn not_found(State(state): State<Arc<ConsoleState>>) -> Response {
+    missing(&state, "There is no such page.")
 }
 
-/// 404 with a reason.
-pub(crate) fn missing(shared: &Shared, why: &str) -> Response {
+/// A page with status 404 and a reason.
+pub(crate) fn missing(state: &ConsoleState, why: &str) -> Response {
     let body = html! {
         h1 { "Not here" }
         p { (why) }
         p { a href="/console" { "Back to the overview" } }
     };
-    page(shared, StatusCode::NOT_FOUND, Place::Nowhere, "Not here", body)
+    page(state, StatusCode::NOT_FOUND, NavItem::Unlisted, "Not here", body)
 }
 
-/// The hidden field every form has.
-pub(crate) fn token(shared: &Shared) -> Markup {
-    html! { input type="hidden" name=(guard::FIELD) value=(shared.guard.token()); }
+/// The hidden field with the token that every form has.
+pub(crate) fn token(state: &ConsoleState) -> Markup {
+    html! { input type="hidden" name=(guard::FIELD) value=(state.guard.token()); }
 }
 
-/// What a form of an older process gets: its own text back, and nothing was done.
+/// The alert for a form from an earlier start of the server, which is not submitted.
 pub(crate) fn stale() -> Markup {
     html! {
         div.alert role="alert" {
@@ -125,12 +132,12 @@ pub(crate) fn encode(text: &str) -> String {
     encoded
 }
 
-/// A status with its colour; the word says it all.
+/// A status as a coloured word.
 pub(crate) fn status(ok: bool, word: &str) -> Markup {
     html! { span.status.ok[ok].bad[!ok] { (text::line(word, 40)) } }
 }
 
-/// What a tool says it does to the world.
+/// Annotations of a tool as tags.
 pub(crate) fn hints(annotations: Option<&ToolAnnotations>) -> Markup {
     let Some(hints) = annotations else { return html! {} };
     html! {

@@ -1,4 +1,4 @@
-//! `/console`: the apps, and what ran last.
+//! `/console`: the apps, and the latest executions.
 
 use std::sync::Arc;
 
@@ -7,30 +7,30 @@ use gatewright_core::AppHealth;
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{Place, encode, executions, page};
-use crate::{Shared, text};
+use super::{NavItem, encode, executions, page};
+use crate::{ConsoleState, text};
 
 /// Executions on this page.
 const RECENT: usize = 8;
 
-pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Response {
+pub(crate) async fn show(State(state): State<Arc<ConsoleState>>) -> Response {
     let body = html! {
         h1 { "Overview" }
-        section #apps aria-label="Apps" { (apps(&shared)) }
+        section #apps aria-label="Apps" { (apps(&state)) }
         section aria-labelledby="recent" {
             div.row {
                 h2 #recent { "Latest executions" }
                 a href="/console/executions" { "All executions" }
             }
-            (executions::rows(&shared.journal.latest(None, RECENT), RECENT))
+            (executions::rows(&state.history.latest(None, RECENT), RECENT))
         }
     };
-    page(&shared, StatusCode::OK, Place::Overview, "Overview", body)
+    page(&state, StatusCode::OK, NavItem::Overview, "Overview", body)
 }
 
-/// The apps with their health; also sent when it changes.
-pub(crate) fn apps(shared: &Shared) -> Markup {
-    let snapshot = shared.desk.gateway().registry().operator_snapshot();
+/// The apps with their health, on the page and in live updates.
+pub(crate) fn apps(state: &ConsoleState) -> Markup {
+    let snapshot = state.operator.gateway().registry().operator_snapshot();
     let up = snapshot.apps.iter().filter(|app| app.app.health() == AppHealth::Up).count();
     html! {
         dl.figures {
@@ -42,7 +42,7 @@ pub(crate) fn apps(shared: &Shared) -> Markup {
         @if snapshot.apps.is_empty() { p { "No apps are configured." } }
         ul.cards {
             @for app in &snapshot.apps {
-                @let known = shared.health.of(&app.id);
+                @let known = state.health.of(&app.id);
                 @let health = app.app.health();
                 @let tools = snapshot.tools.iter().filter(|tool| tool.app_id == app.id).count();
                 li.card.broken[matches!(health, AppHealth::Down(_))] {

@@ -1,14 +1,14 @@
-//! What a tool or a script gave back.
+//! Results of tools and scripts.
 
 use gatewright_core::rmcp::model::{CallToolResult, ContentBlock};
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::status;
-use crate::{desk::Answer, text};
+use crate::{operator::CallAnswer, text};
 
-/// A tool's answer.
-pub(crate) fn answer(answer: &Answer) -> Markup {
+/// The answer of a tool.
+pub(crate) fn answer(answer: &CallAnswer) -> Markup {
     let ok = matches!(&answer.outcome, Ok(result) if result.is_error != Some(true));
     html! {
         section.result.failed[!ok] #result aria-labelledby="result-title" tabindex="-1" {
@@ -35,7 +35,7 @@ fn content(result: &CallToolResult) -> Markup {
         return json(value);
     }
     html! {
-        @if result.content.is_empty() { p.soft { "It gave nothing back." } }
+        @if result.content.is_empty() { p.soft { "It returned nothing." } }
         @for item in &result.content {
             @match item {
                 ContentBlock::Text(item) => {
@@ -52,12 +52,12 @@ fn content(result: &CallToolResult) -> Markup {
     }
 }
 
-/// JSON, indented.
+/// Indented JSON.
 pub(crate) fn json(value: &Value) -> Markup {
     block(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
-/// Text as it is, cut when it is very long.
+/// Preformatted text, cut if it is very long.
 pub(crate) fn block(text: &str) -> Markup {
     let (shown, more) = text::cut(text);
     html! {

@@ -1,4 +1,4 @@
-//! `/console/script`: runs AgentScript as `codecall:execute` does, and shows where it failed.
+//! `/console/script`: runs AgentScript as `codecall:execute` does, and shows the place of an error.
 
 use std::{
     collections::HashMap,
@@ -8,44 +8,44 @@ use std::{
 
 use axum::{Form, extract::State, response::Response};
 use gatewright_codecall::CodeCall;
-use gatewright_core::Registry;
+use gatewright_core::{CallRecord, Ending, Registry};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::{Place, page, result, stale, status, token, waterfall};
-use crate::{Call, Ending, Shared, guard, text};
+use super::{NavItem, page, result, stale, status, token, waterfall};
+use crate::{ConsoleState, MAX_CALLS, guard, text};
 
-/// Lines shown around the place of an error.
+/// Lines shown before and after the place of an error.
 const AROUND: usize = 3;
 
-/// What was sent, and what became of it.
+/// A submitted form, and its outcome.
 #[derive(Default)]
-struct Sent {
+struct Submission {
     script: Option<String>,
     data: String,
     alert: Option<Markup>,
     outcome: Option<(Value, Duration)>,
 }
 
-pub(crate) async fn show(State(shared): State<Arc<Shared>>) -> Response {
-    render(&shared, StatusCode::OK, &Sent::default())
+pub(crate) async fn show(State(state): State<Arc<ConsoleState>>) -> Response {
+    render(&state, StatusCode::OK, &Submission::default())
 }
 
 pub(crate) async fn run(
-    State(shared): State<Arc<Shared>>,
+    State(state): State<Arc<ConsoleState>>,
     Form(mut typed): Form<HashMap<String, String>>,
 ) -> Response {
-    // Forms send line ends as CR LF; lines and columns of errors are those of the text as it was typed.
+    // Browsers send line ends as CR LF; lines and columns of errors refer to the text as it was typed.
     let text = |text: Option<String>| text.unwrap_or_default().replace("\r\n", "\n");
-    let mut sent = Sent {
+    let mut sent = Submission {
         script: Some(text(typed.remove("script"))),
         data: text(typed.remove("context")),
-        ..Sent::default()
+        ..Submission::default()
     };
-    if !typed.get(guard::FIELD).is_some_and(|token| shared.guard.is_token(token)) {
+    if !typed.get(guard::FIELD).is_some_and(|token| state.guard.is_token(token)) {
         sent.alert = Some(stale());
-        return render(&shared, StatusCode::FORBIDDEN, &sent);
+        return render(&state, StatusCode::FORBIDDEN, &sent);
     }
     let data = match sent.data.trim() {
         "" => Ok(None),
@@ -57,11 +57,11 @@ pub(crate) async fn run(
             sent.alert = Some(html! {
                 div.alert role="alert" { strong { "Nothing was run." } " The context must be a JSON object: " (error.to_string()) "." }
             });
-            return render(&shared, StatusCode::UNPROCESSABLE_ENTITY, &sent);
+            return render(&state, StatusCode::UNPROCESSABLE_ENTITY, &sent);
         }
     };
     let started = Instant::now();
-    match shared.desk.execute(sent.script.as_deref().unwrap_or_default(), data).await {
+    match state.operator.execute(sent.script.as_deref().unwrap_or_default(), data).await {
         Ok(body) => sent.outcome = Some((body, started.elapsed())),
         Err(refused) => {
             sent.alert = Some(html! {
@@ -69,22 +69,22 @@ pub(crate) async fn run(
             });
         }
     }
-    render(&shared, StatusCode::OK, &sent)
+    render(&state, StatusCode::OK, &sent)
 }
 
-fn render(shared: &Shared, status: StatusCode, sent: &Sent) -> Response {
-    let Some(code_call) = &shared.code_call else {
+fn render(state: &ConsoleState, status: StatusCode, sent: &Submission) -> Response {
+    let Some(code_call) = &state.code_call else {
         let body = html! { h1 { "Script" } p { "Code mode is off: scripts cannot run. Set " code { "codecall.enabled" } "." } };
-        return page(shared, StatusCode::NOT_FOUND, Place::Script, "Script", body);
+        return page(state, StatusCode::NOT_FOUND, NavItem::Script, "Script", body);
     };
-    let example = || example(shared.desk.gateway().registry());
+    let example = || example(state.operator.gateway().registry());
     let script = sent.script.clone().unwrap_or_else(example);
     let body = html! {
         h1 { "Script" }
         p.soft { "AgentScript, run as " code { "codecall:execute" } " runs it: a function body with " code { "await callTool(name, input)" } " and " code { "return" } "." }
         @if let Some(alert) = &sent.alert { (alert) }
         form.pad method="post" action="/console/script" {
-            (token(shared))
+            (token(state))
             div.field {
                 label for="script" { "Script" }
                 textarea.code #script name="script" rows="12" spellcheck="false" autocapitalize="none" required aria-describedby="keys" { "\n" (script) }
@@ -104,7 +104,7 @@ fn render(shared: &Shared, status: StatusCode, sent: &Sent) -> Response {
         @if let Some((body, took)) = &sent.outcome { (outcome(&script, body, *took)) }
         (limits(code_call))
     };
-    page(shared, status, Place::Script, "Script", body)
+    page(state, status, NavItem::Script, "Script", body)
 }
 
 fn outcome(script: &str, body: &Value, took: Duration) -> Markup {
@@ -146,7 +146,7 @@ fn failure(script: &str, error: &Value) -> Markup {
     }
 }
 
-/// The lines around the place, with a mark under the column.
+/// The lines around a place, with a mark under the column.
 fn excerpt(script: &str, line: usize, column: usize) -> Markup {
     let first = line.saturating_sub(AROUND).max(1);
     let lines = script.lines().enumerate().map(|(at, text)| (at + 1, text)).skip(first - 1);
@@ -163,25 +163,28 @@ fn excerpt(script: &str, line: usize, column: usize) -> Markup {
     }
 }
 
-/// The call log of an outcome.
-fn calls(body: &Value) -> Vec<Call> {
+/// The calls of an outcome.
+fn calls(body: &Value) -> Vec<CallRecord> {
     let time =
         |value: &Value| Duration::try_from_secs_f64(value.as_f64().unwrap_or(0.0) / 1e3).unwrap_or_default();
     let call = |call: &Value| {
         let word = call["status"].as_str().unwrap_or("error");
         let ending = match word {
-            "ok" => Ending::ok(),
-            word => Ending::failed(call["code"].as_str().unwrap_or(word)),
+            "ok" => Ending::OK,
+            word => Ending::new(call["code"].as_str().unwrap_or(word).to_owned()),
         };
-        Call {
+        CallRecord {
             tool: call["name"].as_str().unwrap_or_default().into(),
+            app: "".into(),
             start: time(&call["startedMs"]),
             duration: time(&call["durationMs"]),
             ending,
             bytes: None,
+            span_id: None,
+            transport: None,
         }
     };
-    body["calls"].as_array().into_iter().flatten().take(crate::MAX_CALLS).map(call).collect()
+    body["calls"].as_array().into_iter().flatten().take(MAX_CALLS).map(call).collect()
 }
 
 fn limits(code_call: &CodeCall) -> Markup {
@@ -204,7 +207,7 @@ fn limits(code_call: &CodeCall) -> Markup {
     }
 }
 
-/// A script that runs as it is: a call of a tool that reads and needs no input, or of none.
+/// A script that runs unchanged: it calls a read-only tool that requires no input, if there is one.
 fn example(registry: &Registry) -> String {
     let snapshot = registry.operator_snapshot();
     let tool = snapshot.tools.iter().find(|tool| {

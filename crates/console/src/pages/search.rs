@@ -1,4 +1,4 @@
-//! `/console/search`: what `codecall:search` finds, and why.
+//! `/console/search`: results of `codecall:search` with an explanation of their scores.
 
 use std::sync::Arc;
 
@@ -13,32 +13,35 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Place, page, tool_path};
-use crate::{Shared, text};
+use super::{NavItem, page, tool_path};
+use crate::{ConsoleState, text};
 
 /// Hits shown.
 const TOP: usize = 10;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct Params {
     q: String,
 }
 
-pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
-    let Some(code_call) = &shared.code_call else {
+pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): Query<Params>) -> Response {
+    let Some(code_call) = &state.code_call else {
         let body = html! { h1 { "Search" } p { "Code mode is off: there is no search. Set " code { "codecall.enabled" } "." } };
-        return page(&shared, StatusCode::OK, Place::Search, "Search", body);
+        return page(&state, StatusCode::OK, NavItem::Search, "Search", body);
     };
-    let query = asked.q.trim();
+    let query = params.q.trim();
     let top = gatewright_search::Query::new(query).top_k(TOP);
-    let found =
-        if query.is_empty() { Vec::new() } else { explained(code_call, &top, &shared.desk.caller()).await };
+    let found = if query.is_empty() {
+        Vec::new()
+    } else {
+        explained(code_call, &top, &state.operator.caller()).await
+    };
     let body = html! {
         h1 { "Search" }
-        p.soft { "What an agent gets from " code { "codecall:search" } ", with the reasons for each score." }
+        p.soft { "The results that an agent gets from " code { "codecall:search" } ", with the reasons for each score." }
         form.filter method="get" action="/console/search" role="search" {
-            div { label for="q" { "What you want to do, in plain words" } input #q name="q" type="search" value=(asked.q) required maxlength="1000"; }
+            div { label for="q" { "What you want to do, in plain words" } input #q name="q" type="search" value=(params.q) required maxlength="1000"; }
             button { "Search" }
         }
         @if !query.is_empty() {
@@ -46,16 +49,16 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
             ol.hits { @for (hit, meaning) in &found { (row(hit, meaning.as_ref())) } }
         }
     };
-    page(&shared, StatusCode::OK, Place::Search, "Search", body)
+    page(&state, StatusCode::OK, NavItem::Search, "Search", body)
 }
 
-/// What the strategy `embedding` knows of a hit besides its words.
+/// Semantic scores of a hit, with the strategy `embedding`.
 struct Meaning {
     /// The score by words alone, 0 to 1.
     words: f32,
-    /// Nearness of the vectors, -1 to 1, if they were compared.
+    /// Cosine similarity of the vectors, -1 to 1, if they were compared.
     cosine: Option<f32>,
-    /// What its place follows, in standard deviations: by words, by meaning, and by the better of the two.
+    /// Ranking scores, in standard deviations: by words, by meaning, and by the better of the two.
     place: [f32; 3],
 }
 

@@ -13,66 +13,67 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Place, hints, missing, page, result, stale, token, tool_path};
+use super::{NavItem, hints, missing, page, result, stale, token, tool_path};
 use crate::{
-    Shared,
-    desk::Answer,
-    form::{self, Field, Kind, Problem},
-    guard, text,
+    ConsoleState,
+    form::{self, Field, FieldError, FieldKind},
+    guard,
+    operator::CallAnswer,
+    text,
 };
 
 /// Name of the field with the whole input as JSON.
 const JSON: &str = "json";
-/// Name of the field that says that a destructive call is meant.
-const SURE: &str = "sure";
+/// Name of the field that confirms a destructive call.
+const CONFIRM: &str = "sure";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct Params {
     name: String,
 }
 
-/// What the page shows besides the tool.
+/// A submitted form, and its outcome.
 #[derive(Default)]
-struct Sent {
+struct Submission {
     typed: HashMap<String, String>,
-    problems: Vec<Problem>,
+    problems: Vec<FieldError>,
     alert: Option<Markup>,
-    answer: Option<Answer>,
+    answer: Option<CallAnswer>,
 }
 
-pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
-    match tool(&shared, &asked.name).await {
-        Some(tool) => render(&shared, StatusCode::OK, &tool, &Sent::default()),
-        None => unknown(&shared),
+pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): Query<Params>) -> Response {
+    match tool(&state, &params.name).await {
+        Some(tool) => render(&state, StatusCode::OK, &tool, &Submission::default()),
+        None => unknown(&state),
     }
 }
 
 pub(crate) async fn call(
-    State(shared): State<Arc<Shared>>,
-    Query(asked): Query<Asked>,
+    State(state): State<Arc<ConsoleState>>,
+    Query(params): Query<Params>,
     Form(typed): Form<HashMap<String, String>>,
 ) -> Response {
-    let Some(tool) = tool(&shared, &asked.name).await else { return unknown(&shared) };
-    let mut sent = Sent { typed, ..Sent::default() };
-    if !sent.typed.get(guard::FIELD).is_some_and(|token| shared.guard.is_token(token)) {
+    let Some(tool) = tool(&state, &params.name).await else { return unknown(&state) };
+    let mut sent = Submission { typed, ..Submission::default() };
+    if !sent.typed.get(guard::FIELD).is_some_and(|token| state.guard.is_token(token)) {
         sent.alert = Some(stale());
-        return render(&shared, StatusCode::FORBIDDEN, &tool, &sent);
+        return render(&state, StatusCode::FORBIDDEN, &tool, &sent);
     }
-    if destructive(&tool) && !sent.typed.contains_key(SURE) {
+    if destructive(&tool) && !sent.typed.contains_key(CONFIRM) {
         sent.alert =
             Some(alert("Nothing was called.", "This tool changes or deletes data: tick the box to confirm."));
-        return render(&shared, StatusCode::UNPROCESSABLE_ENTITY, &tool, &sent);
+        return render(&state, StatusCode::UNPROCESSABLE_ENTITY, &tool, &sent);
     }
     let input = match input(&tool, &sent.typed) {
         Ok(input) => input,
         Err(problems) => {
             sent.alert = Some(alert("Nothing was called.", "Some fields need another look."));
             sent.problems = problems;
-            return render(&shared, StatusCode::UNPROCESSABLE_ENTITY, &tool, &sent);
+            return render(&state, StatusCode::UNPROCESSABLE_ENTITY, &tool, &sent);
         }
     };
-    let answer = shared.desk.call(&tool.name, input).await;
+    let answer = state.operator.call(&tool.name, input).await;
     let status = match &answer.outcome {
         Err(refused) if refused.code == gatewright_core::codes::VALIDATION_ERROR => {
             StatusCode::UNPROCESSABLE_ENTITY
@@ -80,15 +81,15 @@ pub(crate) async fn call(
         _ => StatusCode::OK,
     };
     sent.answer = Some(answer);
-    render(&shared, status, &tool, &sent)
+    render(&state, status, &tool, &sent)
 }
 
-async fn tool(shared: &Shared, name: &str) -> Option<Arc<ToolEntry>> {
-    shared.desk.view().await.shows(name).cloned()
+async fn tool(state: &ConsoleState, name: &str) -> Option<Arc<ToolEntry>> {
+    state.operator.view().await.shows(name).cloned()
 }
 
-fn unknown(shared: &Shared) -> Response {
-    missing(shared, "There is no such tool now. Its app may be down, or it was renamed.")
+fn unknown(state: &ConsoleState) -> Response {
+    missing(state, "There is no such tool now. Its app may be down, or it was renamed.")
 }
 
 fn destructive(tool: &ToolEntry) -> bool {
@@ -96,9 +97,9 @@ fn destructive(tool: &ToolEntry) -> bool {
     hints.is_some_and(|hints| hints.destructive_hint == Some(true) && hints.read_only_hint != Some(true))
 }
 
-fn input(tool: &ToolEntry, typed: &HashMap<String, String>) -> Result<JsonObject, Vec<Problem>> {
+fn input(tool: &ToolEntry, typed: &HashMap<String, String>) -> Result<JsonObject, Vec<FieldError>> {
     if let Some(json) = typed.get(JSON) {
-        let wrong = |text: String| vec![Problem { field: JSON.to_owned(), text }];
+        let wrong = |text: String| vec![FieldError { field: JSON.to_owned(), text }];
         return match serde_json::from_str(json) {
             Ok(Value::Object(input)) => Ok(input),
             Ok(_) => Err(wrong("The input must be a JSON object.".to_owned())),
@@ -116,7 +117,7 @@ fn alert(head: &str, text: &str) -> Markup {
     html! { div.alert role="alert" { strong { (head) } " " (text) } }
 }
 
-fn render(shared: &Shared, status: StatusCode, tool: &ToolEntry, sent: &Sent) -> Response {
+fn render(state: &ConsoleState, status: StatusCode, tool: &ToolEntry, sent: &Submission) -> Response {
     let name = text::line(&tool.tool.name, 100);
     let fields = form::fields(tool.input_schema());
     let as_json = sent.typed.contains_key(JSON) || fields.is_none();
@@ -134,9 +135,9 @@ fn render(shared: &Shared, status: StatusCode, tool: &ToolEntry, sent: &Sent) ->
         section aria-labelledby="call" {
             h2 #call { "Call it" }
             @if let Some(fields) = &fields {
-                details open[!as_json] { summary { "Fill in a form" } (fields_form(shared, tool, fields, sent)) }
+                details open[!as_json] { summary { "Fill in a form" } (fields_form(state, tool, fields, sent)) }
             }
-            details open[as_json] { summary { "Write the input as JSON" } (json_form(shared, tool, sent)) }
+            details open[as_json] { summary { "Write the input as JSON" } (json_form(state, tool, sent)) }
         }
         section aria-labelledby="schemas" {
             h2 #schemas { "Schemas" }
@@ -147,22 +148,22 @@ fn render(shared: &Shared, status: StatusCode, tool: &ToolEntry, sent: &Sent) ->
             }
         }
     };
-    page(shared, status, Place::Tools, &name, body)
+    page(state, status, NavItem::Tools, &name, body)
 }
 
-fn fields_form(shared: &Shared, tool: &ToolEntry, fields: &[Field], sent: &Sent) -> Markup {
+fn fields_form(state: &ConsoleState, tool: &ToolEntry, fields: &[Field], sent: &Submission) -> Markup {
     html! {
         form.call method="post" action=(tool_path(&tool.tool.name)) {
-            (token(shared))
+            (token(state))
             @if fields.is_empty() { p.soft { "The tool takes no input." } }
             @for (at, one) in fields.iter().enumerate() { (field(at, one, sent)) }
-            (sure(tool, "sure-form"))
+            (confirmation(tool, "confirm-form"))
             button { "Call tool" }
         }
     }
 }
 
-fn field(at: usize, field: &Field, sent: &Sent) -> Markup {
+fn field(at: usize, field: &Field, sent: &Submission) -> Markup {
     let (id, key) = (format!("f{at}"), form::key(&field.name));
     let typed = sent.typed.get(&key).map(String::as_str).unwrap_or_default();
     let problem = sent.problems.iter().find(|problem| problem.field == key);
@@ -180,24 +181,24 @@ fn field(at: usize, field: &Field, sent: &Sent) -> Markup {
             }
             @if let Some(hint) = &hint { p.hint id=(hint) { (text::plain(text::cut(&field.description).0)) } }
             @match &field.kind {
-                Kind::Text(kind) => input id=(id) name=(key) type=(kind) value=(typed) required[field.required && *kind != "text"]
+                FieldKind::Text(kind) => input id=(id) name=(key) type=(kind) value=(typed) required[field.required && *kind != "text"]
                     placeholder=[&placeholder] autocomplete="off" aria-describedby=[&described] aria-invalid=[invalid];,
-                Kind::Number { whole, min, max } => input id=(id) name=(key) type="number" value=(typed) required[field.required]
+                FieldKind::Number { whole, min, max } => input id=(id) name=(key) type="number" value=(typed) required[field.required]
                     min=[min] max=[max] step=(if *whole { "1" } else { "any" })
                     placeholder=[&placeholder] aria-describedby=[&described] aria-invalid=[invalid];,
-                Kind::Choice(choices) => select id=(id) name=(key) required[field.required] aria-describedby=[&described] aria-invalid=[invalid] {
+                FieldKind::Choice(choices) => select id=(id) name=(key) required[field.required] aria-describedby=[&described] aria-invalid=[invalid] {
                     option value="" { @if let Some(default) = &placeholder { (default) } @else { "not set" } }
                     @for choice in choices {
                         @let value = choice.to_string();
                         option value=(value) selected[value == typed] { (text::line(choice.as_str().unwrap_or(&value), 80)) }
                     }
                 },
-                Kind::LongText | Kind::Lines { .. } | Kind::Json => {
+                FieldKind::LongText | FieldKind::Lines { .. } | FieldKind::Json => {
                     textarea id=(id) name=(key) rows="3" required[field.required] spellcheck="false"
                         placeholder=[&placeholder] aria-describedby=[&described] aria-invalid=[invalid] { "\n" (typed) }
                     @match field.kind {
-                        Kind::Lines { .. } => p.hint { "One a line." },
-                        Kind::Json => p.hint { "JSON." },
+                        FieldKind::Lines { .. } => p.hint { "One a line." },
+                        FieldKind::Json => p.hint { "JSON." },
                         _ => {},
                     }
                 }
@@ -207,29 +208,29 @@ fn field(at: usize, field: &Field, sent: &Sent) -> Markup {
     }
 }
 
-fn json_form(shared: &Shared, tool: &ToolEntry, sent: &Sent) -> Markup {
+fn json_form(state: &ConsoleState, tool: &ToolEntry, sent: &Submission) -> Markup {
     let typed = sent.typed.get(JSON).map_or("{}", String::as_str);
     let problem = sent.problems.iter().find(|problem| problem.field == JSON);
     html! {
         form.call method="post" action=(tool_path(&tool.tool.name)) {
-            (token(shared))
+            (token(state))
             div.field {
                 label for="json" { "Input" }
                 textarea #json name=(JSON) rows="8" spellcheck="false" aria-invalid=[problem.map(|_| "true")]
                     aria-describedby=[problem.map(|_| "json-error")] { "\n" (typed) }
                 @if let Some(problem) = problem { p.error #json-error { (text::plain(&problem.text)) } }
             }
-            (sure(tool, "sure-json"))
+            (confirmation(tool, "confirm-json"))
             button { "Call tool" }
         }
     }
 }
 
-fn sure(tool: &ToolEntry, id: &str) -> Markup {
+fn confirmation(tool: &ToolEntry, id: &str) -> Markup {
     html! {
         @if destructive(tool) {
             div.check {
-                input type="checkbox" id=(id) name=(SURE) value="yes" required;
+                input type="checkbox" id=(id) name=(CONFIRM) value="yes" required;
                 label for=(id) { "Yes, change or delete data" }
             }
         }

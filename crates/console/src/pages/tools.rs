@@ -11,49 +11,54 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Place, encode, hints, page, tool_path};
-use crate::{Shared, text};
+use super::{NavItem, encode, hints, page, tool_path};
+use crate::{ConsoleState, text};
 
 /// Tools on one page.
 const ROWS: usize = 100;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Asked {
+pub(crate) struct Params {
     q: String,
     app: String,
     page: Option<String>,
 }
 
-pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<Asked>) -> Response {
-    let view = shared.desk.view().await;
+pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): Query<Params>) -> Response {
+    let view = state.operator.view().await;
     let all = view.tools();
-    let snapshot = shared.desk.gateway().registry().operator_snapshot();
-    let words: Vec<String> = asked.q.split_whitespace().map(str::to_lowercase).collect();
+    let snapshot = state.operator.gateway().registry().operator_snapshot();
+    let words: Vec<String> = params.q.split_whitespace().map(str::to_lowercase).collect();
     let fits = |tool: &Arc<ToolEntry>| {
         let text = || format!("{} {}", tool.tool.name, tool.description()).to_lowercase();
-        (asked.app.is_empty() || *tool.app_id == asked.app)
+        (params.app.is_empty() || *tool.app_id == params.app)
             && (words.is_empty() || {
                 let text = text();
                 words.iter().all(|word| text.contains(word))
             })
     };
     let found: Vec<&Arc<ToolEntry>> = all.iter().copied().filter(|tool| fits(tool)).collect();
-    let at =
-        asked.page.as_deref().and_then(|page| page.parse().ok()).unwrap_or(0_usize).min(all.len() / ROWS + 1);
+    let at = params
+        .page
+        .as_deref()
+        .and_then(|page| page.parse().ok())
+        .unwrap_or(0_usize)
+        .min(all.len() / ROWS + 1);
     let shown = found.iter().skip(at.saturating_mul(ROWS)).take(ROWS);
-    let link =
-        |page: usize| format!("/console/tools?q={}&app={}&page={page}", encode(&asked.q), encode(&asked.app));
+    let link = |page: usize| {
+        format!("/console/tools?q={}&app={}&page={page}", encode(&params.q), encode(&params.app))
+    };
     let body = html! {
         h1 { "Tools" }
         form.filter method="get" action="/console/tools" role="search" {
-            div { label for="q" { "Name or description" } input #q name="q" type="search" value=(asked.q); }
+            div { label for="q" { "Name or description" } input #q name="q" type="search" value=(params.q); }
             div {
                 label for="app" { "App" }
                 select #app name="app" {
                     option value="" { "All apps" }
                     @for app in &snapshot.apps {
-                        option value=(app.id) selected[*app.id == asked.app] { (text::line(&app.id, 60)) }
+                        option value=(app.id) selected[*app.id == params.app] { (text::line(&app.id, 60)) }
                     }
                 }
             }
@@ -71,7 +76,7 @@ pub(crate) async fn show(State(shared): State<Arc<Shared>>, Query(asked): Query<
             }
         }
     };
-    page(&shared, StatusCode::OK, Place::Tools, "Tools", body)
+    page(&state, StatusCode::OK, NavItem::Tools, "Tools", body)
 }
 
 fn row(tool: &ToolEntry) -> Markup {

@@ -1,19 +1,21 @@
-//! Calls over time: one bar for each, on a common scale.
+//! Calls over time, as bars on a common scale.
 
 use std::time::Duration;
 
 use maud::{Markup, html};
 
-use super::{status, tool_path};
-use crate::{Call, text};
+use gatewright_core::CallRecord;
+
+use super::{executions::ending, tool_path};
+use crate::text;
 
 /// Units of the drawing's width.
 const WIDTH: f64 = 1_000.0;
-/// Narrowest bar: it can be seen at any width.
+/// Width of the narrowest bar, so that it stays visible.
 const NARROWEST: f64 = 4.0;
 
 /// All calls of an execution that took `total`.
-pub(crate) fn waterfall(calls: &[Call], more: usize, total: Duration) -> Markup {
+pub(crate) fn waterfall(calls: &[CallRecord], more: usize, total: Duration) -> Markup {
     let end = calls
         .iter()
         .map(|call| call.start.saturating_add(call.duration))
@@ -32,12 +34,12 @@ pub(crate) fn waterfall(calls: &[Call], more: usize, total: Duration) -> Markup 
                     li {
                         a.name href=(tool_path(&call.tool)) { (text::line(&call.tool, 100)) }
                         span.facts {
-                            (status(call.ending.ok, &call.ending.status))
+                            (ending(&call.ending))
                             span { span.visually-hidden { "took " } (text::duration(call.duration)) }
                             span.soft { "from " (text::duration(call.start)) }
                             @if let Some(bytes) = call.bytes { span.soft { (text::size(bytes)) } }
                         }
-                        (strip(std::slice::from_ref(call), end))
+                        (bars(std::slice::from_ref(call), end))
                     }
                 }
             }
@@ -46,15 +48,15 @@ pub(crate) fn waterfall(calls: &[Call], more: usize, total: Duration) -> Markup 
     }
 }
 
-/// Bars only: the sentence beside it says the same in words.
-pub(crate) fn strip(calls: &[Call], total: Duration) -> Markup {
+/// The bars alone, for rows that state the same in words.
+pub(crate) fn bars(calls: &[CallRecord], total: Duration) -> Markup {
     let units = |time: Duration| WIDTH * time.as_secs_f64() / total.as_secs_f64().max(1e-9);
     html! {
         svg.strip viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true" {
             @for call in calls {
                 @let width = units(call.duration).clamp(NARROWEST, WIDTH);
                 @let x = units(call.start).min(WIDTH - width);
-                rect.bad[!call.ending.ok] x=(format!("{x:.1}")) y="0" width=(format!("{width:.1}")) height="10" {}
+                rect.bad[!call.ending.is_ok()] x=(format!("{x:.1}")) y="0" width=(format!("{width:.1}")) height="10" {}
             }
         }
     }

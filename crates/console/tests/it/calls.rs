@@ -1,6 +1,7 @@
 //! Calling tools from their forms.
 
 use gatewright_console::OPERATOR;
+use gatewright_core::Execution;
 use http::StatusCode;
 
 use crate::support::site;
@@ -23,21 +24,26 @@ async fn a_form_calls_the_tool_as_the_operator() {
 }
 
 #[tokio::test]
-async fn what_the_operator_does_is_in_the_journal_under_their_name() {
+async fn calls_by_the_operator_are_in_the_history_under_their_name() {
     let site = site().await;
     site.post("/console/tool?name=evil:fail", &[]).await;
     site.post("/console/tool?name=evil:fail", &[("f.n", "6")]).await;
     site.post("/console/script", &[("script", "return await callTool('crm:users_list', {});")]).await;
-    let kept = site.journal.latest(None, 10);
-    let told: Vec<(&str, &str, usize)> =
-        kept.iter().map(|one| (&*one.name, &*one.ending.status, one.calls.len())).collect();
+    let kept = site.history.latest(None, 10);
+    let executions: Vec<&Execution> = kept.iter().map(|one| &one.execution).collect();
+    let found: Vec<(&str, &str, usize)> =
+        executions.iter().map(|one| (&*one.tool, one.ending.status(), one.calls.len())).collect();
     let expected = [
         ("codecall:execute", "ok", 1),
         ("evil:fail", "VALIDATION_ERROR", 1),
         ("evil:fail", "TOOL_EXECUTION_ERROR", 1),
     ];
-    assert_eq!(told, expected);
-    assert!(kept.iter().all(|one| &*one.subject == OPERATOR && !one.started.elapsed().unwrap().is_zero()));
+    assert_eq!(found, expected);
+    assert!(
+        executions
+            .iter()
+            .all(|one| &*one.principal.subject == OPERATOR && !one.started.elapsed().unwrap().is_zero())
+    );
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
 //! Hostile names, descriptions, schemas and results stay text.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use gatewright_console::{Call, Ending, Execution};
+use gatewright_core::{CallRecord, Ending, Execution, Principal, ScriptFacts};
 use http::StatusCode;
 
-use crate::support::{HOSTILE, assert_clean, encode, site};
+use crate::support::{HOSTILE, assert_clean, encode, execution, site};
 
 fn hostile_name() -> String {
     format!("/console/tool?name={}", encode(&format!("evil:{HOSTILE}")))
@@ -65,23 +65,24 @@ async fn hostile_results_and_inputs_stay_text() {
 #[tokio::test]
 async fn hostile_names_in_executions_stay_text() {
     let site = site().await;
-    let call = Call {
+    let call = CallRecord {
         tool: HOSTILE.into(),
+        app: HOSTILE.into(),
         start: Duration::from_secs(9),
         duration: Duration::MAX,
-        ending: Ending::failed(HOSTILE),
+        ending: Ending::new(HOSTILE),
         bytes: Some(u64::MAX),
+        span_id: None,
+        transport: None,
     };
-    let id = site.journal.record(Execution {
-        id: 0,
-        name: HOSTILE.into(),
-        subject: HOSTILE.into(),
-        started: SystemTime::now(),
+    let id = site.history.record(&Execution {
+        principal: Principal { subject: HOSTILE.into(), ..Principal::local() },
         duration: Duration::ZERO,
-        ending: Ending::failed(HOSTILE),
-        script_bytes: Some(1),
+        ending: Ending::new(HOSTILE),
+        script: Some(ScriptFacts { sha256: [0; 32], bytes: 1 }),
         calls: vec![call],
         more_calls: 1,
+        ..execution(HOSTILE)
     });
     for path in ["/console".to_owned(), "/console/executions".to_owned(), format!("/console/executions/{id}")]
     {

@@ -1,28 +1,13 @@
 //! Live updates over server-sent events.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use axum::body::Body;
-use gatewright_console::{Ending, Execution};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-use crate::support::{Site, site};
-
-fn execution(name: &str) -> Execution {
-    Execution {
-        id: 0,
-        name: name.into(),
-        subject: "alice".into(),
-        started: SystemTime::now(),
-        duration: Duration::from_millis(3),
-        ending: Ending::ok(),
-        script_bytes: None,
-        calls: Vec::new(),
-        more_calls: 0,
-    }
-}
+use crate::support::{Site, execution, site};
 
 async fn open(site: &Site, last: Option<&str>) -> http::Response<Body> {
     let mut request = Request::get("/console/live").header(header::HOST, "localhost");
@@ -50,7 +35,7 @@ async fn a_new_execution_is_told_at_once_and_a_missed_one_after_a_reconnect() {
     let response = open(&site, None).await;
     assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
     let mut body = response.into_body();
-    site.journal.record(execution("first\rsecond"));
+    site.history.record(&execution("first\rsecond"));
     let text = until(&mut body, "\n\n").await;
     assert!(
         text.contains("event: run") && text.contains("id: 1") && text.contains("<li data-id=\"1\">"),
@@ -58,7 +43,7 @@ async fn a_new_execution_is_told_at_once_and_a_missed_one_after_a_reconnect() {
     );
     drop(body);
 
-    site.journal.record(execution("missed"));
+    site.history.record(&execution("missed"));
     let text = until(&mut open(&site, Some("1")).await.into_body(), "missed").await;
     assert!(!text.contains("first"), "{text}");
 }

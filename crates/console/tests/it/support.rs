@@ -1,6 +1,9 @@
-//! A console over the demo's apps and one hostile app.
+//! A console for the demo's apps and one hostile app.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, SystemTime},
+};
 
 use axum::{Router, body::Body};
 use gatewright::{
@@ -14,14 +17,15 @@ use gatewright::{
         service::RequestContext,
     },
 };
-use gatewright_console::{Console, ConsoleOptions, Journal};
+use gatewright_console::{Console, ConsoleOptions, ExecutionHistory};
+use gatewright_core::{Arrival, Ending, Execution};
 use gatewright_demo::{App as DemoApp, Dataset};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::json;
 use tower::ServiceExt;
 
-/// What a hostile server puts everywhere it can.
+/// Hostile text, for every place where a server can put text.
 pub const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(2)</script></textarea>\u{202e}";
 
 /// Answers with hostile text, and remembers who called.
@@ -74,10 +78,10 @@ impl ServerHandler for Hostile {
     }
 }
 
-/// A console and what is behind it.
+/// A console, and the gateway behind it.
 pub struct Site {
     pub running: Running,
-    pub journal: Arc<Journal>,
+    pub history: Arc<ExecutionHistory>,
     pub hostile: Hostile,
     router: Router,
 }
@@ -94,21 +98,21 @@ pub async fn site() -> Site {
     let (dataset, hostile) = (Dataset::seeded(), Hostile::default());
     let config: CodeCallConfig =
         serde_json::from_value(json!({"worker": {"adapter": "in_process"}})).unwrap();
-    let journal = Journal::new(500);
+    let history = ExecutionHistory::new(500);
     let running = Builder::new(HOSTILE, "1.0.0")
         .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset)).await.unwrap()))
         .app("evil", Arc::new(LocalApp::start(hostile.clone()).await.unwrap()))
         .code_mode(config)
-        .observer(journal.clone())
+        .observer(history.clone())
         .build()
         .unwrap();
     let console = Console::new(
         running.gateway().clone(),
         running.code_call().cloned(),
-        journal.clone(),
+        history.clone(),
         ConsoleOptions::default(),
     );
-    Site { router: console.router(), running, journal, hostile }
+    Site { router: console.router(), running, history, hostile }
 }
 
 impl Site {
@@ -116,13 +120,13 @@ impl Site {
         self.router.clone()
     }
 
-    /// Asks as a browser on this machine does.
+    /// Sends a GET request like a browser on this machine.
     pub async fn get(&self, path: &str) -> Page {
         self.send(Request::get(path).header(header::HOST, "localhost:9464").body(Body::empty()).unwrap())
             .await
     }
 
-    /// Sends a form from a page of the console's own, with its token.
+    /// Sends a form from a page of the console, with its token.
     pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let page = self.get(path).await.text;
         let token =
@@ -162,7 +166,7 @@ pub fn encode(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Fails when the page has markup that a stranger's text could have made, or shows text that hides or turns text.
+/// Fails if the page has markup from untrusted text, or characters that hide or reorder text.
 pub fn assert_clean(page: &Page) {
     let lower = page.text.to_lowercase();
     for bad in ["<img", "<script>", "onerror=alert(1)>"] {
@@ -177,4 +181,26 @@ pub fn assert_clean(page: &Page) {
         .map(|part| part.split_once("</textarea>").map_or(part, |(_, after)| after).to_owned())
         .collect();
     assert!(!shown.concat().contains('\u{202e}'), "{}", page.text);
+}
+
+/// An execution of the tool `name` by `alice`.
+pub fn execution(name: &str) -> Execution {
+    Execution {
+        id: 0,
+        tool: name.into(),
+        is_meta: false,
+        is_known: true,
+        principal: Principal { subject: "alice".into(), ..Principal::local() },
+        address: None,
+        started: SystemTime::now(),
+        duration: Duration::from_millis(3),
+        ending: Ending::OK,
+        bytes: None,
+        script: None,
+        arguments: None,
+        calls: Vec::new(),
+        more_calls: 0,
+        trace: None,
+        arrival: Arrival::default(),
+    }
 }

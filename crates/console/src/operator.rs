@@ -1,4 +1,4 @@
-//! What the operator does: calls a tool, runs a script. Both take the gateway's one path, as a principal of their own.
+//! Calls tools and runs scripts for the operator, through the gateway and as a principal of their own.
 
 use std::{
     sync::{
@@ -20,48 +20,48 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::DropGuard;
 
-/// Subject of everything done from the console, in telemetry and in the audit log.
+/// Subject of all calls from the console, in telemetry and in the audit log.
 pub const OPERATOR: &str = "console-operator";
-/// Client of everything done from the console.
+/// Client of all calls from the console.
 pub const CLIENT: &str = "gatewright-console";
 
-/// A call that came back.
+/// A finished call.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) outcome: Result<CallToolResult, Refused>,
+pub(crate) struct CallAnswer {
+    pub(crate) outcome: Result<CallToolResult, CallError>,
     pub(crate) duration: Duration,
 }
 
-/// A call that no tool answered.
+/// The error of a call that no tool answered.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct CallError {
     pub(crate) code: String,
     pub(crate) message: String,
 }
 
-/// The operator's own connection to the gateway.
-pub(crate) struct Desk {
+/// The operator's client of the gateway.
+pub(crate) struct OperatorClient {
     gateway: Arc<Gateway>,
-    link: OnceCell<Link>,
-    next: AtomicI64,
+    connection: OnceCell<Connection>,
+    next_id: AtomicI64,
 }
 
-/// Tools may ask their caller something: this connection is where such questions are declined.
-struct Link {
+/// A session with a client that declines what tools ask their caller (elicitation, sampling).
+struct Connection {
     server: RunningService<RoleServer, Gateway>,
     _client: RunningService<RoleClient, ()>,
 }
 
-impl Desk {
+impl OperatorClient {
     pub(crate) fn new(gateway: Arc<Gateway>) -> Self {
-        Self { gateway, link: OnceCell::new(), next: AtomicI64::new(1) }
+        Self { gateway, connection: OnceCell::new(), next_id: AtomicI64::new(1) }
     }
 
     pub(crate) fn gateway(&self) -> &Arc<Gateway> {
         &self.gateway
     }
 
-    /// What the operator may use, which of an app with connections for each caller is the operator's own.
+    /// The tools that the operator may use. Of an app with a connection for each caller, they are those of the operator's own.
     pub(crate) async fn view(&self) -> View {
         self.gateway.registry().ready_view(&self.caller()).await
     }
@@ -72,14 +72,14 @@ impl Desk {
     }
 
     /// Calls a tool of an app.
-    pub(crate) async fn call(&self, name: &str, arguments: JsonObject) -> Answer {
+    pub(crate) async fn call(&self, name: &str, arguments: JsonObject) -> CallAnswer {
         let started = Instant::now();
         let outcome = self.invoke(name, arguments).await;
-        Answer { outcome, duration: started.elapsed() }
+        CallAnswer { outcome, duration: started.elapsed() }
     }
 
-    async fn invoke(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, Refused> {
-        let refused = |error: gatewright_core::InvokeError| Refused {
+    async fn invoke(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, CallError> {
+        let refused = |error: gatewright_core::InvokeError| CallError {
             code: error.code().to_owned(),
             message: error.to_string(),
         };
@@ -88,8 +88,8 @@ impl Desk {
         complete(self.gateway.call_as_operator(params, &self.caller(), context).await.map_err(refused)?)
     }
 
-    /// Runs a script with `codecall:execute`; gives the body with its `status`.
-    pub(crate) async fn execute(&self, script: &str, data: Option<JsonObject>) -> Result<Value, Refused> {
+    /// Runs a script with `codecall:execute`. Returns the body with its `status`.
+    pub(crate) async fn execute(&self, script: &str, data: Option<JsonObject>) -> Result<Value, CallError> {
         let (context, _cancel) = self.context().await?;
         let mut arguments = JsonObject::from_iter([("script".to_owned(), script.into())]);
         if let Some(data) = data {
@@ -98,16 +98,16 @@ impl Desk {
         let params = CallToolRequestParams::new("codecall:execute").with_arguments(arguments);
         let answer = self.gateway.call_tool(params, context).await;
         let answer = answer
-            .map_err(|error| Refused { code: error.code.0.to_string(), message: error.message.into() })?;
+            .map_err(|error| CallError { code: error.code.0.to_string(), message: error.message.into() })?;
         let result = complete(answer)?;
         Ok(result.structured_content.unwrap_or_default())
     }
 
-    /// The context of one request. It is cancelled when the guard goes: when the answer is there or the browser has left.
-    async fn context(&self) -> Result<(RequestContext<RoleServer>, DropGuard), Refused> {
-        let link = self.link.get_or_try_init(|| connect(&self.gateway)).await?;
-        let id = NumberOrString::Number(self.next.fetch_add(1, Ordering::Relaxed));
-        let mut context = RequestContext::new(id, link.server.peer().clone());
+    /// The context of one request. Dropping the guard cancels it: after the answer, or when the browser disconnects.
+    async fn context(&self) -> Result<(RequestContext<RoleServer>, DropGuard), CallError> {
+        let connection = self.connection.get_or_try_init(|| connect(&self.gateway)).await?;
+        let id = NumberOrString::Number(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let mut context = RequestContext::new(id, connection.server.peer().clone());
         context.extensions.insert(operator());
         let cancel = context.ct.clone().drop_guard();
         Ok((context, cancel))
@@ -118,34 +118,34 @@ fn operator() -> Principal {
     Principal { subject: OPERATOR.into(), client_id: Some(CLIENT.into()), scopes: Scopes::All }
 }
 
-async fn connect(gateway: &Gateway) -> Result<Link, Refused> {
+async fn connect(gateway: &Gateway) -> Result<Connection, CallError> {
     let (client_end, server_end) = memory_transport();
     let (server, client) =
         tokio::join!(gateway.session_of(operator()).serve(server_end), ().serve(client_end));
-    let broken = |why: String| Refused {
+    let broken = |why: String| CallError {
         code: "INTERNAL".to_owned(),
         message: format!("the gateway does not answer: {why}"),
     };
-    Ok(Link {
+    Ok(Connection {
         server: server.map_err(|error| broken(error.to_string()))?,
         _client: client.map_err(|error| broken(error.to_string()))?,
     })
 }
 
-fn complete(response: CallToolResponse) -> Result<CallToolResult, Refused> {
+fn complete(response: CallToolResponse) -> Result<CallToolResult, CallError> {
     match response {
         CallToolResponse::Complete(result) => Ok(result),
-        CallToolResponse::InputRequired(_) => Err(Refused {
+        CallToolResponse::InputRequired(_) => Err(CallError {
             code: "INPUT_REQUIRED".to_owned(),
             message: "the tool asks its caller a question, which the console cannot answer".to_owned(),
         }),
-        CallToolResponse::Task(_) => Err(Refused {
+        CallToolResponse::Task(_) => Err(CallError {
             code: "TASK".to_owned(),
-            message: "the tool went on in the background; follow the task from a client".to_owned(),
+            message: "the tool continues in the background as a task; follow it from a client".to_owned(),
         }),
-        _ => Err(Refused {
+        _ => Err(CallError {
             code: "UNKNOWN".to_owned(),
-            message: "the tool answered in a form the console does not know".to_owned(),
+            message: "the console does not support this kind of answer".to_owned(),
         }),
     }
 }
