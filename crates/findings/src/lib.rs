@@ -1,8 +1,6 @@
-//! What is wrong with a file people wrote (a configuration, a test suite): every bad field, its line, and what was probably
-//! meant.
+//! Problems in files that people write (configurations, test suites): every bad field, its line, and a suggestion.
 //!
-//! A [`Schema`] finds what the JSON Schema refuses; whoever knows more adds findings of his own by JSON pointer; [`Lines`] says
-//! on which line each is.
+//! A [`Schema`] finds violations of a JSON Schema, callers add findings of their own, and [`Lines`] maps each to its line.
 //!
 //! ```
 //! use gatewright_findings::{Format, Lines, Schema, with_lines};
@@ -34,7 +32,7 @@ pub struct Finding {
     pub path: String,
     /// Line in the file, from 1.
     pub line: Option<usize>,
-    /// What is wrong and what to do.
+    /// The problem, and how to fix it.
     pub problem: String,
 }
 
@@ -44,6 +42,12 @@ impl Finding {
         let path: Vec<String> =
             pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
         Self { pointer: pointer.to_owned(), path: path.join("."), line: None, problem: problem.into() }
+    }
+
+    /// A finding at a path as code names it, such as `auth.clients[0].name`, without a line. No key may contain `.` or `[`.
+    pub fn at(path: &str, problem: impl Into<String>) -> Self {
+        let parts = path.split(['.', '[']).map(|part| format!("/{}", part.trim_end_matches(']')));
+        Self::new(&parts.collect::<String>(), problem)
     }
 }
 
@@ -59,12 +63,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A key as a part of a JSON pointer.
+/// A key escaped for a JSON pointer.
 pub fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The findings in the order of the file, each once.
+/// Adds lines to the findings and sorts them by line. Duplicates are removed.
 pub fn with_lines(mut findings: Vec<Finding>, lines: &Lines) -> Vec<Finding> {
     for finding in &mut findings {
         finding.line = finding.line.or_else(|| lines.nearest(&finding.pointer));
@@ -74,8 +78,8 @@ pub fn with_lines(mut findings: Vec<Finding>, lines: &Lines) -> Vec<Finding> {
     findings
 }
 
-/// The candidate most like `wanted`, when one is like it at all (Jaro-Winkler of 0.7 or more, case apart); none for a name of more
-/// than 256 bytes.
+/// The candidate most similar to `wanted`, ignoring case: a Jaro-Winkler similarity of 0.7 or more. `None` for a name of more than
+/// 256 bytes.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const NEAR: f64 = 0.7;
     const LONGEST: usize = 256;
@@ -86,15 +90,26 @@ pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) 
     candidates
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
-        .filter(|(likeness, _)| *likeness >= NEAR)
+        .filter(|(similarity, _)| *similarity >= NEAR)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate)
 }
 
-/// What to say of a name that is not known: the nearest one, or all there are.
+/// The problem with an unknown name: suggests the nearest one, or lists all.
 pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("unknown {what}; did you mean `{near}`?"),
         None => format!("unknown {what}; known here: {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_an_index_becomes_a_pointer() {
+        let finding = Finding::at("auth.clients[0].name", "x");
+        assert_eq!((&*finding.pointer, &*finding.path), ("/auth/clients/0/name", "auth.clients.0.name"));
     }
 }

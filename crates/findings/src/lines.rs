@@ -1,4 +1,4 @@
-//! On which line of a file each value is, by JSON pointer.
+//! Lines of the values of a file, by JSON pointer.
 
 use std::{collections::HashMap, path::Path};
 
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::escape;
 
-/// How a file is written.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `.yaml`, `.yml`
@@ -21,7 +21,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format a file's extension names.
+    /// The format that the extension of a file names.
     pub fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "yaml" | "yml" => Some(Self::Yaml),
@@ -33,7 +33,7 @@ impl Format {
     }
 }
 
-/// On which line each value of a file is: a tree, so that it grows with the text and not with the length of its paths.
+/// Line of each value of a file. A tree, so that its size grows with the text and not with the length of the paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lines {
     /// From 1; 0 when there is no file.
@@ -43,10 +43,10 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The line of every key and item, as far as the text parses.
+    /// Reads the line of every key and item, as far as the text parses.
     pub fn of(text: &str, format: Format) -> Self {
         let mut lines = match format {
-            // JSON is YAML as far as places go.
+            // The YAML parser gives the places of JSON too.
             Format::Yaml | Format::Json => yaml(text),
             #[cfg(feature = "toml")]
             Format::Toml => match DeTable::parse(text) {
@@ -69,7 +69,7 @@ impl Lines {
     }
 }
 
-/// A mapping or a list that is being read.
+/// A mapping or list that is being read.
 struct Open {
     lines: Lines,
     is_map: bool,
@@ -83,8 +83,8 @@ impl Open {
         Self { lines: Lines { line, below: HashMap::new() }, is_map, key: None, items: 0 }
     }
 
-    /// Takes what comes next: a key of a mapping, its value, or an item.
-    fn take(&mut self, value: Lines, text: Option<&str>) {
+    /// Adds the next node: a key of a mapping, its value, or an item.
+    fn add(&mut self, value: Lines, text: Option<&str>) {
         if !self.is_map {
             self.lines.below.insert(self.items.to_string(), value);
             self.items += 1;
@@ -116,20 +116,20 @@ fn yaml(text: &str) -> Lines {
             _ => continue,
         };
         if let Some(around) = open.last_mut() {
-            around.take(whole, text.as_deref());
+            around.add(whole, text.as_deref());
         }
     }
-    // Where the text breaks off, what is open is all there is of it.
+    // If the text breaks off, keep the part that was read.
     while let Some(whole) = open.pop() {
         match open.last_mut() {
-            Some(around) => around.take(whole.lines, None),
+            Some(around) => around.add(whole.lines, None),
             None => return whole.lines,
         }
     }
     Lines::default()
 }
 
-/// The offset at which each line begins.
+/// Offsets at which lines begin.
 #[cfg(feature = "toml")]
 struct LineStarts(Vec<usize>);
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_no_plain_text_do_not_shift_what_follows() {
+    fn keys_that_are_not_plain_text_do_not_shift_later_lines() {
         let lines = Lines::of("x: &a 1\n? [1, 2]\n: y\n*a : z\nb: 1\nc:\n  - 2\n", Format::Yaml);
         assert_eq!((lines.nearest("/b"), lines.nearest("/c/0")), (Some(5), Some(7)));
     }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_looked_for_around_its_place() {
+    fn a_missing_value_has_the_line_of_the_nearest_value_around_it() {
         assert_eq!(Lines::of("a:\n  b: 1\n", Format::Yaml).nearest("/a/missing/deep"), Some(1));
     }
 }

@@ -1,4 +1,4 @@
-//! What a JSON Schema refuses, told one by one.
+//! Violations of a JSON Schema as findings.
 
 use jsonschema::{
     Validator,
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Finding, escape, unknown};
 
-/// The schema is no schema.
+/// A schema that does not compile.
 #[derive(Debug)]
 pub struct SchemaError(String);
 
@@ -28,26 +28,26 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles a JSON Schema (2020-12 unless it says otherwise).
+    /// Compiles a JSON Schema (2020-12 unless `$schema` names another draft).
     ///
     /// # Errors
-    /// It is no schema.
+    /// The schema is invalid.
     pub fn new(source: Value) -> Result<Self, SchemaError> {
         let validator =
             jsonschema::options().build(&source).map_err(|error| SchemaError(error.to_string()))?;
         Ok(Self { source, validator })
     }
 
-    /// Everything in `value` that the schema refuses; of alternatives, what is wrong with the one that comes nearest.
+    /// Every violation in `value`. For alternatives, those of the alternative that comes nearest.
     pub fn findings(&self, value: &Value) -> Vec<Finding> {
         let mut findings = Vec::new();
         for error in self.validator.iter_errors(value) {
-            self.tell(&error, &mut findings);
+            self.collect(&error, &mut findings);
         }
         findings
     }
 
-    fn tell(&self, error: &ValidationError<'_>, findings: &mut Vec<Finding>) {
+    fn collect(&self, error: &ValidationError<'_>, findings: &mut Vec<Finding>) {
         let place = error.instance_path().to_string();
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
@@ -57,12 +57,12 @@ impl Schema {
                     findings.push(Finding::new(&format!("{place}/{}", escape(key)), problem));
                 }
             }
-            // Of the kinds told apart by `type`, the one that is meant says what is wrong.
+            // The alternatives differ in `type`: report the violations of the one that was chosen.
             ValidationErrorKind::OneOfNotValid { context }
                 if context.iter().any(|kind| of_type(kind, &place).is_some()) =>
             {
                 match context.iter().find(|kind| of_type(kind, &place).is_none()) {
-                    Some(meant) => meant.iter().for_each(|error| self.tell(error, findings)),
+                    Some(meant) => meant.iter().for_each(|error| self.collect(error, findings)),
                     None => {
                         let known: Vec<String> =
                             context.iter().filter_map(|kind| of_type(kind, &place)).collect();
@@ -72,7 +72,7 @@ impl Schema {
                 }
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-                // A branch of another type says nothing of what was meant.
+                // A branch of another type cannot be the one that was meant.
                 let fits = |branch: &&Vec<ValidationError<'static>>| {
                     !branch.is_empty()
                         && branch.iter().all(|one| {
@@ -87,7 +87,7 @@ impl Schema {
                         })
                 };
                 match context.iter().filter(fits).min_by_key(|branch| branch.len()) {
-                    Some(branch) => branch.iter().for_each(|one| self.tell(one, findings)),
+                    Some(branch) => branch.iter().for_each(|one| self.collect(one, findings)),
                     None => {
                         let words = words(context);
                         let problem = match error.instance().as_str() {
@@ -97,7 +97,7 @@ impl Schema {
                                     unknown("value", text, words.iter().map(String::as_str))
                                 )
                             }
-                            _ => hidden(error),
+                            _ => masked(error),
                         };
                         findings.push(Finding::new(&place, problem));
                     }
@@ -113,12 +113,12 @@ impl Schema {
             ValidationErrorKind::Type { .. }
             | ValidationErrorKind::MinLength { .. }
             | ValidationErrorKind::MaxLength { .. }
-            | ValidationErrorKind::Pattern { .. } => findings.push(Finding::new(&place, hidden(error))),
+            | ValidationErrorKind::Pattern { .. } => findings.push(Finding::new(&place, masked(error))),
             _ => findings.push(Finding::new(&place, error.to_string())),
         }
     }
 
-    /// The keys that the object at a failing `additionalProperties` knows.
+    /// Known keys of the object whose `additionalProperties` failed.
     fn known_keys(&self, schema_path: &str) -> Vec<String> {
         let object = schema_path.strip_suffix("/additionalProperties").unwrap_or(schema_path);
         // Schema paths go through `$ref`: follow them part by part.
@@ -143,12 +143,12 @@ impl Schema {
     }
 }
 
-/// What is wrong, without the value.
-fn hidden(error: &ValidationError<'_>) -> String {
+/// The problem without the value.
+fn masked(error: &ValidationError<'_>) -> String {
     error.masked_with("the value").to_string()
 }
 
-/// The words there are, when the alternatives are words.
+/// The allowed words, if the alternatives are words.
 fn words(context: &[Vec<ValidationError<'_>>]) -> Vec<String> {
     let of = |error: &ValidationError<'_>| match error.kind() {
         ValidationErrorKind::Constant { expected_value } => vec![Value::clone(expected_value)],
@@ -159,7 +159,7 @@ fn words(context: &[Vec<ValidationError<'_>>]) -> Vec<String> {
     all.filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
-/// The `type` that was expected, among the errors of a value at `place` that has another or none.
+/// The expected `type`, from the errors of a value at `place` that has another one or none.
 fn of_type(errors: &[ValidationError<'_>], place: &str) -> Option<String> {
     errors.iter().find_map(|error| match error.kind() {
         ValidationErrorKind::Constant { expected_value }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_told_with_what_was_probably_meant() {
+    fn an_unknown_key_is_reported_with_a_suggestion() {
         let schema = json!({"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"command": {}, "args": {}},
             "additionalProperties": false}}});
         assert_eq!(
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_the_wrong_type_is_not_shown_for_it_may_be_a_secret() {
+    fn a_value_of_the_wrong_type_is_not_shown_because_it_may_be_a_secret() {
         let schema = json!({"properties": {"token": {"type": "string", "minLength": 9},
             "auth": {"anyOf": [{"type": "object"}, {"type": "null"}]}}});
         assert_eq!(
@@ -202,13 +202,13 @@ mod tests {
             [r#"token: the value is not of type "string""#]
         );
         for bad in [json!({"token": "hush"}), json!({"auth": "hush"})] {
-            let told = findings(schema.clone(), bad);
-            assert!(told.len() == 1 && !told[0].contains("hush"), "{told:?}");
+            let found = findings(schema.clone(), bad);
+            assert!(found.len() == 1 && !found[0].contains("hush"), "{found:?}");
         }
     }
 
     #[test]
-    fn of_alternatives_the_one_that_was_meant_is_told() {
+    fn violations_of_the_nearest_alternative_are_reported() {
         let schema = json!({"properties": {"auth": {"anyOf": [
             {"type": "boolean"},
             {"type": "object", "properties": {"audience": {"type": "string"}}, "additionalProperties": false},
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn of_kinds_told_apart_by_their_type_the_one_that_was_meant_is_told() {
+    fn violations_of_the_alternative_with_the_given_type_are_reported() {
         let kind = |name: &str, key: &str| {
             json!({"type": "object", "properties": {"type": {"const": name}, key: {"type": "string"}},
                 "required": ["type"], "additionalProperties": false})
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn of_words_the_nearest_is_told() {
+    fn the_nearest_word_is_suggested() {
         let schema = json!({"properties": {"transport": {"oneOf": [{"const": "sse"}, {"const": "stdio"}]}}});
         assert_eq!(
             findings(schema.clone(), json!({"transport": "stdo"})),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_none_is_refused() {
+    fn an_invalid_schema_is_rejected() {
         assert!(Schema::new(json!({"type": 7})).unwrap_err().to_string().contains("does not compile"));
     }
 }
