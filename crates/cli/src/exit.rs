@@ -1,15 +1,26 @@
-//! Exit codes, and how an error is told.
+//! Exit codes, and the output of errors.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
-/// The command did not reach its end: a server that cannot start, a tool that failed.
+use gatewright_findings::Finding;
+
+/// The command failed: a server that cannot start, a tool that returned an error.
 pub const FAILED: u8 = 1;
 /// The configuration or the command line is wrong. `clap` uses the same code.
 pub const USAGE: u8 = 2;
 
-/// An error of the configuration: told as it is, with [`USAGE`].
+/// An error in the configuration or the command line: printed as it is, with exit code [`USAGE`].
 #[derive(Debug)]
 pub struct BadConfig(pub String);
+
+impl BadConfig {
+    /// Every problem in the file at `path`, one a line.
+    pub fn of_file(path: &Path, findings: &[Finding]) -> Self {
+        let lines: Vec<String> = findings.iter().map(|finding| format!("  {finding}")).collect();
+        let problems = if lines.len() == 1 { "problem" } else { "problems" };
+        Self(format!("{} {problems} in {}:\n{}", lines.len(), path.display(), lines.join("\n")))
+    }
+}
 
 impl std::fmt::Display for BadConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -19,7 +30,7 @@ impl std::fmt::Display for BadConfig {
 
 impl std::error::Error for BadConfig {}
 
-/// Tells `error` on standard error, causes included.
+/// Prints `error` with its causes to standard error.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("error: {error:#}");
     ExitCode::from(if error.is::<BadConfig>() { USAGE } else { FAILED })

@@ -1,6 +1,4 @@
-//! Body of the fuzz target `config`: an ordinary function that panics when something does not hold.
-//!
-//! It also runs as a test, over the corpus. Not part of any interface.
+//! Body of the fuzz target `config`: an ordinary function that panics on a violation. A test runs it over the corpus.
 
 use std::collections::HashMap;
 
@@ -8,10 +6,10 @@ use gatewright_findings::Format;
 
 use crate::config::Config;
 
-/// The value of the variable `SECRET`. No finding may show it.
+/// Value of the variable `SECRET`. No finding may show it.
 const SECRET: &str = "hush-4f1c9d";
 
-/// Reads any text as a configuration of each format: it is taken, or every problem has a reason and a line of the file.
+/// Reads any text as a configuration of each format: it is accepted, or every problem has a reason and a line of the file.
 pub fn config(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let variables = [("SECRET", SECRET), ("PORT", "8080"), ("EMPTY", "")];

@@ -1,27 +1,22 @@
-//! The `gatewright` command. Configuration, environment and exit codes live here and nowhere else.
+//! The `gatewright` command. Only this crate handles configuration files, the environment and exit codes.
 //!
-//! A library only so that fuzz targets reach what reads configurations; nothing here is an interface for others.
+//! `args` describes the command line, `config` reads a configuration, `wire` builds the parts that run, `reload` applies changes to
+//! them, and `commands` has one file per command. It is a library only for the fuzz targets, not an interface.
 #![forbid(unsafe_code)]
 
 mod args;
-mod assemble;
-mod audit;
-mod auth;
 mod commands;
 mod config;
-mod embedding;
+mod environment;
 mod exit;
 #[doc(hidden)]
 pub mod fuzz;
-mod instances;
-mod limits;
 mod logging;
-mod operate;
-mod redact;
 mod reference;
 mod reload;
 mod rpc;
-mod user_tokens;
+mod signals;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -30,7 +25,7 @@ use clap::Parser;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    // Before anything else: the worker's process holds nothing but what a script may see.
+    // Before anything else, so that the process of a worker contains nothing that a script must not see.
     if gatewright::is_worker() {
         return gatewright::worker_main();
     }
@@ -68,7 +63,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Token(args) => commands::token::run(&args).await,
         Command::Schema { suite } => commands::schema::run(suite),
         Command::Man(args) => commands::man::run(&args),
-        Command::Reference { what } => commands::reference::run(what),
+        Command::Reference { page } => commands::reference::run(page),
         Command::Completions { shell } => commands::completions::run(shell),
     }
 }

@@ -1,15 +1,15 @@
-//! A new configuration for a server that runs: on SIGHUP, and when a file changes.
+//! Applies a changed configuration to a running server: on SIGHUP, and when a file changes.
 //!
-//! The file is read and checked as a whole first; a bad one changes nothing. Apps come, go and change through the registry,
-//! and other sections through the takers registered with [`Reloader::live`]. What nobody takes is named: restart to apply.
-//! Noticing that a file changed is in `watch`.
+//! The file is read and checked as a whole first; a bad one changes nothing. Apps are added, removed and replaced through the
+//! registry, other sections by the handlers registered with [`Reloader::live`]. Changes that no handler applies are logged: they
+//! need a restart. Change detection is in `watch`.
 
 mod apps;
 mod certificate;
+mod status;
 mod watch;
 
 use gatewright::Running;
-use gatewright_operator::telemetry;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch as latest,
@@ -18,70 +18,27 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::ConfigArgs,
-    assemble::AppStarter,
     config::{Config, Source},
+    wire::apps::AppStarter,
 };
 use apps::Apps;
 pub use certificate::CertificateFiles;
+use status::Status;
+pub use status::{metrics, public_status};
 use watch::FileWatch;
 
 const HANGUP: &str = "SIGHUP";
 
-/// Where reloading stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// 1 for the configuration the server started with; one more for each that was taken over.
-    pub generation: u64,
-    /// Whether the file as it is now was refused; the last good configuration goes on.
-    pub refused: bool,
-    /// Paths that differ from what the server started with and need a restart.
-    pub restart: Vec<String>,
-}
+/// Applies a new configuration, or returns why it cannot; then the old one stays in force.
+type Handler = Box<dyn Fn(&Config) -> anyhow::Result<()> + Send>;
 
-impl Status {
-    /// What `/readyz` says: nothing that is not for everybody.
-    pub fn public(&self) -> serde_json::Value {
-        serde_json::json!({
-            "generation": self.generation,
-            "refused": self.refused,
-            "restartPending": !self.restart.is_empty(),
-        })
-    }
-}
-
-/// The latest status in Prometheus' text format.
-pub fn metrics(status: latest::Receiver<Status>) -> impl Fn() -> String {
-    move || {
-        let status = status.borrow();
-        [
-            (
-                "generation",
-                "1 at the start, one more for each configuration that was taken over",
-                status.generation,
-            ),
-            (
-                "refused",
-                "1 when the file as it is now is bad; the last good one goes on",
-                u64::from(status.refused),
-            ),
-            ("restart_pending", "Keys of the file that wait for a restart", status.restart.len() as u64),
-        ]
-        .into_iter()
-        .map(|(name, help, value)| telemetry::gauge(&format!("gatewright_config_{name}"), help, value as f64))
-        .collect()
-    }
-}
-
-/// Takes a new configuration over, or says why it cannot; then what it did before goes on.
-type Taker = Box<dyn Fn(&Config) -> anyhow::Result<()> + Send>;
-
-/// Keeps a running server in step with its configuration.
+/// Applies changes of the configuration to a running server.
 pub struct Reloader {
     args: ConfigArgs,
-    /// What the server started with: what needs a restart still has these values.
+    /// The configuration at the start: keys that need a restart still have these values.
     started: Source,
     current: Source,
-    takers: Vec<(Vec<&'static str>, Taker)>,
+    handlers: Vec<(Vec<&'static str>, Handler)>,
     on_hangup: Vec<Box<dyn Fn() + Send>>,
     apps: Apps,
     hangup: Signal,
@@ -89,7 +46,7 @@ pub struct Reloader {
     status: latest::Sender<Status>,
 }
 
-/// The configuration at the start, and what is needed to follow it.
+/// The configuration at the start, and the watches on its files.
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
@@ -100,16 +57,16 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads the configuration. From now on SIGHUP ends the process no more. `watch` follows the files as well.
+    /// Reads the configuration. From now on SIGHUP no longer ends the process. With `watch` changes of files count as well.
     pub fn read(args: ConfigArgs, watch: bool) -> anyhow::Result<Self> {
         let hangup = signal(SignalKind::hangup())?;
-        // Before reading, so that no change in between is missed.
+        // Before reading, so that no later change is missed.
         let files = watch.then(|| FileWatch::new(args.config.iter().chain(&args.mcp_config).cloned()));
         let (config, source) = Config::load(&args)?;
         Ok(Self { config, source, args, hangup, files })
     }
 
-    /// Makes the reloader of the server that was started from this. Code mode's limits are taken live from here on.
+    /// The reloader of the server that was started from this configuration. It applies the limits of code mode itself.
     pub fn follow(self, running: &Running, starter: AppStarter) -> Reloader {
         let status = Status { generation: 1, refused: false, restart: Vec::new() };
         let apps = Apps::new(running.gateway().clone(), starter, self.config.apps);
@@ -117,7 +74,7 @@ impl Loaded {
             args: self.args,
             started: self.source.clone(),
             current: self.source,
-            takers: Vec::new(),
+            handlers: Vec::new(),
             on_hangup: Vec::new(),
             apps,
             hangup: self.hangup,
@@ -140,32 +97,32 @@ impl Loaded {
 }
 
 impl Reloader {
-    /// Has `take` called with the new configuration each time something at or below one of `paths` differs. It takes all of
-    /// it or nothing.
+    /// Calls `apply` with the new configuration each time a value at or below one of `paths` differs. It must apply all of them
+    /// or none.
     pub fn live(
         &mut self,
         paths: Vec<&'static str>,
-        take: impl Fn(&Config) -> anyhow::Result<()> + Send + 'static,
+        apply: impl Fn(&Config) -> anyhow::Result<()> + Send + 'static,
     ) {
-        self.takers.push((paths, Box::new(take)));
+        self.handlers.push((paths, Box::new(apply)));
     }
 
-    /// Returns whether changes of files count, and not SIGHUP alone.
+    /// Returns true if changes of files count, not only SIGHUP.
     pub fn watches_files(&self) -> bool {
         self.files.is_some()
     }
 
-    /// Has `run` called on each SIGHUP, whatever the file says.
+    /// Calls `run` on each SIGHUP, whether or not the configuration changed.
     pub fn on_hangup(&mut self, run: impl Fn() + Send + 'static) {
         self.on_hangup.push(Box::new(run));
     }
 
-    /// Where reloading stands, now and later.
+    /// The status of reloading, now and after each reload.
     pub fn status(&self) -> latest::Receiver<Status> {
         self.status.subscribe()
     }
 
-    /// Reloads when asked, until `stop`. Apps that were taken out are gone when this is done.
+    /// Reloads on SIGHUP and on changes, until `stop`. Returns once removed apps have shut down.
     pub async fn run(mut self, stop: CancellationToken) {
         loop {
             let why = tokio::select! {
@@ -177,7 +134,7 @@ impl Reloader {
                 self.on_hangup.iter().for_each(|run| run());
             }
             if let Some(files) = &mut self.files {
-                files.take_note().await;
+                files.record().await;
             }
             tokio::select! {
                 () = self.reload(why) => {}
@@ -192,23 +149,23 @@ impl Reloader {
             Ok(loaded) => loaded,
             Err(error) => return self.refuse(why, &error),
         };
-        let apps = match self.apps.take_over(&config.apps).await {
+        let apps = match self.apps.apply(&config.apps).await {
             Ok(apps) => apps,
             Err(error) => return self.refuse(why, &error),
         };
         let differing = self.current.differences(&source);
-        for (paths, take) in &self.takers {
+        for (paths, apply) in &self.handlers {
             if differing.iter().any(|path| covers(paths, path))
-                && let Err(error) = take(&config)
+                && let Err(error) = apply(&config)
             {
                 let section = paths.join(", ");
                 tracing::error!(
                     section,
-                    "the new {section} cannot be taken over, the old one stays: {error:#}"
+                    "the new {section} cannot be applied, the old one stays in force: {error:#}"
                 );
             }
         }
-        let live = |path: &String| path.starts_with("apps.") || self.takes(path);
+        let live = |path: &String| path.starts_with("apps.") || self.is_live(path);
         let restart: Vec<String> =
             self.started.differences(&source).into_iter().filter(|path| !live(path)).collect();
         if !restart.is_empty() {
@@ -238,17 +195,17 @@ impl Reloader {
     }
 
     fn refuse(&self, why: &'static str, error: &anyhow::Error) {
-        // First, so that whoever reads of it in the log finds it so.
+        // Set before logging, so that the status agrees with the log.
         self.status.send_modify(|status| status.refused = true);
-        tracing::error!("the configuration read after {why} is refused, nothing changes: {error:#}");
+        tracing::error!("the configuration read after {why} is invalid, nothing changes: {error:#}");
     }
 
-    fn takes(&self, path: &str) -> bool {
-        self.takers.iter().any(|(paths, _)| covers(paths, path))
+    fn is_live(&self, path: &str) -> bool {
+        self.handlers.iter().any(|(paths, _)| covers(paths, path))
     }
 }
 
-/// Whether `path` is one of `paths` or below it.
+/// Returns true if `path` is one of `paths` or below it.
 fn covers(paths: &[&str], path: &str) -> bool {
     paths
         .iter()
@@ -260,9 +217,4 @@ async fn changed(files: &mut Option<FileWatch>) {
         Some(files) => files.changed().await,
         None => std::future::pending().await,
     }
-}
-
-/// The latest status, for `/readyz`.
-pub fn public_status(status: latest::Receiver<Status>) -> impl Fn() -> serde_json::Value {
-    move || status.borrow().public()
 }

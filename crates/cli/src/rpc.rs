@@ -1,4 +1,4 @@
-//! A client of a gateway: in this process, or at a URL.
+//! MCP client for commands, of a gateway in this process or at a URL.
 
 use std::{collections::HashMap, error::Error};
 
@@ -16,7 +16,7 @@ use rmcp::{
 
 use crate::{exit::BadConfig, logging};
 
-/// A header of the command line. Its value may be a secret and is in no message.
+/// Parses a header of the command line. Errors do not repeat its value, which may be a secret.
 fn header(text: &str) -> anyhow::Result<(HeaderName, HeaderValue)> {
     let parsed = text.split_once(':').and_then(|(name, value)| {
         let mut value = HeaderValue::from_str(value.trim()).ok()?;
@@ -33,7 +33,7 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    /// Connects to a gateway of this process, as whoever runs the command.
+    /// Connects to a gateway in this process, as the user who runs the command.
     pub async fn local(gateway: &Gateway) -> anyhow::Result<Self> {
         let (client_end, server_end) = memory_transport();
         let server = gateway.session_of(Principal::local());
@@ -45,13 +45,14 @@ impl Rpc {
         Ok(Self { client: ().serve(client_end).await? })
     }
 
-    /// Connects to an MCP endpoint, with a bearer token and headers (`Name: value`) if there are some.
+    /// Connects to an MCP endpoint, with an optional bearer token and headers (`Name: value`).
     pub async fn remote(url: &str, token: Option<&str>, headers: &[String]) -> anyhow::Result<Self> {
         logging::without_client_library();
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
         if let Some(token) = token.map(str::trim).filter(|token| !token.is_empty()) {
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-                let problem = "the token holds characters that no token has; pass the access token alone";
+                let problem =
+                    "the token has characters that are not allowed in tokens; pass only the access token";
                 return Err(BadConfig(problem.to_owned()).into());
             }
             config = config.auth_header(token);
@@ -74,34 +75,34 @@ impl Rpc {
         self.client.peer().call_tool(params).await.map_err(broken)
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub async fn close(self) {
         let _ = self.client.cancel().await;
     }
 }
 
-/// Why there is no connection, and what to do about it.
+/// The reason why there is no connection, with advice.
 fn not_connected(url: &str, with_token: bool, error: &ClientInitializeError) -> String {
     const WHICH: &str = "is that the address of its MCP endpoint, such as http://127.0.0.1:3000/mcp?";
     match error {
-        // The library's error gives it as a field, not as its source.
+        // The library's error has it as a field, not as its source.
         ClientInitializeError::TransportError { error, .. } => {
             match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
                 Some(StreamableHttpError::AuthRequired(_)) if with_token => format!(
                     "{url} does not accept the access token: it may have expired, or be for another server"
                 ),
                 Some(StreamableHttpError::AuthRequired(_)) => {
-                    format!("{url} wants an access token: pass it with --token or GATEWRIGHT_TOKEN")
+                    format!("{url} requires an access token: pass it with --token or GATEWRIGHT_TOKEN")
                 }
                 Some(StreamableHttpError::Client(cause)) if cause.is_connect() => format!(
-                    "no MCP server answers at {url}: {}; start it, or correct the host and port",
+                    "no MCP server responds at {url}: {}; start it, or correct the host and port",
                     reason(error)
                 ),
                 Some(StreamableHttpError::UnexpectedContentType(kind)) => format!(
-                    "no MCP server answers at {url}: what answers sends {}; {WHICH}",
-                    kind.as_deref().unwrap_or("something without a content type")
+                    "no MCP server responds at {url}: the response is {}; {WHICH}",
+                    kind.as_deref().unwrap_or("without a content type")
                 ),
-                _ => format!("no MCP server answers at {url}: {}; {WHICH}", reason(error)),
+                _ => format!("no MCP server responds at {url}: {}; {WHICH}", reason(error)),
             }
         }
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
@@ -111,9 +112,9 @@ fn not_connected(url: &str, with_token: bool, error: &ClientInitializeError) -> 
             format!("the MCP server at {url} refuses the connection: {} ({})", error.message, error.code.0)
         }
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
-            format!("{url} answers `initialize` with something else than its result; {WHICH}")
+            format!("{url} responds to `initialize` with something other than its result; {WHICH}")
         }
-        error => format!("no MCP server answers at {url}: {}; {WHICH}", last_cause(error)),
+        error => format!("no MCP server responds at {url}: {}; {WHICH}", last_cause(error)),
     }
 }
 
@@ -127,16 +128,16 @@ fn broken(error: ServiceError) -> anyhow::Error {
     }
 }
 
-/// What went wrong on the way, without the names of the library's types.
+/// The cause, without the names of the library's types.
 fn reason(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        // The library's error gives it as a field, not as its source.
+        // The library's error has it as a field, not as its source.
         Some(StreamableHttpError::Client(cause)) => last_cause(cause),
         _ => last_cause(&*error.error),
     }
 }
 
-/// What went wrong in the end: the outer errors only say that something did.
+/// The innermost cause: the outer errors only state that something failed.
 fn last_cause(error: &(dyn Error + 'static)) -> String {
     let last = std::iter::successors(Some(error), |error| (*error).source()).last();
     last.unwrap_or(error).to_string()
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_breaks_later_is_told_without_the_library_s_types() {
+    fn a_broken_connection_is_reported_without_the_types_of_the_library() {
         let cause = std::io::Error::other("reset by the peer");
         let broke = ServiceError::TransportSend(DynamicTransportError::from_parts(
             "a::Type<b::Type>",
@@ -162,7 +163,7 @@ mod tests {
         assert!(broken(refused).is::<ServiceError>());
     }
 
-    fn told(error: Box<dyn Error + Send + Sync>) -> String {
+    fn message(error: Box<dyn Error + Send + Sync>) -> String {
         let error =
             DynamicTransportError::from_parts("a::Type<b::Type>", std::any::TypeId::of::<()>(), error);
         let error =
@@ -171,20 +172,20 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_in_the_end_is_told_whatever_stands_in_its_text() {
+    fn the_innermost_cause_is_reported_whatever_its_text() {
         let cause = "read [1] error: gone, when it was late";
-        let text = told(anyhow::anyhow!(cause).context("outer] error: inner, when it was sent").into());
+        let text = message(anyhow::anyhow!(cause).context("outer] error: inner, when it was sent").into());
         assert!(
-            text.starts_with(&format!("no MCP server answers at http://a.example/mcp: {cause}; is that")),
+            text.starts_with(&format!("no MCP server responds at http://a.example/mcp: {cause}; is that")),
             "{text}"
         );
         type Http = StreamableHttpError<reqwest::Error>;
-        let text = told(Box::new(Http::UnexpectedContentType(Some("text/html, when it failed".into()))));
+        let text = message(Box::new(Http::UnexpectedContentType(Some("text/html, when it failed".into()))));
         assert!(text.contains("text/html, when it failed") && !text.contains("Type"), "{text}");
     }
 
     #[test]
-    fn a_server_that_refuses_is_told_from_one_that_is_none() {
+    fn a_refusal_by_the_server_is_reported_as_such() {
         let error = ErrorData::invalid_request("Unsupported protocol version", None);
         let text = not_connected("http://a.example/mcp", true, &ClientInitializeError::JsonRpcError(error));
         assert_eq!(

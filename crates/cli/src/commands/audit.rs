@@ -10,7 +10,7 @@ use crate::{
     exit::{self, BadConfig},
 };
 
-/// Checks audit files, oldest first.
+/// Verifies audit files, oldest first.
 pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     let AuditCommand::Verify { files, json } = &args.command;
     let mut before: Option<Verified> = None;
@@ -20,7 +20,7 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         let verified = verify(BufReader::new(opened)).map_err(|broken| broken.to_string());
         let follows = verified.and_then(|verified| match &before {
             Some(before) if verified.previous.as_ref() != Some(&before.chain) => {
-                Err("its first line does not continue the file before: files are missing, in another order, or were cut".to_owned())
+                Err("its first line does not continue the previous file: a file is missing or was cut, or the order is wrong".to_owned())
             }
             _ => Ok(verified),
         });
@@ -36,7 +36,7 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
             }
         };
         if !json {
-            tell(file, &verified);
+            print(file, &verified);
         }
         before = Some(match before {
             Some(all) => Verified {
@@ -55,15 +55,15 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(file: &Path, verified: &Verified) {
+fn print(file: &Path, verified: &Verified) {
     println!("{}: {} lines, none changed; last digest {}", file.display(), verified.lines, verified.chain);
     if let Some(previous) = &verified.previous {
         println!("it continues a file that ends with {previous}");
     }
     if verified.torn > 0 {
-        println!("{} times a crash cut a line in two, and the line after it says so", verified.torn);
+        println!("{} lines were cut by a crash, which the line after each states", verified.torn);
     }
     if verified.lost > 0 {
-        println!("{} events could not be written, and lines say so", verified.lost);
+        println!("{} events could not be written, which later lines state", verified.lost);
     }
 }

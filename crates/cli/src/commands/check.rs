@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{args::CheckArgs, config::Config, exit};
 
-/// Prints every bad field, with its line and what to do.
+/// Prints every problem with its line and a fix.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let (config, mut findings, _) = Config::examine(&args.config)?;
     if let Some(config) = config.as_ref().filter(|_| args.production) {
@@ -21,7 +21,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         println!("{shown}: ok");
         if makes_user {
             eprintln!(
-                "{shown}: auth.local.users: names nobody, so `serve` makes the user `{}` and prints a password for it when it starts",
+                "{shown}: auth.local.users: no user is configured, so `serve` creates the user `{}` and prints its password at the start",
                 FirstUser::NAME
             );
         }

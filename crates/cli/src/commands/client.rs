@@ -1,4 +1,4 @@
-//! `gatewright client`: the OAuth clients there are.
+//! `gatewright client`: OAuth clients.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::{
     args::{ClientArgs, ClientCommand, StoreArgs},
-    auth,
     exit::BadConfig,
+    wire::auth_store,
 };
 
 /// Lists clients, or removes one.
@@ -22,7 +22,7 @@ pub async fn run(args: &ClientArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth::shared(store).await?;
+    let server = auth_store::open_shared(store).await?;
     let clients = server.clients(most).await.context("the clients cannot be listed")?;
     if store.json {
         println!("{:#}", serde_json::to_value(&clients)?);
@@ -36,20 +36,20 @@ async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
 }
 
 async fn remove(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth::shared(store).await?;
+    let server = auth_store::open_shared(store).await?;
     let problem = match server.remove_client(id).await.context("the client was not removed")? {
         RemovedClient::Removed => {
             match store.json {
                 true => println!("{}", json!({"removed": id})),
-                false => println!("{id} is removed, and everything granted to it has ended"),
+                false => println!("{id} is removed, and everything granted to it is revoked"),
             }
             return Ok(());
         }
         RemovedClient::Configured => {
-            format!("`{id}` is under `auth.clients`: take it out there, and restart the servers")
+            format!("`{id}` is configured under `auth.clients`: remove it there and restart the servers")
         }
         RemovedClient::Unknown => {
-            format!("there is no client `{id}`; `gatewright client list` prints those there are")
+            format!("there is no client `{id}`; `gatewright client list` prints all clients")
         }
     };
     Err(BadConfig(problem).into())

@@ -1,4 +1,4 @@
-//! `gatewright consent`: what users allowed applications.
+//! `gatewright consent`: consents that users gave to applications.
 
 use std::process::ExitCode;
 
@@ -7,8 +7,7 @@ use serde_json::json;
 
 use crate::{
     args::{ConsentArgs, ConsentCommand, StoreArgs},
-    auth,
-    exit::BadConfig,
+    wire::auth_store,
 };
 
 /// Lists consents, or withdraws one.
@@ -21,8 +20,8 @@ pub async fn run(args: &ConsentArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(user: Option<&str>, most: usize, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth::shared(store).await?;
-    let subject = user.map(auth::subject);
+    let server = auth_store::open_shared(store).await?;
+    let subject = user.map(auth_store::subject);
     let consents =
         server.consents(subject.as_deref(), most).await.context("the consents cannot be listed")?;
     if store.json {
@@ -38,19 +37,15 @@ async fn list(user: Option<&str>, most: usize, store: &StoreArgs) -> anyhow::Res
 }
 
 async fn withdraw(user: &str, client: &str, store: &StoreArgs) -> anyhow::Result<()> {
-    let server = auth::shared(store).await?;
-    let subject = auth::subject(user);
-    if subject != user && !server.knows_user(user) {
-        return Err(BadConfig(format!(
-            "there is no `{user}` under `auth.local.users`; for somebody who is not configured write the subject, such as `user:{user}`"
-        ))
-        .into());
-    }
-    server.withdraw_consent(&subject, client).await.context("nothing was withdrawn")?;
+    let server = auth_store::open_shared(store).await?;
+    let subject = auth_store::known_subject(&server, user)?;
+    server.withdraw_consent(&subject, client).await.context("the consent was not withdrawn")?;
     match store.json {
         true => println!("{}", json!({"withdrawn": {"subject": subject, "client": client}})),
         false => {
-            println!("what {subject} allowed {client} is withdrawn, and its tokens for that user have ended")
+            println!(
+                "the consent of {subject} for {client} is withdrawn, and its tokens for that user are revoked"
+            )
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `gatewright demo`: a complete server with sample apps, and a tour to paste.
+//! `gatewright demo`: a complete server with sample apps, and a tour of commands to paste.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -11,10 +11,9 @@ use indexmap::IndexMap;
 
 use crate::{
     args::DemoArgs,
-    assemble,
-    commands::serve,
     config::{AppConfig, Builtin, Config},
-    user_tokens::UserTokens,
+    signals::stop_signal,
+    wire::{gateway, http, user_tokens::UserTokens},
 };
 
 /// The configuration of the demo, on `port` of the loopback interface.
@@ -32,11 +31,11 @@ pub fn config(port: u16) -> Config {
     config
 }
 
-/// The client that the tour gets a token as.
-const TOURIST: &str = "tour";
+/// Client id of the tour.
+const TOUR_CLIENT: &str = "tour";
 
-/// The demo's authentication: any name logs in, any client registers, and `secret` is that of the tour. Loopback only.
-fn guarded(secret: &str) -> AuthConfig {
+/// Authentication of the demo: any user name can log in, any client can register, and `secret` is that of the tour. Loopback only.
+fn auth(secret: &str) -> AuthConfig {
     let scopes = ["crm", "billing", "support"].into_iter().flat_map(|app| {
         [("read", "Read"), ("write", "Create and change"), ("delete", "Delete")]
             .map(|(scope, verb)| (format!("{app}:{scope}"), format!("{verb} what is in {app}")))
@@ -46,7 +45,7 @@ fn guarded(secret: &str) -> AuthConfig {
         local: LocalConfig { login: Login::Demo, ..LocalConfig::default() },
         dcr_enabled: true,
         clients: vec![ClientConfig {
-            client_id: TOURIST.to_owned(),
+            client_id: TOUR_CLIENT.to_owned(),
             name: Some("The tour".to_owned()),
             client_secret: Some(secret.into()),
             jwks: None,
@@ -68,16 +67,16 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     // Made anew for each run, and good for this machine's loopback interface alone.
     let secret = args.auth.then(random_secret);
     if let Some(secret) = &secret {
-        config.auth = guarded(secret);
+        config.auth = auth(secret);
     }
-    let stop = assemble::stop_signal()?;
-    let running = assemble::start(&config).await?;
-    let http = running.http(config.http.clone());
-    let (bound, _) = serve::listen(&running, http, &config, &UserTokens::default(), None).await?;
+    let stop = stop_signal()?;
+    let running = gateway::start(&config).await?;
+    let server = running.http(config.http.clone());
+    let (bound, _) = http::listen(&running, server, &config, &UserTokens::default(), None).await?;
     let tools = running.gateway().registry().operator_snapshot().tools.len();
     let base = format!("http://{}", bound.local_addr());
     let tour = tour(&base, &config.http.path, tools, secret.as_deref());
-    // Whoever reads the tour may stop reading: the server goes on.
+    // The reader of standard output may be gone; the server continues.
     let _ = writeln!(std::io::stdout(), "{tour}");
     bound.serve(stop).await;
     running.stop().await;
@@ -90,7 +89,7 @@ fn random_secret() -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Lines to paste; those of a server that wants a token get one first, as the client with `secret`.
+/// Lines to paste. With `secret`, they get a token first.
 fn tour(base: &str, path: &str, tools: usize, secret: Option<&str>) -> String {
     let url = format!("{base}{path}");
     let (token, bearer) = match secret {
@@ -98,8 +97,8 @@ fn tour(base: &str, path: &str, tools: usize, secret: Option<&str>) -> String {
         Some(secret) => (
             format!(
                 r#"
-  # Get a token; it is good for 15 minutes, then paste this again
-  export GATEWRIGHT_TOKEN=$(curl -s {base}/oauth/token -d grant_type=client_credentials -d client_id={TOURIST} \
+  # Get a token; it expires after 15 minutes, then paste this again
+  export GATEWRIGHT_TOKEN=$(curl -s {base}/oauth/token -d grant_type=client_credentials -d client_id={TOUR_CLIENT} \
     -d client_secret={secret} | sed 's/.*"access_token":"\([^"]*\)".*/\1/')
 "#
             ),

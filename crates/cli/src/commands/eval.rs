@@ -19,17 +19,17 @@ use tokio::runtime::Handle;
 
 use crate::{
     args::{EvalArgs, EvalCommand, EvalStrategy},
-    embedding,
     exit::BadConfig,
+    wire::embedding,
 };
 
-/// Measures, with progress on a terminal.
+/// Runs the measurement, with progress on a terminal.
 pub async fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
     let EvalCommand::Search { corpus, queries, strategy, model, cache, worst, json } = args.command;
     let documents = read(&corpus, eval::read_corpus)?;
     let cases = read(&queries, eval::read_cases)?;
     if strategy != EvalStrategy::Embedding && model.is_some() {
-        return Err(BadConfig("--model is for --strategy embedding".to_owned()).into());
+        return Err(BadConfig("--model needs --strategy embedding".to_owned()).into());
     }
     let searcher: Box<dyn Searcher + Send> = match strategy {
         EvalStrategy::Tfidf => Box::new(Index::build(documents)),
@@ -37,7 +37,7 @@ pub async fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
         EvalStrategy::Bm25 => Box::new(Bm25::new(&documents)),
         EvalStrategy::Cosine => Box::new(TfIdfCosine::new(&documents)),
     };
-    // Queries run one after another on a thread of their own: the semantic search waits for the runtime.
+    // Queries run one after another on a blocking thread, because the semantic search waits for the runtime.
     let report = tokio::task::spawn_blocking(move || {
         eval::evaluate(&*searcher, &cases, worst, |done, of| progress("queries", done, of))
     })
@@ -56,7 +56,7 @@ fn progress(what: &str, done: usize, of: usize) {
     }
 }
 
-/// The blended ranking, as the server has it, over one corpus.
+/// The blended ranking of the server, for one corpus.
 struct Semantic {
     search: SemanticSearch,
     runtime: Handle,
@@ -77,12 +77,12 @@ impl Searcher for Semantic {
 
 async fn semantic(index: Index, model: Option<String>, cache: Option<PathBuf>) -> anyhow::Result<Semantic> {
     let mut config = EmbeddingConfig { strategy: Strategy::Embedding, cache, ..EmbeddingConfig::default() };
-    // A folder is named as a shell completes it, without `./` in front.
+    // A shell completes the name of a folder without `./` in front.
     config.model = model.map(|model| match Path::new(&model).is_dir() && Path::new(&model).is_relative() {
         true => format!("./{model}"),
         false => model,
     });
-    let search = embedding::open(&config).await.map_err(|error| BadConfig(told(&error)))?;
+    let search = embedding::open(&config).await.map_err(|error| BadConfig(describe(&error)))?;
     let maker = search.clone();
     let building = maker.replace_now(index);
     tokio::pin!(building);
@@ -98,8 +98,8 @@ async fn semantic(index: Index, model: Option<String>, cache: Option<PathBuf>) -
     Ok(Semantic { search, runtime: Handle::current() })
 }
 
-/// An error with its causes, in a line.
-fn told(error: &EmbeddingError) -> String {
+/// An error with its cause, on one line.
+fn describe(error: &EmbeddingError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -114,7 +114,7 @@ fn read<T>(
     let file = File::open(path).map_err(|error| BadConfig(format!("{shown} cannot be read: {error}")))?;
     let items = parse(BufReader::new(file)).map_err(|error| BadConfig(format!("{shown}: {error}")))?;
     if items.is_empty() {
-        return Err(BadConfig(format!("{shown} holds no line")).into());
+        return Err(BadConfig(format!("{shown} is empty")).into());
     }
     Ok(items)
 }

@@ -1,4 +1,4 @@
-//! `gatewright key`.
+//! `gatewright key`: signing keys.
 
 use std::{fs::OpenOptions, io::Write as _, path::Path, process::ExitCode};
 
@@ -11,11 +11,11 @@ use gatewright_auth::{
 
 use crate::{
     args::{KeyAlgorithm, KeyArgs, KeyCommand},
-    auth,
     exit::BadConfig,
+    wire::auth_store,
 };
 
-/// Makes, lists or exchanges keys.
+/// Generates, lists, rotates or retires keys.
 pub async fn run(args: KeyArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         KeyCommand::Generate { algorithm, out } => generate(algorithm, out.as_deref())?,
@@ -32,13 +32,13 @@ pub async fn run(args: KeyArgs) -> anyhow::Result<ExitCode> {
             let server = open(&config).await?;
             server.rotate_keys().await.map_err(|error| match error {
                 RingError::Pinned => BadConfig(
-                    "the signing key comes from the configuration (`auth.local.signKey` or JWT_SIGNING_KEY): exchange it there. Make one with \
-                     `gatewright key generate`, configure {\"keys\": [new, old]}, restart the servers one after the other, and take the \
-                     old one out once its last tokens are expired"
+                    "the signing key comes from the configuration (`auth.local.signKey` or JWT_SIGNING_KEY), so rotate it there: generate one with \
+                     `gatewright key generate`, configure {\"keys\": [new, old]}, restart the servers one after the other, and remove the \
+                     old one once its last tokens have expired"
                         .to_owned(),
                 )
                 .into(),
-                other => anyhow::Error::new(other).context("the key was not exchanged"),
+                other => anyhow::Error::new(other).context("the key was not rotated"),
             })?;
             show(server.keys().snapshot().await.keys());
         }
@@ -58,8 +58,9 @@ fn generate(algorithm: KeyAlgorithm, out: Option<&Path>) -> anyhow::Result<()> {
         println!("{text}");
         return Ok(());
     };
-    let mut file = private_file(path)
-        .with_context(|| format!("{} cannot be made; an existing file is never replaced", path.display()))?;
+    let mut file = private_file(path).with_context(|| {
+        format!("{} cannot be created; an existing file is never replaced", path.display())
+    })?;
     writeln!(file, "{text}").with_context(|| format!("{} cannot be written", path.display()))?;
     println!("{}", key.kid.unwrap_or_default());
     Ok(())
@@ -75,29 +76,29 @@ fn private_file(path: &Path) -> std::io::Result<std::fs::File> {
 
 /// The authorization server of a configuration, without its endpoints.
 async fn open(path: &Path) -> anyhow::Result<AuthorizationServer> {
-    auth::operated(path, |auth| match (auth.mode, auth.token_storage.kind) {
-        (Mode::Public, _) => Some("authentication is off (`auth.mode`): there are no keys"),
-        (Mode::Transparent, _) => Some("tokens are the provider's (`auth.mode: transparent`): so are the keys"),
+    auth_store::open(path, |auth| match (auth.mode, auth.token_storage.kind) {
+        (Mode::Public, _) => Some("authentication is off (`auth.mode: public`): there are no keys"),
+        (Mode::Transparent, _) => Some("tokens and keys belong to the identity provider (`auth.mode: transparent`)"),
         (Mode::Orchestrated, StorageKind::Memory) if auth.local.sign_key.is_none() => Some(
-            "the keys are in the memory of the running server (`auth.tokenStorage.type: memory`) and end with it; use `redis` or `sqlite`",
+            "the running server keeps its keys in memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or `sqlite`",
         ),
         (Mode::Orchestrated, _) => None,
     })
     .await
 }
 
-/// Removes a key.
+/// Retires a key.
 async fn retire(path: &Path, kid: &str, json: bool) -> anyhow::Result<()> {
     let server = open(path).await?;
     server.retire_key(kid).await.map_err(|error| match error {
         RingError::Pinned => BadConfig(format!(
-            "the key `{kid}` comes from the configuration (`auth.local.signKey` or JWT_SIGNING_KEY): take it out there, and restart the servers"
+            "the key `{kid}` comes from the configuration (`auth.local.signKey` or JWT_SIGNING_KEY): remove it there and restart the servers"
         ))
         .into(),
         RingError::Unknown => {
-            BadConfig(format!("there is no key `{kid}`; `gatewright key list` prints those there are")).into()
+            BadConfig(format!("there is no key `{kid}`; `gatewright key list` prints all keys")).into()
         }
-        other => anyhow::Error::new(other).context("the key was not removed"),
+        other => anyhow::Error::new(other).context("the key was not retired"),
     })?;
     let keys = server.keys().snapshot().await.keys().to_vec();
     match json {

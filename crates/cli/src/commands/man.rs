@@ -1,4 +1,4 @@
-//! `gatewright man`: manual pages from the command line's own description.
+//! `gatewright man`: manual pages, generated from the command line.
 
 use std::{fs, process::ExitCode};
 

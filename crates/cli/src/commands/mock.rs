@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs},
-    assemble,
     exit::BadConfig,
+    signals::stop_signal,
 };
 
 /// Serves until it is told to stop.
@@ -27,7 +27,7 @@ pub async fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn oauth(args: MockOAuthArgs) -> anyhow::Result<ExitCode> {
-    let stop = assemble::stop_signal()?;
+    let stop = stop_signal()?;
     let factory = TokenFactory::new(TokenFactoryOptions {
         audience: args.audience.clone(),
         expires_in_seconds: args.access_token_ttl,
@@ -111,7 +111,7 @@ Ctrl-C stops it.",
 }
 
 async fn cimd(args: MockCimdArgs) -> anyhow::Result<ExitCode> {
-    let stop = assemble::stop_signal()?;
+    let stop = stop_signal()?;
     let clients = clients(&args)?;
     let documents = args.document.iter().map(|(path, file)| {
         let text = std::fs::read_to_string(file).map_err(|error| {

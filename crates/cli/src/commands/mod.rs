@@ -1,4 +1,4 @@
-//! One file for each command.
+//! One file per command.
 
 pub mod audit;
 pub mod check;

@@ -1,13 +1,13 @@
-//! `gatewright reference`: the parts of the documentation that are made from the code.
+//! `gatewright reference`: pages of the documentation that are generated from the code.
 
 use std::process::ExitCode;
 
 use crate::{args::Reference, config, reference};
 
-/// Prints one reference as Markdown.
-pub fn run(what: Reference) -> anyhow::Result<ExitCode> {
-    let text = match what {
-        Reference::Config => reference::config(&config::schema()?),
+/// Prints one page as Markdown.
+pub fn run(page: Reference) -> anyhow::Result<ExitCode> {
+    let text = match page {
+        Reference::Config => reference::config(&config::schema::schema()?),
         Reference::Errors => reference::errors(),
         Reference::Commands => reference::commands(),
     };

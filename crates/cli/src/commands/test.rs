@@ -19,13 +19,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     args::{TestArgs, TestFormat},
-    assemble, config,
+    environment::environment,
     exit::{self, BadConfig},
+    signals::stop_signal,
 };
 
 /// Runs suites, once or until told to stop.
 pub async fn run(args: TestArgs) -> anyhow::Result<ExitCode> {
-    let stop = assemble::stop_signal()?;
+    let stop = stop_signal()?;
     let options = options(&args);
     if !args.watch {
         return tokio::select! {
@@ -44,7 +45,7 @@ fn options(args: &TestArgs) -> RunOptions {
         tags: args.tag.clone(),
         exclude_tags: args.exclude_tag.clone(),
         variables: args.var.iter().cloned().collect(),
-        environment: config::environment().into_iter().collect::<BTreeMap<_, _>>(),
+        environment: environment().into_iter().collect::<BTreeMap<_, _>>(),
         command: args.server.clone(),
         url: args.url.clone(),
     }

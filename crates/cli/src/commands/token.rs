@@ -1,4 +1,4 @@
-//! `gatewright token`: signed tokens for tests, and the end of real ones.
+//! `gatewright token`: signed tokens for tests, and revocation of real ones.
 
 use std::{
     io::{BufRead as _, Read as _},
@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::{
     args::{StoreArgs, TokenArgs, TokenCommand, TokenUser},
-    auth,
     exit::{self, BadConfig},
+    wire::auth_store,
 };
 
 /// Prints one token, or revokes one.
@@ -30,23 +30,23 @@ const MOST_BYTES: u64 = 64 * 1024;
 async fn revoke(store: &StoreArgs) -> anyhow::Result<ExitCode> {
     let mut line = String::new();
     let input = std::io::stdin().lock().take(MOST_BYTES).read_line(&mut line);
-    input.context("standard input holds no text")?;
+    input.context("standard input is not text")?;
     let token = line.trim();
     if token.is_empty() {
         return Err(BadConfig("write the token to standard input".to_owned()).into());
     }
-    let server = auth::shared(store).await?;
+    let server = auth_store::open_shared(store).await?;
     let revoked = server.revoke_token(token).await.context("the token was not revoked")?;
     match (&revoked, store.json) {
         (Some(revoked), true) => {
             println!("{}", json!({"revoked": true, "subject": revoked.subject, "client": revoked.client}));
         }
         (Some(revoked), false) => {
-            println!("what {} gave {} has ended", revoked.subject, revoked.client);
+            println!("the tokens that {} gave to {} are revoked", revoked.subject, revoked.client);
         }
         (None, true) => println!("{}", json!({"revoked": false})),
         (None, false) => {
-            eprintln!("the token is none of these servers, or was revoked or is expired already");
+            eprintln!("the token is not one of these servers, has expired, or was revoked before");
         }
     }
     Ok(if revoked.is_some() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
@@ -79,8 +79,8 @@ fn print(args: &TokenArgs) -> anyhow::Result<ExitCode> {
     }
     if args.key.is_none() {
         eprintln!(
-            "note: the key of this token is gone now, so nothing can verify it; keep it with --key FILE, or print its \
-             public half with --json"
+            "note: the key of this token is not kept, so nothing can verify the token; keep the key with --key FILE, or print its \
+             public part with --json"
         );
     }
     println!("{token}");

@@ -1,4 +1,4 @@
-//! `gatewright tools`: the tools of a configuration, of a running server, or of the demo.
+//! `gatewright tools`: tools of a configuration, of a running server, or of the demo.
 
 use std::{io::Read as _, path::Path, process::ExitCode, time::Duration};
 
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{ConfigArgs, TargetArgs, ToolsArgs, ToolsCommand},
-    assemble,
     commands::demo,
     config::Config,
     exit::{self, BadConfig},
     rpc::Rpc,
+    wire::gateway,
 };
 
-/// Longest wait for upstream apps before a command goes on without them.
+/// Longest wait for upstream apps before a command continues without them.
 const SETTLE: Duration = Duration::from_secs(30);
 
-/// Runs one command and ends what it started.
+/// Runs one command, and stops the apps that it started.
 pub async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
     let running = local(&args.target).await?;
     let rpc = match (&running, &args.target.url) {
@@ -46,8 +46,8 @@ async fn local(target: &TargetArgs) -> anyhow::Result<Option<Running>> {
             Config::of(&ConfigArgs { config: config.clone(), mcp_config: mcp_config.clone() })?
         }
     };
-    let running = assemble::start(&config).await?;
-    assemble::settle(&running, SETTLE).await;
+    let running = gateway::start(&config).await?;
+    gateway::settle(&running, SETTLE).await;
     Ok(Some(running))
 }
 
@@ -122,13 +122,14 @@ async fn list(as_json: bool, running: Option<&Running>, rpc: &Rpc) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
-fn whoever_runs_it() -> Caller {
+/// The user who runs the command.
+fn local_caller() -> Caller {
     Caller::new(Principal::local())
 }
 
-/// Calls a meta-tool, by whichever spelling the server lists.
+/// Calls a meta-tool under the name that the server lists.
 async fn meta(rpc: &Rpc, tool: &str, input: Value) -> anyhow::Result<Value> {
-    let Value::Object(input) = input else { bail!("the input of a meta-tool is an object") };
+    let Value::Object(input) = input else { bail!("the input of a meta-tool must be an object") };
     let listed = rpc.tools().await?;
     let names = [format!("codecall:{tool}"), format!("codecall_{tool}")];
     let Some(name) = names.iter().find(|name| listed.iter().any(|tool| tool.name == **name)) else {
@@ -163,17 +164,19 @@ fn print_hits(body: &Value) {
         eprintln!("ranked by words alone, not by meaning: {why}");
     }
     if hits.is_empty() {
-        println!("no tool answers this; {} were searched", body["totalIndexed"]);
+        println!("no tool matches; {} were searched", body["totalIndexed"]);
     }
 }
 
-/// Which words of the query each hit was found by, in which fields, and what each was worth; with the strategy
-/// `embedding` also how near it is in meaning, and what its place follows.
+/// Prints the words of the query that matched each hit, their fields and their shares of the score. With the strategy `embedding`, also
+/// its similarity in meaning and its ranking scores.
 async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result<()> {
     let Some(code_call) = running.and_then(Running::code_call) else {
-        return Err(BadConfig("-v needs the index itself; use --config instead of --url".to_owned()).into());
+        return Err(
+            BadConfig("--verbose needs the index itself; use --config instead of --url".to_owned()).into()
+        );
     };
-    if let Some(hits) = code_call.explain_semantic(query, &whoever_runs_it()).await {
+    if let Some(hits) = code_call.explain_semantic(query, &local_caller()).await {
         for (hit, words) in hits {
             println!("\n{} {:.3}", hit.name, hit.score);
             if let Some(cosine) = hit.cosine {
@@ -193,7 +196,7 @@ async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result
         }
         return Ok(());
     }
-    for explanation in code_call.explain(query, &whoever_runs_it()).await {
+    for explanation in code_call.explain(query, &local_caller()).await {
         println!("\n{} {:.3}", explanation.hit.name, explanation.hit.score);
         explain_words(&explanation);
     }
@@ -217,7 +220,7 @@ fn explain_words(explanation: &Explanation) {
     }
 }
 
-/// Prints the body; fails when its status does.
+/// Prints the body. Exit code 1 unless its status is `ok`.
 fn print_outcome(body: &Value) -> anyhow::Result<ExitCode> {
     print_json(body)?;
     Ok(if body["status"] == "ok" { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })

@@ -1,4 +1,4 @@
-//! `gatewright user`.
+//! `gatewright user`: passwords, passkeys and sessions of users.
 
 use std::{
     io::{BufRead as _, IsTerminal as _, Read as _},
@@ -18,16 +18,16 @@ use serde_json::json;
 
 use crate::{
     args::{StoreArgs, UserArgs, UserCommand},
-    auth,
     exit::BadConfig,
+    wire::auth_store,
 };
 
-/// NIST SP 800-63B §5.1.1.2.
-const LEAST: usize = 8;
-/// More than anybody types.
-const MOST_BYTES: usize = 1024;
+/// Shortest password, in characters (NIST SP 800-63B §5.1.1.2).
+const MIN_CHARS: usize = 8;
+/// Longest password, in bytes.
+const MAX_BYTES: usize = 1024;
 
-/// Prints what the configuration wants, or what a user needs.
+/// Hashes a password, prints an enrolment link, or signs a user out.
 pub async fn run(args: &UserArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         UserCommand::Hash => hash(),
@@ -37,12 +37,12 @@ pub async fn run(args: &UserArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode> {
-    let server = auth::operated(path, |auth| match (auth.mode, auth.token_storage.kind) {
+    let server = auth_store::open(path, |auth| match (auth.mode, auth.token_storage.kind) {
         (Mode::Orchestrated, StorageKind::Memory) => Some(
             "the running server keeps links in its memory (`auth.tokenStorage.type: memory`), which this command cannot reach; use `redis` or `sqlite`",
         ),
         (Mode::Orchestrated, _) => None,
-        _ => Some("users sign in elsewhere (`auth.mode`): there is nobody to enrol"),
+        _ => Some("users do not sign in to this server (`auth.mode`): there is nobody to enrol"),
     })
     .await?;
     let made = server.enrol(name, Duration::from_secs(minutes * 60)).await.map_err(|error| match error {
@@ -50,22 +50,16 @@ async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode
         other => BadConfig(other.to_string()).into(),
     })?;
     if made.passkeys > 0 {
-        eprintln!("{name} has {} passkey(s) already; they go on working", made.passkeys);
+        eprintln!("{name} already has {} passkey(s); they remain valid", made.passkeys);
     }
     println!("{}", made.expose_link());
     Ok(ExitCode::SUCCESS)
 }
 
 async fn sign_out(name: &str, store: &StoreArgs) -> anyhow::Result<ExitCode> {
-    let server = auth::shared(store).await?;
-    let subject = auth::subject(name);
-    if subject != name && !server.knows_user(name) {
-        return Err(BadConfig(format!(
-            "there is no `{name}` under `auth.local.users`; for somebody who is not configured write the subject, such as `user:{name}`"
-        ))
-        .into());
-    }
-    server.revoke_user(&subject).await.context("nobody was signed out")?;
+    let server = auth_store::open_shared(store).await?;
+    let subject = auth_store::known_subject(&server, name)?;
+    server.revoke_user(&subject).await.context("the user was not signed out")?;
     match store.json {
         true => println!("{}", json!({"signedOut": subject})),
         false => println!("{subject} is signed out everywhere"),
@@ -75,11 +69,11 @@ async fn sign_out(name: &str, store: &StoreArgs) -> anyhow::Result<ExitCode> {
 
 fn hash() -> anyhow::Result<ExitCode> {
     let password = password()?;
-    if password.chars().count() < LEAST {
-        return Err(BadConfig(format!("the password needs at least {LEAST} characters")).into());
+    if password.chars().count() < MIN_CHARS {
+        return Err(BadConfig(format!("the password needs at least {MIN_CHARS} characters")).into());
     }
-    if password.len() > MOST_BYTES {
-        return Err(BadConfig(format!("the password may have at most {MOST_BYTES} bytes")).into());
+    if password.len() > MAX_BYTES {
+        return Err(BadConfig(format!("the password may have at most {MAX_BYTES} bytes")).into());
     }
     println!("{}", hash_password(&SystemEntropy, &password));
     Ok(ExitCode::SUCCESS)
@@ -89,13 +83,13 @@ fn password() -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         let mut line = String::new();
         let mut input = std::io::stdin().lock().take(64 * 1024);
-        input.read_line(&mut line).context("standard input holds no text")?;
+        input.read_line(&mut line).context("standard input is not text")?;
         return Ok(line.trim_end_matches(['\r', '\n']).to_owned());
     }
     let ask = |prompt: &str| rpassword::prompt_password(prompt).context("the terminal cannot be read");
     let password = ask("Password: ")?;
     if ask("Again: ")? != password {
-        return Err(BadConfig("the two are not the same; try again".to_owned()).into());
+        return Err(BadConfig("the passwords differ; try again".to_owned()).into());
     }
     Ok(password)
 }

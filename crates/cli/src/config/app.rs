@@ -1,12 +1,15 @@
-//! One app of the configuration: built in, or behind a connection; and how the gateway shows it.
+//! One app of the configuration: its connection or the name of a built-in one, and the options under which the gateway lists it.
 
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use gatewright_core::{AppOptions, SchemaMode, ScopeRule, ToolOverride};
+use gatewright_findings::Finding;
 use gatewright_upstream::UpstreamConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
-use serde_json::Value;
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use super::place::pointer;
 
 /// An app that comes with Gatewright.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,11 +21,11 @@ pub enum Builtin {
     Billing,
     /// Its tickets.
     Support,
-    /// Every feature of the protocol, for testing clients.
+    /// Every feature of the protocol, to test clients with.
     Everything,
 }
 
-/// What is behind an app.
+/// Connection of an app.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AppKind {
     /// Part of this program.
@@ -34,26 +37,26 @@ pub enum AppKind {
 /// One app.
 #[derive(Debug, Clone)]
 pub struct AppConfig {
-    /// What is behind it.
+    /// Its connection.
     pub kind: AppKind,
-    shown: Shown,
+    listing: Listing,
 }
 
-/// How the gateway shows and calls the app: the keys beside those of the connection.
+/// Options under which the gateway lists and calls the app: the keys besides those of the connection.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct Shown {
+struct Listing {
     /// An app that comes with Gatewright.
     builtin: Option<Builtin>,
     /// `false` lists tools under their own names. Default true: `<app>:<tool>`.
     prefix: Option<bool>,
-    /// `strict` (default) checks arguments against the tool's schema; `off` leaves that to the server.
+    /// `strict` (default) validates arguments against the tool's schema; `off` leaves that to the server.
     #[schemars(with = "Option<SchemaModeName>")]
     schema_validation: Option<SchemaMode>,
-    /// Scopes a caller needs for anything of the app, all of them.
+    /// Scopes that a caller needs for anything in the app. All of them are required.
     scopes: Vec<String>,
-    /// Scopes of resources and templates, by pattern of the server's own URIs, in which `*` stands for any text. All patterns that match
-    /// count.
+    /// Scopes of resources and templates, by pattern of the server's own URIs, in which `*` stands for any text. Every matching pattern
+    /// applies.
     #[schemars(with = "BTreeMap<String, ScopeRuleShape>")]
     resources: BTreeMap<String, ScopeRule>,
     /// Scopes of prompts, by the server's own name for them.
@@ -64,7 +67,7 @@ struct Shown {
     tools: BTreeMap<String, ToolOverride>,
 }
 
-/// The modes, for the schema.
+/// Spellings of [`SchemaMode`], for the schema.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(dead_code, reason = "only its schema is used")]
@@ -78,11 +81,11 @@ enum SchemaModeName {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]
 struct ToolOverrideShape {
-    /// Scopes a caller needs besides the author's.
+    /// Scopes that a caller needs besides those that the tool itself declares.
     scopes: Vec<String>,
-    /// Whether code mode reaches the tool.
+    /// `false` keeps the tool out of code mode, `true` allows it there.
     enabled_in_code_call: Option<bool>,
-    /// Whether `tools/list` shows the tool.
+    /// `false` hides the tool from `tools/list`, `true` lists it.
     visible_in_list_tools: Option<bool>,
     /// `true` removes the tool.
     disabled: bool,
@@ -93,93 +96,109 @@ struct ToolOverrideShape {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]
 struct ScopeRuleShape {
-    /// Scopes a caller needs, all of them, besides those of the app.
+    /// Scopes that a caller needs besides those of the app. All of them are required.
     scopes: Vec<String>,
 }
 
-const SHOWN: [&str; 7] = ["builtin", "prefix", "schemaValidation", "scopes", "resources", "prompts", "tools"];
+const LISTING_KEYS: [&str; 7] =
+    ["builtin", "prefix", "schemaValidation", "scopes", "resources", "prompts", "tools"];
 
 impl AppConfig {
-    /// An app behind a connection, shown with the defaults.
+    /// An upstream app with the default options.
     pub fn upstream(upstream: UpstreamConfig) -> Self {
-        Self { kind: AppKind::Upstream(Box::new(upstream)), shown: Shown::default() }
+        Self { kind: AppKind::Upstream(Box::new(upstream)), listing: Listing::default() }
     }
 
-    /// A built-in app, shown with the defaults.
+    /// A built-in app with the default options.
     pub fn builtin(builtin: Builtin) -> Self {
-        Self { kind: AppKind::Builtin(builtin), shown: Shown { builtin: Some(builtin), ..Shown::default() } }
+        Self {
+            kind: AppKind::Builtin(builtin),
+            listing: Listing { builtin: Some(builtin), ..Listing::default() },
+        }
     }
 
-    /// Whether its tools are called `<app>:<tool>`.
+    /// Returns true if its tools are called `<app>:<tool>`.
     pub fn has_prefix(&self) -> bool {
         self.options().prefix
     }
 
-    /// Whether some of it takes scopes: by configuration, or by the word of a built-in app.
+    /// Returns true if anything in it requires scopes: by configuration, or by the declaration of a built-in app.
     pub fn has_scopes(&self) -> bool {
-        let shown = &self.shown;
-        let rules = shown.resources.values().chain(shown.prompts.values()).map(|rule| &rule.scopes);
-        let mut all = rules.chain(shown.tools.values().map(|over| &over.scopes)).chain([&shown.scopes]);
+        let listing = &self.listing;
+        let rules = listing.resources.values().chain(listing.prompts.values()).map(|rule| &rule.scopes);
+        let mut all = rules.chain(listing.tools.values().map(|over| &over.scopes)).chain([&listing.scopes]);
         let by_itself =
             matches!(self.kind, AppKind::Builtin(Builtin::Crm | Builtin::Billing | Builtin::Support));
         by_itself || all.any(|scopes| !scopes.is_empty())
     }
 
-    /// How the registry shows and calls it.
+    /// Options for the registry.
     pub fn options(&self) -> AppOptions {
         let defaults = AppOptions::default();
         AppOptions {
-            prefix: self.shown.prefix.unwrap_or(defaults.prefix),
+            prefix: self.listing.prefix.unwrap_or(defaults.prefix),
             timeout: match &self.kind {
                 AppKind::Builtin(_) => defaults.timeout,
                 AppKind::Upstream(upstream) => upstream.timeout,
             },
-            schema_mode: self.shown.schema_validation.unwrap_or(defaults.schema_mode),
-            scopes: self.shown.scopes.clone(),
-            tools: self.shown.tools.clone(),
-            resources: self.shown.resources.clone(),
-            prompts: self.shown.prompts.clone(),
+            schema_mode: self.listing.schema_validation.unwrap_or(defaults.schema_mode),
+            scopes: self.listing.scopes.clone(),
+            tools: self.listing.tools.clone(),
+            resources: self.listing.resources.clone(),
+            prompts: self.listing.prompts.clone(),
         }
     }
 
-    /// What the schema cannot say: the field below the app, and the problem.
-    pub(super) fn check(&self) -> Result<(), (String, String)> {
-        let options = self.options();
-        if options.timeout < Duration::from_millis(1) {
-            return Err(("/timeout".to_owned(), "must be at least 1 ms".to_owned()));
+    /// Problems that the schema cannot express, at `pointer`.
+    pub(super) fn problems(&self, pointer: &str) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if self.options().timeout < Duration::from_millis(1) {
+            found.push(Finding::new(&format!("{pointer}/timeout"), "must be at least 1 ms"));
         }
-        match &self.kind {
-            AppKind::Builtin(_) => Ok(()),
-            AppKind::Upstream(upstream) => {
-                upstream.check().map_err(|problem| (String::new(), problem.to_string()))
-            }
+        if let AppKind::Upstream(upstream) = &self.kind
+            && let Err(problem) = upstream.check()
+        {
+            found.push(Finding::new(pointer, problem.to_string()));
         }
+        found
     }
 }
 
-impl<'de> Deserialize<'de> for AppConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = serde_json::Map::deserialize(deserializer)?;
-        let (shown, rest): (serde_json::Map<_, _>, serde_json::Map<_, _>) =
-            fields.into_iter().partition(|(key, _)| SHOWN.contains(&key.as_str()));
-        let shown: Shown = serde_json::from_value(Value::Object(shown)).map_err(D::Error::custom)?;
-        let kind = match shown.builtin {
-            Some(builtin) if rest.is_empty() => AppKind::Builtin(builtin),
-            Some(_) => {
-                let keys: Vec<&str> = rest.keys().map(String::as_str).collect();
-                return Err(D::Error::custom(format!("a built-in app takes no {}", keys.join(", "))));
-            }
-            None => AppKind::Upstream(Box::new(
-                serde_json::from_value(Value::Object(rest)).map_err(D::Error::custom)?,
-            )),
+impl AppConfig {
+    /// Reads one app. Both parts of its keys refuse unknown ones, so they are told apart first: `serde(flatten)` accepts any key.
+    ///
+    /// # Errors
+    /// The place below the app, as a JSON pointer, and the problem.
+    pub(super) fn read(value: Value) -> Result<Self, (String, String)> {
+        let Value::Object(fields) = value else {
+            return Err((
+                String::new(),
+                "must be an object with one of `builtin`, `command` or `url`".to_owned(),
+            ));
         };
-        Ok(Self { kind, shown })
+        let (listing, connection): (Map<_, _>, Map<_, _>) =
+            fields.into_iter().partition(|(key, _)| LISTING_KEYS.contains(&key.as_str()));
+        let listing: Listing = part(listing)?;
+        let kind = match listing.builtin {
+            Some(builtin) if connection.is_empty() => AppKind::Builtin(builtin),
+            Some(_) => {
+                let keys: Vec<&str> = connection.keys().map(String::as_str).collect();
+                return Err((String::new(), format!("a built-in app takes no {}", keys.join(", "))));
+            }
+            None => AppKind::Upstream(Box::new(part(connection)?)),
+        };
+        Ok(Self { kind, listing })
     }
+}
+
+fn part<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, (String, String)> {
+    serde_path_to_error::deserialize(Value::Object(fields))
+        .map_err(|error| (pointer(error.path()), error.into_inner().to_string()))
 }
 
 impl Serialize for AppConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.shown.serialize(serializer)
+        self.listing.serialize(serializer)
     }
 }
 
@@ -189,7 +208,7 @@ impl JsonSchema for AppConfig {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Shown::json_schema(generator);
+        let mut schema = Listing::json_schema(generator);
         let upstream = UpstreamConfig::json_schema(generator);
         let more = upstream.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {

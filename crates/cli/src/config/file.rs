@@ -1,20 +1,23 @@
-//! From a file's text to a JSON value.
+//! Parses the text of a file to a JSON value.
 
 use std::path::Path;
 
+use gatewright_findings::{Finding, Format};
 use serde_json::Value;
 
-use super::{Finding, Format};
 use crate::exit::BadConfig;
 
-/// The format a file's extension names.
+/// The format that the extension of a file names.
+///
+/// # Errors
+/// The extension names no known format.
 pub fn format_of(path: &Path) -> Result<Format, BadConfig> {
-    Format::of(path)
-        .ok_or_else(|| BadConfig(format!("{}: name the file .yaml, .json or .toml", path.display())))
+    Format::of(path).ok_or_else(|| {
+        BadConfig(format!("{}: the extension must be .yaml, .yml, .json or .toml", path.display()))
+    })
 }
 
-/// The text as a value; an empty file is an empty configuration. What does not parse is told without the text around it, which may hold
-/// secrets.
+/// The text as a value; an empty file is an empty configuration. Errors leave out the text around them, which may contain secrets.
 pub(super) fn value(text: &str, format: Format) -> Result<Value, Finding> {
     let parsed = match format {
         Format::Yaml if text.trim().is_empty() => Ok(Value::Null),
@@ -32,7 +35,7 @@ pub(super) fn value(text: &str, format: Format) -> Result<Value, Finding> {
     match parsed {
         Ok(Value::Null) => Ok(Value::Object(serde_json::Map::new())),
         Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(_) => Err(Finding::new("", "the file must hold an object with keys such as `apps`")),
+        Ok(_) => Err(Finding::new("", "the file must be an object with keys such as `apps`")),
         Err((line, problem)) => Err(Finding { line, ..Finding::new("", problem.trim()) }),
     }
 }

@@ -5,24 +5,24 @@ use std::collections::{HashMap, HashSet};
 use gatewright_findings::{Finding, escape};
 use serde_json::Value;
 
-/// Shortest value of a variable that is taken for a secret, in bytes: a shorter one is part of too many words.
+/// Shortest value of a variable that is hidden as a secret, in bytes: a shorter one is part of too many words.
 const SECRET: usize = 6;
 
-/// A value that variables were put into.
+/// A value in which variables were replaced.
 pub(super) struct Filled {
     pointer: String,
     /// The variables it names.
     names: Vec<String>,
 }
 
-/// Puts variables in everywhere, and finds those that are not set. `$${` writes a literal `${`.
+/// Replaces variables everywhere, and reports those that are not set. `$${` stands for a literal `${`.
 pub(super) fn apply(value: &mut Value, environment: &HashMap<String, String>) -> (Vec<Filled>, Vec<Finding>) {
     let (mut filled, mut findings) = (Vec::new(), Vec::new());
     walk(value, &mut String::new(), environment, &mut filled, &mut findings);
     (filled, findings)
 }
 
-/// Makes numbers and booleans of the filled values where `check` refuses text, and names the variables in what it still refuses.
+/// Turns filled values into numbers and booleans where `check` rejects text, and names the variables in the remaining findings.
 pub(super) fn typed(
     value: &mut Value,
     filled: &[Filled],
@@ -45,18 +45,18 @@ pub(super) fn typed(
     let filled: HashMap<&str, &Filled> = filled.iter().map(|one| (one.pointer.as_str(), one)).collect();
     for finding in &mut findings {
         if let Some(one) = filled.get(finding.pointer.as_str()) {
-            finding.problem.push_str(&format!("; the value is that of {}", one.names.join(" and ")));
+            finding.problem.push_str(&format!("; the value comes from {}", one.names.join(" and ")));
         }
     }
     findings
 }
 
-/// Replaces the values of variables that `text` names by their names: a secret that stands in a wrong field is not shown.
+/// Replaces the values of the variables in `text` by their names, so that a secret in the wrong field is not shown.
 pub(super) fn hide(findings: &mut [Finding], text: &str, environment: &HashMap<String, String>) {
     let named = |name: &str| text.contains(&format!("${{{name}"));
     let mut secrets: Vec<_> =
         environment.iter().filter(|(name, value)| value.len() >= SECRET && named(name)).collect();
-    // One may be part of another.
+    // Longest first: one value may be part of another.
     secrets.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
     for finding in findings {
         for (name, value) in &secrets {
@@ -67,7 +67,7 @@ pub(super) fn hide(findings: &mut [Finding], text: &str, environment: &HashMap<S
     }
 }
 
-/// `pointer` is the place of `value`, and the same again afterwards.
+/// `pointer` is the place of `value`, and unchanged on return.
 fn walk(
     value: &mut Value,
     pointer: &mut String,
@@ -98,7 +98,7 @@ fn walk(
     }
 }
 
-/// The text with its variables put in, and their names.
+/// The text with its variables replaced, and their names.
 fn expand(text: &str, environment: &HashMap<String, String>) -> Result<(String, Vec<String>), String> {
     let (mut out, mut names, mut rest) = (String::new(), Vec::new(), text);
     while let Some(at) = rest.find("${") {

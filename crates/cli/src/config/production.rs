@@ -1,7 +1,7 @@
-//! What a configuration lacks for production: contract, "Production requirements".
+//! Production requirements (contract, "Production requirements") that a configuration does not meet.
 //!
-//! The items that concern tokens are those of `AuthConfig::check_production`; here they get their lines, and what only the whole
-//! configuration shows is added.
+//! Items about tokens come from `AuthConfig::check_production`. This module adds their lines, and the items that concern other
+//! sections.
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
@@ -11,13 +11,13 @@ use gatewright_findings::{Finding, Lines, escape, with_lines};
 use gatewright_upstream::UpstreamAuth;
 use secrecy::ExposeSecret as _;
 
-use super::{AppKind, Config, file, pointer};
+use super::{AppKind, Config, check::auth_finding, file};
 
 impl Config {
-    /// Every item of the production requirements that the configuration, read from `path`, breaks: what is wrong, and the fix.
+    /// Every item of the production requirements that the configuration, read from `path`, does not meet, each with its fix.
     ///
     /// # Errors
-    /// When the file cannot be read any more.
+    /// The file can no longer be read.
     pub fn production(&self, path: &Path) -> anyhow::Result<Vec<Finding>> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("{} cannot be read again", path.display()))?;
@@ -25,9 +25,7 @@ impl Config {
         let deployment = self.deployment(SocketAddr::new(self.http.host, self.http.port));
         let found = self.auth.check_production(&deployment).into_iter();
         let mut findings: Vec<Finding> = found
-            .map(|found| {
-                Finding::new(&pointer(&found.path), format!("{}; fix: {}", found.problem, found.fix))
-            })
+            .map(|found| auth_finding(&found.path, format!("{}; fix: {}", found.problem, found.fix)))
             .collect();
         let mut when = |broken: bool, path: &str, problem: &str, fix: &str| {
             if broken {
@@ -60,7 +58,7 @@ impl Config {
         when(
             !(1 << 10..=16 << 20).contains(&http.max_body_bytes),
             "/http/maxBodyBytes",
-            "request bodies have an absurd limit",
+            "the limit on request bodies is outside any useful range",
             "set a value from 1024 to 16777216",
         );
         for (field, time, most) in [
@@ -71,7 +69,7 @@ impl Config {
             when(
                 !(Duration::from_secs(1)..=Duration::from_secs(most)).contains(&time),
                 &format!("/http/{field}"),
-                "clients have an absurd time",
+                "the timeout is outside any useful range",
                 &format!("set a value from 1s to {most}s"),
             );
         }
@@ -104,7 +102,7 @@ impl Config {
             when(
                 self.auth.mode != Mode::Public && !app.has_scopes(),
                 &format!("/apps/{}", escape(id)),
-                "any token reaches all of the app, for nothing of it takes a scope",
+                "any token can use the whole app, because nothing in it requires a scope",
                 "set `scopes` of the app, or of its `tools`, `resources` and `prompts`",
             );
         }

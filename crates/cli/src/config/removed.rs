@@ -1,4 +1,4 @@
-//! Keys and values of earlier versions, each with what to do instead.
+//! Advice for keys and values of earlier versions.
 
 use gatewright_findings::Finding;
 use serde_json::Value;
@@ -18,11 +18,11 @@ const REMOVED: [(&str, Option<&str>, &str); 3] = [
     (
         "/codecall/embedding/store/type",
         Some("qdrant"),
-        "`qdrant` was removed; use `pgvector` to share vectors between instances, or `file`. They are made anew once",
+        "`qdrant` was removed; use `pgvector` to share vectors between instances, or `file`; vectors are computed again once",
     ),
 ];
 
-/// Replaces the problem of each finding about something that was removed by the advice.
+/// Replaces the problem of each finding about a removed key or value by the advice.
 pub(super) fn explain(mut findings: Vec<Finding>, value: &Value) -> Vec<Finding> {
     for finding in &mut findings {
         let found = value.pointer(&finding.pointer).and_then(Value::as_str);

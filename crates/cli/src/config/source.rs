@@ -1,8 +1,8 @@
-//! What a configuration file says, variables filled in, for telling two versions of it apart.
+//! The values of a configuration file, variables filled in, to compare two versions of it.
 
 use serde_json::{Map, Value};
 
-/// The file as one object. It holds secrets: no `Debug`, no `Display`.
+/// The file as one object. It contains secrets: no `Debug`, no `Display`.
 #[derive(Clone, Default, PartialEq)]
 pub struct Source(Value);
 

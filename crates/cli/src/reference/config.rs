@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn every_key_of_the_schema_has_a_row() {
-        let schema = crate::config::schema().unwrap();
+        let schema = crate::config::schema::schema().unwrap();
         let text = config(&schema);
         fn keys(value: &Value, found: &mut Vec<String>) {
             match value {

@@ -1,4 +1,4 @@
-//! Apps that come, go and change while the gateway serves.
+//! Adds, removes and replaces apps while the gateway serves.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,22 +7,23 @@ use gatewright_core::{AppEntry, Gateway};
 use indexmap::IndexMap;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{assemble::AppStarter, config::AppConfig};
+use crate::{config::AppConfig, wire::apps::AppStarter};
 
-/// Longest wait for new apps to be up before they are offered. They are offered either way.
+/// Longest wait for new apps to be up before they are listed. They are listed either way.
 const READY: Duration = Duration::from_secs(10);
 
-/// The apps of the configuration that holds.
+/// The apps of the configuration in force.
 pub(super) struct Apps {
     gateway: Arc<Gateway>,
     starter: AppStarter,
     config: IndexMap<String, AppConfig>,
-    /// Apps that were taken out and are answering their last calls.
-    leaving: TaskTracker,
-    hurry: CancellationToken,
+    /// Removed apps that are answering their last calls.
+    retiring: TaskTracker,
+    /// Shuts removed apps down without waiting for their calls.
+    abort: CancellationToken,
 }
 
-/// Ids of apps.
+/// Ids of the apps that an update added, changed and removed.
 #[derive(Debug, Default)]
 pub(super) struct Differences {
     pub(super) added: Vec<String>,
@@ -42,23 +43,20 @@ impl Apps {
         starter: AppStarter,
         config: IndexMap<String, AppConfig>,
     ) -> Self {
-        Self { gateway, starter, config, leaving: TaskTracker::new(), hurry: CancellationToken::new() }
+        Self { gateway, starter, config, retiring: TaskTracker::new(), abort: CancellationToken::new() }
     }
 
-    /// Makes `new` the apps that are offered, in one step. An app whose connection is configured as before goes on; another
-    /// is started beside the old one, which is ended once its last call is answered.
+    /// Replaces the listed apps by `new` in one step. An app whose connection is configured as before keeps running; any other is
+    /// started beside the old one, which shuts down once its last call is answered.
     ///
     /// # Errors
-    /// When an app cannot be started: then everything stays as it was.
-    pub(super) async fn take_over(
-        &mut self,
-        new: &IndexMap<String, AppConfig>,
-    ) -> anyhow::Result<Differences> {
+    /// An app cannot be started; then nothing changes.
+    pub(super) async fn apply(&mut self, new: &IndexMap<String, AppConfig>) -> anyhow::Result<Differences> {
         let mut differences = Differences::default();
         let registry = self.gateway.registry();
         let snapshot = registry.operator_snapshot();
-        // Ended when they are dropped before they are offered.
-        let mut fresh = Fresh { apps: Vec::new(), ending: self.leaving.clone() };
+        // Shut down if they are dropped before they are listed.
+        let mut fresh = Fresh { apps: Vec::new(), ending: self.retiring.clone() };
         let mut apps: Vec<(String, Arc<dyn App>, _)> = Vec::new();
         for (id, config) in new {
             let old = self.config.get(id).zip(snapshot.app(id));
@@ -97,36 +95,36 @@ impl Apps {
     fn retire(&self, gone: AppEntry) {
         // Each call ends within the app's timeout; scripts and prompts get a little more.
         let longest = gone.options.timeout + Duration::from_secs(1);
-        let hurry = self.hurry.clone();
-        self.leaving.spawn(async move {
+        let abort = self.abort.clone();
+        self.retiring.spawn(async move {
             let id = gone.id.clone();
             let now = async {
                 tokio::select! {
                     () = tokio::time::sleep(longest) => {}
-                    () = hurry.cancelled() => {}
+                    () = abort.cancelled() => {}
                 }
             };
             gone.retire(now).await;
-            tracing::info!(app.id = %id, "an app that was taken out has ended");
+            tracing::info!(app.id = %id, "a removed app has shut down");
         });
     }
 
-    /// Ends the apps that were taken out, calls or not.
+    /// Shuts down the removed apps, whether or not they have calls left.
     pub(super) async fn end(&self) {
-        self.hurry.cancel();
-        self.leaving.close();
-        self.leaving.wait().await;
+        self.abort.cancel();
+        self.retiring.close();
+        self.retiring.wait().await;
     }
 }
 
-/// Apps that were started and are not offered yet.
+/// Apps that were started and are not listed yet.
 struct Fresh {
     apps: Vec<Arc<dyn App>>,
     ending: TaskTracker,
 }
 
 impl Fresh {
-    /// Waits until each is up or has failed once, so that nobody sees its tools go and come.
+    /// Waits until each is up or has failed once, so that its tools do not disappear for a moment.
     async fn ready(&self) {
         let each = self.apps.iter().map(|app| async move {
             let mut events = app.events();

@@ -1,77 +1,79 @@
-//! Notices that a file has changed.
+//! Detects that a file has changed.
 //!
-//! Files are looked at every half second rather than watched through the kernel: that also sees a file that an editor
-//! replaces, a symlink in its path that is pointed elsewhere (Kubernetes volumes), and network file systems.
+//! Files are polled every half second rather than watched through the kernel. Polling also sees a file that an editor replaces, a
+//! symlink in its path that is redirected (Kubernetes volumes), and network file systems.
 
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::Duration};
 
-/// How often the files are looked at.
+/// Time between two polls.
 const EVERY: Duration = Duration::from_millis(500);
-/// How long they must stay the same before they count as written.
+/// Time without a change after which a file counts as completely written.
 const SETTLED: Duration = Duration::from_millis(150);
 
-/// Which file it is, and everything that changes when it is written: device, inode, size, mtime, ctime.
-type Print = Option<(u64, u64, u64, i64, i64, i64, i64)>;
+/// Identity and state of a file: device, inode, size, mtime, ctime. `None` if it is missing.
+type Fingerprint = Option<(u64, u64, u64, i64, i64, i64, i64)>;
 
-/// Some files, and how they were when last noted.
+/// Files, with their state when it was last recorded.
 pub(super) struct FileWatch {
     paths: Vec<PathBuf>,
-    noted: Vec<Print>,
-    /// A file that is gone was told of.
-    told: bool,
+    recorded: Vec<Fingerprint>,
+    /// A missing file has been logged.
+    warned: bool,
 }
 
 impl FileWatch {
-    /// Notes how the files are now.
+    /// Records the state of the files.
     pub(super) fn new(paths: impl Iterator<Item = PathBuf>) -> Self {
         let paths: Vec<PathBuf> = paths.collect();
-        let noted = prints(&paths);
-        Self { paths, noted, told: false }
+        let recorded = fingerprints(&paths);
+        Self { paths, recorded, warned: false }
     }
 
-    /// Done when all files are there, at least one is not as noted, and nobody writes any more.
+    /// Returns once all files exist, at least one differs from its recorded state, and all are completely written.
     pub(super) async fn changed(&mut self) {
         loop {
             tokio::time::sleep(EVERY).await;
-            let mut now = self.look().await;
-            if now == self.noted {
+            let mut now = self.poll().await;
+            if now == self.recorded {
                 continue;
             }
             loop {
                 tokio::time::sleep(SETTLED).await;
-                let again = self.look().await;
+                let again = self.poll().await;
                 if again == now {
                     break;
                 }
                 now = again;
             }
             if let Some(gone) = now.iter().position(Option::is_none) {
-                if !std::mem::replace(&mut self.told, true) {
+                if !std::mem::replace(&mut self.warned, true) {
                     let path = self.paths[gone].display();
-                    tracing::warn!("{path} is gone; what was last read from it goes on until it is back");
+                    tracing::warn!("{path} is missing; its last content stays in force until it is back");
                 }
                 continue;
             }
-            self.told = false;
-            if now != self.noted {
+            self.warned = false;
+            if now != self.recorded {
                 return;
             }
         }
     }
 
-    /// Notes how the files are now, for a reader who is about to read them.
-    pub(super) async fn take_note(&mut self) {
-        self.noted = self.look().await;
+    /// Records the state of the files, for a caller that is about to read them.
+    pub(super) async fn record(&mut self) {
+        self.recorded = self.poll().await;
     }
 
-    async fn look(&self) -> Vec<Print> {
+    async fn poll(&self) -> Vec<Fingerprint> {
         let paths = self.paths.clone();
-        tokio::task::spawn_blocking(move || prints(&paths)).await.unwrap_or_else(|_| self.noted.clone())
+        tokio::task::spawn_blocking(move || fingerprints(&paths))
+            .await
+            .unwrap_or_else(|_| self.recorded.clone())
     }
 }
 
-fn prints(paths: &[PathBuf]) -> Vec<Print> {
-    let print = |path: &PathBuf| {
+fn fingerprints(paths: &[PathBuf]) -> Vec<Fingerprint> {
+    let fingerprint = |path: &PathBuf| {
         let file = std::fs::metadata(path).ok()?;
         Some((
             file.dev(),
@@ -83,7 +85,7 @@ fn prints(paths: &[PathBuf]) -> Vec<Print> {
             file.ctime_nsec(),
         ))
     };
-    paths.iter().map(print).collect()
+    paths.iter().map(fingerprint).collect()
 }
 
 #[cfg(test)]
@@ -109,7 +111,7 @@ mod tests {
         fs::write(folder.path().join("new"), "b").unwrap();
         fs::rename(folder.path().join("new"), &path).unwrap();
         assert!(notices(&mut watch).await);
-        watch.take_note().await;
+        watch.record().await;
         let again = tokio::time::timeout(3 * EVERY, watch.changed()).await;
         assert!(again.is_err(), "nothing has changed since");
     }

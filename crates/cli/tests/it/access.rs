@@ -220,13 +220,13 @@ fn check_production_names_apps_of_which_nothing_takes_a_scope() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    assert!(check(json!({"command": "files"})).contains("apps.files: any token reaches all of the app"));
+    assert!(check(json!({"command": "files"})).contains("apps.files: any token can use the whole app"));
     for scoped in [
         json!({"command": "files", "scopes": ["f"]}),
         json!({"command": "files", "resources": {"file:///*": {"scopes": ["f"]}}}),
         json!({"command": "files", "prompts": {"p": {"scopes": ["f"]}}}),
     ] {
         assert!(check(scoped.clone()).contains("is not one of `auth.scopes`"), "nobody can have the scope");
-        assert!(!check(scoped).contains("any token reaches all of the app"));
+        assert!(!check(scoped).contains("any token can use the whole app"));
     }
 }

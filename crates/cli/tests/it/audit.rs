@@ -118,7 +118,7 @@ async fn a_file_that_log_rotation_moves_away_is_followed_on_sighup() {
     fs::rename(&file, &moved).unwrap();
     run(&server, "return 2;").await;
     server.hang_up();
-    server.says("the audit goes on in a new file");
+    server.says("the audit continues in a new file");
     run(&server, "return 3;").await;
     let (code, body) = verify_all(&[&moved, &file]);
     assert_eq!((code, &body["lines"]), (0, &json!(4)), "{body}");

@@ -265,7 +265,7 @@ fn nobody_is_served_beyond_loopback_without_authentication_unless_that_is_meant(
     assert!(told.contains("auth.mode") && told.contains("allowDefaultPublic"), "{told}");
     let meant = format!("{apps}auth: {{ mode: public, allowDefaultPublic: true }}\n");
     let site = Site::launch("yaml", &meant, &[], &["--host", "0.0.0.0"]);
-    assert!(site.log.text().contains("no authentication"), "{}", site.log.text());
+    assert!(site.log.text().contains("authentication is off"), "{}", site.log.text());
 }
 
 #[test]

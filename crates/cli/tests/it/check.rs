@@ -43,6 +43,28 @@ fn every_bad_field_is_named_with_its_line_and_a_suggestion() {
 }
 
 #[test]
+fn problems_of_every_section_are_reported_at_once() {
+    let text = "http:\n  host: here\ncodecall:\n  vm: { timeoutMs: 0 }\nauth:\n  mode: transparent\ninfo:\n  nam: x\napps:\n  web: { url: https://a.example/mcp, timeout: soon }\n  \
+                cli: { command: ' ' }\n  bad id: { builtin: crm }\nrateLimits:\n  - { tool: 'c*m:x', limit: 1, window: 1s }\n";
+    let (code, body) = check(".yaml", text);
+    assert_eq!(code, 2);
+    let findings = body["findings"].as_array().unwrap().iter();
+    let found: Vec<(u64, &str)> = findings
+        .map(|finding| (finding["line"].as_u64().unwrap(), finding["path"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        (2, "http.host"),
+        (4, "codecall.vm.timeoutMs"),
+        (8, "info.nam"),
+        (10, "apps.web.timeout"),
+        (11, "apps.cli"),
+        (12, "apps.bad id"),
+    ];
+    // The checks of `auth` read `http` too, and those of rate limits read `apps`: they wait until both can be read.
+    assert_eq!(found, expected, "{body:#}");
+}
+
+#[test]
 fn instances_without_a_redis_between_them_and_the_removed_address_are_told() {
     let check = |cluster: &str, auth: &str| {
         let text = format!(

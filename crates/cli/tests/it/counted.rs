@@ -95,7 +95,7 @@ async fn a_file_that_is_refused_and_keys_that_wait_for_a_restart_are_told() {
     };
     assert_eq!(told().await, [1, 0, 0]);
     for (config, said, expected) in [
-        (format!("{OPEN}pageSize: none\n"), "is refused, nothing changes", [1, 1, 0]),
+        (format!("{OPEN}pageSize: none\n"), "is invalid, nothing changes", [1, 1, 0]),
         (format!("{OPEN}pageSize: 6\ntoolNames: underscore\n"), "was reloaded", [2, 0, 2]),
         (format!("{OPEN}pageSize: 5\n"), "was reloaded", [3, 0, 0]),
     ] {

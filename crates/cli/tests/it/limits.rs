@@ -179,8 +179,8 @@ async fn a_rule_that_covers_nothing_is_refused_or_told() {
     let server = Served::start(&good, &["--no-watch"]);
     server.replace(&rules("  - { tool: codecall_search, limit: 1, window: 1h }\n"));
     server.hang_up();
-    server.says("is refused, nothing changes");
-    let line = server.says("`codecall_search` is no tool's name; write `<app>:<tool>`");
+    server.says("is invalid, nothing changes");
+    let line = server.says("`codecall_search` is not the name of a tool; write `<app>:<tool>`");
     assert!(line.contains("rateLimits.0.tool"), "{line}");
     server.replace(&rules("  - { tool: \"crn:*\", limit: 1, window: 1h }\n"));
     server.hang_up();

@@ -243,7 +243,7 @@ async fn wrong_options_say_what_is_right() {
         (&["mock", "oauth", "--client-secret", "x"], 2, "--client-id"),
         (&["mock", "cimd"], 2, "nothing to serve: name a client with --client NAME"),
         (&["mock", "cimd", "--clients", "/no/such.json"], 2, "/no/such.json cannot be read"),
-        (&["mock", "cimd", "--error", "/x=9"], 2, "no HTTP status"),
+        (&["mock", "cimd", "--error", "/x=9"], 2, "not an HTTP status"),
         (&["mock", "cimd", "--client", "a", "--ca", "x"], 2, "--https"),
         (&["token", "--expires-in", "0"], 2, "1..=31536000"),
         (&["token", "--claim", "x"], 2, "a name, `=` and a value"),

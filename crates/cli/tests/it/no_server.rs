@@ -32,7 +32,7 @@ async fn a_port_where_nobody_listens_is_told_with_what_to_do() {
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let url = format!("http://{}/mcp", held.local_addr().unwrap());
     let text = complaint(&url).await;
-    let says = format!("error: no MCP server answers at {url}: Connection refused");
+    let says = format!("error: no MCP server responds at {url}: Connection refused");
     assert!(text.starts_with(&says), "{text}");
     assert!(text.ends_with("; start it, or correct the host and port\n"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
@@ -50,8 +50,7 @@ async fn a_server_of_something_else_is_told_with_what_it_said() {
         }
     });
     let text = complaint(&url).await;
-    let says = format!(
-        "error: no MCP server answers at {url}: what answers sends text/html; is that the address of"
-    );
+    let says =
+        format!("error: no MCP server responds at {url}: the response is text/html; is that the address of");
     assert!(text.starts_with(&says) && text.lines().count() == 1, "{text}");
 }

@@ -33,7 +33,7 @@ fn health_tells_a_server_that_answers_from_one_that_does_not() {
     assert_eq!(wrong.status.code(), Some(1), "an answer that is no 200 is not health");
     let gone = run(&["health", "--url", &base]);
     assert_eq!(gone.status.code(), Some(1));
-    assert!(String::from_utf8(gone.stderr).unwrap().contains("no server answers"));
+    assert!(String::from_utf8(gone.stderr).unwrap().contains("no server responds"));
 }
 
 #[test]

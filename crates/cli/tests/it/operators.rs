@@ -168,7 +168,7 @@ fn commands_that_need_a_shared_store_say_so() {
         (json!({"mode": "public"}), "auth.mode"),
         (
             json!({"mode": "transparent", "expectedAudience": "x", "provider": {"url": "https://idp.example"}}),
-            "provider's",
+            "identity provider",
         ),
     ] {
         let all = json!({"apps": {"crm": {"builtin": "crm"}}, "auth": auth});

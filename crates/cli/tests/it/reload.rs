@@ -120,7 +120,7 @@ async fn a_bad_file_changes_nothing_and_every_finding_is_told() {
     let served = Served::start(&good, &[]);
     let client = served.client().await;
     served.replace("htp: { port: 1 }\napps:\n  support: { builtin: suport }\n");
-    served.says("is refused, nothing changes: 2 problems");
+    served.says("is invalid, nothing changes: 2 problems");
     assert!(served.says("line 1: htp").contains("did you mean `http`"));
     served.says("line 3: apps.support");
     assert!(has(&client.tools().await, "crm"));
@@ -128,7 +128,7 @@ async fn a_bad_file_changes_nothing_and_every_finding_is_told() {
 
     // A server that cannot be started at all is refused as well, whatever else the file says.
     served.replace("apps: {}\n");
-    served.says("is refused, nothing changes: the configuration names no app");
+    served.says("is invalid, nothing changes: the configuration names no app");
     served.replace(&good);
     served.says("nothing differs");
     assert_eq!(
@@ -207,7 +207,7 @@ async fn a_call_that_runs_while_its_app_is_changed_or_removed_ends_as_if_nothing
         let result = calling.await.unwrap();
         assert_ne!(result.is_error, Some(true), "{result:?}");
         assert!(result.content[0].as_text().unwrap().text.contains("ada"), "{result:?}");
-        served.says("an app that was taken out has ended");
+        served.says("a removed app has shut down");
         assert!(!processes(&inner).contains(&old[0]), "the old process is gone");
     }
     assert!(processes(&inner).is_empty());
@@ -241,13 +241,13 @@ async fn a_file_that_is_half_written_is_refused_one_that_is_gone_is_told_and_the
     let client = served.client().await;
     let whole = config("support");
     fs::write(served.file(), &whole[..whole.len() - 8]).unwrap();
-    served.says("is refused, nothing changes");
+    served.says("is invalid, nothing changes");
     assert!(served.readiness().await["config"]["refused"].as_bool().unwrap());
     fs::remove_file(served.file()).unwrap();
-    served.says("is gone; what was last read from it goes on until it is back");
+    served.says("is missing; its last content stays in force until it is back");
     // Asked to read what is not there, it says so and goes on as well.
     served.hang_up();
-    served.says("is refused, nothing changes: ");
+    served.says("is invalid, nothing changes: ");
     assert!(has(&client.tools().await, "crm"));
     fs::write(served.file(), &whole).unwrap();
     let line = served.says("the configuration was reloaded after a changed file");

@@ -51,13 +51,13 @@ async fn a_certificate_is_exchanged_while_the_server_runs_and_a_bad_one_is_not_t
     kept.get(&url).send().await.unwrap().bytes().await.unwrap();
 
     let second = write_pair(folder.path());
-    served.says("the certificate was read again after a changed file");
+    served.says("the certificate was reloaded after a changed file");
     assert_eq!(client(&second).get(&url).send().await.unwrap().status(), 200);
     assert!(client(&first).get(&url).send().await.is_err(), "the old certificate is presented no more");
     assert_eq!(kept.get(&url).send().await.unwrap().status(), 200, "an open connection was dropped");
 
     fs::write(folder.path().join("key.pem"), "half a file").unwrap();
-    let told = served.says("the one before goes on");
+    let told = served.says("the previous one stays in use");
     assert!(told.contains("http.tls.key") && told.contains("key.pem"), "{told}");
     assert_eq!(client(&second).get(&url).send().await.unwrap().status(), 200);
 

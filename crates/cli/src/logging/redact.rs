@@ -1,4 +1,4 @@
-//! Keeps secrets out of log lines, whoever wrote them there.
+//! Masks secrets in log lines, whichever code wrote them.
 
 use std::{
     borrow::Cow,
@@ -10,8 +10,8 @@ use regex::{NoExpand, Regex};
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Fields whose values are never shown, besides those of `logging.redact`.
-const NEVER: [&str; 12] = [
+/// Fields whose values are always masked, besides those of `logging.redact`.
+const ALWAYS: [&str; 12] = [
     "access_token",
     "refresh_token",
     "id_token",
@@ -27,22 +27,22 @@ const NEVER: [&str; 12] = [
 ];
 const MASK: &str = "[redacted]";
 
-/// What is looked for in a line.
+/// Patterns of secrets in a line.
 struct Patterns {
     /// `name=value`, `name: "value"`, `"name":"value"`, also inside JSON text that was escaped.
     fields: Regex,
-    /// The same in a text that was cut: a value without its end goes on to where the text ends.
+    /// The same for a text that was cut: a value without an end runs to the end of the text.
     cut_fields: Regex,
     /// Credentials of an `Authorization` header.
     schemes: Regex,
     /// A signed JWT.
     jwt: Regex,
-    /// Addresses of this server whose last part works like a ticket.
+    /// Addresses of this server whose last part grants access.
     tickets: Regex,
 }
 
 fn patterns(more: &[String]) -> Option<Patterns> {
-    let names: Vec<String> = NEVER
+    let names: Vec<String> = ALWAYS
         .iter()
         .map(|name| (*name).to_owned())
         .chain(more.iter().cloned())
@@ -68,14 +68,14 @@ fn patterns(more: &[String]) -> Option<Patterns> {
     })
 }
 
-fn held() -> &'static RwLock<Option<Patterns>> {
-    static HELD: OnceLock<RwLock<Option<Patterns>>> = OnceLock::new();
-    HELD.get_or_init(|| RwLock::new(patterns(&[])))
+fn current() -> &'static RwLock<Option<Patterns>> {
+    static CURRENT: OnceLock<RwLock<Option<Patterns>>> = OnceLock::new();
+    CURRENT.get_or_init(|| RwLock::new(patterns(&[])))
 }
 
-/// Masks these fields too (`logging.redact`).
-pub fn also(names: &[String]) {
-    *held().write().unwrap_or_else(PoisonError::into_inner) = patterns(names);
+/// Sets the additional fields to mask (`logging.redact`).
+pub fn set_fields(names: &[String]) {
+    *current().write().unwrap_or_else(PoisonError::into_inner) = patterns(names);
 }
 
 fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
@@ -83,8 +83,7 @@ fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
 }
 
 fn masked<'a>(line: &'a str, fields: &Regex, patterns: &Patterns) -> Cow<'a, str> {
-    // Most lines hold nothing of the kind and are not copied.
-    // Quotes stay: a line of JSON must remain one.
+    // Most lines have no secret and are not copied. Quotes stay, so that a line of JSON remains valid.
     let masked = format!("${{name}}${{a}}${{c}}${{e}}{MASK}${{b}}${{d}}${{f}}");
     let line = match fields.replace_all(line, masked) {
         Cow::Borrowed(_) => Cow::Borrowed(line),
@@ -104,16 +103,16 @@ fn masked<'a>(line: &'a str, fields: &Regex, patterns: &Patterns) -> Cow<'a, str
     }
 }
 
-/// Longest line that is searched for secrets as it is, in bytes; texts of a longer one are cut first.
+/// Longest line that is searched for secrets as a whole, in bytes; the texts of a longer one are cut first.
 const SEARCHED: usize = 32 * 1024;
-/// Longest text of such a line that is searched, in bytes; the same for a line that is no JSON.
+/// Longest text of such a line that is searched, in bytes; also the limit for a line that is not JSON.
 const SEARCHED_TEXT: usize = 8 * 1024;
-/// Longest line, in bytes: clients choose some of the texts that errors repeat.
+/// Longest line that is written, in bytes: clients choose some of the texts that errors repeat.
 const LONGEST: usize = 16 * 1024;
-/// Longest text in a line of JSON that is too long.
+/// Longest text in a line of JSON that has to be cut.
 const LONGEST_TEXT: usize = 2 * 1024;
 
-/// The line, cut where it is too long; one of JSON stays one.
+/// The line, cut to [`LONGEST`]. A line of JSON stays valid JSON.
 fn short(line: &str) -> Cow<'_, str> {
     if line.len() <= LONGEST {
         return Cow::Borrowed(line);
@@ -145,7 +144,7 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// The line, or for one that is too long to be searched what its texts begin with, their secrets masked. One of JSON stays one.
+/// The line; of one that is too long to search, the beginnings of its texts with their secrets masked. JSON stays valid JSON.
 fn searchable<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
     if line.len() <= SEARCHED {
         return Cow::Borrowed(line);
@@ -161,7 +160,7 @@ fn searchable<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
     Cow::Owned(reduced(line, SEARCHED_TEXT, patterns) + "\n")
 }
 
-/// The beginning of a text, its secrets masked, also one that the cut goes through.
+/// The beginning of a text with its secrets masked, including one that the cut goes through.
 fn reduced(text: &str, most: usize, patterns: &Patterns) -> String {
     let start = &text[..text.floor_char_boundary(most)];
     let masked = masked(start, &patterns.cut_fields, patterns);
@@ -186,22 +185,22 @@ fn reduce(value: &mut Value, left: &mut usize, patterns: &Patterns) {
     }
 }
 
-/// The line as it is written. It is cut last: a secret without its end would not be known for one.
-fn shown(line: &str, patterns: &Patterns) -> String {
+/// The line as it is written. It is cut last, because a secret without its end would not be recognised.
+fn redacted(line: &str, patterns: &Patterns) -> String {
     short(&clean(&searchable(line, patterns), patterns)).into_owned()
 }
 
-/// Standard error, without secrets.
+/// Standard error with secrets masked.
 #[derive(Debug, Clone, Copy)]
-pub struct CleanStderr;
+pub struct RedactedStderr;
 
-impl Write for CleanStderr {
+impl Write for RedactedStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let patterns = held().read().unwrap_or_else(PoisonError::into_inner);
+        let patterns = current().read().unwrap_or_else(PoisonError::into_inner);
         let line = String::from_utf8_lossy(bytes);
         match &*patterns {
             // A line comes in one piece: the subscriber formats it before it writes.
-            Some(patterns) => io::stderr().write_all(shown(&line, patterns).as_bytes())?,
+            Some(patterns) => io::stderr().write_all(redacted(&line, patterns).as_bytes())?,
             None => io::stderr().write_all(b"[a log line is not shown: redaction cannot be set up]\n")?,
         }
         Ok(bytes.len())
@@ -212,7 +211,7 @@ impl Write for CleanStderr {
     }
 }
 
-impl<'a> MakeWriter<'a> for CleanStderr {
+impl<'a> MakeWriter<'a> for RedactedStderr {
     type Writer = Self;
 
     fn make_writer(&'a self) -> Self {
@@ -221,7 +220,7 @@ impl<'a> MakeWriter<'a> for CleanStderr {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/growth/mod.rs"]
+#[path = "../../../../tests/growth/mod.rs"]
 mod growth;
 
 #[cfg(test)]
@@ -278,7 +277,7 @@ mod tests {
         for most in [LONGEST_TEXT, LONGEST] {
             let text = format!("{} client_secret=\"{}\"", "x".repeat(most - 30), "s3".repeat(10_000));
             for line in [text.clone(), json!({"fields": {"message": text}}).to_string()] {
-                let shown = shown(&line, &patterns);
+                let shown = redacted(&line, &patterns);
                 assert!(shown.len() <= LONGEST + 40 && !shown.contains("s3"), "{shown}");
             }
         }
@@ -292,7 +291,7 @@ mod tests {
                 let text =
                     format!("{} client_secret={quote}{}", "x ".repeat(before / 2), "s3".repeat(200_000));
                 for line in [text.clone(), json!({"fields": {"message": text, "n": 1}}).to_string()] {
-                    let shown = shown(&line, &patterns);
+                    let shown = redacted(&line, &patterns);
                     assert!(
                         !shown.contains("s3") && shown.len() <= LONGEST + 200,
                         "{quote} {before}: {shown}"
@@ -318,9 +317,9 @@ mod tests {
         ];
         for piece in growth::SHAPES.into_iter().chain(own) {
             let text = |len| growth::repeated(piece, len);
-            growth::assert_linear(piece, text, |line| drop(std::hint::black_box(shown(line, &patterns))));
+            growth::assert_linear(piece, text, |line| drop(std::hint::black_box(redacted(line, &patterns))));
             let line = |len| json!({"fields": {"message": text(len)}}).to_string();
-            growth::assert_linear(piece, line, |line| drop(std::hint::black_box(shown(line, &patterns))));
+            growth::assert_linear(piece, line, |line| drop(std::hint::black_box(redacted(line, &patterns))));
         }
     }
 

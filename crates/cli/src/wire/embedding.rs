@@ -1,4 +1,4 @@
-//! Opens what `codecall.embedding` names: the sentence encoder and the store of its vectors.
+//! Semantic search: the sentence encoder and the vector store of `codecall.embedding`.
 
 use std::{
     io::IsTerminal as _,
@@ -12,17 +12,20 @@ use gatewright_embedding::{
     VectorStore,
 };
 
-use crate::config;
+use crate::environment::environment;
 
-/// The semantic search a configuration describes, with no tools yet. Downloads the model if it is not in the cache.
+/// The semantic search that a configuration describes, with no tools yet. Downloads the model if it is not in the cache.
+///
+/// # Errors
+/// The model or the store cannot be opened.
 pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingError> {
     let cache = config.cache.clone().unwrap_or_else(default_cache);
     let folder = match config.model() {
         ModelSource::Folder(folder) => folder.to_owned(),
         ModelSource::Hub(id) => {
             let hub = config.hub.as_deref().unwrap_or(EmbeddingConfig::DEFAULT_HUB);
-            let mut shown = Shown::default();
-            Hub::new(hub, cache.join("models"))?.fetch(id, |progress| shown.show(&progress)).await?
+            let mut report = DownloadProgress::default();
+            Hub::new(hub, cache.join("models"))?.fetch(id, |progress| report.update(&progress)).await?
         }
     };
     let embedder = tokio::task::spawn_blocking(move || BertEmbedder::load(&folder))
@@ -45,9 +48,9 @@ pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingE
     Ok(SemanticSearch::new(Arc::new(embedder), store, Fusion::default()))
 }
 
-/// `gatewright` in the user's cache folder.
+/// The folder `gatewright` in the user's cache folder.
 fn default_cache() -> PathBuf {
-    let environment = config::environment();
+    let environment = environment();
     let folder = |name: &str| environment.get(name).filter(|value| Path::new(value).is_absolute());
     let base = folder("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -56,15 +59,15 @@ fn default_cache() -> PathBuf {
     base.join("gatewright")
 }
 
-/// Tells how far a download is: a line that rewrites itself on a terminal, else a log line for each tenth.
+/// Reports the progress of a download: on a terminal a line that rewrites itself, else a log line for each tenth.
 #[derive(Default)]
-struct Shown {
+struct DownloadProgress {
     file: String,
     tenth: u64,
 }
 
-impl Shown {
-    fn show(&mut self, progress: &Progress) {
+impl DownloadProgress {
+    fn update(&mut self, progress: &Progress) {
         const MIB: f64 = 1024.0 * 1024.0;
         let new = self.file != progress.file;
         let tenth = progress.total.map_or(0, |total| progress.done * 10 / total.max(1));

@@ -1,4 +1,4 @@
-//! Users' tokens at upstream servers: asked for by apps, which start before the authorization server that keeps them.
+//! Users' tokens at upstream servers. Apps ask for them, and start before the authorization server that stores them.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -6,22 +6,22 @@ use gatewright_auth::{UpstreamProvider, UpstreamVault};
 use gatewright_core::{AppFuture, Authorize, BearerToken, Principal, UserCredentials};
 use gatewright_upstream::{OauthClient, UpstreamConfig};
 
-/// The vault, once there is one. Clones are one.
+/// The vault of tokens, once the authorization server has started. Clones share it.
 #[derive(Clone, Default)]
-pub struct UserTokens(Arc<Inner>);
+pub struct UserTokens(Arc<VaultSlot>);
 
 #[derive(Default)]
-struct Inner {
+struct VaultSlot {
     vault: OnceLock<UpstreamVault>,
-    /// Apps that started before there was a vault.
-    early: Mutex<Vec<UpstreamProvider>>,
+    /// Providers of apps that started before the vault was open.
+    waiting: Mutex<Vec<UpstreamProvider>>,
 }
 
 impl UserTokens {
-    /// Serves the app `id` from now on.
+    /// Stores tokens for the app `id` from now on.
     ///
     /// # Errors
-    /// When no client for outgoing requests can be made.
+    /// No client for outgoing requests can be made.
     pub fn serve(&self, id: &str, upstream: &UpstreamConfig, oauth: &OauthClient) -> Result<(), String> {
         let provider = UpstreamProvider {
             app: id.to_owned(),
@@ -32,29 +32,29 @@ impl UserTokens {
             issuer: oauth.issuer.clone(),
             allow_private: oauth.allow_private,
         };
-        let mut early = self.0.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         match self.0.vault.get() {
             Some(vault) => vault.serve(provider),
             None => {
-                early.push(provider);
+                waiting.push(provider);
                 Ok(())
             }
         }
     }
 
-    /// Gives the apps their vault.
+    /// Opens the vault for all apps.
     ///
     /// # Errors
-    /// When no client for outgoing requests can be made.
+    /// No client for outgoing requests can be made.
     pub fn open(&self, vault: &UpstreamVault) -> Result<(), String> {
-        let mut early = self.0.early.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let vault = self.0.vault.get_or_init(|| vault.clone());
-        early.drain(..).try_for_each(|provider| vault.serve(provider))
+        waiting.drain(..).try_for_each(|provider| vault.serve(provider))
     }
 
     fn vault(&self) -> Result<&UpstreamVault, String> {
         self.0.vault.get().ok_or_else(|| {
-            "it needs users who sign in: serve over HTTP with `auth.mode: orchestrated`".to_owned()
+            "the app needs users who sign in: serve over HTTP with `auth.mode: orchestrated`".to_owned()
         })
     }
 }

@@ -1,8 +1,7 @@
-//! The audit file: what was executed, and what the authorization server did.
+//! The audit file: executions of tools, and events of the authorization server.
 
 use std::{
     net::IpAddr,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -11,38 +10,22 @@ use gatewright::Observer;
 use gatewright_auth::{AuditEvent, AuditSink};
 use gatewright_core::{CallRecord, Execution, TraceContext, rmcp::model::JsonObject};
 use gatewright_operator::audit::{AuditFile, hex};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::{config::Config, exit::BadConfig};
 
-/// The audit file.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct AuditConfig {
-    /// File that a JSON line is appended to for each execution and each event of the authorization server. None is kept without it.
-    pub file: Option<PathBuf>,
-    /// Whether the text of scripts is kept. Default false: their SHA-256 and length only.
-    pub include_scripts: bool,
-    /// Whether arguments of calls by clients are kept. They may hold secrets. Default false.
-    pub include_arguments: bool,
-    /// Whether each line is written to the disk before the call goes on, so that it outlives a crash of the machine. Default false:
-    /// lines outlive a crash of the process.
-    pub sync: bool,
-}
-
-/// Writes both kinds of events to one file.
+/// Writes executions and events of the authorization server to one file.
 pub struct Audit {
     file: AuditFile,
     scripts: bool,
     arguments: bool,
 }
 
-/// The audit file of the configuration; none without `audit.file`.
+/// The audit file of the configuration; `None` without `audit.file`.
 ///
 /// # Errors
-/// A file that cannot be used.
+/// The file cannot be used.
 pub fn open(config: &Config) -> anyhow::Result<Option<Arc<Audit>>> {
     let audit = &config.audit;
     let Some(path) = &audit.file else { return Ok(None) };
@@ -84,7 +67,7 @@ struct Line<'a> {
     arguments: Option<Arguments<'a>>,
 }
 
-/// A call's arguments in the order in which they were sent, without the script.
+/// Arguments of a call in the order in which they were sent, without the script.
 struct Arguments<'a>(&'a JsonObject);
 
 impl Serialize for Arguments<'_> {
@@ -93,7 +76,7 @@ impl Serialize for Arguments<'_> {
     }
 }
 
-/// As a list of [`CallLine`]s, without one being made.
+/// Serializes as a list of [`CallLine`]s without collecting them.
 struct Calls<'a>(&'a [CallRecord]);
 
 impl Serialize for Calls<'_> {
@@ -135,12 +118,12 @@ impl<'a> From<&'a CallRecord> for CallLine<'a> {
 }
 
 impl Audit {
-    /// Goes on in a new file when the one that is open was moved away.
+    /// Opens a new file if the current one was moved away (log rotation).
     pub fn follow(&self) {
         match self.file.reopen() {
-            Ok(true) => tracing::info!("the audit goes on in a new file"),
+            Ok(true) => tracing::info!("the audit continues in a new file"),
             Ok(false) => {}
-            Err(error) => tracing::error!("the audit goes on in the file that was moved away: {error}"),
+            Err(error) => tracing::error!("the audit continues in the file that was moved away: {error}"),
         }
     }
 

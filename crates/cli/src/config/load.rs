@@ -1,0 +1,147 @@
+//! Reads the configuration that the command line names, with every problem in it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
+
+use gatewright_findings::{Finding, Format, Lines, with_lines};
+
+use super::{AppConfig, Config, Source, check::auth_finding, file, interpolate, schema, sections::Sections};
+use crate::{args::ConfigArgs, environment::environment, exit::BadConfig};
+
+impl Config {
+    /// Reads the files that the command line names: at least one of the two.
+    ///
+    /// # Errors
+    /// No file is named, or one has a problem.
+    pub fn of(args: &ConfigArgs) -> anyhow::Result<Self> {
+        Ok(Self::load(args)?.0)
+    }
+
+    /// Like [`Config::of`], with the file's values as they are written.
+    ///
+    /// # Errors
+    /// No file is named, or one has a problem.
+    pub fn load(args: &ConfigArgs) -> anyhow::Result<(Self, Source)> {
+        let (mut config, source) = match &args.config {
+            Some(path) => Self::read(path)?,
+            None if args.mcp_config.is_none() => {
+                return Err(BadConfig(
+                    "nothing to serve: name a configuration with --config FILE or an mcpServers file with --mcp-config \
+                     FILE, or try `gatewright demo`"
+                        .to_owned(),
+                )
+                .into());
+            }
+            None => (Self::default(), Source::default()),
+        };
+        if let Some(path) = &args.mcp_config {
+            config.add_mcp_servers(path)?;
+        }
+        if config.apps.is_empty() {
+            return Err(BadConfig("the configuration names no app; add one under `apps`".to_owned()).into());
+        }
+        Ok((config, source))
+    }
+
+    /// Reads and checks a file.
+    fn read(path: &Path) -> anyhow::Result<(Self, Source)> {
+        let (config, findings, source) = Self::examine(path)?;
+        match config {
+            Some(config) if findings.is_empty() => Ok((config, source)),
+            _ => Err(BadConfig::of_file(path, &findings).into()),
+        }
+    }
+
+    /// Reads a file and returns every problem in it. The configuration is `None` if a section cannot be read.
+    ///
+    /// # Errors
+    /// The file cannot be read at all, or its extension names no format.
+    pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>, Source)> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
+        let format = file::format_of(path)?;
+        Ok(Self::parse(&text, format, &environment()))
+    }
+
+    /// Parses text; see [`Config::examine`].
+    pub fn parse(
+        text: &str,
+        format: Format,
+        environment: &HashMap<String, String>,
+    ) -> (Option<Self>, Vec<Finding>, Source) {
+        let lines = Lines::of(text, format);
+        let mut value = match file::value(text, format) {
+            Ok(value) => value,
+            Err(finding) => return (None, with_lines(vec![finding], &lines), Source::default()),
+        };
+        let (filled, mut findings) = interpolate::apply(&mut value, environment);
+        findings.extend(interpolate::typed(&mut value, &filled, schema::violations));
+        let source = Source::of(&value);
+        let Sections { mut config, unreadable, findings: unread } = Sections::read(value);
+        // The schema explains a value of the wrong type better, and does not show it.
+        let explained = Explained::by(&findings);
+        findings.extend(unread.into_iter().filter(|finding| !explained.contains(&finding.pointer)));
+        if !unreadable.contains("auth") {
+            let problems = config.auth.fill_from(|name| environment.get(name).cloned());
+            findings.extend(problems.into_iter().map(|problem| auth_finding(&problem.path, problem.message)));
+        }
+        findings.extend(config.problems(&unreadable));
+        config.share_proxies();
+        let mut findings = with_lines(findings, &lines);
+        interpolate::hide(&mut findings, text, environment);
+        (unreadable.is_empty().then_some(config), findings, source)
+    }
+
+    /// Applies both lists of trusted proxies to the whole server.
+    fn share_proxies(&mut self) {
+        let mut known: HashSet<String> = self.auth.trusted_proxies.iter().cloned().collect();
+        let own = std::mem::take(&mut self.http.trusted_proxies).into_iter();
+        self.auth.trusted_proxies.extend(own.filter(|proxy| known.insert(proxy.clone())));
+        self.http.trusted_proxies.clone_from(&self.auth.trusted_proxies);
+    }
+
+    fn add_mcp_servers(&mut self, path: &Path) -> anyhow::Result<()> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
+        let servers = gatewright_upstream::parse_mcp_servers(&text)
+            .map_err(|error| BadConfig(format!("{}: {error}", path.display())))?;
+        let taken: Vec<&str> =
+            servers.keys().map(String::as_str).filter(|id| self.apps.contains_key(*id)).collect();
+        if !taken.is_empty() {
+            let problem = format!(
+                "{}: the configuration already has an app of this name; rename one: {}",
+                path.display(),
+                taken.join(", ")
+            );
+            return Err(BadConfig(problem).into());
+        }
+        self.apps.extend(servers.into_iter().map(|(id, upstream)| (id, AppConfig::upstream(upstream))));
+        Ok(())
+    }
+}
+
+/// Places at, above and below those of findings.
+struct Explained {
+    at: HashSet<String>,
+    above: HashSet<String>,
+}
+
+impl Explained {
+    fn by(findings: &[Finding]) -> Self {
+        let at: HashSet<String> = findings.iter().map(|finding| finding.pointer.clone()).collect();
+        let above = at.iter().flat_map(|pointer| ancestors(pointer)).map(str::to_owned).collect();
+        Self { at, above }
+    }
+
+    fn contains(&self, pointer: &str) -> bool {
+        self.above.contains(pointer) || ancestors(pointer).any(|pointer| self.at.contains(pointer))
+    }
+}
+
+/// The pointer, and those of everything around its place but the whole file.
+fn ancestors(pointer: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(pointer), |pointer| pointer.rsplit_once('/').map(|(around, _)| around))
+        .filter(|pointer| !pointer.is_empty())
+}
