@@ -16,9 +16,9 @@ pub use testing::{
     MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TestArgs, TestFormat, TokenArgs, TokenUser,
 };
 
-/// Put MCP tools behind a gate: serve many apps as one MCP server, in code mode.
+/// Gateway for MCP tools: serve many apps as one MCP server, with code mode.
 ///
-/// Exit codes: 0 done, 1 failed, 2 wrong command line or configuration.
+/// Exit codes: 0 success, 1 failure, 2 invalid command line or configuration.
 #[derive(Debug, Parser)]
 #[command(name = "gatewright", version, propagate_version = true)]
 pub struct Cli {
@@ -28,56 +28,56 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What is logged, and how.
+/// Log output.
 #[derive(Debug, Args)]
 pub struct LogArgs {
-    /// Least severe level shown: error, warn, info (default), debug or trace. Wins over `logging.level`; RUST_LOG wins over both.
+    /// Least severe level that is logged: error, warn, info (default), debug or trace. Overrides `logging.level`; RUST_LOG overrides both.
     #[arg(long, global = true, help_heading = "Logging", value_name = "LEVEL", value_parser = ["error", "warn", "info", "debug", "trace"])]
     pub log_level: Option<String>,
-    /// How lines look.
+    /// Format of log lines.
     #[arg(long, global = true, help_heading = "Logging", default_value = "text", value_name = "FORMAT")]
     pub log_format: LogFormat,
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start a complete server with sample CRM apps, and print a tour.
     Demo(DemoArgs),
     /// Serve the apps of a configuration over HTTP or stdio.
     Serve(ServeArgs),
-    /// Check that an audit file is as it was written.
+    /// Verify that an audit file was not changed.
     Audit(AuditArgs),
-    /// Check a configuration, and print every bad field with its line.
+    /// Check a configuration and print every problem with its line.
     Check(CheckArgs),
-    /// Make, list, exchange and retire the keys that access tokens are signed with.
+    /// Generate, list, rotate and retire the keys that sign access tokens.
     Key(KeyArgs),
-    /// Make what the configuration holds about users, and sign users out.
+    /// Hash passwords, enrol passkeys, and sign users out.
     User(UserArgs),
     /// List and remove OAuth clients.
     Client(ClientArgs),
-    /// List and withdraw what users allowed applications.
+    /// List and withdraw the consents that users gave to applications.
     Consent(ConsentArgs),
-    /// Ask a running server whether it is well.
+    /// Check the health of a running server.
     Health(HealthArgs),
     /// List, search, describe and call tools, and run scripts.
     Tools(ToolsArgs),
-    /// Measure how well search finds the right tools.
+    /// Measure the quality of the search for tools.
     Eval(EvalArgs),
-    /// Run test suites (YAML) against an MCP server in any language.
+    /// Run test suites (YAML or JSON) against an MCP server in any language.
     Test(TestArgs),
-    /// Run mock servers for tests: an authorization server, or client metadata documents.
+    /// Run a mock server for tests: an authorization server, or client metadata documents.
     Mock(MockArgs),
-    /// Print a signed test token, good or bad on purpose; or revoke a token of running servers.
+    /// Print a signed test token, valid or invalid on purpose; or revoke a token of running servers.
     Token(TokenArgs),
     /// Print the JSON Schema of the configuration.
     Schema {
@@ -85,13 +85,13 @@ pub enum Command {
         #[arg(long)]
         suite: bool,
     },
-    /// Print the manual page, or write those of all commands.
+    /// Print the manual page, or write the pages of all commands.
     Man(ManArgs),
-    /// Print a reference of the documentation, made from the code.
+    /// Print a page of the documentation that is generated from the code.
     #[command(hide = true)]
     Reference {
-        /// Which one.
-        what: Reference,
+        /// The page.
+        page: Reference,
     },
     /// Print a completion script for a shell.
     Completions {
@@ -103,15 +103,15 @@ pub enum Command {
 /// `gatewright demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Port on 127.0.0.1; 0 takes a free one.
+    /// Port on 127.0.0.1; 0 picks a free one.
     #[arg(long, default_value_t = 3000)]
     pub port: u16,
-    /// Ask clients to log in (any user name passes): for trying OAuth clients.
+    /// Require clients to log in, with any user name: to try OAuth clients.
     #[arg(long)]
     pub auth: bool,
 }
 
-/// Where the configuration comes from.
+/// Source of the configuration.
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
     /// Configuration file: YAML, JSON or TOML by its extension.
@@ -130,13 +130,13 @@ pub struct ServeArgs {
     /// Serve one client over standard input and output instead of HTTP.
     #[arg(long)]
     pub stdio: bool,
-    /// Take a changed configuration over on SIGHUP only, not when a file changes.
+    /// Reload the configuration only on SIGHUP, not when the file changes.
     #[arg(long)]
     pub no_watch: bool,
     /// Address to listen on, instead of `http.host`.
     #[arg(long)]
     pub host: Option<IpAddr>,
-    /// Port to listen on, instead of `http.port`; 0 takes a free one.
+    /// Port to listen on, instead of `http.port`; 0 picks a free one.
     #[arg(long)]
     pub port: Option<u16>,
 }
@@ -148,12 +148,12 @@ pub struct AuditArgs {
     pub command: AuditCommand,
 }
 
-/// What to do with an audit file.
+/// Commands for audit files.
 #[derive(Debug, Subcommand)]
 pub enum AuditCommand {
-    /// Check every line; name the first that was changed, taken out, put in or moved.
+    /// Verify every line; print the first that was changed, removed, inserted or moved.
     Verify {
-        /// The file; with log rotation the files, oldest first: then each must continue the one before.
+        /// The file. With log rotation, all files, oldest first; each must continue the previous one.
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Print JSON.
@@ -168,7 +168,7 @@ pub struct CheckArgs {
     /// Configuration file: YAML, JSON or TOML by its extension.
     #[arg(short, long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Print everything too that is not fit for production, and how to fix it.
+    /// Also check the requirements for production, and print how to meet them.
     #[arg(long)]
     pub production: bool,
     /// Print the findings as JSON.
@@ -181,10 +181,10 @@ pub struct CheckArgs {
 pub struct ToolsArgs {
     #[command(flatten)]
     pub target: TargetArgs,
-    /// Access token for --url. Better in the variable: other users of this machine can read command lines.
+    /// Access token for --url. Prefer the variable: other users of this machine can read command lines.
     #[arg(long, global = true, value_name = "TOKEN", env = "GATEWRIGHT_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// Header sent with every request to --url, as `Name: value`; may be given again.
+    /// Header to send with every request to --url, as `Name: value`; can be repeated.
     #[arg(long = "header", global = true, value_name = "HEADER")]
     pub headers: Vec<String>,
     /// Print JSON.
@@ -194,14 +194,14 @@ pub struct ToolsArgs {
     pub command: ToolsCommand,
 }
 
-/// Which tools: those of a configuration, of a running server, or of the demo.
+/// Source of the tools: a configuration, a running server, or by default the demo.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct TargetArgs {
-    /// Use the apps of this configuration, started for this command.
+    /// Start the apps of this configuration for the command.
     #[arg(short, long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Use the apps of this `mcpServers` file, started for this command.
+    /// Start the apps of this `mcpServers` file for the command.
     #[arg(long, global = true, value_name = "FILE")]
     pub mcp_config: Option<PathBuf>,
     /// Use the server at this MCP endpoint, such as http://127.0.0.1:3000/mcp.
@@ -209,22 +209,22 @@ pub struct TargetArgs {
     pub url: Option<String>,
 }
 
-/// What to do with the tools.
+/// Commands for tools.
 #[derive(Debug, Subcommand)]
 pub enum ToolsCommand {
     /// List tools.
     List,
     /// Search tools in plain words.
     Search {
-        /// What you want to do.
+        /// The task in plain words.
         query: String,
-        /// Most tools to show.
+        /// Number of tools to show, at most.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
         top_k: u8,
-        /// Search this app only; may be given again.
+        /// Search only this app; can be repeated.
         #[arg(long, value_name = "APP")]
         app: Vec<String>,
-        /// Show which terms and fields scored (not with --url).
+        /// Show the terms and fields behind each score (not with --url).
         #[arg(short, long)]
         verbose: bool,
     },
@@ -244,12 +244,12 @@ pub enum ToolsCommand {
     },
     /// Run an AgentScript file; `-` reads standard input.
     Run {
-        /// The script.
+        /// File with the script.
         script: PathBuf,
-        /// JSON object read as `codecallContext`.
+        /// JSON object that the script reads as `codecallContext`.
         #[arg(long, value_name = "JSON")]
         context: Option<String>,
-        /// Allow this tool only; may be given again.
+        /// Allow only this tool; can be repeated.
         #[arg(long, value_name = "TOOL")]
         allow: Vec<String>,
     },
@@ -262,27 +262,27 @@ pub struct EvalArgs {
     pub command: EvalCommand,
 }
 
-/// What to measure.
+/// Commands for measurements.
 #[derive(Debug, Subcommand)]
 pub enum EvalCommand {
-    /// Run labelled queries against a set of tools: Recall, nDCG, MRR, latency and the worst misses.
+    /// Run labelled queries against a set of tools; print recall, nDCG, MRR, latency and the worst misses.
     Search {
-        /// Tools, one JSON object a line: name, appId, description, inputSchema.
+        /// Tools, one JSON object per line: name, appId, description, inputSchema.
         #[arg(long, value_name = "FILE")]
         corpus: PathBuf,
-        /// Queries, one JSON object a line: query, relevant (names of tools).
+        /// Queries, one JSON object per line: query, relevant (names of tools).
         #[arg(long, value_name = "FILE")]
         queries: PathBuf,
-        /// How to rank: ours, or one of two baselines to compare with.
+        /// Ranking to measure; two are baselines for comparison.
         #[arg(long, default_value = "tfidf")]
         strategy: EvalStrategy,
-        /// Sentence encoder for `--strategy embedding`: a folder or a hub id (owner/name).
+        /// Sentence encoder for `--strategy embedding`: a folder, or a hub id (owner/name).
         #[arg(long, value_name = "MODEL")]
         model: Option<String>,
-        /// Folder that keeps models and vectors between runs. Default: the user's cache folder.
+        /// Folder for models and vectors. Default: the user's cache folder.
         #[arg(long, value_name = "FOLDER")]
         cache: Option<PathBuf>,
-        /// Worst misses to show.
+        /// Number of misses to show, worst first.
         #[arg(long, default_value_t = 5)]
         worst: usize,
         /// Print JSON.
@@ -296,7 +296,7 @@ pub enum EvalCommand {
 pub enum EvalStrategy {
     /// The lexical ranking of `codecall:search`.
     Tfidf,
-    /// Semantic vectors blended with it; needs a model.
+    /// Semantic vectors blended with the lexical ranking; needs a model.
     Embedding,
     /// Baseline: plain BM25 over name and description.
     Bm25,

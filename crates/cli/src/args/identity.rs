@@ -1,4 +1,4 @@
-//! Arguments of the commands for those who look after users, clients, tokens and keys.
+//! Arguments of the commands for users, clients, consents, tokens and keys.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,19 @@ pub struct KeyArgs {
     pub command: KeyCommand,
 }
 
-/// What to do with signing keys.
+/// Commands for signing keys.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Print a new private signing key (a JWK), for `auth.local.signKey` or JWT_SIGNING_KEY.
+    /// Print a new private signing key (JWK) for `auth.local.signKey` or JWT_SIGNING_KEY.
     Generate {
-        /// Kind of key. RS256 has 2048 bits.
+        /// Algorithm of the key.
         #[arg(long, default_value = "RS256", ignore_case = true)]
         algorithm: KeyAlgorithm,
-        /// Write it to this new file, which only its owner may read, and print its name (`kid`) instead.
+        /// Write the key to this new file, readable only by its owner, and print its `kid` instead.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// List the keys that tokens are signed and verified with, as the servers of this configuration see them.
+    /// List the keys that sign and verify tokens, as the servers of this configuration see them.
     List {
         /// Configuration of the servers.
         #[arg(short, long, value_name = "FILE")]
@@ -32,23 +32,23 @@ pub enum KeyCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Remove a key at once: tokens it signed are refused, and clients refresh them.
+    /// Remove a key at once: tokens that it signed become invalid, and clients refresh them.
     ///
-    /// For keys that the servers made and keep in their store; running servers follow within 30 seconds. When it is the key that signs,
-    /// another takes its place.
+    /// For keys that the servers generated and keep in their store. Running servers follow within 30 seconds. If it is the key that signs,
+    /// another one takes its place.
     Retire {
-        /// Name of the key (`kid`), as `gatewright key list` prints it.
+        /// The `kid` of the key, as `gatewright key list` prints it.
         kid: String,
         /// Configuration of the servers.
         #[arg(short, long, value_name = "FILE")]
         config: PathBuf,
-        /// Print JSON: the keys that are left.
+        /// Print JSON with the remaining keys.
         #[arg(long)]
         json: bool,
     },
-    /// Sign with a new key from now on; the old ones go on verifying until what they signed is expired.
+    /// Sign with a new key from now on; old keys still verify until the tokens that they signed expire.
     ///
-    /// For keys that the servers made and keep in their store. Running servers follow within 30 seconds.
+    /// For keys that the servers generated and keep in their store. Running servers follow within 30 seconds.
     Rotate {
         /// Configuration of the servers.
         #[arg(short, long, value_name = "FILE")]
@@ -56,7 +56,7 @@ pub enum KeyCommand {
     },
 }
 
-/// Kinds of signing keys.
+/// Algorithms of signing keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "verbatim")]
 pub enum KeyAlgorithm {
@@ -75,41 +75,41 @@ pub struct UserArgs {
     pub command: UserCommand,
 }
 
-/// What to make.
+/// Commands for users.
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
     /// Print the argon2id hash of a password, for `auth.local.users[].passwordHash`.
     ///
-    /// The password is asked for at the terminal, or is the first line of standard input; it is never an argument, where other users
-    /// of the machine could see it.
+    /// The password is read from the terminal, or from the first line of standard input. It is never an argument, which other users of the
+    /// machine could read.
     Hash,
-    /// Print a link with which a user of `auth.local.users` adds a passkey without signing in first; it works once.
+    /// Print a one-time link with which a user of `auth.local.users` adds a passkey without signing in first.
     ///
-    /// For users without a `passwordHash`, and for those who lost every passkey. Whoever has the link has the account: hand it over as
-    /// you would a password. Needs `auth.local.passkeys.enabled: true` and a store that the servers share (`sqlite` or `redis`).
+    /// For users without a `passwordHash`, and for users who lost every passkey. The link gives access to the account: hand it over like a
+    /// password. Needs `auth.local.passkeys.enabled: true` and a store that the servers share (`sqlite` or `redis`).
     Enrol {
         /// The `username`.
         name: String,
         /// Configuration of the servers.
         #[arg(short, long, value_name = "FILE")]
         config: PathBuf,
-        /// How long the link works.
+        /// Lifetime of the link.
         #[arg(long, value_name = "MINUTES", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_080))]
         minutes: u64,
     },
-    /// Sign a user out everywhere: every browser session ends, and every token given to an application for the user.
+    /// Sign a user out everywhere: end every browser session, and revoke every token that applications hold for the user.
     SignOut {
-        /// The `username`, or the subject as it is in the audit (`user:ada`, `idp:…`).
+        /// The `username`, or the subject as the audit names it (`user:ada`, `idp:…`).
         name: String,
         #[command(flatten)]
         store: StoreArgs,
     },
 }
 
-// The store that a command works on. No doc comment: it would take the place of each command's own.
+// The store that a command works on. A doc comment here would replace that of each command.
 #[derive(Debug, Args)]
 pub struct StoreArgs {
-    /// Configuration of the servers. Their store must be one that they share (`sqlite` or `redis`).
+    /// Configuration of the servers, which must share a store (`sqlite` or `redis`).
     #[arg(short, long, value_name = "FILE")]
     pub config: PathBuf,
     /// Print JSON.
@@ -117,13 +117,13 @@ pub struct StoreArgs {
     pub json: bool,
 }
 
-/// What to do with tokens of running servers.
+/// Commands for tokens of running servers.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Revoke an access or refresh token, and all that came of the same authorization, at every server at once.
+    /// Revoke an access or refresh token, and all others of the same authorization, at every server at once.
     ///
-    /// The token is the first line of standard input; it is never an argument, where other users of the machine could see it. Exit code 1
-    /// when it is none of theirs, or was revoked or is expired already.
+    /// The token is the first line of standard input. It is never an argument, which other users of the machine could read. Exit code 1 if
+    /// the token is not one of these servers, has expired, or was revoked before.
     Revoke {
         #[command(flatten)]
         store: StoreArgs,
@@ -137,23 +137,22 @@ pub struct ClientArgs {
     pub command: ClientCommand,
 }
 
-/// What to do with OAuth clients.
+/// Commands for OAuth clients.
 #[derive(Debug, Subcommand)]
 pub enum ClientCommand {
-    /// List the clients of the configuration, and those that registered themselves.
+    /// List the clients of the configuration and those that registered themselves.
     List {
-        /// Registered clients shown at most.
+        /// Number of registered clients to show, at most.
         #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         most: u32,
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Remove a client that registered itself, and end everything granted to it.
+    /// Remove a client that registered itself, and revoke everything granted to it.
     ///
-    /// A client of the configuration is removed there; one that is known by the address of its document is refused with
-    /// `auth.cimd.denyHosts`.
+    /// Remove a client of the configuration there. Block a client with a metadata document by `auth.cimd.denyHosts`.
     Remove {
-        /// Its `client_id`.
+        /// The `client_id`.
         id: String,
         #[command(flatten)]
         store: StoreArgs,
@@ -167,21 +166,21 @@ pub struct ConsentArgs {
     pub command: ConsentCommand,
 }
 
-/// What to do with consents.
+/// Commands for consents.
 #[derive(Debug, Subcommand)]
 pub enum ConsentCommand {
-    /// List what users allowed applications.
+    /// List the consents that users gave.
     List {
-        /// Consents of this user only: a `username`, or a subject.
+        /// Only consents of this user: a `username`, or a subject.
         #[arg(long, value_name = "NAME")]
         user: Option<String>,
-        /// Consents looked at, at most.
+        /// Number of consents to examine, at most.
         #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
         most: u32,
         #[command(flatten)]
         store: StoreArgs,
     },
-    /// Withdraw what a user allowed an application: its tokens for that user end, and the user is asked again.
+    /// Withdraw a consent: revoke the tokens of the application for that user, and ask the user again next time.
     Withdraw {
         /// The `username`, or the subject as `gatewright consent list` prints it.
         user: String,
