@@ -1,6 +1,6 @@
-//! References made from the code, as Markdown: every key, every error code, every command.
+//! Reference pages generated from the code, as Markdown: every key, every error code, every command.
 //!
-//! The results are files of `docs/reference`; a test compares them with what the code says now.
+//! They are files in `docs/reference`; a test compares those with the output.
 
 mod commands;
 mod config;
@@ -10,14 +10,14 @@ pub use commands::commands;
 pub use config::config;
 pub use errors::errors;
 
-/// First lines of every reference: `what` is the argument that prints it again.
-fn head(title: &str, what: &str) -> String {
+/// First lines of every page: `page` is the argument that prints it.
+fn head(title: &str, page: &str) -> String {
     format!(
-        "# {title}\n\nMade from the code by `gatewright reference {what}`; a test fails when this page says something else.\n"
+        "# {title}\n\nGenerated from the code by `gatewright reference {page}`. Do not edit it: a test compares it with the code.\n"
     )
 }
 
-/// Text in a cell of a table. Links of rustdoc to items become their words.
+/// Text for a cell of a table. Links of rustdoc to items become plain text.
 fn cell(text: &str) -> String {
     let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
     while let Some(at) = text.find("](crate::") {

@@ -1,4 +1,4 @@
-//! Every command, as the command line describes itself.
+//! The commands as a Markdown page, from the description of the command line.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The configuration's JSON Schema as tables, one for each section.
+//! The JSON Schema of the configuration as tables, one per section.
 
 use std::fmt::Write as _;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::{cell, head};
 
-/// Every key of the configuration, with type, default and meaning.
+/// Every key of the configuration, with its type, default and meaning.
 pub fn config(schema: &Value) -> String {
     let mut text = head("Configuration reference", "config");
     text.push_str(
-        "\nOne file: YAML, JSON or TOML by its extension. Unknown keys are refused. Durations are texts such as `\"30s\"` or \
-         `\"5m\"`. `${NAME}` in a value stands for an environment variable, `${NAME:-text}` gives a default, and `$${` is a literal \
-         `${`. `gatewright check --config FILE` names every bad field with its line; `gatewright schema` prints the JSON Schema \
+        "\nOne file: YAML, JSON or TOML by its extension. Unknown keys are errors. Durations are strings such as `\"30s\"` or \
+         `\"5m\"`. `${NAME}` in a string stands for an environment variable, `${NAME:-text}` gives a default, and `$${` is a literal \
+         `${`. `gatewright check --config FILE` prints every problem with its line; `gatewright schema` prints the JSON Schema \
          for editors.\n",
     );
     let mut pages = vec![(String::new(), schema)];
@@ -25,7 +25,7 @@ pub fn config(schema: &Value) -> String {
     text
 }
 
-/// Writes one section, and gives the sections below it.
+/// Writes one section, and returns the sections below it.
 fn section<'a>(
     text: &mut String,
     root: &'a Value,
@@ -65,7 +65,7 @@ fn section<'a>(
     below
 }
 
-/// The sections that a value at `place` opens.
+/// The sections below a value at `place`.
 fn sections<'a>(root: &'a Value, place: &str, value: &'a Value) -> Vec<(String, &'a Value)> {
     if value["properties"].is_object() {
         return vec![(place.to_owned(), value)];
@@ -82,7 +82,7 @@ fn sections<'a>(root: &'a Value, place: &str, value: &'a Value) -> Vec<(String, 
     objects.map(|variant| (format!("{place} ({})", tag(variant)), variant)).collect()
 }
 
-/// What tells a variant from its siblings: `type: bearer`.
+/// The property that distinguishes a variant, such as `type: bearer`.
 fn tag(variant: &Value) -> String {
     let properties = variant["properties"].as_object();
     let constant =
@@ -93,7 +93,7 @@ fn tag(variant: &Value) -> String {
     }
 }
 
-/// The schema behind references and behind "or nothing".
+/// The schema without references and without `null`.
 fn plain<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#')) {
         return root.pointer(target).map_or(schema, |target| plain(root, target));
@@ -102,7 +102,7 @@ fn plain<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     one.map_or(schema, |one| plain(root, one))
 }
 
-/// The type in words.
+/// The name of a type.
 fn kind(root: &Value, schema: &Value) -> String {
     let schema = plain(root, schema);
     if let Some(constant) = schema["const"].as_str() {
@@ -140,7 +140,7 @@ fn kind(root: &Value, schema: &Value) -> String {
     }
 }
 
-/// What each value of a choice means, when the code says it.
+/// Descriptions of the values of a choice.
 fn values(schema: &Value) -> String {
     let variants = schema["oneOf"].as_array().into_iter().flatten();
     let said =

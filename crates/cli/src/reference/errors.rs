@@ -1,6 +1,6 @@
-//! Every error code a client can meet, with its cause and what to do.
+//! Every error code that a client can receive, with its cause and advice.
 //!
-//! Codes and messages come from the error types themselves: values of them are made here and asked.
+//! Codes and messages come from example values of the error types.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -15,17 +15,18 @@ use super::{cell, head};
 pub fn errors() -> String {
     let mut text = head("Error codes", "errors");
     text.push_str(
-        "\nCodes are stable: new ones come, none is renamed. A call that the gateway refuses or that misses its tool has \
-         `isError: true`, the message as its text, and `code` in `_meta`, with `retryAfterSeconds` or `requiredScopes` where \
-         there are some; it has no `structuredContent`, which would have to fit the tool's output schema. A meta-tool that \
-         fails or is refused has `status` and `error`, with `code` and `message`, in `structuredContent`; a rate limit and missing scopes add \
-         `retryAfterSeconds` and `requiredScopes` there, also to the `error` of a script that ends with such a call. Messages are \
-         for people and may change.\n",
+        "\nCodes are stable: new ones may be added, none is renamed. Messages are for people and may change.\n\n\
+         A direct `tools/call` that the gateway rejects has `isError: true`, the message as its text, and `code` in `_meta`, with \
+         `retryAfterSeconds` or `requiredScopes` where they apply. It has no `structuredContent`, which would have to match the \
+         output schema of the tool. Three kinds of failure are JSON-RPC errors instead: an unknown tool (-32602) and a cancelled \
+         call (-32800), with `code` in `data`, and the app's own JSON-RPC errors, which are passed on. A meta-tool that fails or \
+         is rejected has `status` and `error`, with `code` and `message`, in `structuredContent`. A rate limit and missing scopes \
+         add `retryAfterSeconds` and `requiredScopes` to `error`, also in the result of a script that ends with such a call.\n",
     );
     let _ = writeln!(
         text,
         "\nLists in the input of a meta-tool are bounded: {MOST_TOOL_NAMES} `toolNames`, {MOST_APP_IDS} `filter.appIds`, \
-         {MOST_ALLOWED_TOOLS} `allowedTools`. More is `VALIDATION_ERROR`."
+         {MOST_ALLOWED_TOOLS} `allowedTools`. A longer one is a `VALIDATION_ERROR`."
     );
     calls(&mut text);
     scripts(&mut text);
@@ -38,8 +39,8 @@ pub fn errors() -> String {
 
 fn calls(text: &mut String) {
     text.push_str(
-        "\n## Calls of tools\n\nDirect `tools/call`, `codecall:invoke`, and `callTool` inside a script, where a script may catch \
-         them. An uncaught one ends a script with `status: \"tool_error\"`.\n\n| code | message, for example | what to do |\n|---|---|---|\n",
+        "\n## Calls of tools\n\nFor direct `tools/call`, `codecall:invoke`, and `callTool` in a script, which can catch them. An \
+         uncaught error ends the script with `status: \"tool_error\"`.\n\n| code | example of a message | what to do |\n|---|---|---|\n",
     );
     let name = || "crm:users_get".to_owned();
     let errors = [
@@ -53,7 +54,7 @@ fn calls(text: &mut String) {
         ),
         (
             InvokeError::Denied { name: name(), why: "it is reached through code mode".to_owned() },
-            "Follow the message: a visibility rule or `allowedTools` keeps the tool away.",
+            "Follow the message: a visibility rule or `allowedTools` excludes the tool.",
         ),
         (
             InvokeError::InvalidArguments { name: name(), problems: "/id: is required".to_owned() },
@@ -67,32 +68,29 @@ fn calls(text: &mut String) {
             InvokeError::TimedOut { name: name(), after: Duration::from_secs(60) },
             "Ask for less, or raise `timeout` of the app.",
         ),
-        (
-            InvokeError::Cancelled { name: name() },
-            "Nothing: the caller cancelled. A direct call ends with the JSON-RPC error -32800.",
-        ),
+        (InvokeError::Cancelled { name: name() }, "Nothing: the caller cancelled."),
         (
             InvokeError::App { name: name(), error: ErrorData::internal_error("no such user", None) },
-            "Check the input; the tool's own code, when it names one, stands in place of this.",
+            "Check the input. If the tool returns a code of its own, that code replaces this one.",
         ),
     ];
     for (error, advice) in errors {
         let _ = writeln!(text, "| `{}` | {} | {advice} |", error.code(), cell(&error.to_string()));
     }
-    text.push_str("| `SELF_REFERENCE_BLOCKED` | `codecall:invoke` or a script named a meta-tool | Call a tool of an app. A script cannot catch this one. |\n");
+    text.push_str("| `SELF_REFERENCE_BLOCKED` | a script cannot call `codecall:search`; call the tools of apps | Call a tool of an app. A script cannot catch this error. |\n");
 }
 
 fn scripts(text: &mut String) {
     text.push_str(
-        "\n## Ends of a script\n\n| `status` | code | meaning |\n|---|---|---|\n\
-         | `syntax_error` | `SYNTAX_ERROR` | the text is not JavaScript; `location` says where |\n\
-         | `illegal_access` | `VALIDATION_ERROR` | a rule of AgentScript is broken; `kind` names it (below) |\n\
-         | `illegal_access` | `SELF_REFERENCE_BLOCKED` | a meta-tool was called |\n\
-         | `runtime_error` | `EXECUTION_ERROR` | the script threw, or spent a limit: `name` says which |\n\
-         | `runtime_error` | `RATE_LIMIT`, `VALIDATION_ERROR` | the call of `codecall:execute` itself was refused; nothing ran |\n\
-         | `tool_error` | the tool's code | a call failed and nothing caught it |\n\
-         | `timeout` | `TIMEOUT` | `vm.timeoutMs` is over; the message names the calls that were open |\n\n\
-         Rules, as `kind` names them:\n\n| kind | what it refuses |\n|---|---|\n",
+        "\n## Results of a script\n\n| `status` | code | meaning |\n|---|---|---|\n\
+         | `syntax_error` | `SYNTAX_ERROR` | the script is not valid JavaScript; `location` has the place |\n\
+         | `illegal_access` | `VALIDATION_ERROR` | the script violates a rule of AgentScript; `kind` names it (below) |\n\
+         | `illegal_access` | `SELF_REFERENCE_BLOCKED` | the script called a meta-tool |\n\
+         | `runtime_error` | `EXECUTION_ERROR` | the script threw an error or exceeded a limit; `name` is the class of the error |\n\
+         | `runtime_error` | `RATE_LIMIT`, `VALIDATION_ERROR` | the call of `codecall:execute` itself was rejected; nothing ran |\n\
+         | `tool_error` | the code of the call | a call failed and the script did not catch the error |\n\
+         | `timeout` | `TIMEOUT` | the script ran longer than `codecall.vm.timeoutMs`; the message names the open calls |\n\n\
+         Values of `kind`:\n\n| kind | rejected code |\n|---|---|\n",
     );
     for (kind, about) in KINDS {
         let _ = writeln!(text, "| `{kind}` | {about} |");
@@ -100,42 +98,42 @@ fn scripts(text: &mut String) {
 }
 
 const KINDS: [(IllegalKind, &str); 11] = [
-    (IllegalKind::IllegalBuiltinAccess, "`eval`, `Function` and their kin"),
+    (IllegalKind::IllegalBuiltinAccess, "`eval`, `Function` and similar"),
     (IllegalKind::IllegalModuleAccess, "`require`, `import`"),
     (IllegalKind::IllegalGlobalAccess, "`process`, `global`, `globalThis`, `window`, `this` at top level"),
     (
         IllegalKind::IllegalPrototypeAccess,
         "`__proto__`, `.constructor`, `.prototype` and computed forms of them",
     ),
-    (IllegalKind::IllegalTimer, "`setTimeout` and its kin"),
+    (IllegalKind::IllegalTimer, "`setTimeout` and similar"),
     (IllegalKind::IllegalIdentifier, "reserved identifiers, such as those that begin with `__ag_`"),
     (IllegalKind::IllegalLoop, "a loop that the preset does not allow"),
     (
         IllegalKind::IllegalSyntax,
-        "syntax that AgentScript leaves out, such as `with`, `debugger` or decorators",
+        "syntax that AgentScript does not support, such as `with`, `debugger` or decorators",
     ),
     (IllegalKind::IllegalCharacter, "invisible and bidirectional control characters"),
-    (IllegalKind::ScriptTooLarge, "a text longer than the limit"),
+    (IllegalKind::ScriptTooLarge, "a script longer than the limit"),
     (IllegalKind::SelfReferenceBlocked, "a call of a meta-tool"),
 ];
 
 fn workers(text: &mut String) {
     text.push_str(
-        "\n## The worker pool\n\n`status` is `runtime_error`, and `timeout` for `WORKER_TIMEOUT`; `name` is the class.\n\n\
-         | code | class | message, for example | what to do |\n|---|---|---|---|\n",
+        "\n## The worker pool\n\n`status` is `runtime_error`, or `timeout` for `WORKER_TIMEOUT`; `name` is the class.\n\n\
+         | code | class | example of a message | what to do |\n|---|---|---|---|\n",
     );
     let limits = Limits::preset(Preset::Secure);
     let errors = [
         (
             WorkerError::Timeout(Duration::from_millis(4_000)),
-            "The script loops in native code: make it do less.",
+            "The script loops in native code, such as a regular expression: simplify it.",
         ),
         (WorkerError::MemoryExceeded(limits.memory_bytes), "Keep fewer results; filter in the tools."),
         (
             WorkerError::Crashed("signal 11".to_owned()),
-            "Try once more; report it with the script if it comes again.",
+            "Try again; report it with the script if it happens again.",
         ),
-        (WorkerError::Disposed, "The server is ending: try again."),
+        (WorkerError::Disposed, "The server is stopping: try again."),
         (WorkerError::QueueFull(64), "Try again later; raise `codecall.worker.queue` or `maxWorkers`."),
         (
             WorkerError::QueueTimeout(Duration::from_secs(5)),
@@ -147,7 +145,7 @@ fn workers(text: &mut String) {
         (WorkerError::MessageTooLarge(limits.message_bytes), "Pass less in one call."),
         (
             WorkerError::StartupFailed("fork failed".to_owned()),
-            "See the server's log: limits of the system, or a missing sandbox.",
+            "See the log of the server: a limit of the system, or a missing sandbox.",
         ),
         (WorkerError::TooManyPendingCalls(limits.max_pending_calls), "Await calls before making more."),
     ];
@@ -159,34 +157,38 @@ fn workers(text: &mut String) {
 
 fn upstreams(text: &mut String) {
     text.push_str(
-        "\n## Apps behind a connection\n\nIn `data.code` of the protocol error of a direct call.\n\n| code | meaning |\n|---|---|\n",
+        "\n## Upstream apps\n\nIn `data.code` of the JSON-RPC error of a direct call.\n\n| code | meaning |\n|---|---|\n",
     );
     for (code, about) in UPSTREAM {
         let _ = writeln!(text, "| `{code}` | {about} |");
     }
 }
 
-const UPSTREAM: [(&str, &str); 7] = [
+const UPSTREAM: [(&str, &str); 8] = [
     ("UPSTREAM_UNREACHABLE", "the request could not be sent; try again"),
-    ("UPSTREAM_ENDED", "the server went away during the call; it is started again"),
-    ("UPSTREAM_DOWN", "the server is not connected now; `/readyz` says why"),
-    ("UPSTREAM_BAD_ANSWER", "the answer is no answer to this kind of request"),
+    (
+        "UPSTREAM_ENDED",
+        "the server ended, or the connection broke, during the call; the gateway starts or connects it again",
+    ),
+    ("UPSTREAM_DOWN", "the server is not connected; `/readyz` has the reason"),
+    ("UPSTREAM_BAD_ANSWER", "the answer does not match the request"),
     ("UPSTREAM_TOO_LARGE", "the answer is longer than `maxMessageBytes` of the app"),
-    ("UPSTREAM_FAILED", "the call failed in another way; the message says how"),
+    ("UPSTREAM_FAILED", "the call failed for another reason; see the message"),
+    ("UPSTREAM_AUTHORIZATION", "no token of the caller for the server can be obtained; see the message"),
     ("TIMEOUT", "no answer within `timeout` of the app"),
 ];
 
 fn oauth(text: &mut String) {
     text.push_str(
-        "\n## Logins and tokens\n\n`error` of answers below `/oauth`, of the `WWW-Authenticate` header of the MCP endpoint, and of the address that a browser \
-         is sent back to; `error_description` says more.\n\n| code | meaning | what to do |\n|---|---|---|\n",
+        "\n## Login and tokens\n\n`error` in responses below `/oauth`, in the `WWW-Authenticate` header of the MCP endpoint, and in the address that the browser is \
+         redirected to; `error_description` has details.\n\n| code | meaning | what to do |\n|---|---|---|\n",
     );
     for ErrorCode { code, meaning, advice } in ERRORS {
         let _ = writeln!(text, "| `{code}` | {meaning} | {advice} |");
     }
     text.push_str(
-        "\nA tool of an app with `auth.type: oauth` that the user did not connect yet answers with `AUTHORIZATION_REQUIRED` and `url`, where the client \
-         takes no URL elicitation (2025-11-25: error -32042): open the address in a browser, then call again.\n",
+        "\nFor an app with `auth.type: oauth` that the user has not connected yet, a call returns `AUTHORIZATION_REQUIRED` and `url`, or the \
+         JSON-RPC error -32042 if the client supports URL elicitation (2025-11-25): open the address in a browser, then call again.\n",
     );
 }
 
@@ -194,14 +196,18 @@ fn protocol(text: &mut String) {
     text.push_str(
         "\n## JSON-RPC\n\n| code | meaning |\n|---|---|\n\
          | -32700 | the body is not JSON |\n\
-         | -32600 | not a JSON-RPC request; or the caller lacks the scopes in `data.requiredScopes` (over HTTP: 403 and a challenge) |\n\
+         | -32600 | not a JSON-RPC request; or, without HTTP, the caller lacks the scopes in `data.requiredScopes` |\n\
          | -32601 | unknown method |\n\
          | -32602 | invalid parameters; an unknown tool; from 2026-07-28 on also an unknown resource |\n\
-         | -32603 | internal error, and errors of apps |\n\
-         | -32001 | nobody is authenticated (HTTP 401), or the token lacks scopes (HTTP 403); `WWW-Authenticate` and `data` say more |\n\
+         | -32603 | internal error, or an error of an app |\n\
+         | -32000 | rejected by the transport: Host, Origin, size, load, an unknown session (HTTP 404); see the HTTP status |\n\
+         | -32001 | not authenticated (HTTP 401), or the token lacks scopes (HTTP 403); see `WWW-Authenticate` and `data` |\n\
          | -32002 | resource not found, up to 2025-11-25 |\n\
-         | -32800 | the request was cancelled; sent where somebody still waits: an HTTP POST inside a session |\n\
-         | -32000 | refused by the transport: Host, Origin, size, load, a session that is not known (HTTP 404); the HTTP status says which |\n",
+         | -32020 | a header of HTTP and the body disagree (from 2026-07-28 on) |\n\
+         | -32021 | the request needs a capability that the client does not declare (from 2026-07-28 on) |\n\
+         | -32022 | unsupported protocol version; `data.supported` lists the supported ones |\n\
+         | -32042 | the user must open an address first (URL elicitation, 2025-11-25) |\n\
+         | -32800 | the request was cancelled; sent only if the client still waits for it: an HTTP POST in a session |\n",
     );
 }
 
@@ -224,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_says_that_a_rule_refuses_is_refused_by_it() {
+    fn each_rule_rejects_the_code_that_the_table_lists_for_it() {
         use IllegalKind::{
             IllegalBuiltinAccess, IllegalCharacter, IllegalGlobalAccess, IllegalIdentifier, IllegalLoop,
             IllegalModuleAccess, IllegalPrototypeAccess, IllegalSyntax, IllegalTimer, ScriptTooLarge,
