@@ -1,4 +1,4 @@
-//! What the gateway costs: CPU per request and latency, against a bare `rmcp` server with the same handler.
+//! Cost of the gateway: CPU per request and latency, against a bare `rmcp` server with the same handler.
 //!
 //! `cargo bench -p gatewright-cli --bench gateway` starts both servers as processes of their own, sends the same requests
 //! to both in turns over kept-alive connections, and prints a table. CPU time is the servers' own, read from

@@ -1,4 +1,4 @@
-//! What a login costs each call: `gatewright serve` with `auth` beside the same without, the same `tools/call` to both in turns.
+//! Cost of authentication per call: `gatewright serve` with and without `auth`, with the same `tools/call` to both in turns.
 //!
 //! `cargo bench -p gatewright-cli --bench login` starts three servers (no authentication, tokens in memory, tokens in a Redis of its
 //! own), and prints the processor time of each server per call, latencies and resident memory. A client uses one token for all its

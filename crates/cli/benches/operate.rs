@@ -1,4 +1,4 @@
-//! What operating costs: telemetry and audit against none, and two instances against one.
+//! Cost of operation: telemetry and audit against none, and two instances against one.
 //!
 //! `cargo bench -p gatewright-cli --bench operate` starts the real binary in each set-up, sends the same requests to all of them in
 //! turns, and prints two tables. CPU time is the servers' own, read from `/proc/PID/task/*/schedstat`, so the client's work
@@ -24,7 +24,7 @@ use std::{
 use gatewright::server::axum::{self, Router, body::Bytes, routing::post};
 use serde_json::{Value, json};
 
-/// How much is asked.
+/// Load of a measurement.
 #[derive(Clone, Copy)]
 struct Amount {
     /// Requests of one round to one server.

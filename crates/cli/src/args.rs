@@ -133,12 +133,19 @@ pub struct ServeArgs {
     /// Reload the configuration only on SIGHUP, not when the file changes.
     #[arg(long)]
     pub no_watch: bool,
-    /// Address to listen on, instead of `http.host`.
-    #[arg(long)]
+    /// Address to listen on, or `localhost`, instead of `http.host`.
+    #[arg(long, value_parser = host)]
     pub host: Option<IpAddr>,
     /// Port to listen on, instead of `http.port`; 0 picks a free one.
     #[arg(long)]
     pub port: Option<u16>,
+}
+
+fn host(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::from([127, 0, 0, 1])),
+        text => text.parse().map_err(|_| "must be an IP address such as 127.0.0.1 or 0.0.0.0".to_owned()),
+    }
 }
 
 /// `gatewright audit`.

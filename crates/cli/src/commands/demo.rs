@@ -61,10 +61,10 @@ fn auth(secret: &str) -> AuthConfig {
     }
 }
 
-/// Serves the demo until it is told to stop.
+/// Serves the demo until it is stopped.
 pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let mut config = config(args.port);
-    // Made anew for each run, and good for this machine's loopback interface alone.
+    // Generated for each run, and usable only on the loopback interface of this machine.
     let secret = args.auth.then(random_secret);
     if let Some(secret) = &secret {
         config.auth = auth(secret);

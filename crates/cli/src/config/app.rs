@@ -76,7 +76,7 @@ enum SchemaModeName {
     Off,
 }
 
-/// [`ToolOverride`], for the schema.
+/// Options of one tool.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]
@@ -91,7 +91,7 @@ struct ToolOverrideShape {
     disabled: bool,
 }
 
-/// [`ScopeRule`], for the schema.
+/// Scopes of a resource, a template or a prompt.
 #[derive(JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[derive(Default)]

@@ -34,7 +34,7 @@ pub async fn open(
 /// Opens a store that running servers share, for commands on their tokens, users and clients.
 ///
 /// # Errors
-/// The configuration cannot be used or has no such store, or the store does not answer.
+/// The configuration cannot be used or has no shared store, or the store does not answer.
 pub async fn open_shared(store: &StoreArgs) -> anyhow::Result<AuthorizationServer> {
     open(&store.config, |auth| match (auth.mode, auth.token_storage.kind) {
         (Mode::Orchestrated, StorageKind::Memory) => Some(

@@ -31,7 +31,7 @@ async fn send(gate: &Gate, token: &str, method: &str, mut params: Value) -> Answ
     gate.send(Method::POST, "/mcp", &headers, body).await
 }
 
-/// What to ask each method for that names an object; nothing for the others. A new method needs a row.
+/// Parameters for each method that names an object; empty for the others. A new method needs a row.
 fn asked(method: &str) -> Option<Value> {
     let uri = json!({"uri": "test://static-text"});
     match method {

@@ -24,7 +24,7 @@ fn picture() -> Vec<(String, BTreeSet<String>)> {
     crates.collect()
 }
 
-/// What only one crate may name.
+/// Dependencies that only one crate may have.
 const OWNED: &[(&str, &[&str])] = &[
     ("gatewright-agentscript", &["oxc", "rquickjs", "seccompiler", "landlock"]),
     ("gatewright-cli", &["anyhow", "clap"]),

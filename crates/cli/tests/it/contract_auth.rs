@@ -47,7 +47,7 @@ fn signing_key() -> Value {
     serde_json::from_slice(&made.stdout).unwrap()
 }
 
-/// What `gatewright check` prints on standard error of a file that is fit.
+/// Standard error of `gatewright check` for a valid file.
 fn check(config: &Value) -> String {
     let mut file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
     std::io::Write::write_all(&mut file, config.to_string().as_bytes()).unwrap();

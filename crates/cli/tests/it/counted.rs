@@ -1,4 +1,4 @@
-//! What the metrics of the real binary say of refusals, and of stores and key sets that do not answer.
+//! Metrics of the real binary for refused requests, and for stores and key sets that do not respond.
 
 use std::sync::LazyLock;
 

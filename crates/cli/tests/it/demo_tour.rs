@@ -11,7 +11,7 @@ use crate::support::gatewright;
 struct Demo {
     child: Child,
     url: String,
-    /// What a person would paste, up to where another program is needed.
+    /// The lines that a person would paste, up to those that need another program.
     lines: String,
 }
 

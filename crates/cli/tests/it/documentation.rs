@@ -1,5 +1,5 @@
-//! What the documents say holds: references are as the code has them, commands parse, configurations are good, links lead
-//! somewhere, and the book has every page.
+//! The documents are correct: references match the code, commands parse, configurations are valid, links have targets, and the book
+//! has every page.
 
 use std::{
     fs,
@@ -38,7 +38,7 @@ fn pages() -> Vec<(PathBuf, String)> {
 struct Block {
     /// Page and line, for messages.
     place: String,
-    /// What follows the fence.
+    /// The text after the fence.
     kind: String,
     text: String,
 }

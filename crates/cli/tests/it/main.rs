@@ -47,6 +47,8 @@ mod key_order;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod leaks;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod mock;
@@ -74,8 +76,6 @@ mod runs;
 mod search;
 #[cfg(test)]
 mod secrets;
-#[cfg(test)]
-mod seen;
 #[cfg(test)]
 mod semantic;
 #[cfg(test)]

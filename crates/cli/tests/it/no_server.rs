@@ -1,4 +1,4 @@
-//! What a command says that was sent to an address where no MCP server is.
+//! Errors of a command for an address without an MCP server.
 
 use std::{
     io::{Read as _, Write as _},
@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use crate::support::gatewright;
 
-/// What `tools list` complains of.
+/// The error of `tools list`.
 async fn complaint(url: &str) -> String {
     let output = Command::new(gatewright())
         .args(["tools", "list", "--url", url])

@@ -92,7 +92,7 @@ impl Notes {
         kept.revoked.extend(shown);
     }
 
-    /// How often tokens were asked for.
+    /// Number of token requests.
     pub fn grants(&self) -> usize {
         self.provider.requests().iter().filter(|line| *line == "POST /oauth/token").count()
     }

@@ -21,10 +21,10 @@ use crate::{
 
 const ENCRYPTION_KEY: &str = "an-encryption-key-of-the-test-0123456789";
 const WRONG_PASSWORD: &str = "a-wrong-password-0123456789";
-/// What somebody types as user name; the audit file says who tried, so it is found there.
+/// User name of a failed login. The audit file names it, so it is found there.
 const PLANTED: &str = "planted-name-0123456789";
 
-/// What was issued or shown, with a name to tell it by.
+/// Secrets that were issued or shown, each with a name.
 #[derive(Default)]
 struct Secrets(Vec<(String, String)>);
 
@@ -49,7 +49,7 @@ impl Secrets {
     }
 }
 
-/// What a collector of traces is sent.
+/// Traces that the collector received.
 async fn collector() -> (String, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -258,7 +258,7 @@ async fn no_secret_is_in_anything_that_is_written_down_even_when_everything_is_t
     }
 }
 
-/// What the server behind us was sent, but for the tokens that are meant for it.
+/// Data that the upstream server received, without the tokens meant for it.
 fn without_its_own(notes: &Notes) -> String {
     let mut text = notes.requests();
     for token in notes.tokens() {

@@ -1,4 +1,4 @@
-//! What is built in: licences, bans and sources of every dependency, by the rules of `deny.toml`.
+//! Licences, bans and sources of every dependency, by the rules of `deny.toml`.
 //!
 //! `cargo deny check` holds the same file and more; this runs without it.
 
@@ -41,7 +41,7 @@ fn packages() -> Vec<Value> {
     all.filter(|package| built.contains(package["id"].as_str().unwrap())).cloned().collect()
 }
 
-/// Whether an SPDX expression is satisfied by the allowed licences. The older `MIT/Apache-2.0` means OR.
+/// Returns true if the allowed licences satisfy an SPDX expression. The older `MIT/Apache-2.0` means OR.
 fn satisfied(expression: &str, allowed: &dyn Fn(&str) -> bool) -> bool {
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! A gateway over the demo's apps, with a client of the test kit beside it in memory.
+//! A gateway for the demo's apps, with an in-memory client of the test kit.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -24,7 +24,7 @@ impl Fixture for Demo {
     }
 }
 
-/// Makes gateways with other settings, as many as a test wants.
+/// Starts gateways with other settings, any number per test.
 pub struct Gateways(Arc<TestContext>);
 
 impl Fixture for Gateways {
@@ -39,13 +39,13 @@ impl Gateways {
         self.start(sample_apps().await, config).await
     }
 
-    /// The same with the default settings for tests that want very many: it ends when it is dropped, and what its client asked
-    /// is in no report.
+    /// The same with default settings, for tests that need many: it ends when it is dropped, and the requests of its client are in no
+    /// report.
     pub async fn fleeting(&self) -> Demo {
         start(sample_apps().await, json!({})).await
     }
 
-    /// Builds, and connects a client.
+    /// Builds a gateway and connects a client.
     pub async fn start(&self, builder: Builder, config: Value) -> Demo {
         let demo = start(builder, config).await;
         self.0.watch(&demo.mcp);
@@ -76,8 +76,8 @@ impl Demo {
         self.mcp.tools().call(name, input).await.unwrap()
     }
 
-    /// Calls a meta-tool, and checks what holds for all of them: the body is the structured content, its text is the
-    /// only item, and `isError` says what `status` says.
+    /// Calls a meta-tool, and checks what they have in common: the body is the structured content, its text is the only item, and
+    /// `isError` agrees with `status`.
     pub async fn meta(&self, tool: &str, input: Value) -> Value {
         let result = self.call(&format!("codecall:{tool}"), input).await;
         let body = result.structured().unwrap().clone();
@@ -102,7 +102,7 @@ impl Demo {
         body["result"].clone()
     }
 
-    /// What `tools/list` shows.
+    /// The tools of `tools/list`.
     pub async fn listed(&self) -> Vec<Tool> {
         self.mcp.tools().list().await.unwrap()
     }

@@ -1,4 +1,4 @@
-//! What is listed, what can be called directly, and what code mode reaches.
+//! Visibility of tools: in lists, for direct calls, and in code mode.
 
 use std::sync::Arc;
 

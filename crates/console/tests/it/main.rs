@@ -1,4 +1,4 @@
-//! The console's pages, asked the way a browser and an attacker ask.
+//! Requests to the console from browsers and from attackers.
 
 #[cfg(test)]
 mod calls;

@@ -1,4 +1,4 @@
-//! Who is not let in, and what pages may not do.
+//! Requests that the console refuses, and the limits of its pages.
 
 use axum::body::Body;
 use http::{Method, Request, StatusCode, header};

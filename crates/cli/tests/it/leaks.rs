@@ -1,7 +1,7 @@
 //! Every secret that passed between a test and the servers it started, so that each server's output can be searched for all of them when
 //! the server ends.
 //!
-//! What is noted: passwords, codes, tokens, client secrets, verifiers, assertions, proofs, pushed requests, cookies and hidden fields, as they
+//! Recorded are passwords, codes, tokens, client secrets, verifiers, assertions, proofs, pushed requests, cookies and hidden fields, as they
 //! were sent or answered. The full flow with traces, metrics and pages is in `secrets`.
 
 use std::{
@@ -52,7 +52,7 @@ fn add_pairs(text: &str) {
     }
 }
 
-/// What a request holds.
+/// Records the secrets in a request.
 pub fn request(target: &str, headers: &[(&str, &str)], body: &str) {
     add_pairs(target.split_once('?').map_or("", |(_, query)| query));
     if !body.starts_with(['{', '[']) {
@@ -73,7 +73,7 @@ pub fn request(target: &str, headers: &[(&str, &str)], body: &str) {
     }
 }
 
-/// What an answer holds.
+/// Records the secrets in a response.
 pub fn answer(answer: &Answer) {
     if let Ok(location) = Url::parse(answer.header("location")) {
         add_pairs(location.query().unwrap_or_default());
@@ -93,7 +93,7 @@ pub fn answer(answer: &Answer) {
 }
 
 /// Fails when `text` holds one of all those secrets.
-pub fn in_none_of(place: &str, text: &str) {
+pub fn assert_absent(place: &str, text: &str) {
     let seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let found: Vec<_> =
         seen.iter().filter(|(value, _)| text.contains(*value)).map(|(_, what)| what).collect();
@@ -107,9 +107,9 @@ fn a_secret_that_a_server_wrote_down_fails_the_test_that_started_it() {
         &[("authorization", "Bearer head.body.a-signature-0123456789")],
         "code=a-code-0123456789",
     );
-    in_none_of("output", "nothing of it");
+    assert_absent("output", "nothing of it");
     for leak in ["token=head.body.a-signature-0123456789", "GET /?code=a-code-0123456789"] {
-        let failed = std::panic::catch_unwind(|| in_none_of("output", leak));
+        let failed = std::panic::catch_unwind(|| assert_absent("output", leak));
         let said = *failed.unwrap_err().downcast::<String>().unwrap();
         assert!(said.contains("holds secrets") && !said.contains("0123456789"), "{said}");
     }
