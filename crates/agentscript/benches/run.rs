@@ -1,11 +1,10 @@
-//! What a run costs: isolated in a worker process, against the same engine in this process on a realm that is reused.
+//! Cost of a run: isolated in a worker process, against the same engine in this process on a realm that is reused.
 
 use std::{sync::Arc, time::Duration};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use gatewright_agentscript::{
-    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand,
-    WorkerPool,
+    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, WorkerCommand, WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -61,7 +60,7 @@ fn reused_realm(c: &mut Criterion) {
     });
 }
 
-/// What isolation starts from: a fresh engine and realm, nothing frozen, nothing run.
+/// A fresh engine and realm, with nothing frozen and nothing run: the part of a run that isolation needs.
 fn fresh_realm(c: &mut Criterion) {
     c.bench_function("fresh engine and realm in this process, bare", |b| {
         b.iter(|| {
@@ -94,7 +93,7 @@ fn runs(c: &mut Criterion) {
                         for _ in 0..n {
                             let request = RunRequest::new(source);
                             let outcome = pool.run(request, Arc::new(Echo), CancellationToken::new()).await;
-                            assert!(matches!(outcome.verdict, Verdict::Ok(_)), "{:?}", outcome.verdict);
+                            assert!(matches!(outcome.result, Ok(_)), "{:?}", outcome.result);
                         }
                         started.elapsed()
                     });
@@ -143,7 +142,7 @@ fn start(c: &mut Criterion) {
                     });
                     assert!(killed.is_err());
                     let started = std::time::Instant::now();
-                    assert!(matches!(run(ONE).verdict, Verdict::Ok(_)));
+                    assert!(matches!(run(ONE).result, Ok(_)));
                     started.elapsed()
                 })
                 .sum()

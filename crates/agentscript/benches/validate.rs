@@ -1,4 +1,4 @@
-//! How long the validator takes: `cargo bench --bench validate`. Targets: 1 KB below 40 µs, 50 KB below 2 ms.
+//! Time to validate a script: `cargo bench --bench validate`. Targets: 1 KB below 40 µs, 50 KB below 2 ms.
 
 use std::{hint::black_box, thread};
 

@@ -14,8 +14,8 @@ use std::{
 };
 
 use gatewright_agentscript::{
-    Host, HostFuture, Limits, Outcome, PoolConfig, Preset, RunRequest, ScriptPolicy, ToolCall, ToolFailure,
-    Verdict, WorkerPool,
+    Host, HostFuture, Limits, Outcome, PoolConfig, Preset, RunError, RunRequest, RunResult, ScriptPolicy,
+    ToolCall, ToolFailure, WorkerPool,
 };
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -106,12 +106,12 @@ fn request(row: &Value) -> RunRequest {
     RunRequest { limits, context, policy: ScriptPolicy::new(preset), ..RunRequest::new(source) }
 }
 
-fn class(verdict: &Verdict) -> &'static str {
-    match verdict {
-        Verdict::Ok(_) => "allowed",
-        Verdict::SyntaxError { .. } | Verdict::IllegalAccess { .. } => "blocked",
-        Verdict::Timeout { .. } | Verdict::Worker(_) => "limited",
-        Verdict::RuntimeError { name, message, .. } => {
+fn class(result: &RunResult) -> &'static str {
+    match result {
+        Ok(_) => "allowed",
+        Err(RunError::SyntaxError { .. }) | Err(RunError::IllegalAccess { .. }) => "blocked",
+        Err(RunError::Timeout { .. }) | Err(RunError::Worker(_)) => "limited",
+        Err(RunError::RuntimeError { name, message, .. }) => {
             let limit =
                 name.ends_with("LimitError") || name.starts_with("Result") || message.contains("stack");
             if limit { "limited" } else { "error" }
@@ -120,9 +120,9 @@ fn class(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// What is wrong with this outcome, if anything.
+/// Describes the fault of this outcome, if it has one.
 fn complaint(row: &Value, outcome: &Outcome) -> Option<String> {
-    let got = match class(&outcome.verdict) {
+    let got = match class(&outcome.result) {
         "error" | "limited" if row["config"].is_null() => "allowed",
         class => class,
     };
@@ -131,9 +131,9 @@ fn complaint(row: &Value, outcome: &Outcome) -> Option<String> {
     if !accepted {
         // An ordinary script that the other sandbox's narrower language refused may run here.
         let narrower = !attack && row["expected"] == "blocked" && got == "allowed";
-        return (!narrower).then(|| format!("{got}, accepted {}: {:?}", row["accept"], outcome.verdict));
+        return (!narrower).then(|| format!("{got}, accepted {}: {:?}", row["accept"], outcome.result));
     }
-    if let (Verdict::Ok(value), Some(expected)) = (&outcome.verdict, row["value"].as_str())
+    if let (Ok(value), Some(expected)) = (&outcome.result, row["value"].as_str())
         && !attack
     {
         let got: Value = serde_json::from_str(value.get()).unwrap_or_default();
@@ -191,7 +191,7 @@ async fn main() -> ExitCode {
         let outcome = pool.run(request(&row), host, CancellationToken::new()).await;
         let line = table.entry(row["category"].as_str().unwrap_or("?").to_owned()).or_default();
         *(if row["attack"] == true { &mut line.attacks } else { &mut line.ordinary }) += 1;
-        *line.by_class.entry(class(&outcome.verdict)).or_default() += 1;
+        *line.by_class.entry(class(&outcome.result)).or_default() += 1;
         let took = started.elapsed();
         line.slowest = line.slowest.max(took);
         if let Some(complaint) = complaint(&row, &outcome) {

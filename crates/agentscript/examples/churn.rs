@@ -6,7 +6,7 @@
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use gatewright_agentscript::{
-    Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand, WorkerPool,
+    Host, HostFuture, PoolConfig, RunError, RunRequest, ToolCall, ToolFailure, WorkerCommand, WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -97,7 +97,7 @@ async fn main() -> ExitCode {
         let run = pool.run(request, Arc::new(Echo), CancellationToken::new());
         let wait = Duration::from_millis(if random.is_multiple_of(97) { 2 } else { 10_000 });
         match tokio::time::timeout(wait, run).await {
-            Ok(outcome) if matches!(&outcome.verdict, Verdict::Worker(error) if error.class_and_code().1 == "WORKER_CRASHED") =>
+            Ok(outcome) if matches!(&outcome.result, Err(RunError::Worker(error)) if error.class_and_code().1 == "WORKER_CRASHED") =>
             {
                 crashed += 1;
             }

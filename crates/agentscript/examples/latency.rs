@@ -8,8 +8,7 @@ use std::{
 };
 
 use gatewright_agentscript::{
-    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand,
-    WorkerPool,
+    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, WorkerCommand, WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +45,7 @@ async fn measure(pool: Arc<WorkerPool>, source: &'static str, runs: usize) -> Ve
         let started = Instant::now();
         let outcome = pool.run(RunRequest::new(source), Arc::new(Echo), CancellationToken::new()).await;
         took.push(started.elapsed());
-        assert!(matches!(outcome.verdict, Verdict::Ok(_)), "{:?}", outcome.verdict);
+        assert!(matches!(outcome.result, Ok(_)), "{:?}", outcome.result);
     }
     took.sort_unstable();
     took
@@ -73,7 +72,7 @@ fn saturated(command: &WorkerCommand) {
                         while started.elapsed() < SPAN {
                             let run =
                                 pool.run(RunRequest::new(source), Arc::new(Echo), CancellationToken::new());
-                            assert!(matches!(run.await.verdict, Verdict::Ok(_)));
+                            assert!(matches!(run.await.result, Ok(_)));
                             runs += 1;
                         }
                         runs

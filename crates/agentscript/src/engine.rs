@@ -1,17 +1,20 @@
 //! The only module that names the JavaScript engine: realms, and runs in them.
 //!
-//! A [`Realm`] is a fresh runtime with everything a script may touch, frozen. It is built before a run is known and serves one run.
-//! What a run may spend is counted in `state`; the text it runs comes from the validator; frames go through `worker::Link`; `locale` writes texts for people.
+//! A [`Realm`] is a runtime with everything that a script may touch, frozen. It is built before a run is known and is put back to its first
+//! state after each. `state` counts what a run spends; `answers` reads the host's answers; `locale` formats numbers, dates and the order of
+//! texts; `raw` has the calls without a safe wrapper. The text that runs comes from the validator.
 
+mod answers;
 mod compile;
+mod limit_errors;
 mod locale;
 pub(crate) mod names;
-mod prepare;
+mod places;
+mod raw;
 mod realm;
 mod run;
 mod state;
 
-pub(crate) use compile::{Compiler, Uncompilable};
-pub(crate) use prepare::prepare;
+pub(crate) use compile::Compiler;
+pub(crate) use places::wrapped;
 pub(crate) use realm::Realm;
-pub(crate) use run::{Ending, Failure, Settings, wrapped};

@@ -13,7 +13,7 @@ const TAIL_BYTES: usize = 2 * 1024;
 const WORD_BYTES: usize = 512;
 /// Times that much is looked at for the parts of one path.
 const WINDOWS: usize = 3;
-/// What separates the parts of a path, also encoded.
+/// Separators between the parts of a path, also encoded.
 const SEPARATORS: [char; 3] = ['/', '\\', '%'];
 /// Stands for the rest of a name.
 const MORE: char = '…';

@@ -13,11 +13,12 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Host, HostFuture, Limits, Preset, Rejection, RunRequest, Script, ScriptPolicy, ScriptSource, ToolCall,
-    ToolFailure, Verdict, WorkerError, WorkerPool,
-    engine::{Compiler, Settings, Uncompilable, wrapped},
+    Host, HostFuture, Limits, Preset, Rejection, RunError, RunRequest, Script, ScriptPolicy, ScriptSource,
+    ToolCall, ToolFailure, WorkerError, WorkerPool,
+    engine::{Compiler, wrapped},
+    messages::RunSettings,
     pool,
-    protocol::{self, Kind},
+    protocol::{self, MessageKind},
     validate,
     worker::Link,
 };
@@ -49,25 +50,26 @@ pub fn validator(bytes: &[u8]) {
 /// Checks the text that runs: it uses the names that were checked and no other, and the engine compiles it.
 fn printed(source: &str, script: &Script) {
     let text = script.text();
-    let told = || format!("{source:?}\nwas printed as {text:?}");
-    let checked = validate::free_names(source).unwrap_or_else(|error| panic!("{error}: {}", told()));
+    let context = || format!("{source:?}\nwas printed as {text:?}");
+    let checked = validate::free_names(source).unwrap_or_else(|error| panic!("{error}: {}", context()));
     match validate::free_names(text) {
         Ok(mut names) => {
             names.retain(|name| !name.starts_with("__ag_"));
-            assert_eq!(names, checked, "{}", told());
+            assert_eq!(names, checked, "{}", context());
         }
         // The calls that were added nest too.
         Err(error) if error.to_string().contains("levels") => return,
-        Err(error) => panic!("{error}: {}", told()),
+        Err(error) => panic!("{error}: {}", context()),
     }
     thread_local! {
         static COMPILER: Compiler = Compiler::new().expect("an engine");
     }
-    let compiled = COMPILER.with(|compiler| compiler.script(&wrapped(text), "script", 64 << 20, None));
-    if let Err(Uncompilable::Syntax(message, _)) = compiled {
+    let compiled = COMPILER
+        .with(|compiler| compiler.script(&wrapped(text), "script", &Limits::preset(Preset::Balanced), None));
+    if let Err(RunError::SyntaxError { message, .. }) = compiled {
         // The parser leaves regular expressions to the engine.
         let known = text.contains('/') || message.contains("stack overflow");
-        assert!(known, "the engine refuses it, {message}: {}", told());
+        assert!(known, "the engine refuses it, {message}: {}", context());
     }
 }
 
@@ -102,10 +104,10 @@ fn framed(mut bytes: &[u8]) -> Vec<u8> {
         let (head, rest) = rest.split_at(rest.len().min((*head).into()));
         let (body, rest) = rest.split_at(rest.len().min((*body).into()));
         bytes = rest;
-        let Some(kind) = Kind::from_byte(*kind) else { continue };
+        let Some(kind) = MessageKind::from_byte(*kind) else { continue };
         let (head, body) = (String::from_utf8_lossy(head), String::from_utf8_lossy(body));
         protocol::put(&mut out, kind, 1, asked, &head, &[&body]);
-        asked += u32::from(matches!(kind, Kind::Call | Kind::GetTool));
+        asked += u32::from(matches!(kind, MessageKind::Call | MessageKind::GetTool));
     }
     out
 }
@@ -122,12 +124,12 @@ fn hear(said: &[u8]) {
         ..Limits::default()
     };
     let host: Arc<dyn Host> = Arc::new(Echo);
-    let (outcome, told) = pool::hear(said, limits.clone(), &host);
+    let (outcome, told) = pool::replay(said, limits.clone(), &host);
     assert!(outcome.calls.len() <= limits.max_tool_calls as usize, "{outcome:?} after {said:?}");
     assert!(outcome.logs.len() <= limits.log_lines as usize + 1, "{outcome:?} after {said:?}");
     let texts = outcome.logs.iter().chain(outcome.calls.iter().map(|call| &call.name)).map(String::len);
     assert!(texts.sum::<usize>() as u64 <= limits.host_bytes, "{outcome:?} after {said:?}");
-    if let Verdict::Ok(value) = &outcome.verdict {
+    if let Ok(value) = &outcome.result {
         assert!(value.get().len() as u64 <= limits.result_bytes, "{outcome:?} after {said:?}");
         assert!(
             serde_json::from_str::<serde::de::IgnoredAny>(value.get()).is_ok(),
@@ -141,7 +143,10 @@ fn hear(said: &[u8]) {
             other => panic!("{other:?} for {rest:?}"),
         };
         let frame = protocol::parse(frame).unwrap_or_else(|error| panic!("{error:?} for {frame:?}"));
-        assert!(matches!(frame.kind, Kind::Answer | Kind::Failure), "{frame:?} was sent after {said:?}");
+        assert!(
+            matches!(frame.kind, MessageKind::Answer | MessageKind::Failure),
+            "{frame:?} was sent after {said:?}"
+        );
         rest = after;
     }
 }
@@ -160,7 +165,7 @@ fn listen(told: &[u8]) {
             other => panic!("{frame:?} from {other:?} of {rest:?}"),
         };
         assert_eq!(Ok(&frame), protocol::parse(&rest[..len]).as_ref(), "of {told:?}");
-        if let Ok(settings) = serde_json::from_str::<Settings>(frame.head) {
+        if let Ok(settings) = serde_json::from_str::<RunSettings>(frame.head) {
             let _ = frame.body.split_at_checked(settings.script_len);
         }
         rest = &rest[len..];
@@ -179,12 +184,12 @@ pub async fn script(bytes: &[u8], pool: &WorkerPool) {
         let outcome = pool.run(request, Arc::new(Echo), CancellationToken::new()).await;
         took = started.elapsed();
         let broken = matches!(
-            outcome.verdict,
-            Verdict::Worker(
+            outcome.result,
+            Err(RunError::Worker(
                 WorkerError::Crashed(_) | WorkerError::MessageInvalid | WorkerError::StartupFailed(_)
-            )
+            ))
         );
-        assert!(!broken, "{text:?} broke its worker: {:?}", outcome.verdict);
+        assert!(!broken, "{text:?} broke its worker: {:?}", outcome.result);
         if took < LATE {
             break;
         }

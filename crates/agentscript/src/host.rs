@@ -1,4 +1,4 @@
-//! The one door between a script and the world: what the embedder answers.
+//! The calls that a script makes to its embedder: the only way out of the sandbox.
 
 use std::{future::Future, pin::Pin};
 

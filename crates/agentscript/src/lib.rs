@@ -9,18 +9,28 @@ pub mod excerpt;
 pub mod fuzz;
 mod host;
 mod limits;
+mod messages;
 mod outcome;
+mod policy;
 mod pool;
 mod protocol;
+mod rejection;
 mod sanitize;
 mod script;
+mod source;
 mod validate;
 mod worker;
 
 pub use host::{Host, HostFuture, ToolCall, ToolFailure};
 pub use limits::{Limits, Preset};
-pub use outcome::{CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, Verdict, WorkerError};
+pub use outcome::{
+    CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, RunError, RunResult, WorkerError,
+};
+pub use policy::ScriptPolicy;
 pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
+pub use rejection::Rejection;
 pub use sanitize::Sanitizer;
-pub use script::{Rejection, Script, ScriptPolicy, ScriptSource, VALIDATE_STACK};
+pub use script::Script;
+pub use source::ScriptSource;
+pub use validate::VALIDATE_STACK;
 pub use worker::{SandboxReport, worker_main};

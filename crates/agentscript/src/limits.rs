@@ -1,10 +1,10 @@
-//! What one run may spend, by preset.
+//! Limits of a run, by preset.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How much a script may do. `Secure` is the default.
+/// A named set of limits and rules. `Secure` is the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
@@ -19,7 +19,7 @@ pub enum Preset {
     Experimental,
 }
 
-/// What one run may spend. Every field is a hard limit; "unlimited" does not exist.
+/// Limits of one run. Every field is a hard limit; "unlimited" does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Wall-clock time of the run, tool calls included.

@@ -1,4 +1,4 @@
-//! How a run ended, and what it did until then.
+//! The outcome of a run: its value or error, and its record.
 
 use std::{
     fmt,
@@ -7,6 +7,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::excerpt;
 
 /// A place in the caller's text; both are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,44 +53,44 @@ impl fmt::Display for IllegalKind {
     }
 }
 
-/// What a run ended in.
-#[derive(Debug)]
+/// The value that a script returned, as JSON text, or why there is none.
+pub type RunResult = Result<Box<RawValue>, RunError>;
+
+/// The reason why a run ended without a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Verdict {
-    /// The script returned; the value as JSON text, a deep copy.
-    ///
-    /// What JSON does not have takes these forms: `undefined`, functions and symbols are left out of objects and `null`
-    /// elsewhere; `NaN` and infinities are `null`; a `BigInt` is its digits as text (up to 4,096); a `Date` its ISO text, `null`
-    /// when invalid; a `Map` an object when all keys are texts, else an array of pairs; a `Set` and a typed array an array; an
-    /// error `{name, message, code?}`; a regular expression its source. A cycle, a `toJSON` function of the script's, or more
-    /// than 100 levels is a [`Verdict::RuntimeError`].
-    Ok(Box<RawValue>),
+pub enum RunError {
     /// The text is not JavaScript.
+    #[error("{message}")]
     SyntaxError {
-        /// What the parser expected.
+        /// The parser's message.
         message: String,
-        /// Where, in the caller's text.
+        /// Place in the caller's text.
         location: Location,
     },
     /// A rule of the language subset was broken, before or (self-reference) during the run.
+    #[error("{kind}: {message}")]
     IllegalAccess {
-        /// Which rule.
+        /// The rule.
         kind: IllegalKind,
-        /// What to remove.
+        /// Advice for the author.
         message: String,
-        /// Where, when the validator found it.
+        /// Place in the caller's text, when the validator found it.
         location: Option<Location>,
     },
     /// The script threw something that no tool caused, or spent a limit other than time.
+    #[error("{name}: {message}")]
     RuntimeError {
         /// Class of the error, such as `TypeError`, or the limit's name, such as `IterationLimitError`.
         name: String,
         /// The error's message.
         message: String,
-        /// Where it was thrown, when known.
+        /// Place of the `throw`, when known.
         location: Option<Location>,
     },
     /// A tool failed and the script did not catch it.
+    #[error("{tool_name}: {message}")]
     ToolError {
         /// The tool's name as the script gave it.
         tool_name: String,
@@ -99,16 +101,46 @@ pub enum Verdict {
     },
     /// Time ran out and the engine ended the run; the message names the calls that were still open. A script stuck in a native
     /// loop is ended by the watchdog instead: [`WorkerError::Timeout`].
+    #[error("{message}")]
     Timeout {
-        /// What was still open.
+        /// The limit and the calls that were open.
         message: String,
     },
     /// The sandbox itself ended the run.
-    Worker(WorkerError),
+    #[error(transparent)]
+    Worker(#[from] WorkerError),
+}
+
+impl RunError {
+    /// A runtime error without a place.
+    pub(crate) fn runtime(name: &str, message: impl Into<String>) -> Self {
+        Self::RuntimeError { name: name.to_owned(), message: message.into(), location: None }
+    }
+
+    /// Cuts every text to the length that the pool accepts.
+    #[must_use]
+    pub(crate) fn cut(mut self) -> Self {
+        match &mut self {
+            Self::SyntaxError { message, .. }
+            | Self::IllegalAccess { message, .. }
+            | Self::Timeout { message } => excerpt::cut_message(message),
+            Self::RuntimeError { name, message, .. } => {
+                excerpt::cut_name(name);
+                excerpt::cut_message(message);
+            }
+            Self::ToolError { tool_name, message, code } => {
+                excerpt::cut_name(tool_name);
+                excerpt::cut_message(message);
+                excerpt::cut_name(code);
+            }
+            Self::Worker(_) => {}
+        }
+        self
+    }
 }
 
 /// Errors of the worker pool (contract: "Worker-pool errors").
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum WorkerError {
     /// The watchdog killed a worker that did not end in time: show it as a timeout.
@@ -188,7 +220,7 @@ impl WorkerError {
     }
 }
 
-/// How one tool call of a run stands.
+/// Status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
@@ -206,7 +238,7 @@ pub enum CallStatus {
 pub struct CallRecord {
     /// The tool's name as the script gave it.
     pub name: String,
-    /// How it stands.
+    /// Status of the call.
     pub status: CallStatus,
     /// The error's code, for `status: error`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,27 +257,33 @@ fn to_the_microsecond<S: serde::Serializer>(milliseconds: &f64, serializer: S) -
     serializer.serialize_f64((milliseconds * 1_000.0).round() / 1_000.0)
 }
 
-/// What a run depends on besides its script, its context and the host's answers: with the same of all a run does the same again.
+/// Inputs of a run besides its script, its context and the host's answers. A run with the same inputs has the same outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inputs {
-    /// Where `Math.random` starts.
+    /// Seed of `Math.random`.
     pub seed: u64,
-    /// What `Date` shows when the run starts.
+    /// Time that `Date` shows when the run starts.
     pub started_at: SystemTime,
 }
 
-/// How a run ended, and what it did until then: also after a failure.
+/// The end of a run, and its record until then: also after a failure.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
-    pub verdict: Verdict,
+    /// The value that the script returned, as JSON text, a deep copy.
+    ///
+    /// Values that JSON lacks take these forms: `undefined`, functions and symbols are left out of objects and `null`
+    /// elsewhere; `NaN` and infinities are `null`; a `BigInt` is its digits as text (up to 4,096); a `Date` its ISO text, `null`
+    /// when invalid; a `Map` an object when all keys are texts, else an array of pairs; a `Set` and a typed array an array; an
+    /// error `{name, message, code?}`; a regular expression its source. A cycle, a `toJSON` function of the script's, or more
+    /// than 100 levels is a [`RunError::RuntimeError`].
+    pub result: RunResult,
     /// Console lines so far, in order.
     pub logs: Vec<String>,
     /// Tool calls so far, in the order the script made them.
     pub calls: Vec<CallRecord>,
     /// Wall-clock time of the run.
     pub duration: Duration,
-    /// What it depended on; `None` when it did not begin.
+    /// Inputs of the run; `None` when it did not begin.
     pub inputs: Option<Inputs>,
 }
 

@@ -1,10 +1,12 @@
 //! Pre-warmed workers, one run each at a time, and the queue in front of them.
 //!
-//! `config` says what a pool is made of, `process` starts and ends workers, `drive` is one run seen from this side.
+//! `config` has the settings of a pool, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
+//! counts the messages of its worker.
 
 mod config;
 mod drive;
 mod process;
+mod record;
 
 use std::{
     collections::VecDeque,
@@ -20,35 +22,35 @@ use tokio::sync::{Semaphore, TryAcquireError, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use config::{Adapter, PoolConfig, WorkerCommand};
-use drive::Ended;
-pub(crate) use drive::hear;
+pub(crate) use drive::replay;
 use process::{Exit, Keeper, Worker};
 
 use crate::{
     host::Host,
     limits::Limits,
-    outcome::{IllegalKind, Inputs, Outcome, Verdict, WorkerError},
+    outcome::{IllegalKind, Inputs, Outcome, RunError, WorkerError},
+    policy::ScriptPolicy,
     worker::SandboxReport,
 };
 
 /// One script to run.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// The text, as the caller sent it.
+    /// The script, as the caller sent it.
     pub source: String,
     /// `codecallContext` as JSON text; `{}` when absent.
     pub context: Option<Box<RawValue>>,
-    /// What the text may contain.
-    pub policy: crate::ScriptPolicy,
-    /// What the run may spend.
+    /// Rules for the text.
+    pub policy: ScriptPolicy,
+    /// Limits of the run.
     pub limits: Limits,
-    /// Who runs it, for [`PoolConfig::isolate_principals`].
+    /// Principal of the run, for [`PoolConfig::isolate_principals`].
     pub principal_key: Option<String>,
-    /// Where `Math.random` starts. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
+    /// Seed of `Math.random`. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
     ///
     /// With the same text, context, seed, start and answers of the host a run does the same again.
     pub seed: Option<u64>,
-    /// What `Date` shows when the run starts; it advances with the host's answers. Default: the time now.
+    /// Time that `Date` shows when the run starts; it advances with the host's answers. Default: the current time.
     pub started_at: Option<SystemTime>,
 }
 
@@ -58,7 +60,7 @@ impl RunRequest {
         Self {
             source: source.into(),
             context: None,
-            policy: crate::ScriptPolicy::default(),
+            policy: ScriptPolicy::default(),
             limits: Limits::default(),
             principal_key: None,
             seed: None,
@@ -67,7 +69,7 @@ impl RunRequest {
     }
 }
 
-/// What a pool has done so far and is doing.
+/// Counters of a pool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
@@ -89,8 +91,8 @@ enum Slot {
     Empty,
 }
 
-/// What runs and the keeper's thread share.
-struct Shared {
+/// The workers' places, shared by runs and the keeper's thread.
+struct WorkerSlots {
     slots: Mutex<VecDeque<Slot>>,
     /// One permit per slot in `slots`; closed when the pool is.
     free: Semaphore,
@@ -98,7 +100,7 @@ struct Shared {
     replaced: AtomicU64,
 }
 
-impl Shared {
+impl WorkerSlots {
     fn slots(&self) -> MutexGuard<'_, VecDeque<Slot>> {
         // Nothing panics while it holds the lock.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
@@ -156,7 +158,7 @@ impl Shared {
 /// Dropping the pool ends its workers; [`WorkerPool::shutdown`] first lets what runs come to its end.
 pub struct WorkerPool {
     config: PoolConfig,
-    shared: Arc<Shared>,
+    shared: Arc<WorkerSlots>,
     keeper: Keeper,
     waiting: AtomicUsize,
     running: TaskTracker,
@@ -178,7 +180,7 @@ impl WorkerPool {
     /// # Errors
     /// A worker does not start, or the sandbox is incomplete and [`PoolConfig::require_sandbox`] is set.
     pub fn new(config: PoolConfig) -> Result<Arc<Self>, WorkerError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WorkerSlots {
             slots: Mutex::default(),
             free: Semaphore::new(0),
             replaced: AtomicU64::new(0),
@@ -216,12 +218,12 @@ impl WorkerPool {
         }))
     }
 
-    /// Which walls stand around the workers.
+    /// Returns the sandbox measures that are in force around the workers.
     pub fn sandbox_report(&self) -> &SandboxReport {
         &self.report
     }
 
-    /// Runs a script; never fails otherwise than through [`Outcome::verdict`].
+    /// Runs a script; never fails otherwise than through [`Outcome::result`].
     ///
     /// Host calls run inside this future. Dropping it, or cancelling `cancel`, ends the run at once: open calls are dropped and
     /// the worker is killed and replaced.
@@ -239,8 +241,8 @@ impl WorkerPool {
         cancel: &CancellationToken,
         started: Instant,
     ) -> Outcome {
-        let nothing = |verdict| Outcome {
-            verdict,
+        let failed = |error| Outcome {
+            result: Err(error),
             logs: Vec::new(),
             calls: Vec::new(),
             duration: started.elapsed(),
@@ -248,7 +250,7 @@ impl WorkerPool {
         };
         let limits = &request.limits;
         if request.source.len() as u64 > limits.script_bytes {
-            return nothing(Verdict::IllegalAccess {
+            return failed(RunError::IllegalAccess {
                 kind: IllegalKind::ScriptTooLarge,
                 message: format!(
                     "the script is {} bytes; at most {} are allowed",
@@ -260,11 +262,11 @@ impl WorkerPool {
         }
         let context_len = request.context.as_ref().map_or(0, |context| context.get().len());
         if context_len as u64 > limits.message_bytes {
-            return nothing(Verdict::Worker(WorkerError::MessageTooLarge(limits.message_bytes)));
+            return failed(RunError::Worker(WorkerError::MessageTooLarge(limits.message_bytes)));
         }
         let Some(seed) = request.seed.or_else(|| getrandom::u64().ok()) else {
             let why = "the system gives no random numbers".to_owned();
-            return nothing(Verdict::Worker(WorkerError::StartupFailed(why)));
+            return failed(RunError::Worker(WorkerError::StartupFailed(why)));
         };
         let inputs = Inputs { seed, started_at: request.started_at.unwrap_or_else(SystemTime::now) };
         let mut tries = 1;
@@ -276,13 +278,13 @@ impl WorkerPool {
             };
             let mut lease = match lease {
                 Ok(lease) => lease,
-                Err(error) => return nothing(Verdict::Worker(error)),
+                Err(error) => return failed(RunError::Worker(error)),
             };
-            match drive::drive(&mut lease, &request, inputs, &host, cancel).await {
-                Ended::Outcome(outcome) => return outcome,
-                Ended::KilledBefore(_) if tries < MOST_TRIES => tries += 1,
-                Ended::KilledBefore(outcome) => return outcome,
+            let attempt = drive::drive(&mut lease, &request, inputs, &host, cancel).await;
+            if !attempt.may_retry || tries == MAX_TRIES {
+                return attempt.outcome;
             }
+            tries += 1;
         }
     }
 
@@ -355,7 +357,7 @@ impl WorkerPool {
         }
     }
 
-    /// What the pool has done so far and is doing.
+    /// Returns the pool's counters.
     pub fn stats(&self) -> PoolStats {
         PoolStats {
             idle: self.shared.slots().iter().filter(|slot| matches!(slot, Slot::Ready(_))).count(),
@@ -386,7 +388,7 @@ impl Drop for WorkerPool {
 }
 
 /// Workers that are tried for one run, when those before were killed from outside before the script did anything.
-const MOST_TRIES: u32 = 3;
+const MAX_TRIES: u32 = 3;
 
 /// A place in the queue, given back when dropped.
 struct Waiting<'a>(&'a AtomicUsize);
@@ -439,7 +441,7 @@ impl Lease<'_> {
     }
 
     /// Ends a worker that died or misbehaved; gives how its process ended, when it was one.
-    async fn bury(&mut self) -> Exit {
+    async fn end_worker(&mut self) -> Exit {
         let worker = self.worker.take()?;
         let (reply, ended) = oneshot::channel();
         self.replace(worker, Some(reply));

@@ -10,10 +10,10 @@ const FIXED: usize = 1 + 4 + 4 + 4;
 /// Bytes of the length in front of every frame.
 const PREFIX: usize = 4;
 
-/// What a frame says.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum MessageKind {
     /// Worker to pool: ready, with its sandbox report.
     Ready = 1,
     /// Worker to pool: `callTool`; head is the name, body the input.
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
     Stop = 19,
 }
 
-impl Kind {
+impl MessageKind {
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         [
             Self::Ready,
@@ -55,7 +55,7 @@ impl Kind {
 /// One frame, borrowed from the buffer it was read into.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageKind,
     pub(crate) run: u32,
     pub(crate) id: u32,
     pub(crate) head: &'a str,
@@ -72,7 +72,7 @@ pub(crate) enum FrameError {
 }
 
 /// Appends a frame to `out`.
-pub(crate) fn put(out: &mut Vec<u8>, kind: Kind, run: u32, id: u32, head: &str, body: &[&str]) {
+pub(crate) fn put(out: &mut Vec<u8>, kind: MessageKind, run: u32, id: u32, head: &str, body: &[&str]) {
     let body_len: usize = body.iter().map(|part| part.len()).sum();
     let total = FIXED + head.len() + body_len;
     out.reserve(PREFIX + total);
@@ -121,7 +121,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
             .map(u32::from_le_bytes)
             .ok_or(FrameError::Malformed)
     };
-    let kind = Kind::from_byte(fixed[0]).ok_or(FrameError::Malformed)?;
+    let kind = MessageKind::from_byte(fixed[0]).ok_or(FrameError::Malformed)?;
     let (run, id, head_len) = (word(1)?, word(5)?, word(9)? as usize);
     let rest = &bytes[PREFIX + FIXED..];
     if head_len > rest.len() {
@@ -132,7 +132,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     Ok(Frame { kind, run, id, head: text(head)?, body: text(body)? })
 }
 
-/// Deepest nesting of JSON text that crosses the door, either way.
+/// Deepest nesting of JSON text that passes between a run and its host.
 pub(crate) const MAX_DEPTH: usize = 100;
 
 /// Memory of one JSON value once it is read, in bytes, its text apart.
@@ -170,7 +170,7 @@ pub(crate) fn weight(json: &str) -> Option<u64> {
     Some(json.len() as u64 + values * VALUE_BYTES)
 }
 
-/// Whether JSON text nests deeper than [`MAX_DEPTH`].
+/// Tests for JSON text that nests deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(json: &str) -> bool {
     weight(json).is_none()
 }
@@ -182,10 +182,10 @@ mod tests {
     #[test]
     fn a_frame_reads_as_it_was_written() {
         let mut bytes = Vec::new();
-        put(&mut bytes, Kind::Call, 7, 9, "crm:get", &["{\"id\"", ":1}"]);
+        put(&mut bytes, MessageKind::Call, 7, 9, "crm:get", &["{\"id\"", ":1}"]);
         assert_eq!(frame_len(&bytes, 1024), Ok(Some(bytes.len())));
         let frame = parse(&bytes).unwrap();
-        assert_eq!((frame.kind, frame.run, frame.id), (Kind::Call, 7, 9));
+        assert_eq!((frame.kind, frame.run, frame.id), (MessageKind::Call, 7, 9));
         assert_eq!((frame.head, frame.body), ("crm:get", "{\"id\":1}"));
     }
 
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(frame_len(&[1, 0, 0, 0], 100), Err(FrameError::Malformed));
         assert_eq!(frame_len(&[255, 255, 255, 255], 100), Err(FrameError::TooLarge));
         let mut bytes = Vec::new();
-        put(&mut bytes, Kind::Log, 1, 0, "", &["x"]);
+        put(&mut bytes, MessageKind::Log, 1, 0, "", &["x"]);
         let mut unknown = bytes.clone();
         unknown[4] = 99;
         assert_eq!(parse(&unknown), Err(FrameError::Malformed));

@@ -1,100 +1,6 @@
-//! From the caller's text to a script that may run.
-//!
-//! The rules are in `validate`; nothing here knows the engine.
+//! A script that passed the validator, and the way from its places back to the caller's text.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    limits::{Limits, Preset},
-    outcome::{IllegalKind, Location, Verdict},
-    validate::{self, Place},
-};
-
-/// What a script's text may contain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ScriptPolicy {
-    /// Table of rules. Default `Preset::Secure`.
-    pub preset: Preset,
-    /// Whether `console` exists. Default `true`, in `Preset::LockedDown` `false`.
-    pub allow_console: bool,
-    /// Starts of tool names that scripts may not call, such as `codecall:`. Compared without regard to ASCII case. Default none.
-    pub reserved_tool_prefixes: Vec<String>,
-}
-
-impl ScriptPolicy {
-    /// The policy that goes with `preset`: console where the preset has one, no reserved names.
-    pub fn new(preset: Preset) -> Self {
-        Self { preset, allow_console: preset != Preset::LockedDown, reserved_tool_prefixes: Vec::new() }
-    }
-
-    /// Turns `console` on or off.
-    #[must_use]
-    pub fn allow_console(mut self, allow: bool) -> Self {
-        self.allow_console = allow;
-        self
-    }
-
-    /// Names whose call is a self-reference.
-    #[must_use]
-    pub fn reserved_tool_prefixes<S: Into<String>>(mut self, prefixes: impl IntoIterator<Item = S>) -> Self {
-        self.reserved_tool_prefixes = prefixes.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Whether `console` exists in the run.
-    pub fn console_allowed(&self) -> bool {
-        self.allow_console
-    }
-
-    /// Whether regular expressions, literal or built, exist in the run.
-    pub fn regexp_allowed(&self) -> bool {
-        self.preset != Preset::LockedDown
-    }
-}
-
-impl Default for ScriptPolicy {
-    fn default() -> Self {
-        Self::new(Preset::default())
-    }
-}
-
-/// Text that nobody has looked at yet: the body of an async function, in JavaScript or TypeScript.
-#[derive(Debug, Clone, Copy)]
-pub struct ScriptSource<'a> {
-    text: &'a str,
-}
-
-impl<'a> ScriptSource<'a> {
-    /// Wraps the caller's text.
-    pub fn new(text: &'a str) -> Self {
-        Self { text }
-    }
-
-    /// Checks the text against `policy` and `limits.script_bytes`, removes type annotations and adds the counting of turns.
-    ///
-    /// Parses by recursion: call it on a thread with at least [`VALIDATE_STACK`] bytes of stack left. A text that could need more, or much more
-    /// than `limits.memory_bytes`, is refused before it is parsed.
-    ///
-    /// # Errors
-    /// The text is too long, is not JavaScript, or breaks a rule.
-    pub fn validate(&self, policy: &ScriptPolicy, limits: &Limits) -> Result<Script, Rejection> {
-        let size = self.text.len() as u64;
-        if size > limits.script_bytes {
-            return Err(Rejection::Illegal {
-                kind: IllegalKind::ScriptTooLarge,
-                message: format!(
-                    "the script is {size} bytes long; at most {} are allowed",
-                    limits.script_bytes
-                ),
-                location: Location { line: 1, column: 1 },
-            });
-        }
-        validate::validate(self.text, policy, limits.memory_bytes)
-    }
-}
-
-/// Stack that [`ScriptSource::validate`] may use, in bytes. An ordinary script uses some kilobytes; the rest is address space.
-pub const VALIDATE_STACK: usize = 128 * 1024 * 1024;
+use crate::outcome::Location;
 
 /// Text that passed the validator, ready for the engine.
 #[derive(Debug, Clone)]
@@ -112,15 +18,15 @@ impl Script {
         Self { text, source: source.to_owned(), places, returns }
     }
 
-    /// Where the `number`th `return` outside all functions stands, in the caller's text. Counted from 0, in the order that
+    /// Returns the place of the `number`th `return` outside all functions, in the caller's text. Counted from 0, in the order that
     /// `__ag_returns` is given in [`Script::text`]; when there is one, it is number 0.
     pub(crate) fn returned(&self, number: u32) -> Option<Location> {
-        Some(validate::locate(&self.source, *self.returns.get(number as usize)?))
+        Some(locate(&self.source, *self.returns.get(number as usize)?))
     }
 
-    /// The regular expression literals: the place in the caller's text and the text of each.
-    pub(crate) fn regular_expressions(&self) -> Vec<(Location, &str)> {
-        validate::regular_expressions(&self.source)
+    /// The caller's text.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
     }
 
     /// The body to run: strict JavaScript, printed from the tree that was checked, with `__ag_tick()` in every loop and function, and
@@ -186,37 +92,29 @@ fn split_utf16(text: &str, column: u32) -> (&str, &str) {
     (text, "")
 }
 
-/// Why a text may not run.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Rejection {
-    /// The text is not JavaScript.
-    #[error("{message} ({}:{})", location.line, location.column)]
-    SyntaxError {
-        /// What the parser expected.
-        message: String,
-        /// Where, in the caller's text.
-        location: Location,
-    },
-    /// The text breaks a rule.
-    #[error("{kind}: {message} ({}:{})", location.line, location.column)]
-    Illegal {
-        /// Which rule.
-        kind: IllegalKind,
-        /// What to write instead.
-        message: String,
-        /// Where, in the caller's text.
-        location: Location,
-    },
+/// A place of the printed text and the one it was printed from. Lines and columns count from 0, columns in UTF-16 units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) printed: (u32, u32),
+    pub(crate) source: (u32, u32),
 }
 
-impl From<Rejection> for Verdict {
-    fn from(rejection: Rejection) -> Self {
-        match rejection {
-            Rejection::SyntaxError { message, location } => Self::SyntaxError { message, location },
-            Rejection::Illegal { kind, message, location } => {
-                Self::IllegalAccess { kind, message, location: Some(location) }
-            }
+/// Line and column (characters, both from 1) of a byte offset.
+pub(crate) fn locate(text: &str, offset: u32) -> Location {
+    let mut end = (offset as usize).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let before = &text[..end];
+    let (mut line, mut start) = (1_u32, 0);
+    let bytes = before.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        // A lone carriage return ends a line too.
+        if *byte == b'\n' || (*byte == b'\r' && text.as_bytes().get(at + 1) != Some(&b'\n')) {
+            line += 1;
+            start = at + 1;
         }
     }
+    let column = u32::try_from(before[start..].chars().count()).unwrap_or(u32::MAX - 1) + 1;
+    Location { line, column }
 }

@@ -1,6 +1,6 @@
-//! Decides, before anything runs, whether a text is AgentScript, and prepares it for the engine.
+//! Checks, before anything runs, that a text is AgentScript, and prepares it for the engine.
 //!
-//! What runs is what was checked: one tree is parsed, freed of its types, judged by the rules, given its ticks and printed. The text of the
+//! One tree is parsed, freed of its types, checked by the rules, given its ticks and printed: only what was checked can run. The text of the
 //! caller never reaches the engine.
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
@@ -19,6 +19,7 @@ mod rules;
 mod ticks;
 mod types;
 pub(crate) mod verify;
+mod violation;
 mod walk;
 
 use std::{
@@ -34,30 +35,15 @@ use oxc::{
     span::{SourceType, Span},
 };
 
-pub(crate) use print::Place;
+pub use nesting::VALIDATE_STACK;
+use violation::Violation;
 
 use crate::{
-    outcome::{IllegalKind, Location},
-    script::{Rejection, Script, ScriptPolicy},
+    outcome::Location,
+    policy::ScriptPolicy,
+    rejection::Rejection,
+    script::{Script, locate},
 };
-
-/// A broken rule: which, what to write instead, and where (byte offset).
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Refusal {
-    kind: IllegalKind,
-    message: String,
-    offset: u32,
-}
-
-impl Refusal {
-    fn new(kind: IllegalKind, offset: u32, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), offset }
-    }
-
-    fn at(self, text: &str) -> Rejection {
-        Rejection::Illegal { kind: self.kind, message: self.message, location: locate(text, self.offset) }
-    }
-}
 
 /// Arenas kept between runs are at most this large, in bytes.
 const KEEP_ARENA: usize = 1024 * 1024;
@@ -68,8 +54,8 @@ thread_local! {
 
 /// Checks `text`, whose size the caller has checked.
 pub(crate) fn validate(text: &str, policy: &ScriptPolicy, memory_bytes: u64) -> Result<Script, Rejection> {
-    characters::check(text).map_err(|refusal| refusal.at(text))?;
-    nesting::bound(text, memory_bytes).map_err(|refusal| refusal.at(text))?;
+    characters::check(text).map_err(|violation| violation.at(text))?;
+    nesting::bound(text, memory_bytes).map_err(|violation| violation.at(text))?;
     let mut arena = ARENA.take().unwrap_or_default();
     let checked = catch_unwind(AssertUnwindSafe(|| check(&arena, text, policy)));
     arena.reset();
@@ -88,7 +74,7 @@ fn tree<'a>(
     text: &'a str,
     policy: &ScriptPolicy,
 ) -> Result<parse::Parsed<'a>, Rejection> {
-    let refused = |refusal: Refusal| refusal.at(text);
+    let refused = |violation: Violation| violation.at(text);
     let plain = parse::parse(arena, text, SourceType::mjs()).map_err(refused)?;
     // `f<T>(x)` is valid JavaScript, but nobody means two comparisons.
     let maybe_generic = text.match_indices(">(").any(|(at, _)| !text[..at].ends_with('='));
@@ -105,7 +91,7 @@ fn tree<'a>(
         return Ok(plain);
     }
     let farther = if typed.error_offset() > plain.error_offset() { &typed } else { &plain };
-    let broken_rule = walk::walk(&plain.program, &plain.scoping, policy).refusal;
+    let broken_rule = walk::walk(&plain.program, &plain.scoping, policy).violation;
     Err(broken_rule.map_or_else(|| farther.syntax_error(text), refused))
 }
 
@@ -113,8 +99,8 @@ fn tree<'a>(
 fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
     let parse::Parsed { mut program, scoping, semantic, .. } = tree(arena, text, policy)?;
     let walked = walk::walk(&program, &scoping, policy);
-    if let Some(refusal) = walked.refusal {
-        return Err(refusal.at(text));
+    if let Some(violation) = walked.violation {
+        return Err(violation.at(text));
     }
     if let Some(error) = semantic {
         return Err(parse::rejection(text, &error));
@@ -123,7 +109,7 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
     adapt::adapt(arena, &mut program);
     verify::normalize(arena, &mut program);
     let (printed, places) = print::print(&program);
-    verify::check(arena, &program, &printed).map_err(|refusal| refusal.at(text))?;
+    verify::check(arena, &program, &printed).map_err(|violation| violation.at(text))?;
     Ok(Script::new(printed, text, places, walked.additions.returns))
 }
 
@@ -153,24 +139,4 @@ pub(crate) fn regular_expressions(text: &str) -> Vec<(Location, &str)> {
     let mut literals = Literals(Vec::new());
     literals.visit_program(&parsed.program);
     literals.0.iter().map(|span| (locate(text, span.start), span.source_text(text))).collect()
-}
-
-/// Line and column (characters, both from 1) of a byte offset.
-pub(crate) fn locate(text: &str, offset: u32) -> Location {
-    let mut end = (offset as usize).min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let before = &text[..end];
-    let (mut line, mut start) = (1_u32, 0);
-    let bytes = before.as_bytes();
-    for (at, byte) in bytes.iter().enumerate() {
-        // A lone carriage return ends a line too.
-        if *byte == b'\n' || (*byte == b'\r' && text.as_bytes().get(at + 1) != Some(&b'\n')) {
-            line += 1;
-            start = at + 1;
-        }
-    }
-    let column = u32::try_from(before[start..].chars().count()).unwrap_or(u32::MAX - 1) + 1;
-    Location { line, column }
 }

@@ -2,7 +2,7 @@
 
 use std::{io, sync::Arc, time::Instant};
 
-use gatewright_agentscript::{CallRecord, IllegalKind, Limits, Outcome, RunRequest, Verdict, WorkerError};
+use gatewright_agentscript::{CallRecord, IllegalKind, Limits, Outcome, RunError, RunRequest, WorkerError};
 use gatewright_core::{
     Caller, codes, off_thread,
     rmcp::{
@@ -46,8 +46,8 @@ impl CodeCall {
         let cancel = context.ct.clone();
         let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
         let outcome = self.pool.run(request, host.clone(), cancel).await;
-        let failure = match &outcome.verdict {
-            Verdict::ToolError { tool_name, code, .. } => host.detailed(tool_name, code),
+        let failure = match &outcome.result {
+            Err(RunError::ToolError { tool_name, code, .. }) => host.detailed(tool_name, code),
             _ => None,
         };
         let result = off_thread(size(&outcome), move || {
@@ -67,15 +67,12 @@ impl CodeCall {
 impl Settings {
     fn body(&self, outcome: Outcome) -> Value {
         let mut reply = Reply::new(&self.limits);
-        let ended = match outcome.verdict {
-            // The engine writes no number that cannot be read; a worker that was taken over may.
-            Verdict::Ok(result) => read(&result).ok_or(Verdict::Worker(WorkerError::MessageInvalid)),
-            failed => Err(failed),
-        };
-        match ended {
+        // The engine writes no number that cannot be read; a worker that was taken over may.
+        let invalid = RunError::Worker(WorkerError::MessageInvalid);
+        match outcome.result.and_then(|result| read(&result).ok_or(invalid)) {
             Ok(result) => reply.put("ok", "result", result),
-            Err(failed) => {
-                let (status, error) = self.failure(failed);
+            Err(error) => {
+                let (status, error) = self.failure(error);
                 reply.put(status, "error", error);
             }
         }
@@ -87,14 +84,14 @@ impl Settings {
     }
 
     /// Status and error object, with the contract's code in each.
-    fn failure(&self, verdict: Verdict) -> (&'static str, Value) {
+    fn failure(&self, error: RunError) -> (&'static str, Value) {
         let clean = |message: &str| self.sanitizer.text(message).into_owned();
-        match verdict {
-            Verdict::SyntaxError { message, location } => (
+        match error {
+            RunError::SyntaxError { message, location } => (
                 "syntax_error",
                 json!({"code": "SYNTAX_ERROR", "message": clean(&message), "location": location}),
             ),
-            Verdict::IllegalAccess { kind, message, location } => {
+            RunError::IllegalAccess { kind, message, location } => {
                 let code = match kind {
                     IllegalKind::SelfReferenceBlocked => codes::SELF_REFERENCE_BLOCKED,
                     _ => codes::VALIDATION_ERROR,
@@ -102,18 +99,18 @@ impl Settings {
                 let error = json!({"code": code, "kind": kind.to_string(), "message": clean(&message)});
                 ("illegal_access", located(error, location))
             }
-            Verdict::RuntimeError { name, message, location } => {
+            RunError::RuntimeError { name, message, location } => {
                 let error = json!({"source": "script", "code": "EXECUTION_ERROR", "name": name, "message": clean(&message)});
                 ("runtime_error", located(error, location))
             }
-            Verdict::ToolError { tool_name, message, code } => (
+            RunError::ToolError { tool_name, message, code } => (
                 "tool_error",
                 json!({"source": "tool", "toolName": tool_name, "code": code, "message": clean(&message)}),
             ),
-            Verdict::Timeout { message } => {
+            RunError::Timeout { message } => {
                 ("timeout", json!({"code": codes::TIMEOUT, "message": clean(&message)}))
             }
-            Verdict::Worker(error) => {
+            RunError::Worker(error) => {
                 let (name, code) = error.class_and_code();
                 let status =
                     if matches!(error, WorkerError::Timeout(_)) { "timeout" } else { "runtime_error" };
@@ -133,8 +130,8 @@ impl Settings {
 
 /// Bytes that the body is made of, about.
 fn size(outcome: &Outcome) -> usize {
-    let result = match &outcome.verdict {
-        Verdict::Ok(result) => result.get().len(),
+    let result = match &outcome.result {
+        Ok(result) => result.get().len(),
         _ => 0,
     };
     let records = outcome.calls.len().saturating_mul(size_of::<CallRecord>());
@@ -224,12 +221,12 @@ fn located(mut error: Value, location: Option<gatewright_agentscript::Location>)
 mod tests {
     use std::time::Duration;
 
-    use gatewright_agentscript::CallStatus;
+    use gatewright_agentscript::{CallStatus, RunResult};
 
     use super::*;
     use crate::CodeCallConfig;
 
-    fn outcome(verdict: Verdict) -> Outcome {
+    fn outcome(result: RunResult) -> Outcome {
         let call = CallRecord {
             name: "crm:users_list".to_owned(),
             status: CallStatus::Ok,
@@ -238,7 +235,7 @@ mod tests {
             duration_ms: 2.25,
         };
         Outcome {
-            verdict,
+            result,
             logs: vec!["\u{1}\"line\"".repeat(100); 1_000],
             calls: vec![call; 10_000],
             duration: Duration::ZERO,
@@ -251,13 +248,13 @@ mod tests {
         let settings = Settings::of(CodeCallConfig::default());
         let limit = usize::try_from(settings.limits.result_bytes).unwrap();
         let result = RawValue::from_string(format!("\"{}\"", "x".repeat(limit - 200_000))).unwrap();
-        let thrown = Verdict::RuntimeError {
+        let thrown = Err(RunError::RuntimeError {
             name: "\u{1}".repeat(256),
             message: "\u{1}".repeat(1_000_000),
             location: None,
-        };
-        for verdict in [Verdict::Ok(result), thrown] {
-            let body = settings.body(outcome(verdict));
+        });
+        for result in [Ok(result), thrown] {
+            let body = settings.body(outcome(result));
             let len = json_len(&body);
             assert!(len <= limit + 1_024 && len > limit - 2_048, "{len} of {limit}");
             let left_out = |name: &str| {
@@ -272,7 +269,7 @@ mod tests {
     #[test]
     fn a_result_that_cannot_be_read_is_an_error_and_not_null() {
         let settings = Settings::of(CodeCallConfig::default());
-        let body = settings.body(outcome(Verdict::Ok(RawValue::from_string("[1e400]".to_owned()).unwrap())));
+        let body = settings.body(outcome(Ok(RawValue::from_string("[1e400]".to_owned()).unwrap())));
         assert_eq!(
             (&body["status"], &body["error"]["code"]),
             (&json!("runtime_error"), &json!("MESSAGE_INVALID"))

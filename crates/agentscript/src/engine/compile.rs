@@ -7,13 +7,15 @@ use std::{ffi::CString, rc::Rc, time::Instant};
 
 use rquickjs::{Context, Ctx, Result, Runtime, context::intrinsic};
 
-use super::run::location;
+use super::{
+    limit_errors,
+    places::location,
+    raw::{self, Bytecode},
+};
 use crate::{
-    outcome::Location,
-    worker::{
-        harden::{self, Bytecode},
-        heap::{Heap, HeapAllocator},
-    },
+    limits::Limits,
+    outcome::{Location, RunError},
+    worker::heap::{Heap, HeapAllocator},
 };
 
 /// Stack of the compiler, in bytes. The validator bounds how deep a text may nest.
@@ -24,14 +26,6 @@ pub(crate) struct Compiler {
     context: Context,
     prelude: Bytecode,
     heap: Rc<Heap>,
-}
-
-/// Why a script could not be compiled.
-pub(crate) enum Uncompilable {
-    /// The engine's own message, and the place in the text if it knows one.
-    Syntax(String, Option<Location>),
-    OutOfMemory,
-    OutOfTime,
 }
 
 impl Compiler {
@@ -51,15 +45,18 @@ impl Compiler {
         &self.prelude
     }
 
-    /// Compiles a script with at most `memory_bytes` of heap and until `deadline`; places in its errors name it `name`.
+    /// Compiles a script within the memory of `limits` and until `deadline`; positions call it `name`.
+    ///
+    /// # Errors
+    /// The engine refuses the text, at its place in `text` or at 1:1, or compiling it spends a limit.
     pub(crate) fn script(
         &self,
         text: &str,
         name: &str,
-        memory_bytes: u64,
+        limits: &Limits,
         deadline: Option<Instant>,
-    ) -> std::result::Result<Bytecode, Uncompilable> {
-        self.heap.set_limit(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
+    ) -> std::result::Result<Bytecode, RunError> {
+        self.heap.set_limit(usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX));
         self.heap.set_deadline(deadline);
         let compiled = self.context.with(|ctx| {
             compile(&ctx, text, name, false).map_err(|_| {
@@ -68,24 +65,25 @@ impl Compiler {
                 let message = thrown.and_then(rquickjs::Exception::message);
                 let place = thrown.and_then(rquickjs::Exception::stack).and_then(|stack| location(&stack));
                 let message = message.unwrap_or_else(|| "the engine cannot compile the script".to_owned());
-                Uncompilable::Syntax(message, place)
+                let location = place.unwrap_or(Location { line: 1, column: 1 });
+                RunError::SyntaxError { message, location }
             })
         });
         let exhausted = self.heap.exhausted();
         if exhausted || self.heap.has_grown() {
-            harden::restore(&self.heap);
+            raw::restore(&self.heap);
         }
         // After a refused allocation the engine may have gone on without what it asked for.
         match deadline {
-            Some(deadline) if exhausted && Instant::now() >= deadline => Err(Uncompilable::OutOfTime),
-            _ if exhausted => Err(Uncompilable::OutOfMemory),
+            Some(deadline) if exhausted && Instant::now() >= deadline => Err(limit_errors::timeout(limits)),
+            _ if exhausted => Err(limit_errors::memory(limits)),
             _ => compiled,
         }
     }
 }
 
 fn compile(ctx: &Ctx<'_>, text: &str, name: &str, strip: bool) -> Result<Bytecode> {
-    harden::compile(ctx, &CString::new(text)?, &CString::new(name)?, strip)
+    raw::compile(ctx, &CString::new(text)?, &CString::new(name)?, strip)
 }
 
 #[cfg(test)]
@@ -93,9 +91,17 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::engine::wrapped;
+    use crate::{engine::wrapped, outcome::WorkerError};
 
     const MIB: u64 = 1024 * 1024;
+
+    fn limits(memory_bytes: u64) -> Limits {
+        Limits { memory_bytes, ..Limits::default() }
+    }
+
+    fn is_out_of_memory(error: &RunError) -> bool {
+        matches!(error, RunError::Worker(WorkerError::MemoryExceeded(_)))
+    }
 
     /// Regular expressions that are short and grow when they are compiled, or are slow to compile.
     fn greedy() -> Vec<String> {
@@ -122,12 +128,12 @@ mod tests {
         let compiler = Compiler::new().unwrap();
         let mut refused = 0;
         for text in greedy() {
-            let compiled = compiler.script(&text, "script", 2 * MIB, None);
-            refused += u32::from(matches!(compiled, Err(Uncompilable::OutOfMemory)));
+            let compiled = compiler.script(&text, "script", &limits(2 * MIB), None);
+            refused += u32::from(compiled.is_err_and(|error| is_out_of_memory(&error)));
             assert!(compiler.heap.peak() as u64 <= 2 * MIB, "{text:.60}");
         }
         assert!(refused > 0, "none of them needs much");
-        assert!(compiler.script("(1)", "script", 2 * MIB, None).is_ok());
+        assert!(compiler.script("(1)", "script", &limits(2 * MIB), None).is_ok());
     }
 
     #[test]
@@ -137,12 +143,12 @@ mod tests {
         for text in greedy() {
             let deadline = Instant::now().checked_add(Duration::from_millis(20));
             let started = Instant::now();
-            let compiled = compiler.script(&text, "script", 256 * MIB, deadline);
-            late += u32::from(matches!(compiled, Err(Uncompilable::OutOfTime)));
+            let compiled = compiler.script(&text, "script", &limits(256 * MIB), deadline);
+            late += u32::from(matches!(compiled, Err(RunError::Timeout { .. })));
             assert!(started.elapsed() < Duration::from_millis(520), "{:?}: {text:.60}", started.elapsed());
         }
         assert!(late > 0, "none of them is slow");
-        assert!(compiler.script("(1)", "script", MIB, None).is_ok());
+        assert!(compiler.script("(1)", "script", &limits(MIB), None).is_ok());
     }
 
     #[test]
@@ -154,23 +160,23 @@ mod tests {
         let whole = compiler.heap.used() as u64;
         let mut refused = 0;
         for extra in (0..64 * 1024).step_by(97) {
-            match compiler.script(&text, "script", whole + extra, None) {
+            match compiler.script(&text, "script", &limits(whole + extra), None) {
                 Ok(_) => {}
-                Err(Uncompilable::OutOfMemory) => refused += 1,
+                Err(error) if is_out_of_memory(&error) => refused += 1,
                 Err(_) => panic!("{extra} bytes: neither compiled nor out of memory"),
             }
         }
         assert!(refused > 10);
-        assert!(compiler.script(&text, "script", MIB, None).is_ok());
+        assert!(compiler.script(&text, "script", &limits(MIB), None).is_ok());
     }
 
     #[test]
     fn a_text_that_the_engine_refuses_is_a_syntax_error_at_its_place() {
         let compiler = Compiler::new().unwrap();
-        let failed = compiler.script(&wrapped("const a = 1;\nreturn a +;"), "script", MIB, None);
-        let Err(Uncompilable::Syntax(message, Some(place))) = failed else { panic!("compiled") };
-        assert_eq!(place.line, 2, "{message}");
-        let failed = compiler.script(&wrapped("return /(/;"), "script", MIB, None);
-        assert!(matches!(failed, Err(Uncompilable::Syntax(..))));
+        let failed = compiler.script(&wrapped("const a = 1;\nreturn a +;"), "script", &limits(MIB), None);
+        let Err(RunError::SyntaxError { message, location }) = failed else { panic!("compiled") };
+        assert_eq!(location.line, 2, "{message}");
+        let failed = compiler.script(&wrapped("return /(/;"), "script", &limits(MIB), None);
+        assert!(matches!(failed, Err(RunError::SyntaxError { .. })));
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn answer(kind: i32, a: &str, b: &str, options: &[String], stop: &dyn
     })
 }
 
-/// What a call of a script did wrong.
+/// The error that a call throws.
 #[derive(Debug, PartialEq, Eq)]
 enum Mistake {
     /// Thrown as a `RangeError`.
@@ -79,7 +79,7 @@ impl Options<'_> {
         }
     }
 
-    /// What the language says for a key of two letters, as `h23` for `hc` in `en-u-hc-h23`; empty where it says no more.
+    /// Returns the value of a two-letter Unicode extension key of the language tag, as `h23` for `hc` in `en-u-hc-h23`; empty for a key without a value.
     fn extension(&self, key: &str) -> Result<Option<&str>, Mistake> {
         let Some((_, keys)) = self.language()?.split_once("-u-") else { return Ok(None) };
         let mut parts = keys.split('-').skip_while(|part| *part != key);

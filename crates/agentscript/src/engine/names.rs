@@ -16,7 +16,7 @@ const MEMORY: &str = "MemoryLimitError";
 const OWN: [&str; 9] =
     [ITERATIONS, TOOL_CALLS, LOG, DEADLOCK, RESULT_SIZE, RESULT_DEPTH, HOST, HOST_LIMIT, MEMORY];
 
-/// Whether an error of this name says that the engine, the pool or a limit ended a run.
+/// Returns true when an error of this name means that the engine, the pool or a limit ended a run.
 pub(crate) fn is_own(name: &str) -> bool {
     OWN.contains(&name) || WorkerError::CLASSES.contains(&name)
 }

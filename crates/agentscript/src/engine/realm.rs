@@ -1,4 +1,4 @@
-//! Builds a realm: a runtime of its own, chosen intrinsics, the native door, everything frozen.
+//! Builds a realm: a runtime of its own with chosen intrinsics and the native functions of a run, all of it frozen.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -8,20 +8,23 @@ use rquickjs::{
 };
 
 use super::{
+    answers::receive,
     compile::Compiler,
-    locale, names,
-    run::{Ending, location, receive},
-    state::{Doom, Refused, State},
+    limit_errors, locale, names,
+    places::{NAME, location},
+    raw,
+    state::{RunState, Terminated},
 };
 use crate::{
-    protocol::Kind,
+    outcome::RunError,
+    protocol::MessageKind,
     worker::{
-        Link, harden,
+        Link,
         heap::{Heap, HeapAllocator},
     },
 };
 
-/// What a realm is made of. No `Eval`: `eval` and every function constructor lead nowhere. No `Proxy`, `WeakRef`, `Performance`.
+/// Intrinsics of a realm. No `Eval`: `eval` and every function constructor lead nowhere. No `Proxy`, `WeakRef`, `Performance`.
 type Intrinsics = (
     intrinsic::Date,
     intrinsic::RegExpCompiler,
@@ -31,9 +34,6 @@ type Intrinsics = (
     intrinsic::TypedArrays,
     intrinsic::Promise,
 );
-
-/// Name of the script in positions.
-pub(super) const NAME: &str = "script";
 
 /// A realm under construction holds no garbage worth looking for.
 const NO_GC: usize = 64 * 1024 * 1024;
@@ -49,7 +49,7 @@ pub(crate) struct Realm {
     _natives: Vec<Persistent<Function<'static>>>,
     pub(super) context: Context,
     pub(super) runtime: Runtime,
-    pub(super) state: Rc<State>,
+    pub(super) state: Rc<RunState>,
     heap: Rc<Heap>,
 }
 
@@ -61,7 +61,7 @@ impl Realm {
         runtime.set_max_stack_size(BUILD_STACK);
         runtime.set_gc_threshold(NO_GC);
         let context = Context::custom::<Intrinsics>(&runtime)?;
-        let state = Rc::new(State::new(link, Rc::clone(&heap)));
+        let state = Rc::new(RunState::new(link, Rc::clone(&heap)));
         let (exports, natives) = context.with(|ctx| {
             let (exports, natives) = build(&ctx, &state, compiler)?;
             let natives = natives.into_iter().map(|native| Persistent::save(&ctx, native)).collect();
@@ -79,14 +79,14 @@ impl Realm {
 
     /// Makes the realm one that has run nothing.
     pub(crate) fn reset(&mut self) {
-        harden::restore(&self.heap);
+        raw::restore(&self.heap);
     }
 }
 
 type Built<'js> = (Object<'js>, Vec<Function<'js>>);
 
-fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<Built<'js>> {
-    let prelude: Function<'js> = harden::evaluate(ctx, compiler.prelude())?.get()?;
+fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Result<Built<'js>> {
+    let prelude: Function<'js> = raw::evaluate(ctx, compiler.prelude())?.get()?;
     let (for_host, for_tick, for_made, for_now, for_random) =
         (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
     let host =
@@ -94,22 +94,27 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
             let sent = match kind {
                 0 | 4 => {
                     let body = without_halves(body);
-                    for_host.ask(Kind::Call, &name, if body.is_empty() { "{}" } else { &body }, kind == 4)
+                    for_host.ask(
+                        MessageKind::Call,
+                        &name,
+                        if body.is_empty() { "{}" } else { &body },
+                        kind == 4,
+                    )
                 }
                 2 => for_host.log(&name).map(|()| 0),
                 _ => Err(for_host.illegal(&name)),
             };
-            sent.map_err(|refused| throw(&ctx, &refused))
+            sent.map_err(|terminated| throw(&ctx, &terminated))
         })?;
     let tick = Function::new(ctx.clone(), move |ctx: Ctx<'js>, texts: Rest<Value<'js>>| {
         for text in texts.iter() {
-            for_tick.charge_text(harden::text_len(text));
+            for_tick.charge_text(raw::text_len(text));
         }
-        for_tick.tick().map_err(|refused| throw(&ctx, &refused))
+        for_tick.tick().map_err(|terminated| throw(&ctx, &terminated))
     })?;
     let made = Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: Value<'js>| {
-        for_made.charge_text(harden::text_len(&text));
-        if for_made.is_doomed() { Err(throw(&ctx, &Refused("the run is over"))) } else { Ok(text) }
+        for_made.charge_text(raw::text_len(&text));
+        if for_made.is_terminated() { Err(throw(&ctx, &Terminated)) } else { Ok(text) }
     })?;
     let for_returns = Rc::clone(state);
     let returns = Function::new(ctx.clone(), move |number: u32, value: Value<'js>| {
@@ -129,21 +134,19 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
         }
     })?;
     let (on_done, on_failed) = (Rc::clone(state), Rc::clone(state));
-    let done =
-        Function::new(ctx.clone(), move |Text(json): Text| on_done.settle(Ending::Ok, without_halves(json)))?;
+    let done = Function::new(ctx.clone(), move |Text(json): Text| on_done.settle(Ok(without_halves(json))))?;
     let failed = Function::new(
         ctx.clone(),
         move |kind: String, Text(name): Text, Text(message): Text, Text(code): Text, Text(stack): Text| {
-            let ending = match kind.as_str() {
-                "tool" => Ending::Tool { tool_name: name, message, code },
-                kind => {
-                    // The names of limits are the engine's to give.
-                    let name = if names::is_own(&name) { "Error".to_owned() } else { name };
-                    let returned = (kind == "result").then(|| on_failed.returned.get());
-                    Ending::Runtime { name, message, location: location(&stack), returned }
-                }
+            let error = if kind == "tool" {
+                RunError::ToolError { tool_name: name, message, code }
+            } else {
+                on_failed.result_is_faulty.set(kind == "result");
+                // The names of limits are the engine's to give.
+                let name = if names::is_own(&name) { "Error".to_owned() } else { name };
+                RunError::RuntimeError { name, message, location: location(&stack) }
             };
-            on_failed.settle(ending, String::new());
+            on_failed.settle(Err(error));
         },
     )?;
     let for_english = Rc::clone(state);
@@ -153,15 +156,15 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<State>, compiler: &Compiler) -> Result<
             // The engine's own poll does not see the time that this takes.
             let stop = || for_english.must_stop();
             let answer = if stop() { String::new() } else { locale::answer(kind, &a, &b, &options, &stop) };
-            if for_english.is_doomed() { Err(throw(&ctx, &Refused("the run is over"))) } else { Ok(answer) }
+            if for_english.is_terminated() { Err(throw(&ctx, &Terminated)) } else { Ok(answer) }
         },
     )?;
     let for_question = Rc::clone(state);
     let question = Function::new(
         ctx.clone(),
         move |ctx: Ctx<'js>, Text(name): Text, deliver: Function<'js>| -> Result<Object<'js>> {
-            let over = |refused| throw(&ctx, &refused);
-            let asked = for_question.ask(Kind::GetTool, &name, "", false).map_err(over)?;
+            let over = |terminated| throw(&ctx, &terminated);
+            let asked = for_question.ask(MessageKind::GetTool, &name, "", false).map_err(over)?;
             loop {
                 let Some(answer) = receive(&ctx, &for_question)? else {
                     for_question.refuse().map_err(over)?;
@@ -189,7 +192,7 @@ struct Text(String);
 impl<'js> FromJs<'js> for Text {
     fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
         match String::from_js(ctx, value.clone()) {
-            Err(rquickjs::Error::Utf8(_)) => Ok(Self(harden::lossy_text(&value))),
+            Err(rquickjs::Error::Utf8(_)) => Ok(Self(raw::lossy_text(&value))),
             text => text.map(Self),
         }
     }
@@ -218,19 +221,19 @@ fn without_halves(json: String) -> String {
 }
 
 /// A run that must end throws; what the script makes of the exception no longer matters.
-fn throw(ctx: &Ctx<'_>, refused: &Refused) -> rquickjs::Error {
-    match rquickjs::String::from_str(ctx.clone(), refused.0) {
+fn throw(ctx: &Ctx<'_>, _: &Terminated) -> rquickjs::Error {
+    match rquickjs::String::from_str(ctx.clone(), "the run is over") {
         Ok(text) => ctx.throw(text.into_value()),
         Err(error) => error,
     }
 }
 
-/// What was thrown, as an ending's doom when memory ran out while building arguments.
-pub(super) fn thrown<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error) -> Option<Value<'js>> {
+/// Returns what was thrown. Ends the run when memory ran out while arguments were built.
+pub(super) fn thrown<'js>(ctx: &Ctx<'js>, state: &RunState, error: &rquickjs::Error) -> Option<Value<'js>> {
     match error {
         rquickjs::Error::Exception => Some(ctx.catch()),
         rquickjs::Error::Allocation => {
-            state.end(Doom::Memory);
+            state.end(limit_errors::memory);
             None
         }
         _ => None,
@@ -240,6 +243,7 @@ pub(super) fn thrown<'js>(ctx: &Ctx<'js>, state: &State, error: &rquickjs::Error
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
     #[test]
     fn halves_of_surrogate_pairs_become_replacement_characters() {
@@ -292,11 +296,13 @@ mod tests {
         let heap = Rc::new(Heap::new());
         let runtime = Runtime::new_with_alloc(HeapAllocator::new(Rc::clone(&heap))).unwrap();
         let context = Context::custom::<Intrinsics>(&runtime).unwrap();
-        let state = Rc::new(State::new(link, Rc::clone(&heap)));
+        let state = Rc::new(RunState::new(link, Rc::clone(&heap)));
         let compiler = Compiler::new().unwrap();
         context.with(|ctx| {
-            let Ok(find_open) = compiler.script(FIND_OPEN, "test", 1 << 20, None) else { panic!("compiles") };
-            let find_open: Function<'_> = harden::evaluate(&ctx, &find_open).unwrap().get().unwrap();
+            let Ok(find_open) = compiler.script(FIND_OPEN, "test", &Limits::default(), None) else {
+                panic!("compiles")
+            };
+            let find_open: Function<'_> = raw::evaluate(&ctx, &find_open).unwrap().get().unwrap();
             let exports = match build(&ctx, &state, &compiler) {
                 Ok((exports, _)) => exports,
                 Err(error) => {

@@ -1,4 +1,4 @@
-//! What a run has spent so far, and why it must end.
+//! The state of a run: what it has spent so far, and the reason for which it must end.
 
 use std::{
     cell::{Cell, RefCell},
@@ -6,44 +6,30 @@ use std::{
     time::Instant,
 };
 
-use super::run::Ending;
+use super::limit_errors;
 use crate::{
     excerpt,
     limits::Limits,
-    protocol::Kind,
+    outcome::RunError,
+    protocol::MessageKind,
     worker::{Link, heap::Heap},
 };
 
-/// Why a run ends whatever the script does: a script cannot catch any of these.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Doom {
-    Timeout,
-    Iterations,
-    ToolCalls,
-    Memory,
-    PendingCalls,
-    MessageTooLarge,
-    SelfReference(String),
-    /// Reached for this name at run time.
-    Illegal(String),
-    LogLines,
-    LogBytes,
-    /// The other end is gone.
-    Gone,
-}
-
 /// Shared by the native functions of one realm.
-pub(crate) struct State {
+pub(crate) struct RunState {
     pub(crate) link: Rc<RefCell<Link>>,
     heap: Rc<Heap>,
     start_ms: Cell<f64>,
     pub(crate) run: Cell<u32>,
     pub(crate) limits: RefCell<Limits>,
     pub(crate) deadline: Cell<Option<Instant>>,
-    pub(crate) doom: RefCell<Option<Doom>>,
-    doomed: Cell<bool>,
-    /// How the script's promise settled, and its result.
-    pub(super) settled: RefCell<Option<(Ending, String)>>,
+    /// Why the run must end, whatever the script does. The first reason stays.
+    termination: RefCell<Option<RunError>>,
+    terminated: Cell<bool>,
+    /// The result of the script's promise, as JSON text.
+    pub(super) settled: RefCell<Option<Result<String, RunError>>>,
+    /// The value that the script returned cannot leave.
+    pub(super) result_is_faulty: Cell<bool>,
     /// The `return` outside all functions that was last carried out, by its number; counted only where there are several.
     pub(super) returned: Cell<u32>,
     iterations: Cell<u64>,
@@ -60,10 +46,10 @@ pub(crate) struct State {
     pub(crate) random: Cell<u64>,
 }
 
-/// What the script did cannot go on; the message is for the script, the doom in [`State`] for the outcome.
-pub(crate) struct Refused(pub(crate) &'static str);
+/// A run that must end: thrown into the script, which cannot go on whatever it makes of that.
+pub(crate) struct Terminated;
 
-impl State {
+impl RunState {
     pub(crate) fn new(link: Rc<RefCell<Link>>, heap: Rc<Heap>) -> Self {
         Self {
             link,
@@ -72,9 +58,10 @@ impl State {
             run: Cell::new(0),
             limits: RefCell::new(Limits::default()),
             deadline: Cell::new(None),
-            doom: RefCell::new(None),
-            doomed: Cell::new(false),
+            termination: RefCell::new(None),
+            terminated: Cell::new(false),
             settled: RefCell::new(None),
+            result_is_faulty: Cell::new(false),
             returned: Cell::new(0),
             iterations: Cell::new(0),
             max_iterations: Cell::new(u64::MAX),
@@ -92,9 +79,10 @@ impl State {
     /// Sets everything to the start of a run.
     pub(crate) fn begin(&self, run: u32, limits: &Limits, seed: u64, now_ms: f64) {
         self.run.set(run);
-        self.doom.replace(None);
-        self.doomed.set(false);
+        self.termination.replace(None);
+        self.terminated.set(false);
         self.settled.replace(None);
+        self.result_is_faulty.set(false);
         self.returned.set(0);
         self.iterations.set(0);
         self.calls.set(0);
@@ -112,23 +100,29 @@ impl State {
     }
 
     /// Ends the run. The first reason stays.
-    pub(crate) fn end(&self, doom: Doom) {
-        self.doomed.set(true);
-        self.doom.borrow_mut().get_or_insert(doom);
+    pub(crate) fn end(&self, reason: impl FnOnce(&Limits) -> RunError) {
+        if !self.terminated.replace(true) {
+            self.termination.replace(Some(reason(&self.limits.borrow())));
+        }
     }
 
-    /// The script's promise settled. The first time counts.
-    pub(super) fn settle(&self, ending: Ending, result: String) {
-        self.settled.borrow_mut().get_or_insert((ending, result));
+    /// Takes the reason for which the run must end.
+    pub(super) fn take_termination(&self) -> Option<RunError> {
+        self.termination.take()
     }
 
-    /// Whether the script's promise has not settled yet.
+    /// Keeps the result of the script's promise. The first one counts.
+    pub(super) fn settle(&self, result: Result<String, RunError>) {
+        self.settled.borrow_mut().get_or_insert(result);
+    }
+
+    /// Returns true until the script's promise settles.
     pub(super) fn is_open(&self) -> bool {
         self.settled.borrow().is_none()
     }
 
-    pub(crate) fn is_doomed(&self) -> bool {
-        self.doomed.get()
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.terminated.get()
     }
 
     /// Allows the engine `bytes` of heap from here on.
@@ -146,57 +140,63 @@ impl State {
         }
     }
 
-    /// Whether the run ended by a limit, checked once more when the script is done.
+    /// Returns true when a limit ends the run; checked once more when the script is done.
     pub(crate) fn must_end(&self) -> bool {
         if self.heap.exhausted() {
-            self.end(Doom::Memory);
+            self.end(limit_errors::memory);
         }
-        self.doomed.get()
+        self.terminated.get()
     }
 
-    /// Whether the engine must stop now: called by its interrupt poll and between jobs.
+    /// Returns true when the engine must stop now: called by its interrupt poll and between jobs.
     pub(crate) fn must_stop(&self) -> bool {
-        if !self.doomed.get() && self.deadline.get().is_some_and(|at| Instant::now() >= at) {
-            self.end(Doom::Timeout);
+        if !self.terminated.get() && self.deadline.get().is_some_and(|at| Instant::now() >= at) {
+            self.end(limit_errors::timeout);
         }
         self.must_end()
     }
 
     /// Counts one turn of a loop. A script that caught the exception of a heap that is full gets no further.
-    pub(crate) fn tick(&self) -> Result<(), Refused> {
+    pub(crate) fn tick(&self) -> Result<(), Terminated> {
         let turns = self.iterations.get() + 1;
         self.iterations.set(turns);
         if turns > self.max_iterations.get() {
-            self.end(Doom::Iterations);
+            self.end(limit_errors::iterations);
         }
         self.refuse()
     }
 
     /// Refuses to go on when the run is over.
-    pub(crate) fn refuse(&self) -> Result<(), Refused> {
-        if self.must_end() { Err(Refused("the run is over")) } else { Ok(()) }
+    pub(crate) fn refuse(&self) -> Result<(), Terminated> {
+        if self.must_end() { Err(Terminated) } else { Ok(()) }
     }
 
     /// Sends a host call, or queues it when `later`, and gives its id.
-    pub(crate) fn ask(&self, kind: Kind, name: &str, body: &str, later: bool) -> Result<u32, Refused> {
+    pub(crate) fn ask(
+        &self,
+        kind: MessageKind,
+        name: &str,
+        body: &str,
+        later: bool,
+    ) -> Result<u32, Terminated> {
         if self.must_stop() {
-            return Err(Refused("the run is over"));
+            return Err(Terminated);
         }
         let limits = self.limits.borrow();
-        if kind == Kind::Call {
+        if kind == MessageKind::Call {
             self.calls.set(self.calls.get() + 1);
             if self.calls.get() > limits.max_tool_calls {
-                self.end(Doom::ToolCalls);
-                return Err(Refused("tool call limit reached"));
+                self.end(limit_errors::tool_calls);
+                return Err(Terminated);
             }
         }
         if self.open.get() >= limits.max_pending_calls {
-            self.end(Doom::PendingCalls);
-            return Err(Refused("too many open calls"));
+            self.end(limit_errors::pending_calls);
+            return Err(Terminated);
         }
         if (name.len() + body.len()) as u64 > limits.message_bytes {
-            self.end(Doom::MessageTooLarge);
-            return Err(Refused("message too large"));
+            self.end(limit_errors::message_too_large);
+            return Err(Terminated);
         }
         // The other end takes no longer ones; a name that was cut is none of a tool.
         let name = &*excerpt::name(name);
@@ -215,26 +215,26 @@ impl State {
     }
 
     /// Ends a run that reached for `name`, which leads out of the language subset.
-    pub(crate) fn illegal(&self, name: &str) -> Refused {
-        self.end(Doom::Illegal(name.to_owned()));
-        Refused("the run is over")
+    pub(crate) fn illegal(&self, name: &str) -> Terminated {
+        self.end(|_| limit_errors::illegal_access(name));
+        Terminated
     }
 
     /// Sends a console line.
-    pub(crate) fn log(&self, line: &str) -> Result<(), Refused> {
+    pub(crate) fn log(&self, line: &str) -> Result<(), Terminated> {
         let limits = self.limits.borrow();
         let (lines, bytes) = (self.log_lines.get() + 1, self.log_bytes.get() + line.len() as u64);
         if lines > limits.log_lines {
-            self.end(Doom::LogLines);
+            self.end(limit_errors::log_lines);
         } else if bytes > limits.log_bytes {
-            self.end(Doom::LogBytes);
+            self.end(limit_errors::log_bytes);
         }
-        if self.is_doomed() {
-            return Err(Refused("the run is over"));
+        if self.is_terminated() {
+            return Err(Terminated);
         }
         self.log_bytes.set(bytes);
         self.log_lines.set(lines);
-        let sent = self.link.borrow_mut().send(Kind::Log, self.run.get(), 0, "", &[line]);
+        let sent = self.link.borrow_mut().send(MessageKind::Log, self.run.get(), 0, "", &[line]);
         self.sent(&sent)
     }
 
@@ -247,10 +247,10 @@ impl State {
         }
     }
 
-    fn sent(&self, result: &std::io::Result<()>) -> Result<(), Refused> {
+    fn sent(&self, result: &std::io::Result<()>) -> Result<(), Terminated> {
         if result.is_err() {
-            self.end(Doom::Gone);
-            return Err(Refused("the run is over"));
+            self.end(limit_errors::timeout);
+            return Err(Terminated);
         }
         Ok(())
     }
@@ -259,7 +259,7 @@ impl State {
     /// concatenation as two halves: a text can be long beyond measure before it takes any room.
     pub(crate) fn charge_text(&self, len: u64) {
         if len > self.memory_bytes.get() / 2 {
-            self.end(Doom::Memory);
+            self.end(limit_errors::memory);
         }
     }
 

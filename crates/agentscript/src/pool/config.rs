@@ -1,8 +1,8 @@
-//! What a pool is made of.
+//! Settings of a pool.
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-/// Where scripts run.
+/// The place where scripts run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Adapter {
@@ -65,7 +65,7 @@ impl Default for PoolConfig {
 }
 
 impl PoolConfig {
-    /// Where scripts run. Default: [`Adapter::Processes`].
+    /// Runs scripts in processes or in this one. Default: [`Adapter::Processes`].
     #[must_use]
     pub fn adapter(mut self, adapter: Adapter) -> Self {
         self.adapter = adapter;
@@ -104,7 +104,7 @@ impl PoolConfig {
         self
     }
 
-    /// How long after its time limit a run's worker is killed when it has not ended the run itself. Default 500 ms.
+    /// Time after the limit of a run at which its worker is killed, when it has not ended the run itself. Default 500 ms.
     #[must_use]
     pub fn watchdog_extra(mut self, extra: Duration) -> Self {
         self.watchdog_extra = extra;

@@ -14,13 +14,13 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    Shared, Slot,
+    Slot, WorkerSlots,
     config::{Adapter, PoolConfig, WorkerCommand},
 };
 use crate::{
     outcome::WorkerError,
-    protocol::Kind,
-    worker::{self, Link, SandboxReport, harden::Plan},
+    protocol::MessageKind,
+    worker::{self, Link, SandboxReport, sandbox::Plan},
 };
 
 /// A worker that serves no run at the moment.
@@ -33,7 +33,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Whether it died while it waited.
+    /// Returns true when the worker died while it waited.
     pub(super) fn is_dead(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|status| status.is_some()))
     }
@@ -44,7 +44,7 @@ impl Worker {
     }
 }
 
-/// How a retired worker had ended.
+/// Exit status of a retired worker.
 pub(super) type Exit = Option<ExitStatus>;
 
 enum Job {
@@ -82,7 +82,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Starts the thread. Replacements go to `pool`.
-    pub(super) fn new(config: PoolConfig, pool: Weak<Shared>) -> io::Result<Self> {
+    pub(super) fn new(config: PoolConfig, pool: Weak<WorkerSlots>) -> io::Result<Self> {
         let (jobs, inbox) = mpsc::channel();
         thread::Builder::new()
             .name("agentscript-pool".to_owned())
@@ -128,7 +128,7 @@ impl Keeper {
     }
 }
 
-fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<Shared>) {
+fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<WorkerSlots>) {
     loop {
         let job = match inbox.recv_timeout(LOOK_AFTER) {
             Ok(job) => job,
@@ -173,7 +173,7 @@ fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<Shared>) {
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Reaps and replaces workers that died while they waited.
-fn replace_dead(config: &PoolConfig, pool: &Weak<Shared>) {
+fn replace_dead(config: &PoolConfig, pool: &Weak<WorkerSlots>) {
     let Some(pool) = pool.upgrade() else { return };
     for dead in pool.take_dead() {
         end(dead);
@@ -242,7 +242,7 @@ fn start_one(config: &PoolConfig) -> Result<Worker, NotStarted> {
     }
 }
 
-/// What the operating system said, without its number or any path.
+/// Returns the operating system's message, without its number or any path.
 fn plain(error: &io::Error) -> String {
     error.kind().to_string()
 }
@@ -286,7 +286,7 @@ fn greet(stream: &UnixStream, config: &PoolConfig) -> Result<SandboxReport, NotS
     };
     let first = link.next().map_err(|error| if ended(&error) { NotStarted::Died } else { silent(error) })?;
     let report = match first {
-        Some(frame) if frame.kind == Kind::Ready => serde_json::from_str::<SandboxReport>(frame.head)
+        Some(frame) if frame.kind == MessageKind::Ready => serde_json::from_str::<SandboxReport>(frame.head)
             .map_err(|_| NotStarted::Failed("its first message is malformed".to_owned()))?,
         Some(_) => return Err(NotStarted::Failed("its first message is malformed".to_owned())),
         None => return Err(NotStarted::Died),

@@ -1,13 +1,13 @@
 //! Looks for characters nobody can see.
 
-use super::Refusal;
+use super::Violation;
 use crate::outcome::IllegalKind;
 
 /// Refuses control, invisible and direction-changing characters anywhere, string and comment included.
 ///
 /// A zero-width joiner between two emoji is allowed. A replacement character after a backslash is not: in texts with half a surrogate pair
 /// the parser marks the halves with it, takes this one for such a mark, and what follows would be printed as it is, quotes included.
-pub(super) fn check(text: &str) -> Result<(), Refusal> {
+pub(super) fn check(text: &str) -> Result<(), Violation> {
     // Cheap for the usual text: only ASCII, no control characters.
     if !text.bytes().any(|byte| (byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte >= 0x7f) {
         return Ok(());
@@ -21,14 +21,22 @@ pub(super) fn check(text: &str) -> Result<(), Refusal> {
         if c == '\u{fffd}' && before == '\\' {
             let message =
                 "a backslash before U+FFFD stands for nothing; remove it, or write \\ufffd in a string";
-            return Err(Refusal::new(IllegalKind::IllegalCharacter, u32::try_from(at).unwrap_or(0), message));
+            return Err(Violation::new(
+                IllegalKind::IllegalCharacter,
+                u32::try_from(at).unwrap_or(0),
+                message,
+            ));
         }
         if is_hidden(c) && !joins {
             let message = format!(
                 "the character U+{:04X} is invisible; remove it, or write it as \\u{{{:x}}} in a string",
                 c as u32, c as u32
             );
-            return Err(Refusal::new(IllegalKind::IllegalCharacter, u32::try_from(at).unwrap_or(0), message));
+            return Err(Violation::new(
+                IllegalKind::IllegalCharacter,
+                u32::try_from(at).unwrap_or(0),
+                message,
+            ));
         }
         before = c;
     }

@@ -31,9 +31,9 @@ const MADE: usize = 4_000;
 
 /// A loop or a function.
 struct Body {
-    /// Where a joined variable counts for it.
+    /// Text in which a joined variable counts for it.
     span: Span,
-    /// Where the body starts, in whose front the tick goes.
+    /// Start of the body, where the tick goes.
     at: u32,
     scope: Option<ScopeId>,
     names: Vec<SymbolId>,
@@ -52,9 +52,9 @@ pub(super) struct Growth {
     tagged: Option<Span>,
     /// An addition that is the left side of one that was looked at.
     chain: Option<Span>,
-    /// Where the outermost loops and functions so far end.
+    /// End of the outermost loops and functions so far.
     outer_end: u32,
-    /// Where the parameters and fields so far end.
+    /// End of the parameters and fields so far.
     untold_end: u32,
 }
 
@@ -184,13 +184,13 @@ impl Growth {
     }
 }
 
-/// Whether the value can be a text that is in no variable of its own.
+/// Tests for a value that can be a text in no variable of its own.
 fn is_hidden(part: &Expression<'_>) -> bool {
     let part = part.get_inner_expression();
     !matches!(part, Expression::Identifier(_) | Expression::BinaryExpression(_)) && !part.is_literal()
 }
 
-/// Whether an addition has a part that is hidden.
+/// Tests for an addition with a hidden part.
 fn addition_is_hidden(it: &BinaryExpression<'_>) -> bool {
     let mut at = it;
     loop {
@@ -212,7 +212,7 @@ fn chained(left: &Expression<'_>) -> Option<Span> {
     }
 }
 
-/// Whether a chain of members and calls has a `?.`.
+/// Tests for a chain of members and calls with a `?.`.
 fn has_optional(chain: &Expression<'_>) -> bool {
     let mut at = chain;
     loop {
@@ -228,7 +228,7 @@ fn has_optional(chain: &Expression<'_>) -> bool {
     }
 }
 
-/// Whether a chain of members and calls has a member named `concat`.
+/// Tests for a chain of members and calls with a member named `concat`.
 fn joins(chain: &Expression<'_>) -> bool {
     let mut at = chain.get_inner_expression();
     loop {
@@ -246,7 +246,7 @@ fn joins(chain: &Expression<'_>) -> bool {
 }
 
 impl Body {
-    /// Whether the symbol's name means the symbol where the tick goes, and has a value by then.
+    /// Tests whether the symbol's name refers to the symbol where the tick goes, and has a value by then.
     fn sees(&self, scoping: &Scoping, symbol: SymbolId) -> bool {
         let declared = scoping.symbol_span(symbol).start;
         match self.scope {

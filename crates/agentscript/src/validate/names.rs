@@ -25,7 +25,7 @@ pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
     Some((kind, message))
 }
 
-/// What does the work of a global that other runtimes have and this one leaves out.
+/// Returns a replacement for a global that other runtimes have and this one leaves out.
 fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         "Intl" => {
@@ -145,7 +145,7 @@ pub(super) fn symbol_hook(name: &str) -> bool {
     )
 }
 
-/// Whether `name` is a free name that exists in a run.
+/// Tests for a free name that exists in a run.
 pub(super) fn exists(name: &str) -> bool {
     is_api(name)
         || is_frozen(name)
@@ -153,12 +153,12 @@ pub(super) fn exists(name: &str) -> bool {
         || (name.ends_with("Array") && name.len() > 5)
 }
 
-/// Whether `name` belongs to the embedder: a script may not declare it.
+/// Tests for a name of the API: a script may not declare it.
 pub(super) fn is_api(name: &str) -> bool {
     matches!(name, "callTool" | "getTool" | "codecallContext" | "__safe_parallel")
 }
 
-/// Whether `name` is reserved and not one of the names a script may use.
+/// Tests for a reserved name that scripts may not use.
 pub(super) fn is_reserved(name: &str) -> bool {
     (name.starts_with("__safe_") || name.starts_with("__ag_")) && name != "__safe_parallel"
 }

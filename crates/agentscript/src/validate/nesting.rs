@@ -10,8 +10,11 @@ use oxc::{
     span::GetSpan,
 };
 
-use super::Refusal;
-use crate::{outcome::IllegalKind, script::VALIDATE_STACK};
+use super::Violation;
+use crate::outcome::IllegalKind;
+
+/// Stack that [`ScriptSource::validate`](crate::ScriptSource::validate) may use, in bytes. An ordinary script uses some kilobytes; the rest is address space.
+pub const VALIDATE_STACK: usize = 128 * 1024 * 1024;
 
 /// Deepest tree that is checked and printed, in expressions, statements and patterns within each other.
 pub(super) const MAX_DEPTH: u32 = 1_200;
@@ -24,7 +27,7 @@ const RESERVE: usize = 8 * 1024 * 1024;
 
 /// Refuses a text that could need more stack than there is to parse it, or more than twice the run's memory: estimates are high, and an
 /// ordinary script of the largest size stays below half of that.
-pub(super) fn bound(text: &str, memory_bytes: u64) -> Result<(), Refusal> {
+pub(super) fn bound(text: &str, memory_bytes: u64) -> Result<(), Violation> {
     let memory = usize::try_from(memory_bytes.saturating_mul(2)).unwrap_or(usize::MAX);
     let most = memory.min(VALIDATE_STACK - RESERVE);
     // Every opener takes a byte.
@@ -54,7 +57,7 @@ pub(super) fn bound(text: &str, memory_bytes: u64) -> Result<(), Refusal> {
         if stack > most {
             let message = "the script has more brackets and operators than can be checked; pass data to it instead of writing it into its text";
             let at = u32::try_from(start).unwrap_or(u32::MAX);
-            return Err(Refusal::new(IllegalKind::IllegalSyntax, at, message));
+            return Err(Violation::new(IllegalKind::IllegalSyntax, at, message));
         }
     }
     Ok(())
@@ -90,14 +93,14 @@ fn opens(word: &[u8]) -> bool {
 }
 
 /// Refuses a program that nests too deep for what walks over it.
-pub(super) fn check(program: &Program<'_>) -> Result<(), Refusal> {
+pub(super) fn check(program: &Program<'_>) -> Result<(), Violation> {
     let mut depth = Depth { levels: 0, too_deep: None };
     depth.visit_program(program);
     depth.too_deep.map_or(Ok(()), |at| {
         let message = format!(
             "the script nests deeper than {MAX_DEPTH} levels; put parts of it into variables or functions"
         );
-        Err(Refusal::new(IllegalKind::IllegalSyntax, at, message))
+        Err(Violation::new(IllegalKind::IllegalSyntax, at, message))
     })
 }
 

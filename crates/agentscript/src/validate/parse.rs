@@ -9,8 +9,8 @@ use oxc::{
     span::SourceType,
 };
 
-use super::{Refusal, locate, nesting};
-use crate::script::Rejection;
+use super::{Violation, nesting};
+use crate::{rejection::Rejection, script::locate};
 
 pub(super) struct Parsed<'a> {
     pub(super) program: Program<'a>,
@@ -54,7 +54,7 @@ pub(super) fn parse<'a>(
     arena: &'a Allocator,
     text: &'a str,
     source_type: SourceType,
-) -> Result<Parsed<'a>, Refusal> {
+) -> Result<Parsed<'a>, Violation> {
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(arena, text, source_type).with_options(options).parse();
     let errors = parsed.diagnostics.errors().min_by_key(|error| offset(error)).cloned();

@@ -8,13 +8,7 @@ use oxc::{
 };
 
 use super::verify::SLASH;
-
-/// A place of the printed text and the one it was printed from. Lines and columns count from 0, columns in UTF-16 units.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
-    pub(crate) printed: (u32, u32),
-    pub(crate) source: (u32, u32),
-}
+use crate::script::Place;
 
 /// Gives the text of `program` and its places, in order of the printed text.
 ///

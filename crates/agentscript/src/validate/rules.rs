@@ -1,6 +1,6 @@
-//! Which preset applies which rules. The rules, one function each, are in the modules below.
+//! The rules of each preset. The rules themselves, one function each, are in the modules below.
 //!
-//! A rule looks at one node and says nothing, or what is wrong with it. It does not descend: the walk calls it for every node of its kind.
+//! A rule looks at one node and returns a violation or nothing. It does not descend: the walk calls it for every node of its kind.
 
 mod free;
 mod hidden;
@@ -24,7 +24,7 @@ use oxc::{
 };
 
 use super::{
-    Refusal,
+    Violation,
     fold::{Folder, Known, Value},
     names,
 };
@@ -34,17 +34,17 @@ use crate::{
         self, IllegalBuiltinAccess, IllegalGlobalAccess, IllegalIdentifier, IllegalLoop, IllegalModuleAccess,
         IllegalPrototypeAccess, IllegalSyntax, SelfReferenceBlocked,
     },
-    script::ScriptPolicy,
+    policy::ScriptPolicy,
 };
 
-/// What a rule may ask about.
+/// Facts about a node that rules need.
 pub(super) struct Facts<'s> {
     pub(super) policy: &'s ScriptPolicy,
     pub(super) scoping: &'s Scoping,
     pub(super) known: &'s Known,
-    /// How many functions with a `this` of their own surround the node.
+    /// Number of functions with a `this` of their own around the node.
     pub(super) this_depth: u32,
-    /// Whether the innermost of them is a plain function, neither method nor accessor.
+    /// The innermost of them is a plain function, neither method nor accessor.
     pub(super) in_plain_function: bool,
 }
 
@@ -53,16 +53,16 @@ impl Facts<'_> {
         Folder { scoping: self.scoping, known: self.known }
     }
 
-    /// Whether the script does not declare what `reference` names.
+    /// Tests for a name that the script does not declare.
     fn is_free(&self, reference: &IdentifierReference<'_>) -> bool {
         reference.reference_id.get().is_none_or(|id| self.scoping.get_reference(id).symbol_id().is_none())
     }
 }
 
 pub(super) use hidden::{ERROR, is_new_error};
-pub(super) use tools::{DOOR, is_alias};
+pub(super) use tools::{TOOL_FUNCTION, is_alias};
 
-pub(super) type Rule = fn(&Facts<'_>, AstKind<'_>) -> Option<Refusal>;
+pub(super) type Rule = fn(&Facts<'_>, AstKind<'_>) -> Option<Violation>;
 
 /// Rules of every preset, by the node they look at.
 const ALWAYS: &[(AstType, Rule)] = &[
@@ -142,6 +142,6 @@ pub(super) fn table(preset: Preset) -> &'static Table {
     }
 }
 
-fn refuse(kind: IllegalKind, at: impl GetSpan, message: impl Into<String>) -> Option<Refusal> {
-    Some(Refusal::new(kind, at.span().start, message))
+fn refuse(kind: IllegalKind, at: impl GetSpan, message: impl Into<String>) -> Option<Violation> {
+    Some(Violation::new(kind, at.span().start, message))
 }

@@ -1,6 +1,6 @@
 //! Removes TypeScript's types from a syntax tree: rules, ticks and the printer see JavaScript.
 //!
-//! What TypeScript adds beside types (enums, namespaces, parameter properties) is refused.
+//! TypeScript's additions other than types (enums, namespaces, parameter properties) are refused.
 
 use oxc::{
     allocator::{Allocator, ArenaVec, ReplaceWith, TakeIn},
@@ -18,24 +18,24 @@ use oxc::{
     span::{GetSpan, SourceType, Span},
 };
 
-use super::Refusal;
+use super::Violation;
 use crate::outcome::IllegalKind;
 
 /// Makes a typed program plain JavaScript. Spans stay those of the text.
 ///
 /// # Errors
 /// The program uses more of TypeScript than types.
-pub(super) fn remove<'a>(arena: &'a Allocator, program: &mut Program<'a>) -> Result<(), Refusal> {
-    let mut types = Types { build: AstBuilder::new(arena), refusal: None };
+pub(super) fn remove<'a>(arena: &'a Allocator, program: &mut Program<'a>) -> Result<(), Violation> {
+    let mut types = Types { build: AstBuilder::new(arena), violation: None };
     types.visit_program(program);
     program.source_type = SourceType::mjs();
-    types.refusal.map_or(Ok(()), Err)
+    types.violation.map_or(Ok(()), Err)
 }
 
 struct Types<'a> {
     build: AstBuilder<'a>,
     /// The first in order of the text.
-    refusal: Option<Refusal>,
+    violation: Option<Violation>,
 }
 
 impl<'a> VisitJsMut<'a> for Types<'a> {
@@ -217,8 +217,8 @@ impl Types<'_> {
     }
 
     fn refuse_as(&mut self, kind: IllegalKind, span: Span, message: &str) {
-        if self.refusal.as_ref().is_none_or(|first| span.start < first.offset) {
-            self.refusal = Some(Refusal::new(kind, span.start, message));
+        if self.violation.as_ref().is_none_or(|first| span.start < first.offset) {
+            self.violation = Some(Violation::new(kind, span.start, message));
         }
     }
 }

@@ -10,7 +10,7 @@ use oxc::{
     str::Str,
 };
 
-use super::{Refusal, nesting};
+use super::{Violation, nesting};
 use crate::outcome::IllegalKind;
 
 /// Stands for the slash of `</script` in the raw text of a template until it is printed: the printer would write `<\/script`. No script
@@ -26,9 +26,9 @@ pub(super) fn normalize<'a>(arena: &'a Allocator, program: &mut Program<'a>) {
 ///
 /// # Errors
 /// They are not the same program, or `printed` has more brackets than can be read.
-pub(super) fn check(arena: &Allocator, program: &Program<'_>, printed: &str) -> Result<(), Refusal> {
+pub(super) fn check(arena: &Allocator, program: &Program<'_>, printed: &str) -> Result<(), Violation> {
     // The calls that were added nest too.
-    nesting::bound(printed, u64::MAX).map_err(|refusal| Refusal { offset: 0, ..refusal })?;
+    nesting::bound(printed, u64::MAX).map_err(|violation| Violation { offset: 0, ..violation })?;
     let options = ParseOptions {
         allow_return_outside_function: true,
         preserve_parens: false,
@@ -42,7 +42,7 @@ pub(super) fn check(arena: &Allocator, program: &Program<'_>, printed: &str) -> 
             return Ok(());
         }
     }
-    Err(Refusal::new(IllegalKind::IllegalSyntax, 0, UNFAITHFUL))
+    Err(Violation::new(IllegalKind::IllegalSyntax, 0, UNFAITHFUL))
 }
 
 /// The message about a program that the printer gets wrong.

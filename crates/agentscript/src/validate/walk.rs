@@ -11,18 +11,18 @@ use oxc::{
 };
 
 use super::{
-    Refusal,
+    Violation,
     fold::{Folder, Known, Value},
     growth::Growth,
     rules::{self, Facts, Table},
     ticks::Additions,
 };
-use crate::script::ScriptPolicy;
+use crate::policy::ScriptPolicy;
 
-/// What one walk found.
+/// Findings of one walk.
 pub(super) struct Walked<'s> {
     /// The first broken rule in order of the text.
-    pub(super) refusal: Option<Refusal>,
+    pub(super) violation: Option<Violation>,
     /// The ticks and the like to insert.
     pub(super) additions: Additions<'s>,
 }
@@ -37,10 +37,10 @@ pub(super) fn walk<'s>(program: &Program<'_>, scoping: &'s Scoping, policy: &Scr
         plain: Vec::new(),
         growth: Growth::default(),
         functions: 0,
-        refusal: None,
+        violation: None,
     };
     walk.visit_program(program);
-    Walked { refusal: walk.refusal, additions: walk.growth.additions(scoping) }
+    Walked { violation: walk.violation, additions: walk.growth.additions(scoping) }
 }
 
 struct Walk<'s> {
@@ -48,21 +48,21 @@ struct Walk<'s> {
     table: &'static Table,
     /// The next function is a method.
     method_next: bool,
-    /// What `in_plain_function` was outside each function that is open.
+    /// `in_plain_function` outside each function that is open.
     plain: Vec<bool>,
     growth: Growth,
-    /// How many functions are open.
+    /// Number of functions that are open.
     functions: u32,
-    refusal: Option<Refusal>,
+    violation: Option<Violation>,
 }
 
 impl<'a> VisitJs<'a> for Walk<'_> {
     fn enter_node(&mut self, node: AstKind<'a>) {
         for rule in &self.table[node.ty() as usize] {
-            if let Some(refusal) = rule(&self.facts, node) {
+            if let Some(violation) = rule(&self.facts, node) {
                 // The walk is nearly, not quite, in order of the text.
-                if self.refusal.as_ref().is_none_or(|first| refusal.offset < first.offset) {
-                    self.refusal = Some(refusal);
+                if self.violation.as_ref().is_none_or(|first| violation.offset < first.offset) {
+                    self.violation = Some(violation);
                 }
             }
         }
@@ -124,12 +124,12 @@ impl Walk<'_> {
         self.growth.body(span, body.span(), scope);
     }
 
-    /// Remembers what a variable holds, when the text spells it out and nothing changes it.
+    /// Keeps the value of a variable, when the text spells it out and nothing changes it.
     fn note(&mut self, it: &VariableDeclarator<'_>) {
         let (BindingPattern::BindingIdentifier(name), Some(init)) = (&it.id, &it.init) else { return };
         let Some(symbol) = name.symbol_id.get() else { return };
         let values = if rules::is_alias(&self.facts, init) {
-            vec![Value::Text(rules::DOOR.to_owned())]
+            vec![Value::Text(rules::TOOL_FUNCTION.to_owned())]
         } else if rules::is_new_error(init) {
             vec![Value::Text(rules::ERROR.to_owned())]
         } else {

@@ -4,19 +4,19 @@
 //! back, bit for bit, and whatever else the run allocated is released as a whole. A realm is therefore as fresh as a new one, at
 //! the price of a copy: nothing is torn down, built or frozen again.
 //!
-//! Beside `harden` this is the only file with unsafe code: it is an allocator, and has nothing to do with system calls.
+//! `classes` has the lengths of blocks, `allocator` lets the engine allocate here.
 #![expect(unsafe_code, reason = "an allocator hands out raw memory; each block says why it holds")]
 
-use std::{cell::Cell, ptr, rc::Rc, time::Instant};
+mod allocator;
+mod classes;
 
-use rquickjs::allocator::Allocator;
+use std::{cell::Cell, ptr, time::Instant};
+
+pub(crate) use allocator::HeapAllocator;
+use classes::{CLASSES, SMALL_MAX, class_of, len_of};
 
 /// In front of every block: its length and its class. Keeps the alignment of `malloc`.
 const HEADER: usize = 16;
-/// Blocks up to this length, header included, have a class and are used again; longer ones come from the system.
-const SMALL_MAX: usize = 32 * 1024;
-/// Steps of 16 bytes up to 512, then four to each doubling.
-const CLASSES: usize = 56;
 /// Class of a block that comes from the system.
 const LARGE: usize = usize::MAX;
 /// Class of a long block of the realm itself: it stays where it is.
@@ -30,7 +30,7 @@ const POLL: u32 = 64;
 /// A run that used more of the base than this has its pages given back.
 const KEEP: usize = 256 * 1024;
 
-/// What the engine of one realm has allocated, and may.
+/// The memory of one realm's engine, and its limits.
 pub(crate) struct Heap {
     /// Bytes of blocks in use.
     used: Cell<usize>,
@@ -40,8 +40,9 @@ pub(crate) struct Heap {
     #[cfg(test)]
     peak: Cell<usize>,
     exhausted: Cell<bool>,
-    /// When allocations begin to fail, and how many may go by until the clock is read again.
+    /// Time from which allocations fail.
     deadline: Cell<Option<Instant>>,
+    /// Allocations until the clock is read again.
     until_poll: Cell<u32>,
     base: *mut u8,
     top: Cell<*mut u8>,
@@ -127,7 +128,7 @@ impl Heap {
         !self.chunks.get().is_null()
     }
 
-    /// Whether an allocation was ever refused since the last [`Heap::restore`].
+    /// Returns true when an allocation was refused since the last [`Heap::restore`].
     pub(crate) fn exhausted(&self) -> bool {
         self.exhausted.get()
     }
@@ -461,25 +462,6 @@ impl Drop for Heap {
     }
 }
 
-/// The class of blocks that hold `total` bytes.
-fn class_of(total: usize) -> usize {
-    if total <= 512 {
-        return total.div_ceil(16).max(1) - 1;
-    }
-    let last = total - 1;
-    let doubling = last.ilog2() as usize;
-    32 + (doubling - 9) * 4 + ((last >> (doubling - 2)) & 3)
-}
-
-/// The length of the blocks of a class.
-fn len_of(class: usize) -> usize {
-    if class < 32 {
-        return (class + 1) * 16;
-    }
-    let (doubling, quarter) = ((class - 32) / 4 + 9, (class - 32) % 4);
-    (5 + quarter) << (doubling - 2)
-}
-
 /// # Safety
 /// `block` has at least `HEADER` bytes and is aligned to them.
 unsafe fn head(block: *mut u8, len: usize, class: usize) {
@@ -495,175 +477,5 @@ unsafe fn read_head(block: *mut u8) -> (usize, usize) {
     (len, class)
 }
 
-/// Lets the engine allocate from a [`Heap`].
-///
-/// The engine's own limit tells nobody that it was reached, and a script could catch the exception it throws.
-pub(crate) struct HeapAllocator {
-    heap: Rc<Heap>,
-}
-
-impl HeapAllocator {
-    pub(crate) fn new(heap: Rc<Heap>) -> Self {
-        Self { heap }
-    }
-
-    fn total(&self, size: usize) -> Option<usize> {
-        let total = size.checked_add(HEADER);
-        if total.is_none() {
-            self.heap.refuse();
-        }
-        total
-    }
-}
-
-// SAFETY: blocks are aligned to 16 bytes, at least as long as asked for, and belong to one owner until they are freed; the header
-// holds the length that `usable_size` reports; null is returned when there is no memory.
-unsafe impl Allocator for HeapAllocator {
-    fn alloc(&mut self, size: usize) -> *mut u8 {
-        self.total(size).map_or(ptr::null_mut(), |total| self.heap.take(total, false))
-    }
-
-    fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
-        let total = count.checked_mul(size).and_then(|size| self.total(size));
-        total.map_or(ptr::null_mut(), |total| self.heap.take(total, true))
-    }
-
-    unsafe fn dealloc(&mut self, ptr: *mut u8) {
-        // SAFETY: the engine frees what it was given, once.
-        unsafe { self.heap.drop_block(ptr) };
-    }
-
-    unsafe fn realloc(&mut self, ptr: *mut u8, new_size: usize) -> *mut u8 {
-        if ptr.is_null() {
-            return self.alloc(new_size);
-        }
-        // SAFETY: as in `dealloc`.
-        self.total(new_size).map_or(ptr::null_mut(), |total| unsafe { self.heap.resize(ptr, total) })
-    }
-
-    unsafe fn usable_size(ptr: *mut u8) -> usize {
-        if ptr.is_null() {
-            return 0;
-        }
-        // SAFETY: `ptr` came from `take`.
-        unsafe { read_head(ptr.sub(HEADER)).0 - HEADER }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_class_holds_what_it_is_asked_for_and_wastes_at_most_a_quarter() {
-        let mut last = 0;
-        for total in HEADER..=SMALL_MAX {
-            let class = class_of(total);
-            let len = len_of(class);
-            assert!(class < CLASSES && class >= last && len >= total, "{total}: class {class}, {len} bytes");
-            assert!(len - total < 16.max(total / 4), "{total} takes {len}");
-            assert_eq!(len % HEADER, 0);
-            last = class;
-        }
-        assert_eq!(len_of(class_of(SMALL_MAX)), SMALL_MAX);
-    }
-
-    /// A block with known content.
-    struct Block(*mut u8, usize, u8);
-
-    impl Block {
-        fn new(heap: &mut HeapAllocator, size: usize, mark: u8) -> Option<Self> {
-            let data = heap.alloc(size);
-            (!data.is_null()).then(|| {
-                // SAFETY: `size` bytes were allocated.
-                unsafe { data.write_bytes(mark, size) };
-                Self(data, size, mark)
-            })
-        }
-
-        fn is_whole(&self) -> bool {
-            // SAFETY: the block is as long as was asked for and not freed.
-            unsafe { std::slice::from_raw_parts(self.0, self.1) }.iter().all(|byte| *byte == self.2)
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn blocks_keep_their_content_whatever_else_is_allocated_resized_and_freed(
-            steps in proptest::collection::vec((0_u8..4, 0_usize..100_000, 0_usize..64), 1..300), saved in 0_usize..300
-        ) {
-            let heap = Rc::new(Heap::new());
-            let mut allocator = HeapAllocator::new(Rc::clone(&heap));
-            let mut blocks: Vec<Block> = Vec::new();
-            let mut kept = 0;
-            for (step, (what, size, which)) in steps.into_iter().enumerate() {
-                if step == saved {
-                    heap.save();
-                    kept = blocks.len();
-                }
-                // What was saved stays, as the realm does.
-                let free = blocks.len() - kept;
-                match what {
-                    0 | 1 => {
-                        let size = if what == 0 { size % 600 } else { size };
-                        blocks.extend(Block::new(&mut allocator, size, step as u8));
-                    }
-                    2 if free > 0 => {
-                        let block = blocks.swap_remove(kept + which % free);
-                        assert!(block.is_whole());
-                        // SAFETY: it is out of the list and not used again.
-                        unsafe { allocator.dealloc(block.0) };
-                    }
-                    3 if free > 0 => {
-                        let block = &mut blocks[kept + which % free];
-                        // SAFETY: the block is alive, and its new place is remembered.
-                        let moved = unsafe { allocator.realloc(block.0, size) };
-                        if !moved.is_null() {
-                            let grown = Block(moved, block.1.min(size), block.2);
-                            assert!(grown.is_whole());
-                            // SAFETY: `size` bytes belong to the block.
-                            unsafe { moved.write_bytes(block.2, size) };
-                            *block = Block(moved, size, block.2);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-            assert!(blocks.iter().all(Block::is_whole));
-            if heap.saved.get() {
-                // SAFETY: what came after the image is not used any more.
-                unsafe { heap.restore() };
-                blocks.truncate(kept);
-                assert!(blocks.iter().all(Block::is_whole));
-                let used: usize = blocks.iter().map(|block| unsafe { HeapAllocator::usable_size(block.0) } + HEADER).sum();
-                assert_eq!(heap.used.get(), used);
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_freed_cannot_be_hoarded_in_classes_nobody_asks_for() {
-        let heap = Rc::new(Heap::new());
-        let mut allocator = HeapAllocator::new(Rc::clone(&heap));
-        heap.save();
-        heap.set_limit(4 * 1024 * 1024);
-        let mut size = 16;
-        while !heap.exhausted() {
-            assert!(
-                size < SMALL_MAX,
-                "every class was filled and {} bytes are reserved",
-                heap.reserved.get()
-            );
-            let blocks: Vec<_> = (0..3 * 1024 * 1024 / size)
-                .map(|_| allocator.alloc(size))
-                .filter(|block| !block.is_null())
-                .collect();
-            for block in blocks {
-                // SAFETY: each was just allocated.
-                unsafe { allocator.dealloc(block) };
-            }
-            size *= 2;
-        }
-        assert!(heap.reserved.get() <= 7 * 1024 * 1024);
-    }
-}
+mod tests;

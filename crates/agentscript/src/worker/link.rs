@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::harden;
-use crate::protocol::{self, Frame, Kind};
+use crate::protocol::{self, Frame, MessageKind};
 
 /// Reads and writes frames.
 ///
@@ -36,7 +36,7 @@ impl Link {
     /// Sends a frame, after those that are queued.
     pub(crate) fn send(
         &mut self,
-        kind: Kind,
+        kind: MessageKind,
         run: u32,
         id: u32,
         head: &str,
@@ -49,7 +49,7 @@ impl Link {
     /// Queues a frame: it goes out with the next one that is sent, before this end waits, or when [`Link::flush`] is called.
     pub(crate) fn queue(
         &mut self,
-        kind: Kind,
+        kind: MessageKind,
         run: u32,
         id: u32,
         head: &str,

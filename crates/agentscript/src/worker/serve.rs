@@ -2,11 +2,14 @@
 
 use std::{cell::RefCell, io, os::unix::net::UnixStream, process::ExitCode, rc::Rc, thread};
 
-use super::{Link, SandboxReport, harden};
+use super::{Link, SandboxReport, harden, sandbox::Plan};
 use crate::{
-    engine::{Compiler, Ending, Realm, Settings},
-    protocol::Kind,
-    script::VALIDATE_STACK,
+    engine::{Compiler, Realm},
+    messages::RunSettings,
+    outcome::RunError,
+    protocol::MessageKind,
+    source::ScriptSource,
+    validate::VALIDATE_STACK,
 };
 
 /// Stack of the thread that validates and runs scripts, in bytes. Deeply nested text is parsed by recursion; the pages are
@@ -15,12 +18,12 @@ pub(crate) const WORKER_STACK: usize = VALIDATE_STACK + 16 * 1024 * 1024;
 /// Longest frame a worker accepts: the largest message of any preset with room to spare.
 const MAX_FRAME: usize = 64 * 1024 * 1024;
 
-/// What the `worker` subcommand calls: takes the socket on standard input, gives up every capability, serves runs until the
+/// Runs the `worker` subcommand: takes the socket on standard input, gives up every capability and serves runs until the
 /// socket closes. `args` are the arguments after `worker`, written by the pool.
 ///
 /// The exit code is 0 when the pool closed the socket, 2 when the process could not start to serve.
 pub fn worker_main(args: impl IntoIterator<Item = String>) -> ExitCode {
-    let Some(mut plan) = harden::Plan::from_args(args) else {
+    let Some(mut plan) = Plan::from_args(args) else {
         return ExitCode::from(2);
     };
     let Ok(stream) = harden::enter(&mut plan) else {
@@ -47,31 +50,35 @@ pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()>
     let compiler = Compiler::new().map_err(broken)?;
     let mut realm = Realm::new(Rc::clone(&link), &compiler).map_err(broken)?;
     let report = serde_json::to_string(&report)?;
-    link.borrow_mut().send(Kind::Ready, 0, 0, &report, &[])?;
+    link.borrow_mut().send(MessageKind::Ready, 0, 0, &report, &[])?;
     loop {
         let (run, settings, body) = {
             let mut link = link.borrow_mut();
             let Some(frame) = link.next()? else { return Ok(()) };
             match frame.kind {
-                Kind::Run => {
-                    let settings: Settings = serde_json::from_str(frame.head)?;
+                MessageKind::Run => {
+                    let settings: RunSettings = serde_json::from_str(frame.head)?;
                     (frame.run, settings, frame.body.to_owned())
                 }
                 // Answers of a run that is over.
-                Kind::Answer | Kind::Failure | Kind::Stop => continue,
+                MessageKind::Answer | MessageKind::Failure | MessageKind::Stop => continue,
                 _ => return Err(io::ErrorKind::InvalidData.into()),
             }
         };
         let (script, context) =
             body.split_at_checked(settings.script_len).ok_or(io::ErrorKind::InvalidData)?;
-        let prepared = crate::engine::prepare(script, &settings);
-        let ran = prepared.is_ok();
-        let (ending, result) = match prepared {
+        let validated = ScriptSource::new(script).validate(&settings.policy, &settings.limits);
+        let ran = validated.is_ok();
+        let result = match validated {
             Ok(script) => realm.run(run, &script, context, &settings, &compiler),
-            Err(ending) => (ending, String::new()),
+            Err(rejection) => Err(rejection.into()),
         };
-        let head = serde_json::to_string::<Ending>(&ending.cut())?;
-        link.borrow_mut().send(Kind::Done, run, 0, &head, &[&result])?;
+        let (head, body) = match result {
+            Ok(value) => (Ok(()), value),
+            Err(error) => (Err(error.cut()), String::new()),
+        };
+        let head = serde_json::to_string::<Result<(), RunError>>(&head)?;
+        link.borrow_mut().send(MessageKind::Done, run, 0, &head, &[&body])?;
         // The answer is on its way: what follows costs nobody any time.
         if ran {
             realm.reset();

@@ -9,7 +9,7 @@ use std::{fs, path::PathBuf};
 
 use gatewright_agentscript::Preset;
 
-/// What a case is expected to do.
+/// Expected outcome of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expect {
     Illegal(String),

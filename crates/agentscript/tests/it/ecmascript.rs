@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use gatewright_agentscript::Verdict;
+use gatewright_agentscript::RunError;
 use serde_json::Value;
 
 use crate::support;
@@ -15,16 +15,14 @@ async fn small_scripts_end_as_they_do_in_node() {
     assert!(rows.len() > 600, "the table is there");
     let mut wrong = Vec::new();
     for row in rows {
-        let verdict = support::run(row["script"].as_str().unwrap()).await.verdict;
-        let same = match &verdict {
-            Verdict::Ok(value) => {
-                row.get("value") == Some(&serde_json::from_str::<Value>(value.get()).unwrap())
-            }
-            Verdict::RuntimeError { name, .. } => row["throws"] == **name,
+        let result = support::run(row["script"].as_str().unwrap()).await.result;
+        let same = match &result {
+            Ok(value) => row.get("value") == Some(&serde_json::from_str::<Value>(value.get()).unwrap()),
+            Err(RunError::RuntimeError { name, .. }) => row["throws"] == **name,
             _ => false,
         };
         if !same {
-            wrong.push(format!("{row}\n  here {verdict:?}"));
+            wrong.push(format!("{row}\n  here {result:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}\n{} wrong", wrong.join("\n"), wrong.len());

@@ -1,12 +1,12 @@
-//! What one run keeps in the host counts against one number.
+//! The host's memory for one run is counted against one limit.
 
-use gatewright_agentscript::{Limits, Outcome, Preset, Verdict, excerpt};
+use gatewright_agentscript::{Limits, Outcome, Preset, RunError, excerpt};
 
 use super::support::{limited, run, value};
 
 fn name_of(outcome: &Outcome) -> &str {
-    match &outcome.verdict {
-        Verdict::RuntimeError { name, .. } => name,
+    match &outcome.result {
+        Err(RunError::RuntimeError { name, .. }) => name,
         other => panic!("expected a run-time error, got {other:?}"),
     }
 }
@@ -71,6 +71,6 @@ async fn a_timeout_names_ten_open_calls_and_counts_the_rest() {
         |limits| limits.timeout = std::time::Duration::from_millis(100),
     )
     .await;
-    let Verdict::Timeout { message } = &outcome.verdict else { panic!("{:?}", outcome.verdict) };
+    let Err(RunError::Timeout { message }) = &outcome.result else { panic!("{:?}", outcome.result) };
     assert!(message.ends_with("and 21 more") && message.matches("never").count() == 10, "{message}");
 }

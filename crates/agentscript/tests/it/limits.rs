@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_agentscript::{
-    CallStatus, IllegalKind, Outcome, RunRequest, Verdict, WorkerError, WorkerPool,
+    CallStatus, IllegalKind, Outcome, RunError, RunRequest, WorkerError, WorkerPool,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -12,8 +12,8 @@ use super::support::{Tools, config, limited, run, run_with, value};
 
 #[track_caller]
 fn ended_by(outcome: &Outcome, limit: &str, says: &str) {
-    match &outcome.verdict {
-        Verdict::RuntimeError { name, message, .. } => {
+    match &outcome.result {
+        Err(RunError::RuntimeError { name, message, .. }) => {
             assert_eq!(name, limit);
             assert!(message.contains(says), "{message}");
         }
@@ -29,9 +29,9 @@ async fn timeout_ends_a_busy_script_and_says_the_limit() {
     })
     .await;
     assert!(
-        matches!(&outcome.verdict, Verdict::Timeout { message } if message.contains("150 ms")),
+        matches!(&outcome.result, Err(RunError::Timeout { message }) if message.contains("150 ms")),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
     assert!(outcome.duration < Duration::from_millis(1150));
 }
@@ -43,9 +43,9 @@ async fn timeout_names_the_calls_still_open() {
     })
     .await;
     assert!(
-        matches!(&outcome.verdict, Verdict::Timeout { message } if message.ends_with("still open: never")),
+        matches!(&outcome.result, Err(RunError::Timeout { message }) if message.ends_with("still open: never")),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
     let statuses: Vec<_> = outcome.calls.iter().map(|call| call.status).collect();
     assert_eq!(statuses, [CallStatus::Ok, CallStatus::Open]);
@@ -60,9 +60,12 @@ async fn a_flood_of_microtasks_ends_in_time() {
     })
     .await;
     assert!(
-        matches!(outcome.verdict, Verdict::Timeout { .. } | Verdict::Worker(WorkerError::MemoryExceeded(_))),
+        matches!(
+            outcome.result,
+            Err(RunError::Timeout { .. }) | Err(RunError::Worker(WorkerError::MemoryExceeded(_)))
+        ),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
 }
 
@@ -75,12 +78,12 @@ async fn a_native_loop_that_ignores_interrupts_is_killed_and_its_work_is_kept() 
     .await;
     assert!(
         matches!(
-            outcome.verdict,
-            Verdict::Timeout { .. }
-                | Verdict::Worker(WorkerError::Timeout(_) | WorkerError::MemoryExceeded(_))
+            outcome.result,
+            Err(RunError::Timeout { .. })
+                | Err(RunError::Worker(WorkerError::Timeout(_) | WorkerError::MemoryExceeded(_)))
         ),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
     assert!(outcome.duration < Duration::from_millis(1150), "{:?}", outcome.duration);
     assert_eq!(outcome.logs, ["before"]);
@@ -97,7 +100,7 @@ async fn catastrophic_regular_expressions_end_in_time() {
         limits.timeout = Duration::from_millis(150)
     })
     .await;
-    assert!(!matches!(outcome.verdict, Verdict::Ok(_)), "{:?}", outcome.verdict);
+    assert!(!matches!(outcome.result, Ok(_)), "{:?}", outcome.result);
     assert!(outcome.duration < Duration::from_millis(1150));
 }
 
@@ -135,9 +138,9 @@ async fn memory_ends_the_run_and_cannot_be_caught() {
     let source = "const all = []; try { for (let i = 0; i < 90000; i++) all.push(new Array(1000).fill(i)) } catch { } return 'went on'";
     let outcome = limited(source, |limits| limits.memory_bytes = 8 << 20).await;
     assert!(
-        matches!(outcome.verdict, Verdict::Worker(WorkerError::MemoryExceeded(bytes)) if bytes == 8 << 20),
+        matches!(outcome.result, Err(RunError::Worker(WorkerError::MemoryExceeded(bytes))) if bytes == 8 << 20),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
 }
 
@@ -145,9 +148,9 @@ async fn memory_ends_the_run_and_cannot_be_caught() {
 async fn recursion_without_end_is_a_runtime_error() {
     let outcome = run("const f = () => f(); return f()").await;
     assert!(
-        matches!(&outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("stack") || message.contains("limit")),
+        matches!(&outcome.result, Err(RunError::RuntimeError { message, .. }) if message.contains("stack") || message.contains("limit")),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
 }
 
@@ -156,8 +159,8 @@ async fn script_size_is_limited() {
     let mut request = RunRequest::new("return 1 ".repeat(100));
     request.limits.script_bytes = 100;
     assert!(matches!(
-        run_with(request).await.verdict,
-        Verdict::IllegalAccess { kind: IllegalKind::ScriptTooLarge, .. }
+        run_with(request).await.result,
+        Err(RunError::IllegalAccess { kind: IllegalKind::ScriptTooLarge, .. })
     ));
 }
 
@@ -194,9 +197,9 @@ async fn message_too_large_up_and_down() {
         })
         .await;
         assert!(
-            matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageTooLarge(1000))),
+            matches!(outcome.result, Err(RunError::Worker(WorkerError::MessageTooLarge(1000)))),
             "{source}: {:?}",
-            outcome.verdict
+            outcome.result
         );
     }
 }
@@ -208,9 +211,9 @@ async fn message_flood_ends_the_run() {
     })
     .await;
     assert!(
-        matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageFlood(20))),
+        matches!(outcome.result, Err(RunError::Worker(WorkerError::MessageFlood(20)))),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
 }
 
@@ -222,9 +225,9 @@ async fn too_many_pending_calls_end_the_run() {
         })
         .await;
     assert!(
-        matches!(outcome.verdict, Verdict::Worker(WorkerError::TooManyPendingCalls(5))),
+        matches!(outcome.result, Err(RunError::Worker(WorkerError::TooManyPendingCalls(5)))),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
     assert_eq!(outcome.calls.len(), 5);
 }
@@ -241,7 +244,7 @@ async fn comparing_texts_of_full_length_ends_in_time_without_the_watchdog() {
     request.limits.timeout = Duration::from_millis(200);
     request.limits.max_iterations = u64::MAX;
     let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
-    assert!(matches!(outcome.verdict, Verdict::Timeout { .. }), "{:?}", outcome.verdict);
+    assert!(matches!(outcome.result, Err(RunError::Timeout { .. })), "{:?}", outcome.result);
     // One comparison to its end takes longer.
     assert!(outcome.duration < Duration::from_secs(20), "{:?}", outcome.duration);
 }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_agentscript::{Adapter, Outcome, PoolConfig, RunRequest, Verdict, WorkerError, WorkerPool};
+use gatewright_agentscript::{Adapter, Outcome, PoolConfig, RunError, RunRequest, WorkerError, WorkerPool};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -18,8 +18,8 @@ async fn go(pool: &WorkerPool, source: &str) -> Outcome {
 
 async fn error_of(mode: &str) -> WorkerError {
     let pool = WorkerPool::new(misbehaving(mode)).expect("it starts");
-    match go(&pool, "return 1").await.verdict {
-        Verdict::Worker(error) => error,
+    match go(&pool, "return 1").await.result {
+        Err(RunError::Worker(error)) => error,
         other => panic!("{mode}: {other:?}"),
     }
 }
@@ -79,9 +79,9 @@ async fn message_flood_for_too_many_messages() {
     request.limits.messages_per_second = 20;
     let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
     assert!(
-        matches!(outcome.verdict, Verdict::Worker(WorkerError::MessageFlood(20))),
+        matches!(outcome.result, Err(RunError::Worker(WorkerError::MessageFlood(20)))),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
 }
 
@@ -103,7 +103,7 @@ async fn worker_timeout_when_the_watchdog_has_to_kill() {
     request.limits.timeout = Duration::from_millis(50);
     let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
     assert!(
-        matches!(outcome.verdict, Verdict::Worker(WorkerError::Timeout(after)) if after == Duration::from_millis(100))
+        matches!(outcome.result, Err(RunError::Worker(WorkerError::Timeout(after))) if after == Duration::from_millis(100))
     );
 }
 
@@ -135,11 +135,11 @@ async fn queue_full_and_queue_timeout_and_pool_disposed() {
     while pool.stats().waiting == 0 {
         tokio::task::yield_now().await;
     }
-    assert!(matches!(go(&pool, "return 1").await.verdict, Verdict::Worker(WorkerError::QueueFull(1))));
-    assert!(matches!(waiting.await.unwrap().verdict, Verdict::Worker(WorkerError::QueueTimeout(_))));
+    assert!(matches!(go(&pool, "return 1").await.result, Err(RunError::Worker(WorkerError::QueueFull(1)))));
+    assert!(matches!(waiting.await.unwrap().result, Err(RunError::Worker(WorkerError::QueueTimeout(_)))));
     pool.dispose();
-    assert!(matches!(busy.await.unwrap().verdict, Verdict::Worker(WorkerError::Disposed)));
-    assert!(matches!(go(&pool, "return 1").await.verdict, Verdict::Worker(WorkerError::Disposed)));
+    assert!(matches!(busy.await.unwrap().result, Err(RunError::Worker(WorkerError::Disposed))));
+    assert!(matches!(go(&pool, "return 1").await.result, Err(RunError::Worker(WorkerError::Disposed))));
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_keeps
     assert_eq!((pool.stats().idle, pool.stats().waiting), (0, 1));
     hold.cancel();
     for run in held {
-        assert!(matches!(run.await.unwrap().verdict, Verdict::Worker(WorkerError::Aborted)));
+        assert!(matches!(run.await.unwrap().result, Err(RunError::Worker(WorkerError::Aborted))));
     }
     assert_eq!(value(&one_more.await.unwrap()), json!(1), "the one that waited is served");
     let runs = (0..3).map(|_| async { value(&go(&pool, "return 1").await) });
@@ -178,7 +178,7 @@ async fn execution_aborted_frees_the_place_for_the_next_run() {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let outcome = pool.run(RunRequest::new("return 1"), Arc::new(Tools::default()), cancel).await;
-    assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Aborted)));
+    assert!(matches!(outcome.result, Err(RunError::Worker(WorkerError::Aborted))));
     let dropped = pool.run(
         RunRequest::new("await callTool('never', {})"),
         Arc::new(Tools::default()),
@@ -200,7 +200,7 @@ async fn shutdown_lets_a_run_under_way_end_and_takes_no_more() {
     }
     pool.shutdown().await;
     assert_eq!(value(&running.await.unwrap()), json!("ended"));
-    assert!(matches!(go(&pool, "return 1").await.verdict, Verdict::Worker(WorkerError::Disposed)));
+    assert!(matches!(go(&pool, "return 1").await.result, Err(RunError::Worker(WorkerError::Disposed))));
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn the_in_process_adapter_runs_the_same_scripts() {
     assert_eq!(value(&outcome), json!([1, {}]));
     assert_eq!(outcome.logs, ["in"]);
     assert!(
-        matches!(go(&pool, "for (;;) {}").await.verdict, Verdict::RuntimeError { name, .. } if name == "IterationLimitError")
+        matches!(go(&pool, "for (;;) {}").await.result, Err(RunError::RuntimeError { name, .. }) if name == "IterationLimitError")
     );
     pool.shutdown().await;
 }
@@ -350,9 +350,9 @@ mod processes {
             }
             let outcome = go(&pool, "return await callTool('echo', 1)").await;
             assert!(
-                matches!(outcome.verdict, Verdict::Ok(_) | Verdict::Worker(WorkerError::Crashed(_))),
+                matches!(outcome.result, Ok(_) | Err(RunError::Worker(WorkerError::Crashed(_)))),
                 "{:?}",
-                outcome.verdict
+                outcome.result
             );
         }
         pool.shutdown().await;

@@ -1,10 +1,10 @@
-//! What a script can do: call tools, look them up, see its context, write to the console.
+//! Abilities of scripts: call tools, look them up, see its context, write to the console.
 
 use std::{sync::Arc, time::Duration};
 
 use gatewright_agentscript::{
-    Adapter, CallStatus, Host, HostFuture, PoolConfig, Preset, RunRequest, ScriptPolicy, ToolCall,
-    ToolFailure, Verdict, WorkerPool,
+    Adapter, CallStatus, Host, HostFuture, PoolConfig, Preset, RunError, RunRequest, ScriptPolicy, ToolCall,
+    ToolFailure, WorkerPool,
 };
 use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,7 @@ async fn get_tool_gives_name_description_and_schemas() {
         json!({ "name": "crm:list", "description": "d", "inputSchema": {}, "outputSchema": null })
     );
     let missing = run("return await getTool('missing')").await;
-    assert!(matches!(missing.verdict, Verdict::ToolError { code, .. } if code == "TOOL_NOT_FOUND"));
+    assert!(matches!(missing.result, Err(RunError::ToolError { code, .. }) if code == "TOOL_NOT_FOUND"));
     assert!(missing.calls.is_empty(), "looking a tool up is not a tool call");
 }
 
@@ -107,7 +107,7 @@ async fn the_time_limit_holds_while_a_script_asks_for_a_tool() {
         let mut request = RunRequest::new("try { getTool('x') } catch { } return 'went on'");
         request.limits.timeout = Duration::from_millis(50);
         let outcome = pool.run(request, Arc::new(Silent), CancellationToken::new()).await;
-        assert!(matches!(outcome.verdict, Verdict::Timeout { .. }), "{adapter:?}: {:?}", outcome.verdict);
+        assert!(matches!(outcome.result, Err(RunError::Timeout { .. })), "{adapter:?}: {:?}", outcome.result);
         assert_eq!(pool.stats().replaced, 0, "the worker ended the run itself");
     }
 }
@@ -121,7 +121,7 @@ async fn locked_down_has_a_console_when_it_is_allowed_and_none_otherwise() {
             request.policy = request.policy.allow_console(allowed);
         }
         let outcome = run_with(request).await;
-        let refused = matches!(outcome.verdict, Verdict::IllegalAccess { .. });
+        let refused = matches!(outcome.result, Err(RunError::IllegalAccess { .. }));
         assert!(if refused { kind == "undefined" } else { value(&outcome) == json!(kind) }, "{allowed:?}");
     }
     let mut request = RunRequest::new("console.log('said'); return 1");
@@ -172,7 +172,7 @@ async fn without_permission_there_is_no_console() {
     let mut request = RunRequest::new("return typeof console");
     request.policy = ScriptPolicy::default().allow_console(false);
     let outcome = run_with(request).await;
-    let refused = matches!(outcome.verdict, Verdict::IllegalAccess { .. });
+    let refused = matches!(outcome.result, Err(RunError::IllegalAccess { .. }));
     assert!(refused || value(&outcome) == json!("undefined"));
     assert!(outcome.logs.is_empty());
 }
@@ -228,7 +228,7 @@ async fn own_methods_may_have_the_names_of_inherited_ones() {
          return [`${o}`, o * 2, String(new P()), e.message, String(e), Object.keys(o)]")
     .await;
     // The validator may refuse the text; the realm must not.
-    if !matches!(outcome.verdict, Verdict::IllegalAccess { .. }) {
+    if !matches!(outcome.result, Err(RunError::IllegalAccess { .. })) {
         assert_eq!(
             value(&outcome),
             json!(["mine", 6, "P", "b", "Mine: b", ["toString", "valueOf", "constructor"]])

@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gatewright_agentscript::{Limits, Outcome, RunRequest, ScriptPolicy, Verdict, WorkerError, WorkerPool};
+use gatewright_agentscript::{
+    Limits, Outcome, RunError, RunRequest, RunResult, ScriptPolicy, WorkerError, WorkerPool,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -17,13 +19,13 @@ use crate::{
 /// Time limit of a case: what takes longer would take for ever.
 const TIMEOUT: Duration = Duration::from_millis(600);
 
-fn is_limit(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Timeout { .. } => true,
-        Verdict::RuntimeError { name, message, .. } => {
+fn is_limit(result: &RunResult) -> bool {
+    match result {
+        Err(RunError::Timeout { .. }) => true,
+        Err(RunError::RuntimeError { name, message, .. }) => {
             name.ends_with("LimitError") || name.starts_with("Result") || message.contains("stack")
         }
-        Verdict::Worker(error) => matches!(
+        Err(RunError::Worker(error)) => matches!(
             error,
             WorkerError::Timeout(_)
                 | WorkerError::MemoryExceeded(_)
@@ -36,36 +38,36 @@ fn is_limit(verdict: &Verdict) -> bool {
 }
 
 /// A worker that dies or breaks the protocol was broken by its script.
-fn is_broken(verdict: &Verdict) -> bool {
+fn is_broken(result: &RunResult) -> bool {
     matches!(
-        verdict,
-        Verdict::Worker(
+        result,
+        Err(RunError::Worker(
             WorkerError::Crashed(_) | WorkerError::MessageInvalid | WorkerError::StartupFailed(_)
-        )
+        ))
     )
 }
 
-fn lands(case: &Case, verdict: &Verdict) -> bool {
-    match (&case.expect, verdict) {
-        (Expect::Illegal(kind) | Expect::Stopped(kind), Verdict::IllegalAccess { kind: got, .. }) => {
+fn lands(case: &Case, result: &RunResult) -> bool {
+    match (&case.expect, result) {
+        (Expect::Illegal(kind) | Expect::Stopped(kind), Err(RunError::IllegalAccess { kind: got, .. })) => {
             got.to_string() == *kind
         }
-        (Expect::Syntax(line, column), Verdict::SyntaxError { location, .. }) => {
+        (Expect::Syntax(line, column), Err(RunError::SyntaxError { location, .. })) => {
             (location.line, location.column) == (*line, *column)
         }
-        (Expect::Ok(expected), Verdict::Ok(got)) => {
+        (Expect::Ok(expected), Ok(got)) => {
             serde_json::from_str::<serde_json::Value>(got.get()).is_ok_and(|got| got == *expected)
         }
-        (Expect::Runtime(name), Verdict::RuntimeError { name: got, .. }) => got == name,
-        (Expect::Runtime(name), Verdict::ToolError { .. }) => name == "ToolError",
-        (Expect::Memory, Verdict::Worker(WorkerError::MemoryExceeded(_))) => true,
-        (Expect::Limit, verdict) => is_limit(verdict),
-        (Expect::Safe, verdict) => !is_broken(verdict),
+        (Expect::Runtime(name), Err(RunError::RuntimeError { name: got, .. })) => got == name,
+        (Expect::Runtime(name), Err(RunError::ToolError { .. })) => name == "ToolError",
+        (Expect::Memory, Err(RunError::Worker(WorkerError::MemoryExceeded(_)))) => true,
+        (Expect::Limit, result) => is_limit(result),
+        (Expect::Safe, result) => !is_broken(result),
         _ => false,
     }
 }
 
-/// How a case ended.
+/// Result of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Landing {
     Right,
@@ -74,16 +76,17 @@ enum Landing {
     Wrong(String),
 }
 
-fn judge(case: &Case, verdict: &Verdict, took: Duration, timeout: Duration) -> Landing {
+fn judge(case: &Case, result: &RunResult, took: Duration, timeout: Duration) -> Landing {
     let name = format!("{}/{}", case.family, case.name);
-    if lands(case, verdict) {
+    if lands(case, result) {
         let late = took > timeout + Duration::from_secs(1);
         return if late { Landing::Late(format!("{name}: took {took:?}")) } else { Landing::Right };
     }
-    let got: String = format!("{verdict:?}").chars().take(200).collect();
+    let got: String = format!("{result:?}").chars().take(200).collect();
     let complaint = format!("{name}: expected {:?}, got {got}", case.expect);
-    match verdict {
-        Verdict::Timeout { .. } | Verdict::Worker(WorkerError::Timeout(_) | WorkerError::QueueTimeout(_)) => {
+    match result {
+        Err(RunError::Timeout { .. })
+        | Err(RunError::Worker(WorkerError::Timeout(_) | WorkerError::QueueTimeout(_))) => {
             Landing::Late(complaint)
         }
         _ => Landing::Wrong(complaint),
@@ -97,7 +100,7 @@ async fn landing(pool: &WorkerPool, case: &Case, timeout: Duration) -> Landing {
     request.limits = Limits { timeout, ..Limits::preset(case.preset) };
     let started = Instant::now();
     let outcome: Outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
-    judge(case, &outcome.verdict, started.elapsed(), timeout)
+    judge(case, &outcome.result, started.elapsed(), timeout)
 }
 
 #[test]
@@ -110,35 +113,32 @@ fn only_what_ended_late_is_tried_again() {
         script: String::new(),
     };
     let ok = || case(Expect::Ok(json!(1)));
-    let value = |text: &str| Verdict::Ok(serde_json::from_str(text).unwrap());
+    let value = |text: &str| Ok(serde_json::from_str(text).unwrap());
     let (soon, late) = (Duration::from_millis(5), TIMEOUT + Duration::from_secs(2));
-    let timeout = || Verdict::Timeout { message: String::new() };
+    let timeout = || Err(RunError::Timeout { message: String::new() });
     assert_eq!(judge(&ok(), &value("1"), soon, TIMEOUT), Landing::Right);
     assert_eq!(judge(&case(Expect::Limit), &timeout(), soon, TIMEOUT), Landing::Right);
-    for (case, verdict, took) in [
+    for (case, result, took) in [
         (ok(), value("1"), late),
         (case(Expect::Limit), timeout(), late),
         (ok(), timeout(), soon),
         (case(Expect::Memory), timeout(), soon),
-        (ok(), Verdict::Worker(WorkerError::Timeout(TIMEOUT)), soon),
-        (ok(), Verdict::Worker(WorkerError::QueueTimeout(TIMEOUT)), soon),
+        (ok(), Err(RunError::Worker(WorkerError::Timeout(TIMEOUT))), soon),
+        (ok(), Err(RunError::Worker(WorkerError::QueueTimeout(TIMEOUT))), soon),
     ] {
-        assert!(matches!(judge(&case, &verdict, took, TIMEOUT), Landing::Late(_)), "{case:?} {verdict:?}");
+        assert!(matches!(judge(&case, &result, took, TIMEOUT), Landing::Late(_)), "{case:?} {result:?}");
     }
-    for (case, verdict) in [
+    for (case, result) in [
         (ok(), value("2")),
-        (ok(), Verdict::Worker(WorkerError::MemoryExceeded(1))),
-        (ok(), Verdict::Worker(WorkerError::Crashed(String::new()))),
+        (ok(), Err(RunError::Worker(WorkerError::MemoryExceeded(1)))),
+        (ok(), Err(RunError::Worker(WorkerError::Crashed(String::new())))),
         (case(Expect::Limit), value("1")),
-        (case(Expect::Memory), Verdict::Worker(WorkerError::MessageTooLarge(1))),
-        (case(Expect::Safe), Verdict::Worker(WorkerError::Crashed(String::new()))),
+        (case(Expect::Memory), Err(RunError::Worker(WorkerError::MessageTooLarge(1)))),
+        (case(Expect::Safe), Err(RunError::Worker(WorkerError::Crashed(String::new())))),
         (case(Expect::Illegal("IllegalTimer".to_owned())), value("1")),
     ] {
         for took in [soon, late] {
-            assert!(
-                matches!(judge(&case, &verdict, took, TIMEOUT), Landing::Wrong(_)),
-                "{case:?} {verdict:?}"
-            );
+            assert!(matches!(judge(&case, &result, took, TIMEOUT), Landing::Wrong(_)), "{case:?} {result:?}");
         }
     }
 }
@@ -270,7 +270,7 @@ async fn random_scripts_neither_break_a_worker_nor_outlive_their_limit() {
             request.limits.timeout = Duration::from_millis(100);
             let started = Instant::now();
             let outcome = pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await;
-            assert!(!is_broken(&outcome.verdict), "{script}: {:?}", outcome.verdict);
+            assert!(!is_broken(&outcome.result), "{script}: {:?}", outcome.result);
             took = started.elapsed();
             if took < Duration::from_millis(1_100) {
                 break;

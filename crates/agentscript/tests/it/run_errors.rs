@@ -1,8 +1,8 @@
-//! How a run that fails says so.
+//! Outcomes of runs that fail.
 
 use std::sync::Arc;
 
-use gatewright_agentscript::{CallStatus, IllegalKind, RunRequest, Verdict, WorkerError, excerpt};
+use gatewright_agentscript::{CallStatus, IllegalKind, RunError, RunRequest, WorkerError, excerpt};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -11,16 +11,16 @@ use super::support::{Tools, run, value};
 #[tokio::test]
 async fn syntax_error_gives_line_and_column() {
     let outcome = run("const a = 1;\nreturn a +* 2;").await;
-    match outcome.verdict {
-        Verdict::SyntaxError { location, .. } => assert_eq!(location.line, 2),
+    match outcome.result {
+        Err(RunError::SyntaxError { location, .. }) => assert_eq!(location.line, 2),
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
 async fn an_uncaught_tool_error_is_a_tool_error_with_the_tools_code() {
-    match run("await callTool('fail', {})").await.verdict {
-        Verdict::ToolError { tool_name, message, code } => {
+    match run("await callTool('fail', {})").await.result {
+        Err(RunError::ToolError { tool_name, message, code }) => {
             assert_eq!(
                 (tool_name.as_str(), message.as_str(), code.as_str()),
                 ("fail", "no such user", "NOT_FOUND")
@@ -33,7 +33,7 @@ async fn an_uncaught_tool_error_is_a_tool_error_with_the_tools_code() {
 #[tokio::test]
 async fn tool_not_found_reaches_the_outcome() {
     let outcome = run("return await callTool('nope', {})").await;
-    assert!(matches!(outcome.verdict, Verdict::ToolError { code, .. } if code == "TOOL_NOT_FOUND"));
+    assert!(matches!(outcome.result, Err(RunError::ToolError { code, .. }) if code == "TOOL_NOT_FOUND"));
 }
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn a_rethrown_tool_error_is_still_a_tool_error_even_when_disguised() {
     let outcome =
         run("try { await callTool('fail', {}) } catch (e) { e.message = 'x'; e.code = 'y'; throw e }").await;
     assert!(
-        matches!(outcome.verdict, Verdict::ToolError { code, message, .. } if code == "NOT_FOUND" && message == "no such user")
+        matches!(outcome.result, Err(RunError::ToolError { code, message, .. }) if code == "NOT_FOUND" && message == "no such user")
     );
 }
 
@@ -50,20 +50,20 @@ async fn a_tool_error_wrapped_in_a_new_error_is_a_runtime_error() {
     let outcome =
         run("try { await callTool('fail', {}) } catch (e) { throw new Error('wrapped', { cause: e }) }")
             .await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message == "wrapped"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { message, .. }) if message == "wrapped"));
 }
 
 #[tokio::test]
 async fn an_object_that_looks_like_a_tool_error_is_not_one() {
     let outcome =
         run("const e = new Error('m'); e.name = 'ToolError'; e.code = 'X'; e.toolName = 't'; throw e").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "ToolError"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "ToolError"));
 }
 
 #[tokio::test]
 async fn execution_error_carries_name_message_and_place() {
-    match run("const a = null;\nreturn a.b;").await.verdict {
-        Verdict::RuntimeError { name, message, location } => {
+    match run("const a = null;\nreturn a.b;").await.result {
+        Err(RunError::RuntimeError { name, message, location }) => {
             assert_eq!(name, "TypeError");
             assert!(message.contains("null"), "{message}");
             assert_eq!(location.map(|at| at.line), Some(2));
@@ -71,7 +71,7 @@ async fn execution_error_carries_name_message_and_place() {
         other => panic!("{other:?}"),
     }
     assert!(
-        matches!(run("throw 'text'").await.verdict, Verdict::RuntimeError { message, .. } if message == "text")
+        matches!(run("throw 'text'").await.result, Err(RunError::RuntimeError { message, .. }) if message == "text")
     );
 }
 
@@ -79,9 +79,12 @@ async fn execution_error_carries_name_message_and_place() {
 async fn self_reference_blocked_ends_the_run_and_cannot_be_caught() {
     let outcome = run("try { await callTool('self', {}) } catch { } return 'went on'").await;
     assert!(
-        matches!(outcome.verdict, Verdict::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. }),
+        matches!(
+            outcome.result,
+            Err(RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, .. })
+        ),
         "{:?}",
-        outcome.verdict
+        outcome.result
     );
 }
 
@@ -95,11 +98,11 @@ async fn keys_that_lead_out_of_the_subset_end_the_run_at_run_time_too() {
         let outcome = run(&source).await;
         assert!(
             matches!(
-                outcome.verdict,
-                Verdict::IllegalAccess { kind: IllegalKind::IllegalPrototypeAccess, .. }
+                outcome.result,
+                Err(RunError::IllegalAccess { kind: IllegalKind::IllegalPrototypeAccess, .. })
             ),
             "{key}: {:?}",
-            outcome.verdict
+            outcome.result
         );
     }
 }
@@ -120,7 +123,7 @@ async fn inputs_that_json_cannot_carry_are_type_errors() {
 async fn a_tool_name_that_is_not_a_text_is_a_type_error() {
     for name in ["undefined", "5", "''", "{ toString: () => 'echo' }"] {
         let outcome = run(&format!("return await callTool({name}, {{}})")).await;
-        assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"));
+        assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "TypeError"));
     }
 }
 
@@ -142,9 +145,9 @@ async fn half_a_surrogate_pair_in_a_name_or_message_keeps_the_error() {
     ] {
         let outcome = run(source).await;
         assert!(
-            matches!(&outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"),
+            matches!(&outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "TypeError"),
             "{source}: {:?}",
-            outcome.verdict
+            outcome.result
         );
     }
 }
@@ -164,9 +167,9 @@ async fn texts_of_an_error_are_cut_before_they_leave() {
         "await callTool('x'.repeat(1000000), {})",
     ] {
         let outcome = run(source).await;
-        let (name, message) = match &outcome.verdict {
-            Verdict::RuntimeError { name, message, .. } => (name, message),
-            Verdict::ToolError { tool_name, message, .. } => (tool_name, message),
+        let (name, message) = match &outcome.result {
+            Err(RunError::RuntimeError { name, message, .. }) => (name, message),
+            Err(RunError::ToolError { tool_name, message, .. }) => (tool_name, message),
             other => panic!("{other:?}"),
         };
         assert!(name.len() <= excerpt::NAME_BYTES && message.len() <= excerpt::MESSAGE_BYTES, "{source}");
@@ -176,20 +179,20 @@ async fn texts_of_an_error_are_cut_before_they_leave() {
 #[tokio::test]
 async fn a_panicking_host_function_ends_the_run_not_the_process() {
     let outcome = run("try { await callTool('panic', {}) } catch { return 1 }").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "HostError"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "HostError"));
     assert_eq!(value(&run("return 2").await), json!(2));
 }
 
 #[tokio::test]
 async fn a_script_that_waits_for_nothing_ends_at_once() {
     let outcome = run("await new Promise(() => {})").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "DeadlockError"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "DeadlockError"));
 }
 
 #[tokio::test]
 async fn logs_and_calls_are_kept_when_a_run_fails() {
     let outcome = run("console.log('before'); await callTool('echo', {}); throw new Error('late')").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { .. }));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { .. })));
     assert_eq!(outcome.logs, ["before"]);
     assert_eq!(outcome.calls[0].status, CallStatus::Ok);
 }
@@ -215,7 +218,7 @@ async fn execution_aborted_ends_the_run_and_drops_its_open_calls() {
     loop {
         tokio::select! {
             outcome = &mut running => {
-                assert!(matches!(outcome.verdict, Verdict::Worker(WorkerError::Aborted)), "{:?}", outcome.verdict);
+                assert!(matches!(outcome.result, Err(RunError::Worker(WorkerError::Aborted))), "{:?}", outcome.result);
                 assert_eq!(outcome.calls[0].status, CallStatus::Open);
                 return;
             }
@@ -240,8 +243,8 @@ async fn a_circular_reference_is_reported_with_its_place_and_what_to_do() {
         ("const o = {}; o.o = o;\nconsole.log(o)", 2, 1, "console: the value"),
         ("const o = {}; o.o = o;\nreturn JSON.stringify(o)", 2, 8, "JSON.stringify: the value"),
     ] {
-        match run(source).await.verdict {
-            Verdict::RuntimeError { name, message, location: Some(location) } => {
+        match run(source).await.result {
+            Err(RunError::RuntimeError { name, message, location: Some(location) }) => {
                 assert_eq!((name.as_str(), location.line), ("TypeError", line), "{source}: {message}");
                 assert!(location.column >= column, "{source}: {location:?}");
                 assert!(
@@ -260,20 +263,20 @@ async fn an_error_that_a_script_names_after_a_limit_is_not_reported_as_one() {
         ["MemoryLimitError", "IterationLimitError", "WorkerMemoryError", "DeadlockError", "ResultSizeError"]
     {
         let thrown = format!("const e = new Error('mine'); e.name = '{name}'; throw e");
-        match run(&thrown).await.verdict {
-            Verdict::RuntimeError { name, message, .. } => {
+        match run(&thrown).await.result {
+            Err(RunError::RuntimeError { name, message, .. }) => {
                 assert_eq!((name.as_str(), message.as_str()), ("Error", "mine"));
             }
             other => panic!("{other:?}"),
         }
     }
     let outcome = run("const e = new Error('slow down'); e.name = 'RateLimitError'; throw e").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "RateLimitError"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "RateLimitError"));
 }
 
 async fn place(source: &str) -> (String, Option<u32>) {
-    match run(source).await.verdict {
-        Verdict::RuntimeError { name, location, .. } => (name, location.map(|at| at.line)),
+    match run(source).await.result {
+        Err(RunError::RuntimeError { name, location, .. }) => (name, location.map(|at| at.line)),
         other => panic!("{source}: {other:?}"),
     }
 }
@@ -329,8 +332,8 @@ async fn a_bad_regular_expression_is_reported_at_its_place() {
         ("const a: number = 1, b = /x{2,1}/", (1, 26)),
         ("return 'a'.replace(/\\p{Nothing}/u, '')", (1, 20)),
     ] {
-        match run(script).await.verdict {
-            Verdict::SyntaxError { location, .. } => {
+        match run(script).await.result {
+            Err(RunError::SyntaxError { location, .. }) => {
                 assert_eq!((location.line, location.column), place, "{script}");
             }
             other => panic!("{script}: {other:?}"),

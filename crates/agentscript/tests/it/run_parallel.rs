@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use gatewright_agentscript::{Host, HostFuture, RunRequest, ToolCall, ToolFailure, Verdict};
+use gatewright_agentscript::{Host, HostFuture, RunError, RunRequest, ToolCall, ToolFailure};
 use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
@@ -72,9 +72,9 @@ async fn max_concurrency_that_is_not_a_number_of_at_least_one_is_an_error() {
         let outcome =
             run(&format!("return await __safe_parallel([async () => 1], {{ maxConcurrency: {bad} }})")).await;
         assert!(
-            matches!(&outcome.verdict, Verdict::RuntimeError { name, message, .. } if name == "RangeError" && message.contains("maxConcurrency")),
+            matches!(&outcome.result, Err(RunError::RuntimeError { name, message, .. }) if name == "RangeError" && message.contains("maxConcurrency")),
             "{bad}: {:?}",
-            outcome.verdict
+            outcome.result
         );
     }
 }
@@ -88,7 +88,7 @@ async fn one_hundred_operations_are_allowed_and_one_more_is_an_error() {
     };
     assert_eq!(value(&run(&many(100)).await), json!(100));
     let outcome = run(&many(101)).await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("100")));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { message, .. }) if message.contains("100")));
 }
 
 #[tokio::test]
@@ -118,13 +118,13 @@ async fn each_failure_has_one_line_whatever_its_message_holds() {
 async fn an_uncaught_parallel_failure_is_a_runtime_error() {
     let outcome = run("await __safe_parallel([() => callTool('fail', {})])").await;
     assert!(
-        matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message == "1 of 1 parallel operations failed\n[0]: no such user")
+        matches!(outcome.result, Err(RunError::RuntimeError { message, .. }) if message == "1 of 1 parallel operations failed\n[0]: no such user")
     );
 }
 
 #[tokio::test]
 async fn what_is_not_a_function_is_refused_before_anything_runs() {
     let outcome = run("await __safe_parallel([async () => callTool('echo', {}), 5])").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "TypeError"));
     assert!(outcome.calls.is_empty());
 }

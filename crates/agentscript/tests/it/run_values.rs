@@ -1,6 +1,6 @@
-//! What a returned value becomes.
+//! JSON forms of returned values.
 
-use gatewright_agentscript::Verdict;
+use gatewright_agentscript::RunError;
 use serde_json::json;
 
 use super::support::{run, value};
@@ -38,15 +38,17 @@ async fn a_script_without_a_value_returns_null() {
 #[tokio::test]
 async fn a_cycle_or_a_to_json_in_the_result_is_a_runtime_error() {
     let outcome = run("const a = {}; a.a = a; return a").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "TypeError"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "TypeError"));
     let outcome = run("return { x: { toJSON: () => ({ isAdmin: true }) } }").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { message, .. } if message.contains("toJSON")));
+    assert!(
+        matches!(outcome.result, Err(RunError::RuntimeError { message, .. }) if message.contains("toJSON"))
+    );
 }
 
 #[tokio::test]
 async fn a_result_nested_too_deep_is_a_runtime_error() {
     let outcome = run("let a = []; for (let i = 0; i < 150; i++) a = [a]; return a").await;
-    assert!(matches!(outcome.verdict, Verdict::RuntimeError { name, .. } if name == "ResultDepthError"));
+    assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "ResultDepthError"));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use gatewright_agentscript::{
-    Host, HostFuture, Limits, Outcome, PoolConfig, RunRequest, ToolCall, ToolFailure, Verdict, WorkerCommand,
+    Host, HostFuture, Limits, Outcome, PoolConfig, RunRequest, ToolCall, ToolFailure, WorkerCommand,
     WorkerPool,
 };
 use serde_json::{Value, json, value::RawValue};
@@ -98,8 +98,8 @@ pub(crate) async fn run_with(request: RunRequest) -> Outcome {
 
 /// The value of a run that must have returned one.
 pub(crate) fn value(outcome: &Outcome) -> Value {
-    match &outcome.verdict {
-        Verdict::Ok(value) => serde_json::from_str(value.get()).expect("JSON"),
+    match &outcome.result {
+        Ok(value) => serde_json::from_str(value.get()).expect("JSON"),
         other => panic!("expected a value, got {other:?}"),
     }
 }

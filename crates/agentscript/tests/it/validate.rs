@@ -86,7 +86,7 @@ fn the_corpus_has_four_hundred_hostile_and_a_hundred_ordinary_scripts() {
     assert!(cases.len() - ordinary >= 400, "{} hostile scripts", cases.len() - ordinary);
 }
 
-/// What can nest: a name, what comes first, what opens a level, what stands in the middle, what closes a level.
+/// Shapes that nest: a name, the text in front, the start of a level, the middle, the end of a level.
 pub(crate) const SHAPES: &[[&str; 5]] = &[
     ["parentheses", "", "(", "1", ")"],
     ["arrays", "", "[", "1", "]"],

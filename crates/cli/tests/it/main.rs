@@ -99,6 +99,8 @@ mod traces;
 #[cfg(test)]
 mod transparent;
 #[cfg(test)]
+mod unsafe_code;
+#[cfg(test)]
 mod upstream_tokens;
 #[cfg(test)]
 mod visibility;

@@ -54,7 +54,7 @@ const USAGE: usize = 5;
 const LOCALE_MATCHER: usize = 6;
 const COLLATION: usize = 7;
 
-/// How `a` and `b` are ordered. Asks `stop` after each [`STEPS`] characters and elements whether to go on; when not, the texts
+/// Compares `a` and `b`. Asks `stop` after each [`STEPS`] characters and elements whether to go on; when not, the texts
 /// count as equal.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ pub(super) fn compare<'t>(
 /// Steps between two looks at whether to go on: less than a millisecond of work.
 const STEPS: u32 = 4_096;
 
-/// What a comparison has done since it last asked whether to go on.
+/// Steps of a comparison since it last asked whether to go on.
 struct Work<'w> {
     left: Cell<u32>,
     over: Cell<bool>,

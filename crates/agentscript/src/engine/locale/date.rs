@@ -1,7 +1,7 @@
 //! Dates and times as American English writes them, in UTC; also as `en-GB`, `en-CA` and `sv-SE` do, which scripts use to get
 //! `21/11/2026` and `2026-11-21`.
 //!
-//! What is to be written is read here; `write` writes it.
+//! This file reads the options; `write` formats.
 
 mod moment;
 mod write;
@@ -34,7 +34,7 @@ const TEXTUAL: [&str; 3] = ["short", "long", "narrow"];
 const FIGURES: [&str; 2] = ["numeric", "2-digit"];
 const LENGTHS: [&str; 4] = ["full", "long", "medium", "short"];
 
-/// Which of the three methods was called.
+/// The method that was called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parts {
     Both,
@@ -42,7 +42,7 @@ pub(super) enum Parts {
     Time,
 }
 
-/// What `toLocaleString`, `toLocaleDateString` or `toLocaleTimeString` writes for `ms` since the Unix epoch.
+/// Formats `ms` since the Unix epoch as `toLocaleString`, `toLocaleDateString` or `toLocaleTimeString` does.
 ///
 /// # Errors
 /// An option out of its range, a time zone other than UTC, or something that only a full `Intl` has.
@@ -62,7 +62,7 @@ enum Order {
     Swedish,
 }
 
-/// What is to be written.
+/// The fields to write.
 struct Form {
     order: Order,
     weekday: Option<&'static str>,
@@ -77,7 +77,7 @@ struct Form {
     clock: Clock,
 }
 
-/// How the zone is named.
+/// Style of the time zone's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Zone {
     Short,

@@ -106,7 +106,7 @@ impl Decimal {
     }
 }
 
-/// What `toLocaleString` of a number writes. `text` is the number as JavaScript writes it, `-0` for a negative zero.
+/// Formats a number as `toLocaleString` does. `text` is the number as JavaScript writes it, `-0` for a negative zero.
 ///
 /// # Errors
 /// An option out of its range, or one that only a full `Intl` has.
@@ -166,7 +166,7 @@ pub(super) fn number_text(text: &str, options: &Options<'_>) -> Result<String, M
     })
 }
 
-/// How many digits are written.
+/// Numbers of digits to write.
 struct Digits {
     grouped: bool,
     /// Numbers of four digits before the point are grouped too.
@@ -282,7 +282,7 @@ impl Digits {
     }
 }
 
-/// How many times a thousand goes into a number, up to trillions.
+/// Counts the powers of a thousand in a number, up to trillions.
 fn steps_of(number: &Decimal) -> usize {
     usize::try_from((number.point - 1).div_euclid(3).clamp(0, 4)).unwrap_or(0)
 }

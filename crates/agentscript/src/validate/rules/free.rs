@@ -8,7 +8,7 @@ fn reserved_message(name: &str) -> String {
     )
 }
 
-pub(super) fn reserved_reference(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn reserved_reference(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::IdentifierReference(it) = node else { return None };
     if names::is_reserved(&it.name) {
         refuse(IllegalIdentifier, it.span, reserved_message(&it.name))
@@ -17,13 +17,13 @@ pub(super) fn reserved_reference(_: &Facts<'_>, node: AstKind<'_>) -> Option<Ref
     }
 }
 
-pub(super) fn free_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn free_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::IdentifierReference(it) = node else { return None };
     let (kind, message) = names::free_name(&it.name)?;
     if facts.is_free(it) { refuse(kind, it.span, message) } else { None }
 }
 
-pub(super) fn console_off(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn console_off(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::IdentifierReference(it) = node else { return None };
     if it.name != "console" || facts.policy.console_allowed() || !facts.is_free(it) {
         return None;
@@ -31,7 +31,7 @@ pub(super) fn console_off(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusa
     refuse(IllegalGlobalAccess, it.span, "`console` is turned off; return what you want to see")
 }
 
-pub(super) fn assigned_builtin(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn assigned_builtin(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::IdentifierReference(it) = node else { return None };
     let reference = facts.scoping.get_reference(it.reference_id.get()?);
     if !reference.is_write() || reference.symbol_id().is_some() || !names::is_frozen(&it.name) {
@@ -44,7 +44,7 @@ pub(super) fn assigned_builtin(facts: &Facts<'_>, node: AstKind<'_>) -> Option<R
     )
 }
 
-pub(super) fn top_level_arguments(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn top_level_arguments(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::IdentifierReference(it) = node else { return None };
     if it.name != "arguments" || facts.this_depth > 0 {
         return None;
@@ -57,7 +57,7 @@ pub(super) fn top_level_arguments(facts: &Facts<'_>, node: AstKind<'_>) -> Optio
 }
 
 /// `typeof` of a name nobody declared only asks what the realm has.
-pub(super) fn probing_typeof(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn probing_typeof(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::UnaryExpression(it) = node else { return None };
     let Expression::Identifier(name) = it.argument.get_inner_expression() else { return None };
     if it.operator != UnaryOperator::Typeof
@@ -74,7 +74,7 @@ pub(super) fn probing_typeof(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Ref
     refuse(IllegalGlobalAccess, name.span, message)
 }
 
-pub(super) fn declared_name(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn declared_name(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::BindingIdentifier(it) = node else { return None };
     if names::is_reserved(&it.name) {
         return refuse(IllegalIdentifier, it.span, reserved_message(&it.name));

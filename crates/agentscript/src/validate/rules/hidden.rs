@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn symbol_hook(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn symbol_hook(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let (object, names, span) = match node {
         AstKind::StaticMemberExpression(it) => {
             (&it.object, vec![it.property.name.to_string()], it.property.span)
@@ -25,7 +25,7 @@ pub(super) fn symbol_hook(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusa
 }
 
 /// `.stack` of what a `catch` caught or of a new error.
-pub(super) fn error_stack(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn error_stack(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::StaticMemberExpression(it) = node else { return None };
     if it.property.name != "stack" {
         return None;
@@ -50,10 +50,10 @@ pub(super) fn error_stack(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusa
     }
 }
 
-/// What the walk notes as the value of a variable that holds a new error.
+/// Value of a variable that holds a new error.
 pub(in crate::validate) const ERROR: &str = "\0error";
 
-/// Whether `expression` makes an error.
+/// Tests for an expression that makes an error.
 pub(in crate::validate) fn is_new_error(expression: &Expression<'_>) -> bool {
     match expression.get_inner_expression() {
         Expression::NewExpression(it) => {
@@ -64,7 +64,7 @@ pub(in crate::validate) fn is_new_error(expression: &Expression<'_>) -> bool {
 }
 
 /// `'con' + 'structor'`: nobody writes a refused name in pieces but to hide it.
-pub(super) fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::BinaryExpression(it) = node else { return None };
     let Expression::StringLiteral(last) = it.right.get_inner_expression() else { return None };
     let end = last.value.as_str();
@@ -83,7 +83,7 @@ pub(super) fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Ref
 }
 
 /// `function () { return this }` asks for the global object.
-pub(super) fn returned_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn returned_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ReturnStatement(it) = node else { return None };
     let this = matches!(it.argument.as_ref()?.get_inner_expression(), Expression::ThisExpression(_));
     if !this || !facts.in_plain_function {
@@ -97,7 +97,7 @@ pub(super) fn returned_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refu
 }
 
 /// `o[['a']]` and `o[{ … }]`: a key that only becomes text when it is used.
-pub(super) fn literal_key(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn literal_key(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ComputedMemberExpression(it) = node else { return None };
     let key = it.expression.get_inner_expression();
     if !matches!(key, Expression::ArrayExpression(_) | Expression::ObjectExpression(_)) {
@@ -107,7 +107,7 @@ pub(super) fn literal_key(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
 }
 
 /// Callbacks of `JSON.parse` and `JSON.stringify` run once per value, out of sight.
-pub(super) fn json_callback(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn json_callback(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::CallExpression(it) = node else { return None };
     let callback = it.arguments.get(1)?.as_expression()?.get_inner_expression();
     if !matches!(callback, Expression::ArrowFunctionExpression(_) | Expression::FunctionExpression(_)) {
@@ -129,7 +129,7 @@ pub(super) fn json_callback(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refu
 /// Longest array that may be made by its length alone.
 const MAX_ARRAY: f64 = 100_000.0;
 
-pub(super) fn long_array(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn long_array(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let (callee, arguments) = match node {
         AstKind::CallExpression(it) => (&it.callee, &it.arguments),
         AstKind::NewExpression(it) => (&it.callee, &it.arguments),

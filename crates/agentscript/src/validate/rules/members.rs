@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn member(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn member(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::StaticMemberExpression(it) = node else { return None };
     let name = it.property.name.as_str();
     if let Some((kind, message)) = names::property(name) {
@@ -11,7 +11,7 @@ pub(super) fn member(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
     arguments_link(&it.object, name).then(|| stack_walk(it.property.span.start))
 }
 
-pub(super) fn computed_member(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn computed_member(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ComputedMemberExpression(it) = node else { return None };
     if matches!(it.expression, Expression::NumericLiteral(_)) {
         return None;
@@ -29,8 +29,8 @@ fn arguments_link(object: &Expression<'_>, name: &str) -> bool {
     matches!(name, "callee" | "caller") && object.get_inner_expression().is_specific_id("arguments")
 }
 
-fn stack_walk(offset: u32) -> Refusal {
-    Refusal::new(
+fn stack_walk(offset: u32) -> Violation {
+    Violation::new(
         IllegalPrototypeAccess,
         offset,
         "`arguments.callee` is not available; give the function a name and call that",
@@ -38,7 +38,7 @@ fn stack_walk(offset: u32) -> Refusal {
 }
 
 /// The refused name that `key` can spell.
-fn key_refusal(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Refusal> {
+fn key_violation(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Violation> {
     let found =
         |name: &str| names::property(name).and_then(|(kind, message)| refuse(kind, key.span(), message));
     match key {
@@ -48,21 +48,21 @@ fn key_refusal(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Refusal> {
     }
 }
 
-pub(super) fn destructured(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn destructured(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::BindingProperty(it) = node else { return None };
-    key_refusal(facts, &it.key)
+    key_violation(facts, &it.key)
 }
 
-pub(super) fn assigned_pattern(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn assigned_pattern(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ObjectAssignmentTarget(it) = node else { return None };
     it.properties.iter().find_map(|property| match property {
         AssignmentTargetProperty::AssignmentTargetPropertyIdentifier(it) => names::property(&it.binding.name)
             .and_then(|(kind, message)| refuse(kind, it.binding.span, message)),
-        AssignmentTargetProperty::AssignmentTargetPropertyProperty(it) => key_refusal(facts, &it.name),
+        AssignmentTargetProperty::AssignmentTargetPropertyProperty(it) => key_violation(facts, &it.name),
     })
 }
 
-fn proto_key(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Refusal> {
+fn proto_key(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Violation> {
     let message =
         "`__proto__` is not available as a key; choose another name, or keep the data as an array of pairs";
     let found = |name: &str| {
@@ -75,12 +75,12 @@ fn proto_key(facts: &Facts<'_>, key: &PropertyKey<'_>) -> Option<Refusal> {
     }
 }
 
-pub(super) fn proto_property(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn proto_property(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ObjectProperty(it) = node else { return None };
     proto_key(facts, &it.key)
 }
 
-pub(super) fn proto_member(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn proto_member(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     match node {
         AstKind::MethodDefinition(it) => proto_key(facts, &it.key),
         AstKind::PropertyDefinition(it) => proto_key(facts, &it.key),

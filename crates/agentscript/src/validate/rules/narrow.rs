@@ -11,11 +11,11 @@ use oxc::{
 use super::{Facts, refuse};
 use crate::{
     outcome::IllegalKind::{IllegalBuiltinAccess, IllegalSyntax},
-    validate::Refusal,
+    validate::Violation,
 };
 
 /// `Array(n)` and `new Array(n)` where the text does not spell the length.
-pub(super) fn computed_length(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn computed_length(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let (callee, arguments) = match node {
         AstKind::CallExpression(it) => (&it.callee, &it.arguments),
         AstKind::NewExpression(it) => (&it.callee, &it.arguments),
@@ -38,7 +38,7 @@ pub(super) fn computed_length(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Re
 }
 
 /// An object literal that says how it becomes a text or a number: code that runs where none is written.
-pub(super) fn coercion_member(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn coercion_member(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ObjectProperty(it) = node else { return None };
     let name = it.key.static_name()?;
     let code = matches!(

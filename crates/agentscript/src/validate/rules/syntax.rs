@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     if facts.this_depth > 0 {
         return None;
     }
@@ -13,28 +13,28 @@ pub(super) fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Ref
     )
 }
 
-pub(super) fn module_syntax(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn module_syntax(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let message = "modules are not available: no `import`, no `export`; call tools with `await callTool(name, input)` and `return` the result";
     refuse(IllegalModuleAccess, node.span(), message)
 }
 
-pub(super) fn hashbang(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn hashbang(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(IllegalSyntax, node.span(), "a `#!` line is not allowed; remove it")
 }
 
-pub(super) fn new_target(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn new_target(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(IllegalSyntax, node.span(), "`new.target` is not part of AgentScript")
 }
 
-pub(super) fn with_statement(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn with_statement(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(IllegalSyntax, node.span(), "`with` is not part of AgentScript; use destructuring")
 }
 
-pub(super) fn debugger_statement(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn debugger_statement(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(IllegalSyntax, node.span(), "`debugger` is not part of AgentScript; remove it")
 }
 
-pub(super) fn using_declaration(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn using_declaration(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::VariableDeclaration(it) = node else { return None };
     if it.kind.is_using() {
         refuse(IllegalSyntax, it.span, "`using` is not part of AgentScript; use `const`")
@@ -43,11 +43,11 @@ pub(super) fn using_declaration(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refu
     }
 }
 
-pub(super) fn decorator(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn decorator(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(IllegalSyntax, node.span(), "decorators are not part of AgentScript")
 }
 
-pub(super) fn accessor_field(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn accessor_field(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(
         IllegalSyntax,
         node.span(),
@@ -55,7 +55,7 @@ pub(super) fn accessor_field(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal
     )
 }
 
-pub(super) fn unbounded_loop(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn unbounded_loop(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let name = match node {
         AstKind::WhileStatement(_) => "while",
         AstKind::DoWhileStatement(_) => "do … while",
@@ -68,7 +68,7 @@ pub(super) fn unbounded_loop(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal
     )
 }
 
-pub(super) fn for_without_test(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn for_without_test(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ForStatement(it) = node else { return None };
     let endless = match it.test.as_ref().map(Expression::get_inner_expression) {
         None => true,
@@ -87,7 +87,7 @@ pub(super) fn for_without_test(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refus
     }
 }
 
-pub(super) fn regexp_literal(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn regexp_literal(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     refuse(
         IllegalSyntax,
         node.span(),
@@ -95,7 +95,7 @@ pub(super) fn regexp_literal(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal
     )
 }
 
-pub(super) fn regexp_constructor(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn regexp_constructor(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::IdentifierReference(it) = node else { return None };
     if it.name != "RegExp" || !facts.is_free(it) {
         return None;
@@ -108,7 +108,7 @@ pub(super) fn regexp_constructor(facts: &Facts<'_>, node: AstKind<'_>) -> Option
 }
 
 /// `'…'.match(text)` builds an expression from a string; calls are looked at as members, so that aliases count too.
-pub(super) fn regexp_method(_: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn regexp_method(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::StaticMemberExpression(it) = node else { return None };
     let on_text = matches!(
         it.object.get_inner_expression(),

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn self_reference(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Refusal> {
+pub(super) fn self_reference(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::CallExpression(call) = node else { return None };
     if facts.policy.reserved_tool_prefixes.is_empty() {
         return None;
@@ -26,14 +26,14 @@ pub(super) fn self_reference(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Ref
 
 /// The first argument of a call that reaches `callTool` or `getTool` as far as the text says.
 fn tool_name<'c, 'a>(facts: &Facts<'_>, call: &'c CallExpression<'a>) -> Option<&'c Expression<'a>> {
-    let is_door = |expression: &Expression<'_>| is_tool_door(facts, expression, 0);
-    if is_door(&call.callee) {
+    let is_tool_function = |expression: &Expression<'_>| is_tool_function(facts, expression, 0);
+    if is_tool_function(&call.callee) {
         return call.arguments.first()?.as_expression();
     }
     // `callTool.call(null, name)`, `.bind(null, name)`, `.apply(null, [name])`.
     let member = call.callee.get_inner_expression().get_member_expr()?;
     let method = member.static_property_name()?;
-    if !matches!(method, "call" | "bind" | "apply") || !is_door(member.object()) {
+    if !matches!(method, "call" | "bind" | "apply") || !is_tool_function(member.object()) {
         return None;
     }
     let second = call.arguments.get(1)?.as_expression()?;
@@ -43,31 +43,32 @@ fn tool_name<'c, 'a>(facts: &Facts<'_>, call: &'c CallExpression<'a>) -> Option<
     }
 }
 
-fn is_tool_door(facts: &Facts<'_>, expression: &Expression<'_>, depth: u8) -> bool {
+fn is_tool_function(facts: &Facts<'_>, expression: &Expression<'_>, depth: u8) -> bool {
     match expression.get_inner_expression() {
         Expression::Identifier(it) => {
             if facts.is_free(it) {
                 return matches!(it.name.as_str(), "callTool" | "getTool");
             }
-            facts.folder().texts(expression).iter().any(|text| text == DOOR)
+            facts.folder().texts(expression).iter().any(|text| text == TOOL_FUNCTION)
         }
         Expression::SequenceExpression(it) if depth < 8 => {
-            it.expressions.last().is_some_and(|last| is_tool_door(facts, last, depth + 1))
+            it.expressions.last().is_some_and(|last| is_tool_function(facts, last, depth + 1))
         }
         Expression::LogicalExpression(it) if depth < 8 => {
-            is_tool_door(facts, &it.left, depth + 1) || is_tool_door(facts, &it.right, depth + 1)
+            is_tool_function(facts, &it.left, depth + 1) || is_tool_function(facts, &it.right, depth + 1)
         }
         Expression::ConditionalExpression(it) if depth < 8 => {
-            is_tool_door(facts, &it.consequent, depth + 1) || is_tool_door(facts, &it.alternate, depth + 1)
+            is_tool_function(facts, &it.consequent, depth + 1)
+                || is_tool_function(facts, &it.alternate, depth + 1)
         }
         _ => false,
     }
 }
 
-/// What the walk notes as the value of a variable that is an alias of `callTool` or `getTool`.
-pub(in crate::validate) const DOOR: &str = "\0door";
+/// Value of a variable that is an alias of `callTool` or `getTool`.
+pub(in crate::validate) const TOOL_FUNCTION: &str = "\0tool";
 
-/// Whether `expression` is an alias of a function that reaches tools.
+/// Tests for an alias of a function that calls tools.
 pub(in crate::validate) fn is_alias(facts: &Facts<'_>, expression: &Expression<'_>) -> bool {
-    is_tool_door(facts, expression, 0)
+    is_tool_function(facts, expression, 0)
 }

@@ -53,7 +53,7 @@ impl Form {
         }
     }
 
-    /// What stands between a date and a time.
+    /// Separator between a date and a time.
     fn between(&self, long: bool) -> &'static str {
         match self.order {
             Order::Swedish if long => " kl. ",

@@ -1,0 +1,53 @@
+//! The host's answers to the calls of a script.
+
+use rquickjs::{Ctx, Object, Value};
+
+use super::{limit_errors, state::RunState};
+use crate::{messages::CallFailure, protocol::MessageKind};
+
+/// The host's answer to a call.
+pub(super) struct Answer<'js> {
+    pub(super) id: u32,
+    pub(super) ok: bool,
+    /// The result, or code and message of the failure.
+    pub(super) value: Value<'js>,
+}
+
+/// Waits for one frame of the pool; `None` when it was no answer, or one that ends the run.
+pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result<Option<Answer<'js>>> {
+    let mut link = state.link.borrow_mut();
+    let Ok(Some(frame)) = link.next_answer() else {
+        state.end(limit_errors::timeout);
+        return Ok(None);
+    };
+    if frame.run != state.run.get() {
+        return Ok(None);
+    }
+    let (ok, value) = match frame.kind {
+        MessageKind::Answer => {
+            state.advance_clock(frame.head);
+            (true, ctx.json_parse(frame.body)?)
+        }
+        MessageKind::Failure => {
+            state.advance_clock(frame.body);
+            let Ok(failure) = serde_json::from_str::<CallFailure>(frame.head) else {
+                state.end(limit_errors::timeout);
+                return Ok(None);
+            };
+            if failure.ends_run {
+                state.end(|_| limit_errors::self_reference(failure.message));
+                return Ok(None);
+            }
+            let value = Object::new(ctx.clone())?;
+            value.set("code", failure.code)?;
+            value.set("message", failure.message)?;
+            (false, value.into_value())
+        }
+        _ => {
+            state.end(limit_errors::timeout);
+            return Ok(None);
+        }
+    };
+    state.open.set(state.open.get().saturating_sub(1));
+    Ok(Some(Answer { id: frame.id, ok, value }))
+}

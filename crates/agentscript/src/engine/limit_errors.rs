@@ -1,0 +1,81 @@
+//! Errors of runs that spent a limit or reached for something that scripts may not have. A script cannot catch any of them.
+
+use super::names;
+use crate::{
+    limits::Limits,
+    outcome::{IllegalKind, RunError, WorkerError},
+};
+
+/// The time limit; the pool, which knows the open calls, writes the message.
+pub(super) fn timeout(_: &Limits) -> RunError {
+    RunError::Timeout { message: String::new() }
+}
+
+pub(super) fn iterations(limits: &Limits) -> RunError {
+    let message =
+        format!("iteration limit reached: the script's loops may turn {} times", limits.max_iterations);
+    RunError::runtime(names::ITERATIONS, message)
+}
+
+pub(super) fn tool_calls(limits: &Limits) -> RunError {
+    let message =
+        format!("tool call limit reached: the script may make {} tool calls", limits.max_tool_calls);
+    RunError::runtime(names::TOOL_CALLS, message)
+}
+
+pub(super) fn memory(limits: &Limits) -> RunError {
+    WorkerError::MemoryExceeded(limits.memory_bytes).into()
+}
+
+pub(super) fn pending_calls(limits: &Limits) -> RunError {
+    WorkerError::TooManyPendingCalls(limits.max_pending_calls).into()
+}
+
+pub(super) fn message_too_large(limits: &Limits) -> RunError {
+    WorkerError::MessageTooLarge(limits.message_bytes).into()
+}
+
+pub(super) fn log_lines(limits: &Limits) -> RunError {
+    let message = format!("log limit reached: the script may write {} console lines", limits.log_lines);
+    RunError::runtime(names::LOG, message)
+}
+
+pub(super) fn log_bytes(limits: &Limits) -> RunError {
+    let message =
+        format!("log limit reached: the script may write {} bytes to the console", limits.log_bytes);
+    RunError::runtime(names::LOG, message)
+}
+
+/// Access at run time to `name`, which leads out of the language subset.
+pub(super) fn illegal_access(name: &str) -> RunError {
+    RunError::IllegalAccess {
+        kind: IllegalKind::IllegalPrototypeAccess,
+        message: format!("access to '{name}' is not allowed; for data with such a key use a Map"),
+        location: None,
+    }
+}
+
+pub(super) fn self_reference(message: String) -> RunError {
+    RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_script_can_give_an_error_a_name_that_the_engine_or_the_pool_gives() {
+        let limits = Limits::default();
+        let all =
+            [timeout, iterations, tool_calls, memory, pending_calls, message_too_large, log_lines, log_bytes];
+        for error in all.map(|error| error(&limits)) {
+            if let RunError::RuntimeError { name, .. } = error {
+                assert!(names::is_own(&name), "{name}");
+            }
+        }
+        for name in [names::DEADLOCK, names::HOST, names::RESULT_SIZE, names::RESULT_DEPTH] {
+            assert!(names::is_own(name), "{name}");
+        }
+        assert!(!names::is_own("RateLimitError") && !names::is_own("TypeError"));
+    }
+}

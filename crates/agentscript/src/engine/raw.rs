@@ -1,0 +1,98 @@
+//! Calls of the engine that have no safe wrapper.
+#![expect(unsafe_code, reason = "calls of the engine without a safe wrapper; each block says why it holds")]
+
+use std::ffi::CStr;
+
+use rquickjs::{Ctx, Value, qjs};
+
+use crate::worker::heap::Heap;
+
+/// Code compiled by this process from text that it chose to compile.
+pub(crate) struct Bytecode(Vec<u8>);
+
+/// Compiles a script in strict mode without running it. `strip` leaves out line numbers.
+pub(crate) fn compile(ctx: &Ctx<'_>, text: &CStr, name: &CStr, strip: bool) -> rquickjs::Result<Bytecode> {
+    let flags = qjs::JS_EVAL_TYPE_GLOBAL | qjs::JS_EVAL_FLAG_STRICT | qjs::JS_EVAL_FLAG_COMPILE_ONLY;
+    let debug = if strip { qjs::JS_WRITE_OBJ_STRIP_DEBUG } else { 0 };
+    let keep = qjs::JS_WRITE_OBJ_BYTECODE | qjs::JS_WRITE_OBJ_STRIP_SOURCE | debug;
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: both texts end in NUL and the length is that of the text without it; the compiled value and the written bytes are
+    // freed here, with the functions that belong to them.
+    unsafe {
+        let code = qjs::JS_Eval(raw, text.as_ptr(), text.count_bytes() as _, name.as_ptr(), flags as _);
+        if qjs::JS_IsException(code) {
+            return Err(rquickjs::Error::Exception);
+        }
+        let mut len = 0;
+        let bytes = qjs::JS_WriteObject(raw, &mut len, code, keep as _);
+        qjs::JS_FreeValue(raw, code);
+        if bytes.is_null() {
+            return Err(rquickjs::Error::Exception);
+        }
+        let copy = std::slice::from_raw_parts(bytes, len as usize).to_vec();
+        qjs::js_free(raw, bytes.cast());
+        Ok(Bytecode(copy))
+    }
+}
+
+/// Runs compiled code in the realm `ctx` and gives its completion value.
+pub(crate) fn evaluate<'js>(ctx: &Ctx<'js>, code: &Bytecode) -> rquickjs::Result<Value<'js>> {
+    let raw = ctx.as_raw().as_ptr();
+    // SAFETY: the bytes were written by `compile` of the same engine in the same process; `JS_EvalFunction` takes the function,
+    // and its result is owned by the value that is returned.
+    unsafe {
+        let function =
+            qjs::JS_ReadObject(raw, code.0.as_ptr(), code.0.len() as _, qjs::JS_READ_OBJ_BYTECODE as _);
+        if qjs::JS_IsException(function) {
+            return Err(rquickjs::Error::Exception);
+        }
+        let value = qjs::JS_EvalFunction(raw, function);
+        if qjs::JS_IsException(value) {
+            return Err(rquickjs::Error::Exception);
+        }
+        Ok(Value::from_raw(ctx.clone(), value))
+    }
+}
+
+/// Puts the realm on `heap` back to its image, between two runs.
+pub(crate) fn restore(heap: &Heap) {
+    // SAFETY: called between two runs. What the host holds of the realm is older than the image (`Realm` has it all), what a
+    // run made was dropped when it ended, and the objects with native parts are held by `Realm`, so none was finalized.
+    unsafe { heap.restore() };
+}
+
+/// A text with U+FFFD for every byte that is not UTF-8; empty for anything but a text.
+pub(crate) fn lossy_text(value: &Value<'_>) -> String {
+    if !value.is_string() {
+        return String::new();
+    }
+    let ctx = value.ctx().as_raw().as_ptr();
+    let mut len = 0;
+    // SAFETY: the value is a live text; the engine's bytes are read before they are given back, with the length it gave.
+    unsafe {
+        let bytes = qjs::JS_ToCStringLen(ctx, &mut len, value.as_raw());
+        if bytes.is_null() {
+            return String::new();
+        }
+        let text = String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast(), len)).into_owned();
+        qjs::JS_FreeCString(ctx, bytes);
+        text
+    }
+}
+
+/// Characters of a text, also of one whose parts are not joined yet; 0 for anything else.
+pub(crate) fn text_len(value: &Value<'_>) -> u64 {
+    let mut len = 0;
+    // SAFETY: the value is alive; reading the length of a text runs no code of the script's.
+    unsafe {
+        let raw = value.as_raw();
+        let tag = qjs::JS_VALUE_GET_TAG(raw);
+        if tag != qjs::JS_TAG_STRING && tag != qjs::JS_TAG_STRING_ROPE {
+            return 0;
+        }
+        if qjs::JS_GetLength(value.ctx().as_raw().as_ptr(), raw, &mut len) != 0 {
+            return 0;
+        }
+    }
+    len.unsigned_abs()
+}

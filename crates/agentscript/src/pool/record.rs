@@ -1,0 +1,324 @@
+//! The record of a run in the pool, and the checks of every message that its worker sends.
+//!
+//! A message that a worker may not send ends the worker.
+
+use std::{
+    future::Future,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures::{FutureExt, stream::FuturesUnordered};
+use serde_json::value::RawValue;
+
+use super::Inputs;
+use crate::{
+    engine::names,
+    excerpt::{MESSAGE_BYTES, NAME_BYTES},
+    host::{Host, ToolCall, ToolFailure},
+    limits::Limits,
+    outcome::{CallRecord, CallStatus, Outcome, RunError, RunResult, WorkerError},
+    protocol::{self, Frame, FrameError, MessageKind},
+};
+
+/// Room for what a frame carries beside its limited part.
+pub(super) const FRAME_SLACK: u64 = 64 * 1024;
+/// Longest head of a worker's last message, in bytes: a message and names as the worker cuts them, each byte escaped.
+const MAX_ENDING: usize = 8 * (MESSAGE_BYTES + 3 * NAME_BYTES);
+/// Memory of a call's record beside its name, in bytes.
+const RECORD_BYTES: u64 = 192;
+/// Memory of a question that has no record, in bytes.
+const ASKED_BYTES: u64 = 16;
+/// Memory of a console line beside its text, in bytes.
+const LINE_BYTES: u64 = 48;
+/// Open calls that are named when time runs out.
+const MOST_NAMED: usize = 10;
+
+type Answer = (u32, bool, Option<Result<Box<RawValue>, ToolFailure>>);
+pub(super) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// The end of a conversation with a worker.
+pub(super) enum RunEnd {
+    /// The run has its result. A worker that failed, or is in the middle of a message, serves no other run.
+    Finished { result: RunResult, reuse_worker: bool },
+    /// The worker closed its end.
+    Disconnected,
+}
+
+impl From<RunError> for RunEnd {
+    fn from(error: RunError) -> Self {
+        Self::Finished { result: Err(error), reuse_worker: false }
+    }
+}
+
+impl From<WorkerError> for RunEnd {
+    fn from(error: WorkerError) -> Self {
+        RunError::Worker(error).into()
+    }
+}
+
+/// The record and the accounts of a run under way.
+pub(super) struct Record {
+    pub(super) run: u32,
+    pub(super) limits: Limits,
+    started: Instant,
+    logs: Vec<String>,
+    log_bytes: u64,
+    calls: Vec<CallRecord>,
+    /// The host calls of the worker, by message id.
+    asked: Vec<Asked>,
+    open: u32,
+    /// Memory that logs, records and the inputs of open calls take, in bytes.
+    pub(super) memory: u64,
+    window: Instant,
+    in_window: u32,
+}
+
+/// A host call of the worker's.
+struct Asked {
+    /// Its record; `None` for `getTool`.
+    call: Option<usize>,
+    /// Memory that its input takes while it is open, in bytes.
+    memory: u64,
+}
+
+impl Record {
+    pub(super) fn new(run: u32, limits: Limits) -> Self {
+        let started = Instant::now();
+        Self {
+            run,
+            limits,
+            started,
+            logs: Vec::new(),
+            log_bytes: 0,
+            calls: Vec::new(),
+            asked: Vec::new(),
+            open: 0,
+            memory: 0,
+            window: started,
+            in_window: 0,
+        }
+    }
+
+    pub(super) fn elapsed_ms(&self) -> f64 {
+        self.started.elapsed().as_secs_f64() * 1_000.0
+    }
+
+    pub(super) fn refuse(&self, error: FrameError) -> RunEnd {
+        match error {
+            FrameError::TooLarge => WorkerError::MessageTooLarge(self.limits.message_bytes),
+            FrameError::Malformed => WorkerError::MessageInvalid,
+        }
+        .into()
+    }
+
+    /// Acts on one frame. Returns the run's result when it was the last.
+    pub(super) fn take(
+        &mut self,
+        frame: &Frame<'_>,
+        host: &Arc<dyn Host>,
+        answering: &mut FuturesUnordered<Answering>,
+    ) -> Result<Option<RunResult>, RunEnd> {
+        let invalid = || RunEnd::from(WorkerError::MessageInvalid);
+        if frame.run != self.run {
+            return Err(invalid());
+        }
+        match frame.kind {
+            MessageKind::Call | MessageKind::GetTool => {
+                self.count_message()?;
+                self.open_call(frame)?;
+                answering.push(self.answer(frame, host)?);
+                self.check_host(0)?;
+                Ok(None)
+            }
+            MessageKind::Log => {
+                self.log_bytes += frame.body.len() as u64;
+                if self.logs.len() > self.limits.log_lines as usize {
+                    return Err(WorkerError::MessageFlood(self.limits.messages_per_second).into());
+                }
+                if self.log_bytes > self.limits.log_bytes + FRAME_SLACK {
+                    return Err(WorkerError::MessageTooLarge(self.limits.log_bytes).into());
+                }
+                self.memory += LINE_BYTES + frame.body.len() as u64;
+                self.check_host(0)?;
+                self.logs.push(frame.body.to_owned());
+                Ok(None)
+            }
+            MessageKind::Done => {
+                if frame.head.len() > MAX_ENDING {
+                    return Err(WorkerError::MessageTooLarge(MAX_ENDING as u64).into());
+                }
+                let head: Result<(), RunError> = serde_json::from_str(frame.head).map_err(|_| invalid())?;
+                match head {
+                    Ok(()) => self.value(frame.body).map(|value| Some(Ok(value))),
+                    Err(error) => self.error(error).map(|error| Some(Err(error))),
+                }
+            }
+            MessageKind::Ready
+            | MessageKind::Run
+            | MessageKind::Answer
+            | MessageKind::Failure
+            | MessageKind::Stop => Err(invalid()),
+        }
+    }
+
+    /// Ends the run when its memory in the host, and `more` bytes that are on their way, are over its limit.
+    pub(super) fn check_host(&self, more: u64) -> Result<(), RunEnd> {
+        if self.memory.saturating_add(more) <= self.limits.host_bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "host limit reached: inputs, answers, console lines and the result of the script may take {} bytes in the host",
+            self.limits.host_bytes
+        );
+        Err(RunError::runtime(names::HOST_LIMIT, message).into())
+    }
+
+    /// Host calls are limited per second; console lines by their number and size.
+    fn count_message(&mut self) -> Result<(), RunEnd> {
+        if self.window.elapsed() >= Duration::from_secs(1) {
+            self.window = Instant::now();
+            self.in_window = 0;
+        }
+        self.in_window += 1;
+        if self.in_window > self.limits.messages_per_second {
+            return Err(WorkerError::MessageFlood(self.limits.messages_per_second).into());
+        }
+        Ok(())
+    }
+
+    fn open_call(&mut self, frame: &Frame<'_>) -> Result<(), RunEnd> {
+        // The worker counts the same limits and ends the run itself; one that does not is not to be trusted.
+        let too_many =
+            frame.kind == MessageKind::Call && self.calls.len() >= self.limits.max_tool_calls as usize;
+        if frame.id as usize != self.asked.len() || frame.head.len() > NAME_BYTES || too_many {
+            return Err(WorkerError::MessageInvalid.into());
+        }
+        if (frame.head.len() + frame.body.len()) as u64 > self.limits.message_bytes {
+            return Err(WorkerError::MessageTooLarge(self.limits.message_bytes).into());
+        }
+        self.open += 1;
+        if self.open > self.limits.max_pending_calls {
+            return Err(WorkerError::TooManyPendingCalls(self.limits.max_pending_calls).into());
+        }
+        if frame.kind == MessageKind::GetTool {
+            self.memory += ASKED_BYTES;
+            self.asked.push(Asked { call: None, memory: 0 });
+            return Ok(());
+        }
+        self.memory += RECORD_BYTES + frame.head.len() as u64;
+        self.asked.push(Asked { call: Some(self.calls.len()), memory: 0 });
+        self.calls.push(CallRecord {
+            name: frame.head.to_owned(),
+            status: CallStatus::Open,
+            code: None,
+            started_ms: self.elapsed_ms(),
+            duration_ms: 0.0,
+        });
+        Ok(())
+    }
+
+    fn answer(&mut self, frame: &Frame<'_>, host: &Arc<dyn Host>) -> Result<Answering, RunEnd> {
+        let (id, host, name) = (frame.id, Arc::clone(host), frame.head.to_owned());
+        if frame.kind == MessageKind::GetTool {
+            let answer = async move { host.get_tool(name).await };
+            return Ok(Box::pin(
+                AssertUnwindSafe(answer).catch_unwind().map(move |got| (id, false, got.ok())),
+            ));
+        }
+        let Some(weight) = protocol::weight(frame.body) else {
+            let message = format!("the input is nested deeper than {} levels", protocol::MAX_DEPTH);
+            let failure = ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ends_run: false };
+            return Ok(Box::pin(async move { (id, true, Some(Err(failure))) }));
+        };
+        if let Some(asked) = self.asked.last_mut() {
+            asked.memory = weight;
+            self.memory += weight;
+        }
+        self.check_host(0)?;
+        let input = RawValue::from_string(frame.body.to_owned())
+            .map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
+        let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        let answer = async move { host.call_tool(ToolCall { index, name, input }).await };
+        Ok(Box::pin(AssertUnwindSafe(answer).catch_unwind().map(move |got| (id, true, got.ok()))))
+    }
+
+    pub(super) fn close(&mut self, id: u32, status: CallStatus, code: Option<String>) {
+        self.open = self.open.saturating_sub(1);
+        let now = self.elapsed_ms();
+        let Some(asked) = self.asked.get_mut(id as usize) else { return };
+        self.memory -= std::mem::take(&mut asked.memory);
+        if let Some(call) = asked.call.and_then(|at| self.calls.get_mut(at)) {
+            call.status = status;
+            call.code = code;
+            call.duration_ms = now - call.started_ms;
+        }
+    }
+
+    fn value(&self, result: &str) -> Result<Box<RawValue>, RunEnd> {
+        if result.len() as u64 > self.limits.result_bytes {
+            return Err(WorkerError::MessageTooLarge(self.limits.result_bytes).into());
+        }
+        let invalid = || RunEnd::from(WorkerError::MessageInvalid);
+        self.check_host(protocol::weight(result).ok_or_else(invalid)?)?;
+        RawValue::from_string(result.to_owned()).map_err(|_| invalid())
+    }
+
+    /// Returns the error that a worker reports, with this side's limits in it. A worker may report those of its own errors only.
+    fn error(&self, error: RunError) -> Result<RunError, RunEnd> {
+        let limits = &self.limits;
+        Ok(match error {
+            RunError::Timeout { .. } => RunError::Timeout { message: self.timeout_message() },
+            RunError::Worker(WorkerError::MemoryExceeded(_)) => {
+                WorkerError::MemoryExceeded(limits.memory_bytes).into()
+            }
+            RunError::Worker(WorkerError::TooManyPendingCalls(_)) => {
+                WorkerError::TooManyPendingCalls(limits.max_pending_calls).into()
+            }
+            RunError::Worker(WorkerError::MessageTooLarge(_)) => {
+                WorkerError::MessageTooLarge(limits.message_bytes).into()
+            }
+            RunError::Worker(_) => return Err(WorkerError::MessageInvalid.into()),
+            error => error,
+        })
+    }
+
+    fn timeout_message(&self) -> String {
+        let open = || self.calls.iter().filter(|call| call.status == CallStatus::Open);
+        let names: Vec<&str> = open().take(MOST_NAMED).map(|call| call.name.as_str()).collect();
+        let more = match open().count() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let limit = self.limits.timeout.as_millis();
+        if names.is_empty() {
+            format!("time limit reached: the script did not finish within {limit} ms; no tool call was open")
+        } else {
+            format!(
+                "time limit reached: the script did not finish within {limit} ms; still open: {}{more}",
+                names.join(", ")
+            )
+        }
+    }
+
+    /// Returns true when the worker has asked for nothing and written nothing.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.asked.is_empty() && self.logs.is_empty()
+    }
+
+    pub(super) fn finish(mut self, result: RunResult, inputs: Inputs) -> Outcome {
+        let now = self.elapsed_ms();
+        for call in self.calls.iter_mut().filter(|call| call.status == CallStatus::Open) {
+            call.duration_ms = now - call.started_ms;
+        }
+        Outcome {
+            result,
+            logs: self.logs,
+            calls: self.calls,
+            duration: self.started.elapsed(),
+            inputs: Some(inputs),
+        }
+    }
+}
