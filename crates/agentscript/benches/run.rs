@@ -37,7 +37,7 @@ fn worker() -> WorkerCommand {
     WorkerCommand { program: env!("CARGO_BIN_EXE_agentscript-worker").into(), args: Vec::new() }
 }
 
-/// A realm that is built once, without limits, isolation or validation: the floor of what a run can cost.
+/// A realm that is built once, without limits, isolation or validation: the lowest possible cost of a run.
 fn reused_realm(c: &mut Criterion) {
     let runtime = rquickjs::Runtime::new().expect("an engine");
     let context = rquickjs::Context::full(&runtime).expect("a realm");

@@ -1,4 +1,4 @@
-//! Many runs with workers killed in between, then a count of what is left over: `churn WORKER [RUNS]` (10,000 by default).
+//! Many runs with workers killed in between, then a count of leaks: `churn WORKER [RUNS]` (10,000 by default).
 //!
 //! Prints descriptors and resident memory of this process at the start, on the way and at the end, and the children left after
 //! shutdown. The exit code is 1 when a descriptor or a child is left, or memory grew by more than 8 MiB after the first tenth.

@@ -1,4 +1,4 @@
-//! Prints how long runs take, as percentiles: a mean says little about a machine that others use too.
+//! Prints the duration of runs as percentiles: a mean says little about a shared machine.
 //!
 //! `cargo run --release --example latency -- [RUNS]` (default 2,000 of each; the worker program must have been built).
 
@@ -51,7 +51,7 @@ async fn measure(pool: Arc<WorkerPool>, source: &'static str, runs: usize) -> Ve
     took
 }
 
-/// Runs per second when 32 callers want two workers at once: what staying awake for answers must not cost.
+/// Measures runs per second with 32 callers on two workers, which staying awake for answers must not lower.
 fn saturated(command: &WorkerCommand) {
     const CALLERS: usize = 32;
     const SPAN: Duration = Duration::from_secs(3);

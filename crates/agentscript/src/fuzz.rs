@@ -23,8 +23,8 @@ use crate::{
     worker::Link,
 };
 
-/// Any bytes as a script: no panic; a refusal says why, at a place inside the text; what is allowed runs as it was checked (see
-/// `printed`).
+/// Validates any bytes as a script: it does not panic, a rejection has a message and a place inside the text, and an accepted script runs as it
+/// was checked (see `printed`).
 ///
 /// Needs [`crate::VALIDATE_STACK`] bytes of stack.
 pub fn validator(bytes: &[u8]) {
@@ -73,7 +73,7 @@ fn printed(source: &str, script: &Script) {
     }
 }
 
-/// Any bytes as messages of a worker: decoding neither panics nor reads past them, and encoding gives the same bytes again.
+/// Decodes any bytes as messages of a worker: decoding neither panics nor reads past them, and encoding gives the same bytes again.
 pub fn messages(bytes: &[u8]) {
     let mut rest = bytes;
     while let Ok(Some(len)) = protocol::frame_len(rest, 1 << 20)
@@ -88,13 +88,13 @@ pub fn messages(bytes: &[u8]) {
     }
 }
 
-/// Any bytes as what a worker says during a run, as they are and put into frames: the run keeps to its limits, and the worker is sent
-/// frames. The same bytes as what a pool says to a worker.
+/// Takes any bytes as the messages of a worker during a run, as they are and put into frames: the run keeps to its limits, and the worker
+/// is sent frames. Takes the same bytes as the messages of a pool to its worker.
 pub fn worker(bytes: &[u8]) {
     messages(bytes);
-    hear(bytes);
-    hear(&framed(bytes));
-    listen(bytes);
+    replay(bytes);
+    replay(&framed(bytes));
+    read_as_worker(bytes);
 }
 
 /// Frames of run 1 from records of a kind, the lengths of head and body, and both.
@@ -112,7 +112,7 @@ fn framed(mut bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn hear(said: &[u8]) {
+fn replay(received: &[u8]) {
     let limits = Limits {
         max_tool_calls: 8,
         max_pending_calls: 4,
@@ -124,39 +124,39 @@ fn hear(said: &[u8]) {
         ..Limits::default()
     };
     let host: Arc<dyn Host> = Arc::new(Echo);
-    let (outcome, told) = pool::replay(said, limits.clone(), &host);
-    assert!(outcome.calls.len() <= limits.max_tool_calls as usize, "{outcome:?} after {said:?}");
-    assert!(outcome.logs.len() <= limits.log_lines as usize + 1, "{outcome:?} after {said:?}");
+    let (outcome, sent) = pool::replay(received, limits.clone(), &host);
+    assert!(outcome.calls.len() <= limits.max_tool_calls as usize, "{outcome:?} after {received:?}");
+    assert!(outcome.logs.len() <= limits.log_lines as usize + 1, "{outcome:?} after {received:?}");
     let texts = outcome.logs.iter().chain(outcome.calls.iter().map(|call| &call.name)).map(String::len);
-    assert!(texts.sum::<usize>() as u64 <= limits.host_bytes, "{outcome:?} after {said:?}");
+    assert!(texts.sum::<usize>() as u64 <= limits.host_bytes, "{outcome:?} after {received:?}");
     if let Ok(value) = &outcome.result {
-        assert!(value.get().len() as u64 <= limits.result_bytes, "{outcome:?} after {said:?}");
+        assert!(value.get().len() as u64 <= limits.result_bytes, "{outcome:?} after {received:?}");
         assert!(
             serde_json::from_str::<serde::de::IgnoredAny>(value.get()).is_ok(),
-            "{outcome:?} after {said:?}"
+            "{outcome:?} after {received:?}"
         );
     }
-    let mut rest = told.as_slice();
+    let mut rest = sent.as_slice();
     while !rest.is_empty() {
-        let (frame, after) = match protocol::frame_len(rest, told.len()) {
+        let (frame, after) = match protocol::frame_len(rest, sent.len()) {
             Ok(Some(len)) => rest.split_at(len),
             other => panic!("{other:?} for {rest:?}"),
         };
         let frame = protocol::parse(frame).unwrap_or_else(|error| panic!("{error:?} for {frame:?}"));
         assert!(
             matches!(frame.kind, MessageKind::Answer | MessageKind::Failure),
-            "{frame:?} was sent after {said:?}"
+            "{frame:?} was sent after {received:?}"
         );
         rest = after;
     }
 }
 
 /// The worker's end reads the frames that decoding gives, until one is none.
-fn listen(told: &[u8]) {
+fn read_as_worker(sent: &[u8]) {
     const LONGEST: usize = 1 << 20;
     let (mut pool, worker) = UnixStream::pair().expect("a socket");
     let mut link = Link::new(worker, LONGEST);
-    let mut rest = &told[..told.len().min(64 * 1024)];
+    let mut rest = &sent[..sent.len().min(64 * 1024)];
     pool.write_all(rest).expect("room in the socket");
     drop(pool);
     while let Ok(Some(frame)) = link.next() {
@@ -164,7 +164,7 @@ fn listen(told: &[u8]) {
             Ok(Some(len)) if len <= rest.len() => len,
             other => panic!("{frame:?} from {other:?} of {rest:?}"),
         };
-        assert_eq!(Ok(&frame), protocol::parse(&rest[..len]).as_ref(), "of {told:?}");
+        assert_eq!(Ok(&frame), protocol::parse(&rest[..len]).as_ref(), "of {sent:?}");
         if let Ok(settings) = serde_json::from_str::<RunSettings>(frame.head) {
             let _ = frame.body.split_at_checked(settings.script_len);
         }
@@ -172,7 +172,7 @@ fn listen(told: &[u8]) {
     }
 }
 
-/// Any bytes as a script that is run in `pool`: it ends within its limit and a second, and its worker survives.
+/// Runs any bytes as a script in `pool`: it ends within its limit and a second, and its worker survives.
 pub async fn script(bytes: &[u8], pool: &WorkerPool) {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let mut took = Duration::MAX;
@@ -197,7 +197,7 @@ pub async fn script(bytes: &[u8], pool: &WorkerPool) {
     assert!(took < LATE, "{text:?} took {took:?}");
 }
 
-/// A run of [`script`] that takes longer did not end at its limit.
+/// Longest time of a run of [`script`] that ended at its limit.
 const LATE: Duration = Duration::from_millis(1_100);
 
 /// Answers every call with its input; `never` is not answered.

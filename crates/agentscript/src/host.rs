@@ -18,7 +18,7 @@ pub struct ToolCall {
     pub input: Box<RawValue>,
 }
 
-/// Why a host call did not succeed.
+/// The reason why a host call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolFailure {
@@ -34,9 +34,9 @@ pub struct ToolFailure {
 ///
 /// The future of a call that is still open when its run ends is dropped: dropping must cancel the work behind it.
 pub trait Host: Send + Sync + 'static {
-    /// Calls a tool and gives its result as JSON text.
+    /// Calls a tool. Returns its result as JSON text.
     fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
 
-    /// Gives the tool's metadata (name, description, schemas) as JSON text.
+    /// Returns the tool's metadata (name, description, schemas) as JSON text.
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
 }

@@ -30,9 +30,9 @@ pub struct Limits {
     pub max_tool_calls: u32,
     /// Calls of `callTool` that may be open at the same time.
     pub max_pending_calls: u32,
-    /// Heap of the JavaScript engine, in bytes. What the host keeps of a run counts against `host_bytes`.
+    /// Heap of the JavaScript engine, in bytes. The host's memory for a run counts against `host_bytes`.
     pub memory_bytes: u64,
-    /// Memory of the host that one run may hold, in bytes: messages on their way in or out, inputs of open calls, call records,
+    /// Memory of the host for one run, in bytes: messages on their way in or out, inputs of open calls, call records,
     /// console lines and the result, each JSON value counted with what it takes once it is read. Default by preset: that of
     /// `memory_bytes`. One byte more ends the run with a `HostLimitError`.
     pub host_bytes: u64,
@@ -40,7 +40,7 @@ pub struct Limits {
     pub stack_bytes: u64,
     /// Text of the script, in bytes.
     pub script_bytes: u64,
-    /// The returned value as JSON text, in bytes. The embedder holds its whole reply to the same number.
+    /// Length of the returned value as JSON text, in bytes. The embedder limits its whole reply to the same number.
     pub result_bytes: u64,
     /// All console lines of a run together, in bytes. One more ends the run; the lines so far are kept.
     pub log_bytes: u64,
@@ -56,7 +56,7 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 impl Limits {
-    /// The limits that go with `preset`.
+    /// Returns the limits of `preset`.
     pub fn preset(preset: Preset) -> Self {
         let (timeout_ms, max_iterations, max_tool_calls, memory_mib, script_kib, result_kib) = match preset {
             Preset::LockedDown => (2_000, 10_000, 20, 16, 16, 256),
@@ -81,7 +81,7 @@ impl Limits {
         }
     }
 
-    /// The lower of each limit: composing limits can only lower them.
+    /// Returns the lower of each limit: composing limits can only lower them.
     #[must_use]
     pub fn tightest(&self, other: &Self) -> Self {
         Self {

@@ -251,7 +251,7 @@ pub struct CallRecord {
     pub duration_ms: f64,
 }
 
-/// Three decimals: what the clock can tell, and short for whoever reads it.
+/// Rounds to three decimals, the resolution of the clock.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 fn to_the_microsecond<S: serde::Serializer>(milliseconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((milliseconds * 1_000.0).round() / 1_000.0)

@@ -1,4 +1,4 @@
-//! Pre-warmed workers, one run each at a time, and the queue in front of them.
+//! A pool of workers that were started in advance and serve one run at a time, and the queue in front of them.
 //!
 //! `config` has the settings of a pool, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
 //! counts the messages of its worker.
@@ -48,7 +48,7 @@ pub struct RunRequest {
     pub principal_key: Option<String>,
     /// Seed of `Math.random`. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
     ///
-    /// With the same text, context, seed, start and answers of the host a run does the same again.
+    /// Runs with the same script, context, seed, start and answers of the host have the same outcome.
     pub seed: Option<u64>,
     /// Time that `Date` shows when the run starts; it advances with the host's answers. Default: the current time.
     pub started_at: Option<SystemTime>,
@@ -79,7 +79,7 @@ pub struct PoolStats {
     pub waiting: usize,
     /// Runs under way.
     pub running: usize,
-    /// Runs that ended, however they did.
+    /// Runs that ended, successfully or not.
     pub finished: u64,
     /// Workers ended and replaced: killed, died or recycled.
     pub replaced: u64,
@@ -87,11 +87,11 @@ pub struct PoolStats {
 
 enum Slot {
     Ready(Worker),
-    /// Nobody needed a worker here yet, or a replacement failed: whoever takes this place starts one.
+    /// There was no need for a worker yet, or a replacement failed: the next run to take this slot starts one.
     Empty,
 }
 
-/// The workers' places, shared by runs and the keeper's thread.
+/// The workers' slots, shared by runs and the keeper's thread.
 struct WorkerSlots {
     slots: Mutex<VecDeque<Slot>>,
     /// One permit per slot in `slots`; closed when the pool is.
@@ -106,7 +106,7 @@ impl WorkerSlots {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a slot available; gives it back when the pool is closed.
+    /// Makes a slot available. Returns it when the pool is closed.
     fn put(&self, slot: Slot) -> Option<Slot> {
         let mut slots = self.slots();
         if self.free.is_closed() {
@@ -122,7 +122,7 @@ impl WorkerSlots {
         None
     }
 
-    /// Takes workers that died while they waited out of their places, which stay to be filled.
+    /// Removes workers that died while they waited. Their slots stay, empty.
     fn take_dead(&self) -> Vec<Worker> {
         let mut slots = self.slots();
         let mut dead = Vec::new();
@@ -140,7 +140,7 @@ impl WorkerSlots {
         dead
     }
 
-    /// Puts a worker into a place that waits for one; gives it back when there is none.
+    /// Puts a worker into an empty slot. Returns it when there is none.
     fn fill(&self, worker: Worker) -> Option<Worker> {
         let mut slots = self.slots();
         match slots.iter().position(|slot| matches!(slot, Slot::Empty)) {
@@ -155,7 +155,7 @@ impl WorkerSlots {
 
 /// Runs scripts in workers.
 ///
-/// Dropping the pool ends its workers; [`WorkerPool::shutdown`] first lets what runs come to its end.
+/// Dropping the pool ends its workers; [`WorkerPool::shutdown`] lets runs finish first.
 pub struct WorkerPool {
     config: PoolConfig,
     shared: Arc<WorkerSlots>,
@@ -223,7 +223,7 @@ impl WorkerPool {
         &self.report
     }
 
-    /// Runs a script; never fails otherwise than through [`Outcome::result`].
+    /// Runs a script. Every failure is reported in [`Outcome::result`].
     ///
     /// Host calls run inside this future. Dropping it, or cancelling `cancel`, ends the run at once: open calls are dropped and
     /// the worker is killed and replaced.
@@ -330,7 +330,7 @@ impl WorkerPool {
         Ok(lease)
     }
 
-    /// Takes no more runs, refuses those that wait, lets those under way end, then ends the workers; returns when they are gone.
+    /// Accepts no more runs, rejects those that wait, lets those under way finish, then ends the workers. Returns when they are gone.
     pub async fn shutdown(&self) {
         self.close();
         self.running.close();
@@ -387,10 +387,10 @@ impl Drop for WorkerPool {
     }
 }
 
-/// Workers that are tried for one run, when those before were killed from outside before the script did anything.
+/// Most workers to try for one run, when earlier ones were killed from outside before the script did anything.
 const MAX_TRIES: u32 = 3;
 
-/// A place in the queue, given back when dropped.
+/// A place in the queue, released when dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -409,17 +409,17 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A worker taken out of the pool: it goes back, or is replaced, whatever happens to the run.
+/// A worker taken from the pool. It is returned or replaced, whatever happens to the run.
 struct Lease<'a> {
     pool: &'a WorkerPool,
     worker: Option<Worker>,
-    /// The place in the pool was given back.
+    /// The slot was returned to the pool.
     settled: bool,
     _running: tokio_util::task::task_tracker::TaskTrackerToken,
 }
 
 impl Lease<'_> {
-    /// Gives the worker back for the next run, or replaces it when it has served enough.
+    /// Returns the worker to the pool, or replaces it when it has served enough runs.
     fn give_back(&mut self) {
         let Some(mut worker) = self.worker.take() else { return };
         worker.runs += 1;
@@ -440,7 +440,7 @@ impl Lease<'_> {
         self.pool.keeper.retire(worker, true, ended);
     }
 
-    /// Ends a worker that died or misbehaved; gives how its process ended, when it was one.
+    /// Ends a worker that died or misbehaved. Returns the exit status of its process, if it had one.
     async fn end_worker(&mut self) -> Exit {
         let worker = self.worker.take()?;
         let (reply, ended) = oneshot::channel();

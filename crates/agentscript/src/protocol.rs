@@ -1,7 +1,7 @@
 //! Frames between a run and its host: one length, four small fields, then text.
 //!
 //! Both ends treat what they read as hostile: lengths are checked before anything is allocated, kinds and text before anything
-//! is used. What the fields mean is in `engine` and `pool`.
+//! is used. `messages` has the contents of the heads.
 
 use std::str;
 
@@ -22,7 +22,7 @@ pub(crate) enum MessageKind {
     GetTool = 3,
     /// Worker to pool: one console line, in body.
     Log = 4,
-    /// Worker to pool: the run ended; head is the ending, body the result.
+    /// Worker to pool: the run ended; head is `Ok` or the error, body the value.
     Done = 5,
     /// Pool to worker: a run; head is its settings, body the script and its context.
     Run = 16,
@@ -62,7 +62,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) body: &'a str,
 }
 
-/// Why bytes are not a frame.
+/// The reason why bytes are not a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameError {
     /// Longer than the reader allows.
@@ -87,7 +87,7 @@ pub(crate) fn put(out: &mut Vec<u8>, kind: MessageKind, run: u32, id: u32, head:
     }
 }
 
-/// A length no frame reaches: every sender checks its own limit, far below, first.
+/// Converts a length. No frame reaches the largest: every sender first checks a limit far below it.
 fn length(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -1,6 +1,6 @@
-//! Takes stack traces and file paths out of text that leaves the process.
+//! Removes stack traces and file paths from text that leaves the process.
 //!
-//! `paths` tells what a path is.
+//! `paths` defines and finds paths.
 
 mod paths;
 
@@ -26,7 +26,7 @@ impl Default for Sanitizer {
 }
 
 impl Sanitizer {
-    /// `text` without what the settings remove. Of a text longer than [`MESSAGE_BYTES`](crate::excerpt::MESSAGE_BYTES) the middle is left out
+    /// Returns `text` without the parts that the settings remove. Of a text longer than [`MESSAGE_BYTES`](crate::excerpt::MESSAGE_BYTES) the middle is left out
     /// before anything is looked for; time grows no faster than the length of what is left.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut clean = excerpt::message(text);
@@ -44,7 +44,7 @@ impl Sanitizer {
     }
 }
 
-/// The text without the lines of stack traces, if it has any.
+/// Returns the text without the lines of stack traces, if it has any.
 fn without_traces(text: &str) -> Option<String> {
     let mut kept: Vec<&str> = Vec::new();
     let mut dropped = false;

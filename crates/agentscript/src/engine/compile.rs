@@ -1,4 +1,4 @@
-//! Text becomes bytecode here and nowhere else: the realms that run scripts have no compiler in them.
+//! The compiler from text to bytecode. The realms that run scripts have none.
 //!
 //! Regular expressions compile with their script, and some need much memory or time for it. The compiler's heap has the limit of the run, and
 //! from the run's deadline on it refuses every allocation.

@@ -1,4 +1,4 @@
-//! Texts for people, as Node writes them in English: what `localeCompare` and the `toLocaleString` family answer without `Intl`.
+//! `localeCompare` and the `toLocaleString` family without `Intl`, as Node does them in English.
 //!
 //! Pure functions over texts: the realm's prelude reads the options of a call into a list, in the order of the enums below, an
 //! empty text for each that is not given. Every language is treated as English in UTC; `date` says for which the order of a date differs.
@@ -10,10 +10,10 @@ mod number;
 
 use date::Parts;
 
-/// Answers the prelude: what a text is, or `!` and the message of a `RangeError`, or `?` and that of a `TypeError`.
+/// Returns the text for a call of the prelude, or `!` and the message of a `RangeError`, or `?` and that of a `TypeError`.
 ///
 /// `kind` 0 compares `a` and `b` (`-1`, `0`, `1`); 1 writes the number `a`; 2, 3 and 4 the date and time, the date, the time of
-/// `a` in milliseconds. Long work asks `stop` now and then; when told to, its answer is nothing to rely on.
+/// `a` in milliseconds. Long work asks `stop` from time to time; when it returns true, the text has no meaning.
 pub(super) fn answer(kind: i32, a: &str, b: &str, options: &[String], stop: &dyn Fn() -> bool) -> String {
     let options = Options(options);
     let moment = |parts| date::date_text(a.parse().unwrap_or(f64::NAN), parts, &options);
@@ -68,7 +68,7 @@ impl Options<'_> {
         }
     }
 
-    /// Nothing, or `only`, as the option `name` or the key `key` of the language: there is no other here.
+    /// Accepts no value, or `only`, for the option `name` or the key `key` of the language tag.
     fn only(&self, at: usize, name: &str, key: &str, only: &str) -> Result<(), Mistake> {
         match self.get(at).or(self.extension(key)?) {
             Some(text) if !text.eq_ignore_ascii_case(only) => Err(Mistake::Range(format!(

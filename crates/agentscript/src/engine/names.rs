@@ -1,4 +1,4 @@
-//! Names of errors that are the engine's, the pool's or a limit's to give: no error of a script comes out under one.
+//! Names of errors of the engine, the pool and the limits: no error of a script is reported under one.
 
 use crate::outcome::WorkerError;
 
@@ -10,7 +10,7 @@ pub(crate) const RESULT_SIZE: &str = "ResultSizeError";
 pub(crate) const RESULT_DEPTH: &str = "ResultDepthError";
 pub(crate) const HOST: &str = "HostError";
 pub(crate) const HOST_LIMIT: &str = "HostLimitError";
-/// Nothing is called so, and whoever reads it would take it for a limit.
+/// No error has this name, but readers would take it for a limit.
 const MEMORY: &str = "MemoryLimitError";
 
 const OWN: [&str; 9] =

@@ -7,7 +7,7 @@ use rquickjs::{Ctx, Value, qjs};
 
 use crate::worker::heap::Heap;
 
-/// Code compiled by this process from text that it chose to compile.
+/// Bytecode that this process has compiled.
 pub(crate) struct Bytecode(Vec<u8>);
 
 /// Compiles a script in strict mode without running it. `strip` leaves out line numbers.
@@ -35,7 +35,7 @@ pub(crate) fn compile(ctx: &Ctx<'_>, text: &CStr, name: &CStr, strip: bool) -> r
     }
 }
 
-/// Runs compiled code in the realm `ctx` and gives its completion value.
+/// Runs compiled code in the realm `ctx`. Returns its completion value.
 pub(crate) fn evaluate<'js>(ctx: &Ctx<'js>, code: &Bytecode) -> rquickjs::Result<Value<'js>> {
     let raw = ctx.as_raw().as_ptr();
     // SAFETY: the bytes were written by `compile` of the same engine in the same process; `JS_EvalFunction` takes the function,
@@ -54,7 +54,7 @@ pub(crate) fn evaluate<'js>(ctx: &Ctx<'js>, code: &Bytecode) -> rquickjs::Result
     }
 }
 
-/// Puts the realm on `heap` back to its image, between two runs.
+/// Restores the realm on `heap` to its image, between two runs.
 pub(crate) fn restore(heap: &Heap) {
     // SAFETY: called between two runs. What the host holds of the realm is older than the image (`Realm` has it all), what a
     // run made was dropped when it ended, and the objects with native parts are held by `Realm`, so none was finalized.

@@ -35,7 +35,7 @@ type Intrinsics = (
     intrinsic::Promise,
 );
 
-/// A realm under construction holds no garbage worth looking for.
+/// Heap growth after which the engine looks for cycles while a realm is built, in bytes: there are none worth looking for.
 const NO_GC: usize = 64 * 1024 * 1024;
 
 /// Stack of the engine while a realm is built.
@@ -45,7 +45,7 @@ const BUILD_STACK: usize = 256 * 1024;
 pub(crate) struct Realm {
     // Dropped first: a value must not outlive its runtime.
     pub(super) exports: Persistent<Object<'static>>,
-    /// The native functions: held here, so that no script can make the engine let go of one.
+    /// The native functions: kept here, so that no script can make the engine drop one.
     _natives: Vec<Persistent<Function<'static>>>,
     pub(super) context: Context,
     pub(super) runtime: Runtime,
@@ -77,7 +77,7 @@ impl Realm {
         Ok(Self { exports, _natives: natives, context, runtime, state, heap })
     }
 
-    /// Makes the realm one that has run nothing.
+    /// Restores the realm to its first state.
     pub(crate) fn reset(&mut self) {
         raw::restore(&self.heap);
     }
@@ -220,7 +220,7 @@ fn without_halves(json: String) -> String {
     out
 }
 
-/// A run that must end throws; what the script makes of the exception no longer matters.
+/// Throws into a script whose run must end: it does not matter what the script makes of the exception.
 fn throw(ctx: &Ctx<'_>, _: &Terminated) -> rquickjs::Error {
     match rquickjs::String::from_str(ctx.clone(), "the run is over") {
         Ok(text) => ctx.throw(text.into_value()),

@@ -15,7 +15,7 @@ use crate::{
     worker::{Link, heap::Heap},
 };
 
-/// Shared by the native functions of one realm.
+/// The state of a run, shared by the native functions of its realm.
 pub(crate) struct RunState {
     pub(crate) link: Rc<RefCell<Link>>,
     heap: Rc<Heap>,
@@ -23,7 +23,7 @@ pub(crate) struct RunState {
     pub(crate) run: Cell<u32>,
     pub(crate) limits: RefCell<Limits>,
     pub(crate) deadline: Cell<Option<Instant>>,
-    /// Why the run must end, whatever the script does. The first reason stays.
+    /// The reason for which the run must end, whatever the script does. The first one stays.
     termination: RefCell<Option<RunError>>,
     terminated: Cell<bool>,
     /// The result of the script's promise, as JSON text.
@@ -46,7 +46,7 @@ pub(crate) struct RunState {
     pub(crate) random: Cell<u64>,
 }
 
-/// A run that must end: thrown into the script, which cannot go on whatever it makes of that.
+/// The error of native functions in a run that must end. The script cannot go on, even if it catches it.
 pub(crate) struct Terminated;
 
 impl RunState {
@@ -76,7 +76,7 @@ impl RunState {
         }
     }
 
-    /// Sets everything to the start of a run.
+    /// Resets everything for a run.
     pub(crate) fn begin(&self, run: u32, limits: &Limits, seed: u64, now_ms: f64) {
         self.run.set(run);
         self.termination.replace(None);
@@ -156,7 +156,7 @@ impl RunState {
         self.must_end()
     }
 
-    /// Counts one turn of a loop. A script that caught the exception of a heap that is full gets no further.
+    /// Counts one turn of a loop. A script that caught the exception of a full heap ends here.
     pub(crate) fn tick(&self) -> Result<(), Terminated> {
         let turns = self.iterations.get() + 1;
         self.iterations.set(turns);
@@ -166,12 +166,12 @@ impl RunState {
         self.refuse()
     }
 
-    /// Refuses to go on when the run is over.
+    /// Fails when the run must end.
     pub(crate) fn refuse(&self) -> Result<(), Terminated> {
         if self.must_end() { Err(Terminated) } else { Ok(()) }
     }
 
-    /// Sends a host call, or queues it when `later`, and gives its id.
+    /// Sends a host call, or queues it when `later`. Returns its id.
     pub(crate) fn ask(
         &self,
         kind: MessageKind,
@@ -256,7 +256,7 @@ impl RunState {
     }
 
     /// Ends the run when a text of `len` characters could not be read in its memory, its parts and the whole. The engine keeps a
-    /// concatenation as two halves: a text can be long beyond measure before it takes any room.
+    /// concatenation as two halves: a text can be very long before it takes memory.
     pub(crate) fn charge_text(&self, len: u64) {
         if len > self.memory_bytes.get() / 2 {
             self.end(limit_errors::memory);

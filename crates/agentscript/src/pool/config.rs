@@ -14,7 +14,7 @@ pub enum Adapter {
     InProcess,
 }
 
-/// The program a worker process is.
+/// The program of a worker process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerCommand {
     /// The executable.
@@ -23,7 +23,7 @@ pub struct WorkerCommand {
     pub args: Vec<OsString>,
 }
 
-/// Workers at most where nobody says how many.
+/// Most workers by default.
 const MOST_WORKERS: usize = 256;
 
 /// Settings of a [`WorkerPool`](super::WorkerPool).
@@ -49,7 +49,7 @@ impl Default for PoolConfig {
         Self {
             adapter: Adapter::default(),
             workers: cores,
-            // A worker is held while its script waits for a tool, which is most of the time.
+            // A worker is busy while its script waits for a tool, which is most of the time.
             max_workers: (8 * cores).clamp(16, MOST_WORKERS),
             queue: 64,
             queue_timeout: Duration::from_secs(5),
@@ -72,7 +72,7 @@ impl PoolConfig {
         self
     }
 
-    /// Workers that the pool begins with, each serving one run at a time; at least 1. Default: one per core. Sets
+    /// Number of workers at the start, each serving one run at a time; at least 1. Default: one per core. Sets
     /// [`PoolConfig::max_workers`] to the same number.
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
@@ -81,7 +81,7 @@ impl PoolConfig {
         self
     }
 
-    /// Workers at most, at least 1: beyond [`PoolConfig::workers`], one is started for a run that would have to wait, and kept.
+    /// Most workers, at least 1: beyond [`PoolConfig::workers`], one is started for a run that would have to wait, and kept.
     /// Lowers `workers` where that is more. Default: eight per core, but 16 at least and 256 at most.
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {
@@ -125,14 +125,14 @@ impl PoolConfig {
         self
     }
 
-    /// Refuse to start when a wall of the sandbox is missing. Default `false`: what is missing is reported.
+    /// Refuses to start when a measure of the sandbox is missing. Default `false`: missing measures are reported.
     #[must_use]
     pub fn require_sandbox(mut self, require: bool) -> Self {
         self.require_sandbox = require;
         self
     }
 
-    /// Replace a worker before it serves another principal than the one before. Default `false`: a realm never survives its
+    /// Replaces a worker before it serves another principal. Default `false`: a realm never survives its
     /// run, so only a script that broke the engine itself could reach over. Runs without a principal count as one.
     #[must_use]
     pub fn isolate_principals(mut self, isolate: bool) -> Self {

@@ -130,7 +130,7 @@ async fn talk(
     tokio::pin!(alarm);
     let mut stopping = false;
     loop {
-        // Most writes fit the socket's buffer: try before asking to be told.
+        // Most writes fit the socket's buffer: try before waiting for room.
         while sent < output.len() {
             match to.try_write(&output[sent..]) {
                 Ok(written) => sent += written,

@@ -1,4 +1,4 @@
-//! Starting, killing and reaping workers, all on one thread that lives as long as the pool.
+//! Starts, kills and reaps workers, on one thread that lives as long as the pool.
 //!
 //! One thread, because the parent-death signal follows the *thread* that started a process, not the process.
 
@@ -23,7 +23,7 @@ use crate::{
     worker::{self, Link, SandboxReport, sandbox::Plan},
 };
 
-/// A worker that serves no run at the moment.
+/// A worker.
 pub(super) struct Worker {
     pub(super) stream: UnixStream,
     child: Option<Child>,
@@ -58,11 +58,11 @@ enum Job {
     },
 }
 
-/// Why a worker could not be started.
+/// The reason why a worker could not be started.
 enum NotStarted {
-    /// It ended before it was ready: killed, perhaps, so that another try may do better.
+    /// It ended before it was ready, killed perhaps: another attempt may succeed.
     Died,
-    /// The next one would not start either.
+    /// Another attempt would fail too.
     Failed(String),
 }
 
@@ -75,7 +75,7 @@ impl From<NotStarted> for WorkerError {
     }
 }
 
-/// The door to the thread.
+/// Handle of the thread that starts and ends workers.
 pub(super) struct Keeper {
     jobs: mpsc::Sender<Job>,
 }
@@ -169,7 +169,7 @@ fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<WorkerSlot
     }
 }
 
-/// Longest time that a worker which was killed while it waited stays unreaped, when nothing else is to do.
+/// Interval of the checks for workers that were killed while they waited.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Reaps and replaces workers that died while they waited.
@@ -199,10 +199,10 @@ fn end(worker: Worker) -> Exit {
     child.wait().ok()
 }
 
-/// Workers that are started at most for one that is wanted, when those before were killed.
+/// Most attempts to start one worker, when earlier ones were killed.
 const MOST_STARTS: u32 = 4;
 
-/// Starts a worker; another one when it was killed before it was ready.
+/// Starts a worker, and another one when it was killed before it was ready.
 fn start(config: &PoolConfig) -> Result<Worker, WorkerError> {
     let mut starts = 1;
     loop {

@@ -23,17 +23,17 @@ use crate::{
     protocol::{self, Frame, FrameError, MessageKind},
 };
 
-/// Room for what a frame carries beside its limited part.
+/// Bytes of a frame beside its limited part.
 pub(super) const FRAME_SLACK: u64 = 64 * 1024;
 /// Longest head of a worker's last message, in bytes: a message and names as the worker cuts them, each byte escaped.
 const MAX_ENDING: usize = 8 * (MESSAGE_BYTES + 3 * NAME_BYTES);
 /// Memory of a call's record beside its name, in bytes.
 const RECORD_BYTES: u64 = 192;
-/// Memory of a question that has no record, in bytes.
+/// Memory of a host call without a record, in bytes.
 const ASKED_BYTES: u64 = 16;
 /// Memory of a console line beside its text, in bytes.
 const LINE_BYTES: u64 = 48;
-/// Open calls that are named when time runs out.
+/// Most open calls to name in the message of a timeout.
 const MOST_NAMED: usize = 10;
 
 type Answer = (u32, bool, Option<Result<Box<RawValue>, ToolFailure>>);
@@ -76,7 +76,7 @@ pub(super) struct Record {
     in_window: u32,
 }
 
-/// A host call of the worker's.
+/// A host call of the worker.
 struct Asked {
     /// Its record; `None` for `getTool`.
     call: Option<usize>,
@@ -176,7 +176,7 @@ impl Record {
         Err(RunError::runtime(names::HOST_LIMIT, message).into())
     }
 
-    /// Host calls are limited per second; console lines by their number and size.
+    /// Counts a host call, which are limited per second. Console lines are limited in number and size.
     fn count_message(&mut self) -> Result<(), RunEnd> {
         if self.window.elapsed() >= Duration::from_secs(1) {
             self.window = Instant::now();

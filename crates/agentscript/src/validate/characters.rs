@@ -1,4 +1,4 @@
-//! Looks for characters nobody can see.
+//! Rejects invisible characters.
 
 use super::Violation;
 use crate::outcome::IllegalKind;

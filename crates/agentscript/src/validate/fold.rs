@@ -1,6 +1,6 @@
-//! Finds out what a computed key can spell, as far as the text says it.
+//! Evaluates computed keys as far as the text spells them out.
 //!
-//! Every answer is a guess that the value *can* be one of these strings. Keys that no rule can read are stopped by the realm,
+//! Every answer lists strings that the value *can* be. Keys that no rule can read are stopped by the realm,
 //! where reading `constructor` or `__proto__` throws.
 
 use std::{cell::RefCell, collections::HashMap};
@@ -13,7 +13,7 @@ use oxc::{
     semantic::{Scoping, SymbolId},
 };
 
-/// A value the text spells out.
+/// A value that the text spells out.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Text(String),
@@ -24,7 +24,7 @@ pub(super) enum Value {
 /// Values of variables declared with a value the text spells out.
 pub(super) type Known = RefCell<HashMap<SymbolId, Vec<Value>>>;
 
-/// Guesses kept per expression, longest text and deepest expression looked at.
+/// Most values per expression, longest text and deepest expression to evaluate.
 const MAX_GUESSES: usize = 16;
 const MAX_TEXT: usize = 256;
 const MAX_DEPTH: u8 = 24;
@@ -148,7 +148,7 @@ impl Folder<'_> {
         vec![Value::List(items)]
     }
 
-    /// `{ toString: () => 'constructor' }` and its kin.
+    /// Evaluates objects that convert to a string, such as `{ toString: () => 'constructor' }`.
     fn coerced(&self, property: &ObjectPropertyKind<'_>, depth: u8) -> Vec<Value> {
         let ObjectPropertyKind::ObjectProperty(property) = property else { return Vec::new() };
         let key = property.key.static_name();
@@ -175,7 +175,7 @@ impl Folder<'_> {
         argument.map_or_else(Vec::new, |argument| self.values(argument, depth))
     }
 
-    /// Methods that put strings together: one guess for the receiver and each argument is enough.
+    /// Evaluates methods that build strings, for the first value of the receiver and of each argument.
     fn call(&self, call: &CallExpression<'_>, depth: u8) -> Vec<Value> {
         let (object, method) = match &call.callee {
             Expression::StaticMemberExpression(it) => (&it.object, it.property.name.to_string()),

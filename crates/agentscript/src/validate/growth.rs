@@ -18,15 +18,15 @@ use oxc::{
 
 use super::ticks::Additions;
 
-/// Variables that one tick passes at most: further ones grow with one of these or are not looked at.
+/// Most variables that one tick passes. Further ones grow with one of these or are not charged.
 const NAMES: usize = 6;
-/// Longer names are left out, so that a long name does not multiply.
+/// Longest name that a tick passes, in bytes, so that a long name does not multiply.
 const NAME_BYTES: usize = 40;
-/// Enclosing loops and functions that a joined variable is passed to the ticks of.
+/// Most enclosing loops and functions whose ticks receive a joined variable.
 const AROUND: usize = 6;
-/// Looks at scopes in one script, so that no text can make them many.
+/// Most lookups of scopes for one script.
 const LOOKS: usize = 4_000;
-/// Expressions of one script that are charged where they make a text.
+/// Most expressions of one script that are charged where they make a text.
 const MADE: usize = 4_000;
 
 /// A loop or a function.
@@ -55,7 +55,7 @@ pub(super) struct Growth {
     /// End of the outermost loops and functions so far.
     outer_end: u32,
     /// End of the parameters and fields so far.
-    untold_end: u32,
+    unticked_end: u32,
 }
 
 impl Growth {
@@ -91,8 +91,8 @@ impl Growth {
                 self.join(scoping, &it.right);
             }
             // These run before any tick of their function, or without one.
-            AstKind::FormalParameters(it) => self.untold_end = self.untold_end.max(it.span.end),
-            AstKind::PropertyDefinition(it) => self.untold_end = self.untold_end.max(it.span.end),
+            AstKind::FormalParameters(it) => self.unticked_end = self.unticked_end.max(it.span.end),
+            AstKind::PropertyDefinition(it) => self.unticked_end = self.unticked_end.max(it.span.end),
             AstKind::TaggedTemplateExpression(it) => self.tagged = Some(it.quasi.span),
             AstKind::TemplateLiteral(it) => {
                 it.expressions.iter().for_each(|part| self.join(scoping, part));
@@ -126,7 +126,7 @@ impl Growth {
     /// Notes an expression that makes a text: `hidden` when no tick would see it grow.
     fn make(&mut self, span: Span, hidden: bool) {
         // Outside loops and functions there is no tick.
-        let no_tick = self.outer_end <= span.start || span.start < self.untold_end;
+        let no_tick = self.outer_end <= span.start || span.start < self.unticked_end;
         if (hidden || no_tick) && self.made.len() < MADE {
             self.made.push(span);
         }
@@ -147,7 +147,7 @@ impl Growth {
         }
     }
 
-    /// Gives the calls to put into the program.
+    /// Returns the calls to put into the program.
     pub(super) fn additions(mut self, scoping: &Scoping) -> Additions<'_> {
         self.bodies.sort_by_key(|body| (body.span.start, u32::MAX - body.span.end));
         self.joined.sort_unstable();

@@ -1,8 +1,8 @@
-//! The names the rules know, and what to write instead of them.
+//! Names that scripts may not use, and advice for each.
 
 use crate::outcome::IllegalKind;
 
-/// The rule that a free name (one the script does not declare) breaks.
+/// Returns the rule that a free name (one that the script does not declare) breaks.
 pub(super) fn free_name(name: &str) -> Option<(IllegalKind, String)> {
     let kind = free_name_kind(name)?;
     let message = match kind {

@@ -1,4 +1,4 @@
-//! Bounds how deep a script nests: before it is parsed by what it is written with, afterwards exactly.
+//! Limits the nesting of a script: by an estimate before it is parsed, exactly afterwards.
 //!
 //! The parser, the semantic analysis and every walk over a tree are recursive, and the parser has no limit of its own. [`bound`] adds up the
 //! stack for every character and word that can open a level, wherever it stands. A bracket in a string, a comment or a regular
@@ -92,7 +92,7 @@ fn opens(word: &[u8]) -> bool {
     )
 }
 
-/// Refuses a program that nests too deep for what walks over it.
+/// Rejects a program that nests too deep for the walks over it.
 pub(super) fn check(program: &Program<'_>) -> Result<(), Violation> {
     let mut depth = Depth { levels: 0, too_deep: None };
     depth.visit_program(program);
@@ -121,7 +121,7 @@ impl Depth {
     }
 }
 
-/// Every way from a node to one of its own kind leads through one of these.
+/// Every path from a node to another of its kind passes one of these.
 impl<'a> VisitJs<'a> for Depth {
     fn visit_expression(&mut self, it: &Expression<'a>) {
         self.within(it, walk_js::walk_expression);

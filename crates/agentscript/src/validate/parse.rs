@@ -1,4 +1,4 @@
-//! Calls the parser and the semantic analysis: text in, syntax tree and scopes or one syntax error out.
+//! Parser and semantic analysis: from a text to a syntax tree with scopes, or to one syntax error.
 
 use oxc::{
     allocator::Allocator,
@@ -16,7 +16,7 @@ pub(super) struct Parsed<'a> {
     pub(super) program: Program<'a>,
     /// The first error of the grammar.
     pub(super) errors: Option<OxcDiagnostic>,
-    /// The parser gave up: there is no tree.
+    /// The parser failed: there is no tree.
     pub(super) panicked: bool,
     pub(super) scoping: Scoping,
     /// The first early error that needs scopes to be seen.

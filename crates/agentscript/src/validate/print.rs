@@ -1,4 +1,4 @@
-//! Prints the program that runs from the tree that was checked, and keeps the places.
+//! Prints the checked tree as the program that runs, and maps places.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use oxc::{
 use super::verify::SLASH;
 use crate::script::Place;
 
-/// Gives the text of `program` and its places, in order of the printed text.
+/// Returns the text of `program` and its places, in order of the printed text.
 ///
 /// The text ends with a line feed, and no `<!--` and no line that begins with `-->` is a token of it.
 pub(super) fn print(program: &Program<'_>) -> (String, Vec<Place>) {

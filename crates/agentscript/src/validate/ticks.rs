@@ -1,4 +1,4 @@
-//! Puts the counting of turns and of growing texts into a checked program.
+//! Inserts the calls that count turns and charge growing texts.
 //!
 //! Only the tree changes; `growth` decides where.
 
@@ -28,8 +28,7 @@ pub(super) struct Additions<'s> {
     pub(super) returns: Vec<u32>,
 }
 
-/// Adds a tick to every loop and function of `program`, and what else `additions` names. Takes out what a run does not need: comments and
-/// directives.
+/// Adds a tick to every loop and function of `program`, and the other calls of `additions`. Removes comments and directives.
 pub(super) fn insert<'a>(arena: &'a Allocator, program: &mut Program<'a>, additions: &Additions<'_>) {
     program.comments.clear();
     program.directives.clear();
@@ -89,7 +88,7 @@ impl<'a> VisitJsMut<'a> for Insert<'a, '_> {
 
     fn visit_return_statement(&mut self, it: &mut ReturnStatement<'a>) {
         walk_js_mut::walk_return_statement(self, it);
-        // With several, the engine is told which one it was: to say where a bad result comes from.
+        // With several, the engine records which one it was, for the place of a bad result.
         let returns = &self.additions.returns;
         if let (Some(value), Ok(number), true) =
             (&mut it.argument, returns.binary_search(&it.span.start), returns.len() > 1)

@@ -1,4 +1,4 @@
-//! Reads the printed program again and compares it with the tree that was checked: a mistake of the printer ends here.
+//! Parses the printed program and compares it with the checked tree, so that no mistake of the printer can change what runs.
 
 use oxc::{
     allocator::Allocator,

@@ -1,4 +1,4 @@
-//! The worker's loop: one run at a time, each in a realm that was put back to a fresh one's memory before it.
+//! The worker's loop: one run at a time, each in a realm whose memory was restored to its first state.
 
 use std::{cell::RefCell, io, os::unix::net::UnixStream, process::ExitCode, rc::Rc, thread};
 

@@ -1,4 +1,4 @@
-//! Small scripts against Node: `tests/ecmascript/expected.jsonl` holds each with what it returns or throws there.
+//! Small scripts against Node: `tests/ecmascript/expected.jsonl` has each with its value or error there.
 
 use std::{fs, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Every limit, each tried by a script that wants past it and catches whatever it can.
+//! Every limit, tested with a script that tries to exceed it and catches every error.
 
 use std::{sync::Arc, time::Duration};
 

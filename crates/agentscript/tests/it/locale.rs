@@ -1,4 +1,4 @@
-//! Texts for people against Node's: `tests/locale/expected.jsonl` holds expressions and what they are there.
+//! Locale functions against Node: `tests/locale/expected.jsonl` has expressions and their values there.
 
 use std::{fs, path::PathBuf, time::Duration};
 

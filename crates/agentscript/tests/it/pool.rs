@@ -1,4 +1,4 @@
-//! The pool: every error class of the contract, really caused, and what happens to workers afterwards.
+//! The pool: every error class of the contract, and the state of the workers afterwards.
 
 use std::{sync::Arc, time::Duration};
 

@@ -86,7 +86,7 @@ async fn answers_that_come_while_a_script_asks_for_a_tool_reach_it_in_order() {
     assert_eq!(value(&outcome), json!([20, [1, "NOT_FOUND", 3]]));
 }
 
-/// Answers nothing, ever.
+/// A host that never answers.
 #[derive(Debug)]
 struct Silent;
 

@@ -1,4 +1,4 @@
-//! The corpus, run: every script ends as it says, within its limit and a second, and harms nothing.
+//! Runs of the corpus: every script has its expected outcome within its limit and a second, and harms nothing.
 
 use std::{
     sync::Arc,
@@ -16,7 +16,7 @@ use crate::{
     support::{Tools, config, value},
 };
 
-/// Time limit of a case: what takes longer would take for ever.
+/// Time limit of a case.
 const TIMEOUT: Duration = Duration::from_millis(600);
 
 fn is_limit(result: &RunResult) -> bool {
@@ -37,7 +37,7 @@ fn is_limit(result: &RunResult) -> bool {
     }
 }
 
-/// A worker that dies or breaks the protocol was broken by its script.
+/// Returns true when the worker died or broke the protocol.
 fn is_broken(result: &RunResult) -> bool {
     matches!(
         result,
@@ -192,7 +192,7 @@ async fn every_script_of_the_corpus_ends_as_it_says_within_its_limit_and_harms_n
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Pieces that random scripts are put together from: what the engine does on its own, without asking.
+/// Pieces of random scripts that make the engine's native code work.
 const PIECES: &[&str] = &[
     "a",
     "b",

@@ -1,4 +1,4 @@
-//! `__safe_parallel`, to the letter of its contract.
+//! `__safe_parallel`, row by row of its contract.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! The validator alone: rules, syntax errors, types, places, and text that tries to break the parser.
+//! The validator: rules, syntax errors, types, places, and text that tries to break the parser.
 
 use std::thread;
 
@@ -26,7 +26,7 @@ fn validate_in(text: &str, memory_bytes: u64) -> Result<Script, Rejection> {
     ScriptSource::new(text).validate(&policy(Preset::Secure), &limits)
 }
 
-/// Runs `work` on the stack the validator asks for, and not a page more.
+/// Runs `work` on a stack of exactly `VALIDATE_STACK` bytes.
 fn on_asked_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     thread::Builder::new().stack_size(VALIDATE_STACK).spawn(work).expect("a thread").join().expect("no panic")
 }

@@ -1,4 +1,4 @@
-//! Text nobody wrote: the validator answers, whatever it is given.
+//! Random and mutated text: the validator always answers.
 
 use std::thread;
 

@@ -245,7 +245,7 @@ impl Digits {
             number.point += 2;
         }
         let mut suffix = "";
-        let mut shown = self.round(number.clone());
+        let mut rounded = self.round(number.clone());
         if compact {
             let steps =
                 [("", ""), ("K", " thousand"), ("M", " million"), ("B", " billion"), ("T", " trillion")];
@@ -256,8 +256,8 @@ impl Digits {
                 if !scaled.is_zero() {
                     scaled.point -= 3 * i32::try_from(step).unwrap_or(0);
                 }
-                shown = self.round(scaled);
-                if shown.point <= 3 || step + 1 >= steps.len() {
+                rounded = self.round(scaled);
+                if rounded.point <= 3 || step + 1 >= steps.len() {
                     break;
                 }
                 step += 1;
@@ -265,12 +265,12 @@ impl Digits {
             suffix = steps.get(step).map_or("", |names| if long { names.1 } else { names.0 });
         }
         let places = match self.significant {
-            Some((least, _)) if shown.is_zero() => least - 1,
-            Some((least, _)) => usize::try_from(least as i64 - i64::from(shown.point)).unwrap_or(0),
+            Some((least, _)) if rounded.is_zero() => least - 1,
+            Some((least, _)) => usize::try_from(least as i64 - i64::from(rounded.point)).unwrap_or(0),
             None => self.fraction.0,
         };
-        let zero = shown.is_zero();
-        let (whole, fraction) = shown.written(self.min_integer, places);
+        let zero = rounded.is_zero();
+        let (whole, fraction) = rounded.written(self.min_integer, places);
         let mut text = if self.grouped { grouped(&whole, self.early) } else { whole };
         let left_out = self.whole_without_zeros && fraction.bytes().all(|digit| digit == b'0');
         if !fraction.is_empty() && !left_out {

@@ -56,7 +56,7 @@ pub(super) fn top_level_arguments(facts: &Facts<'_>, node: AstKind<'_>) -> Optio
     )
 }
 
-/// `typeof` of a name nobody declared only asks what the realm has.
+/// Rejects `typeof` of an undeclared name: its only use is to probe the realm.
 pub(super) fn probing_typeof(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::UnaryExpression(it) = node else { return None };
     let Expression::Identifier(name) = it.argument.get_inner_expression() else { return None };

@@ -1,4 +1,4 @@
-//! Rules about what has no other use than to hide something, or to reach behind the language.
+//! Rules about constructs that only hide something, or reach behind the language.
 
 use super::*;
 
@@ -24,7 +24,7 @@ pub(super) fn symbol_hook(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violat
     )
 }
 
-/// `.stack` of what a `catch` caught or of a new error.
+/// Rejects `.stack` of a caught or new error.
 pub(super) fn error_stack(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::StaticMemberExpression(it) = node else { return None };
     if it.property.name != "stack" {
@@ -63,7 +63,7 @@ pub(in crate::validate) fn is_new_error(expression: &Expression<'_>) -> bool {
     }
 }
 
-/// `'con' + 'structor'`: nobody writes a refused name in pieces but to hide it.
+/// Rejects a reserved name in pieces: `'con' + 'structor'`.
 pub(super) fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::BinaryExpression(it) = node else { return None };
     let Expression::StringLiteral(last) = it.right.get_inner_expression() else { return None };
@@ -82,7 +82,7 @@ pub(super) fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Vio
     refuse(kind, it.span, message)
 }
 
-/// `function () { return this }` asks for the global object.
+/// Rejects `function () { return this }`, which asks for the global object.
 pub(super) fn returned_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ReturnStatement(it) = node else { return None };
     let this = matches!(it.argument.as_ref()?.get_inner_expression(), Expression::ThisExpression(_));
@@ -96,7 +96,7 @@ pub(super) fn returned_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Viol
     )
 }
 
-/// `o[['a']]` and `o[{ … }]`: a key that only becomes text when it is used.
+/// Rejects `o[['a']]` and `o[{ … }]`: keys that become text only when they are used.
 pub(super) fn literal_key(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::ComputedMemberExpression(it) = node else { return None };
     let key = it.expression.get_inner_expression();
@@ -106,7 +106,7 @@ pub(super) fn literal_key(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation>
     refuse(IllegalPrototypeAccess, key.span(), "a key must be text or a number; write it as such")
 }
 
-/// Callbacks of `JSON.parse` and `JSON.stringify` run once per value, out of sight.
+/// Rejects callbacks of `JSON.parse` and `JSON.stringify`, which run once per value without a tick.
 pub(super) fn json_callback(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::CallExpression(it) = node else { return None };
     let callback = it.arguments.get(1)?.as_expression()?.get_inner_expression();

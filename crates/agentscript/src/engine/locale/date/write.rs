@@ -193,7 +193,7 @@ impl Form {
     fn time(&self, moment: &Moment) -> String {
         let twelve = self.clock == Clock::Twelve;
         let swedish = self.order == Order::Swedish;
-        // Without a minute, the second is told behind all else.
+        // Without a minute, the second comes last.
         let apart = self.hour.is_some() && self.minute.is_none() && self.second.is_some();
         let mut text = String::new();
         if let Some(form) = self.hour {
@@ -220,9 +220,9 @@ impl Form {
         }
         if self.fraction > 0 && !apart {
             let digits = format!("{:03}", moment.millisecond);
-            let shown = digits.get(..self.fraction).unwrap_or(&digits);
+            let kept = digits.get(..self.fraction).unwrap_or(&digits);
             let point = if swedish { ',' } else { '.' };
-            text = if text.is_empty() { shown.to_owned() } else { format!("{text}{point}{shown}") };
+            text = if text.is_empty() { kept.to_owned() } else { format!("{text}{point}{kept}") };
         }
         if self.hour.is_some() && twelve {
             let (early, late) = match self.order {
