@@ -58,6 +58,7 @@ async fn message_invalid_for_whatever_is_not_a_message() {
         "not-json-input",
         "not-json-result",
         "unknown-ending",
+        "error-of-the-pool",
         "answer-to-itself",
     ] {
         assert_eq!(error_of(mode).await, WorkerError::MessageInvalid, "{mode}");
