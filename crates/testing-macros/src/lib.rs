@@ -8,7 +8,7 @@ use syn::{
     punctuated::Punctuated, spanned::Spanned,
 };
 
-/// One `key = value` of the attribute.
+/// A setting of the attribute, `key = value`.
 struct Setting {
     key: Ident,
     value: Expr,
@@ -24,8 +24,8 @@ impl Parse for Setting {
 
 /// Turns `async fn name(mcp: Mcp, auth: Auth, …)` into a test whose arguments are fixtures, built by their types.
 ///
-/// Settings in the attribute are those of `test_use!`, as `key = value`, and `skip = "why"`. A test that names `server`,
-/// `base_url` or `app` itself stands alone; every other one begins with the `test_use!` of its module.
+/// The attribute takes the options of `test_use!`, as `key = value`, and `skip = "why"`. A test with its own `server`, `base_url` or
+/// `app` ignores the `test_use!` of its module; every other test adds its options to it.
 #[proc_macro_attribute]
 pub fn test(settings: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let settings = parse_macro_input!(settings with Punctuated::<Setting, Token![,]>::parse_terminated);

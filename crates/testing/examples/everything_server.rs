@@ -1,4 +1,4 @@
-//! The server the crate's own tests start: over Streamable HTTP on `PORT`, or over stdio with `--stdio`.
+//! The server of this crate's tests: over Streamable HTTP on `PORT`, or over stdio with `--stdio`.
 #![expect(
     deprecated,
     reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated"
@@ -35,7 +35,7 @@ async fn main() {
     let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await.unwrap();
     println!("listening on {}", listener.local_addr().unwrap());
     let routes = axum::Router::new().route_service("/mcp", service);
-    // Without it answers wait up to 40 ms for a delayed acknowledgement.
+    // Otherwise responses wait up to 40 ms for a delayed acknowledgement.
     let listener = listener.tap_io(|socket| socket.set_nodelay(true).unwrap());
     axum::serve(listener, routes).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! What a test costs: run with `cargo run -p gatewright-testing --example overhead`.
+//! Measures the overhead of a test: run with `cargo run -p gatewright-testing --example overhead`.
 #![expect(
     deprecated,
     reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated"

@@ -20,7 +20,7 @@
 //!
 //! # Modules
 //!
-//! Each module uses only modules below it; `tests/it/layers.rs` checks that, and that no files import each other in a circle.
+//! Each module uses only modules below it; `tests/it/layers.rs` checks that.
 //!
 //! ```text
 //! suite        suites in YAML: format, validation, runs, reports

@@ -18,7 +18,7 @@ use crate::{
     signals::stop_signal,
 };
 
-/// Serves until it is told to stop.
+/// Serves until stopped.
 pub async fn run(args: MockArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         MockCommand::OAuth(args) => oauth(*args).await,
@@ -154,7 +154,7 @@ async fn cimd(args: MockCimdArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The clients of the command line and of the file.
+/// The clients from the command line and from the file.
 fn clients(args: &MockCimdArgs) -> anyhow::Result<Vec<MockCimdClientOptions>> {
     let named = args.client.iter().map(|name| {
         let mut client = MockCimdClientOptions::new(name);
@@ -197,7 +197,7 @@ fn not_bound(port: u16, error: std::io::Error) -> anyhow::Error {
     }
 }
 
-/// Whoever reads may stop reading: the server goes on.
+/// Prints a line. The server continues if standard output is closed.
 fn tell(text: &str) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());

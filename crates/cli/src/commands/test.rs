@@ -1,5 +1,5 @@
-//! `gatewright test`: test suites against an MCP server in any language. The engine is `gatewright_testing::suite`; what makes
-//! `--watch` run again is decided in `rerun`.
+//! `gatewright test`: runs test suites against an MCP server in any language, with `gatewright_testing::suite`. `rerun` decides
+//! when `--watch` runs them again.
 
 mod rerun;
 
@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Context as _;
 use gatewright_testing::suite::{self, RunOptions, Suite, SuiteReport};
-use rerun::{Rerun, State};
+use rerun::{FileStates, Rerun};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -24,14 +24,14 @@ use crate::{
     signals::stop_signal,
 };
 
-/// Runs suites, once or until told to stop.
+/// Runs suites, once or until stopped.
 pub async fn run(args: TestArgs) -> anyhow::Result<ExitCode> {
     let stop = stop_signal()?;
     let options = options(&args);
     if !args.watch {
         return tokio::select! {
             code = once(&args, &options) => code,
-            // Dropping the run ends its servers.
+            // Dropping the run stops its servers.
             () = stop.cancelled() => Ok(ExitCode::from(exit::FAILED)),
         };
     }
@@ -74,20 +74,20 @@ async fn once(args: &TestArgs, options: &RunOptions) -> anyhow::Result<ExitCode>
         return Err(BadConfig(format!("{}: a test says `only`; take it out", suite.path())).into());
     }
     let done = AtomicUsize::new(0);
-    let shown = std::io::stderr().is_terminal() && chosen > 1;
+    let show_progress = std::io::stderr().is_terminal() && chosen > 1;
     let reports = suite::run_all(&suites, options, |_, _| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if shown {
+        if show_progress {
             eprint!("\r{done}/{chosen} tests{}", if done >= chosen { "\r\x1b[K" } else { "" });
         }
     })
     .await;
-    tell(args, &reports)?;
+    print_reports(args, &reports)?;
     let passed = reports.iter().all(SuiteReport::passed);
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
 }
 
-/// Every suite, or everything that is wrong with any.
+/// Reads all suites, or returns the problems of all of them.
 fn read(args: &TestArgs) -> anyhow::Result<Vec<Suite>> {
     let (mut suites, mut problems) = (Vec::new(), Vec::new());
     for file in files(&args.files)? {
@@ -110,7 +110,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             continue;
         }
         let before = files.len();
-        below(path, &mut |file| {
+        visit_files(path, &mut |file| {
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if ["suite.yaml", "suite.yml", "suite.json"].iter().any(|end| name.ends_with(end)) {
                 files.push(file.to_owned());
@@ -127,8 +127,8 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Every file below a directory, by name, but those that people did not write.
-fn below(dir: &Path, found: &mut impl FnMut(&Path)) {
+/// Visits the files below a directory in order of their names, without directories of generated files.
+fn visit_files(dir: &Path, found: &mut impl FnMut(&Path)) {
     const LEFT_OUT: [&str; 4] = ["node_modules", "target", "__pycache__", "venv"];
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
@@ -141,13 +141,14 @@ fn below(dir: &Path, found: &mut impl FnMut(&Path)) {
             continue;
         }
         match kind.is_dir() {
-            true => below(&path, found),
+            true => visit_files(&path, found),
             false => found(&path),
         }
     }
 }
 
-fn tell(args: &TestArgs, reports: &[SuiteReport]) -> anyhow::Result<()> {
+/// Prints the reports, and writes the report files.
+fn print_reports(args: &TestArgs, reports: &[SuiteReport]) -> anyhow::Result<()> {
     let format = if args.json { TestFormat::Json } else { args.format };
     let text = match format {
         TestFormat::Readable => suite::readable(reports, std::io::stdout().is_terminal()),
@@ -164,41 +165,41 @@ fn tell(args: &TestArgs, reports: &[SuiteReport]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs, waits for a change, and runs again.
+/// Runs the suites whenever a file changes.
 async fn watch(args: &TestArgs, options: &RunOptions, stop: &CancellationToken) -> anyhow::Result<ExitCode> {
     let mut rerun = Rerun::new(args.junit.iter().chain(&args.tap));
     loop {
-        let before = state(&args.files);
+        let before = file_states(&args.files);
         let outcome = tokio::select! {
             outcome = once(args, options) => outcome,
             () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
         };
         if let Err(error) = outcome {
-            // A suite that is being written may be wrong for a while.
+            // A suite may be invalid while it is being edited.
             exit::report(&error);
         }
-        rerun.ran(before, &state(&args.files));
+        rerun.ran(before, &file_states(&args.files));
         let _ = writeln!(std::io::stdout(), "waiting for changes; Ctrl-C stops");
         loop {
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(200)) => {}
                 () = stop.cancelled() => return Ok(ExitCode::SUCCESS),
             }
-            if rerun.is_due(&state(&args.files)) {
+            if rerun.is_due(&file_states(&args.files)) {
                 break;
             }
         }
     }
 }
 
-/// When the suites and the files beside them were changed.
-fn state(named: &[PathBuf]) -> State {
+/// States of the suites and of the files in their directories.
+fn file_states(named: &[PathBuf]) -> FileStates {
     const MOST: usize = 5_000;
-    let mut found = State::new();
+    let mut found = FileStates::new();
     for path in named {
         let dir = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-        below(dir, &mut |file| {
+        visit_files(dir, &mut |file| {
             if found.len() < MOST
                 && let Ok(facts) = file.metadata()
             {

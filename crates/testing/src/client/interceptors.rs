@@ -128,7 +128,7 @@ impl Interceptors {
     /// Fails every request of `method`, including mocked ones. [`InterceptorHandle::remove`] removes the interceptor.
     pub fn fail_method(&self, method: impl Into<String>, message: impl Into<String>) -> InterceptorHandle {
         let (method, message) = (method.into(), message.into());
-        self.request(move |seen| match seen.request.method == method {
+        self.request(move |intercepted| match intercepted.request.method == method {
             true => RequestAction::Error(message.as_str().into()),
             false => RequestAction::Passthrough,
         })
@@ -164,9 +164,9 @@ impl Interceptors {
                     continue;
                 }
             };
-            let seen = InterceptedRequest { request, session_id: session_id.clone() };
-            let action = handler(&seen);
-            request = seen.request;
+            let intercepted = InterceptedRequest { request, session_id: session_id.clone() };
+            let action = handler(&intercepted);
+            request = intercepted.request;
             match action {
                 RequestAction::Passthrough => {}
                 RequestAction::Modify(other) => request = RpcRequest { id: request.id, ..other },
@@ -187,9 +187,9 @@ impl Interceptors {
     ) -> RpcResponse {
         for hook in self.snapshot() {
             let Hook::Response(handler) = hook else { continue };
-            let seen = InterceptedResponse { request: request.clone(), response, duration_ms };
-            response = match handler(&seen) {
-                ResponseAction::Passthrough => seen.response,
+            let intercepted = InterceptedResponse { request: request.clone(), response, duration_ms };
+            response = match handler(&intercepted) {
+                ResponseAction::Passthrough => intercepted.response,
                 ResponseAction::Modify(other) => other.with_id(&request.id),
             };
         }

@@ -22,7 +22,7 @@ pub enum LogLevel {
     Emergency,
 }
 
-/// One log message.
+/// A log message.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct LogEntry {
     /// The severity.
@@ -31,7 +31,7 @@ pub struct LogEntry {
     pub message: String,
     /// The part of the server that logged it; `client` for the client's own.
     pub logger: Option<String>,
-    /// When the client received it.
+    /// Time of receipt.
     pub timestamp: SystemTime,
 }
 

@@ -15,18 +15,9 @@ use crate::{
 };
 
 /// A client of one MCP server. Clones share the connection.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Mcp {
     pub(super) engine: Arc<Engine>,
-}
-
-impl std::fmt::Debug for Mcp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Mcp")
-            .field("connected", &self.is_connected())
-            .field("protocol_version", &self.protocol_version())
-            .finish_non_exhaustive()
-    }
 }
 
 /// Name and version of the server.

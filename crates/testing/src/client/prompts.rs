@@ -8,15 +8,9 @@ use super::{engine::Engine, tools::list};
 use crate::protocol::{ClientError, Prompt, PromptResult};
 
 /// The prompts of a server. Returned by [`Mcp::prompts`](super::Mcp::prompts).
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Prompts<'a> {
     pub(super) engine: &'a Arc<Engine>,
-}
-
-impl std::fmt::Debug for Prompts<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Prompts")
-    }
 }
 
 impl Prompts<'_> {

@@ -8,15 +8,9 @@ use super::engine::Engine;
 use crate::protocol::{ClientError, RpcRequest, RpcResponse};
 
 /// Messages exactly as a test writes them. Returned by [`Mcp::raw`](super::Mcp::raw).
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Raw<'a> {
     pub(super) engine: &'a Arc<Engine>,
-}
-
-impl std::fmt::Debug for Raw<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Raw")
-    }
 }
 
 impl Raw<'_> {

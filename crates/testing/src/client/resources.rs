@@ -8,15 +8,9 @@ use super::{engine::Engine, tools::list};
 use crate::protocol::{ClientError, Resource, ResourceContent, ResourceTemplate};
 
 /// The resources of a server. Returned by [`Mcp::resources`](super::Mcp::resources).
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Resources<'a> {
     pub(super) engine: &'a Arc<Engine>,
-}
-
-impl std::fmt::Debug for Resources<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Resources")
-    }
 }
 
 impl Resources<'_> {

@@ -12,15 +12,9 @@ use crate::{
 };
 
 /// The tools of a server. Returned by [`Mcp::tools`](super::Mcp::tools).
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Tools<'a> {
     pub(super) engine: &'a Arc<Engine>,
-}
-
-impl std::fmt::Debug for Tools<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tools")
-    }
 }
 
 impl<'a> Tools<'a> {
@@ -40,16 +34,11 @@ impl<'a> Tools<'a> {
 }
 
 /// A tool call, sent when it is awaited.
+#[derive(Debug)]
 #[must_use = "await it"]
 pub struct ToolCall<'a> {
     engine: &'a Arc<Engine>,
     params: Value,
-}
-
-impl std::fmt::Debug for ToolCall<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolCall").field("params", &self.params).finish()
-    }
 }
 
 impl ToolCall<'_> {

@@ -30,7 +30,7 @@ pub struct RequestTrace {
     pub mocked: bool,
     /// Duration in milliseconds.
     pub duration_ms: f64,
-    /// When the request was made.
+    /// Time of the request.
     pub timestamp: SystemTime,
 }
 
@@ -163,9 +163,9 @@ mod tests {
 
     #[tokio::test]
     async fn tells_a_broken_connection_from_an_error_with_similar_words() {
-        let (ours, theirs) = tokio::io::duplex(4096);
-        tokio::spawn(server(theirs));
-        let (reader, writer) = tokio::io::split(ours);
+        let (client_end, server_end) = tokio::io::duplex(4096);
+        tokio::spawn(server(server_end));
+        let (reader, writer) = tokio::io::split(client_end);
         let mcp = Mcp::lines(reader, writer).connect().await.unwrap();
         let ask = async |method: &str| {
             let _ = mcp.raw().request(RpcRequest::new(method, json!({}))).await;

@@ -19,84 +19,42 @@ pub(crate) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn is_text(value: &Value) -> bool {
-    value.is_string() || value.is_number() || value.is_boolean()
+fn as_text(value: &Value) -> Option<String> {
+    (value.is_string() || value.is_number() || value.is_boolean()).then(|| text(value))
 }
 
-impl Argument for () {
-    fn schema() -> Value {
-        json!({"type": "null"})
-    }
-
-    fn from_json(value: &Value) -> Result<Self, &'static str> {
-        if value.is_null() { Ok(()) } else { Err("takes no argument") }
-    }
+fn as_count(value: &Value) -> Option<usize> {
+    value.as_u64().map(|count| count.try_into().unwrap_or(usize::MAX))
 }
 
-impl Argument for String {
-    fn schema() -> Value {
-        json!({"type": ["string", "number", "boolean"]})
-    }
-
-    fn from_json(value: &Value) -> Result<Self, &'static str> {
-        if is_text(value) { Ok(text(value)) } else { Err("takes a text") }
-    }
+fn optional<T>(value: &Value, convert: fn(&Value) -> Option<T>) -> Option<Option<T>> {
+    if value.is_null() { Some(None) } else { convert(value).map(Some) }
 }
 
-impl Argument for Option<String> {
-    fn schema() -> Value {
-        json!({"type": ["string", "number", "boolean", "null"]})
-    }
+/// Types of arguments, with their schema, their conversion, and the requirement of the conversion.
+macro_rules! arguments {
+    ($($argument:ty: $schema:tt, |$value:ident| $convert:expr, $requirement:literal;)+) => {$(
+        impl Argument for $argument {
+            fn schema() -> Value {
+                json!($schema)
+            }
 
-    fn from_json(value: &Value) -> Result<Self, &'static str> {
-        match value {
-            Value::Null => Ok(None),
-            value if is_text(value) => Ok(Some(text(value))),
-            _ => Err("takes a text, or nothing"),
+            fn from_json($value: &Value) -> Result<Self, &'static str> {
+                $convert.ok_or($requirement)
+            }
         }
-    }
+    )+};
 }
 
-impl Argument for i64 {
-    fn schema() -> Value {
-        json!({"type": ["integer", "string"]})
-    }
-
-    fn from_json(value: &Value) -> Result<Self, &'static str> {
-        value.as_i64().ok_or("takes a whole number, such as -32602")
-    }
-}
-
-impl Argument for Option<i64> {
-    fn schema() -> Value {
-        json!({"type": ["integer", "string", "null"]})
-    }
-
-    fn from_json(value: &Value) -> Result<Self, &'static str> {
-        match value {
-            Value::Null => Ok(None),
-            value => value.as_i64().map(Some).ok_or("takes a whole number, such as -32602, or nothing"),
-        }
-    }
-}
-
-impl Argument for usize {
-    fn schema() -> Value {
-        json!({"type": ["integer", "string"], "minimum": 0})
-    }
-
-    fn from_json(value: &Value) -> Result<Self, &'static str> {
-        let count = value.as_u64().ok_or("takes a whole number of 0 or more")?;
-        Ok(count.try_into().unwrap_or(usize::MAX))
-    }
-}
-
-impl Argument for Value {
-    fn schema() -> Value {
-        json!({})
-    }
-
-    fn from_json(value: &Value) -> Result<Self, &'static str> {
-        Ok(value.clone())
-    }
+arguments! {
+    (): {"type": "null"}, |value| value.is_null().then_some(()), "takes no argument";
+    String: {"type": ["string", "number", "boolean"]}, |value| as_text(value), "takes a text";
+    Option<String>: {"type": ["string", "number", "boolean", "null"]}, |value| optional(value, as_text),
+        "takes a text, or nothing";
+    i64: {"type": ["integer", "string"]}, |value| value.as_i64(), "takes a whole number, such as -32602";
+    Option<i64>: {"type": ["integer", "string", "null"]}, |value| optional(value, Value::as_i64),
+        "takes a whole number, such as -32602, or nothing";
+    usize: {"type": ["integer", "string"], "minimum": 0}, |value| as_count(value),
+        "takes a whole number of 0 or more";
+    Value: {}, |value| Some(value.clone()), "";
 }

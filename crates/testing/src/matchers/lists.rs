@@ -40,15 +40,15 @@ impl Match for ContainsPrompt {
     }
 }
 
-fn contains<'a>(wanted: &str, item: &str, names: impl Iterator<Item = &'a str>) -> Outcome {
+fn contains<'a>(expected: &str, item: &str, names: impl Iterator<Item = &'a str>) -> Outcome {
     let names: Vec<&str> = names.collect();
-    if names.contains(&wanted) {
+    if names.contains(&expected) {
         return Ok(());
     }
-    let hint = nearest(wanted, names.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+    let hint = nearest(expected, names.iter().copied()).map(|near| format!("did you mean `{near}`?"));
     let actual = match names.len() {
         0 => format!("there are no {item}s"),
         count => format!("{count} {item}s: {}", shorten(&names.join(", "), 600)),
     };
-    Err(Mismatch::new(format!("a {item} `{wanted}`"), actual).hint(hint))
+    Err(Mismatch::new(format!("a {item} `{expected}`"), actual).hint(hint))
 }

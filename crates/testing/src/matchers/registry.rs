@@ -47,35 +47,29 @@ fn camel_case(name: &str) -> String {
 }
 
 /// An argument in the message of a failure.
-trait Shown {
-    fn shown(&self) -> String;
+trait Display {
+    fn display(&self) -> String;
 }
 
-impl Shown for &str {
-    fn shown(&self) -> String {
-        format!("{self:?}")
-    }
+macro_rules! display {
+    ($($argument:ty: |$value:ident| $text:expr;)+) => {$(
+        impl Display for $argument {
+            fn display(&self) -> String {
+                let $value = self;
+                $text
+            }
+        }
+    )+};
 }
 
-impl Shown for i64 {
-    fn shown(&self) -> String {
-        self.to_string()
-    }
+display! {
+    &str: |text| format!("{text:?}");
+    i64: |number| number.to_string();
+    usize: |number| number.to_string();
+    &Value: |_json| "…".to_owned();
 }
 
-impl Shown for usize {
-    fn shown(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Shown for &Value {
-    fn shown(&self) -> String {
-        "…".to_owned()
-    }
-}
-
-/// One matcher: its type, its function, its methods, and its form in suites.
+/// A matcher: its type, its function, its methods, and its form in suites.
 macro_rules! matcher {
     ($about:literal $name:ident() $function:ident ($method:ident)) => {
         matcher!(@suite $name, (), $method, |()| $name);
@@ -139,7 +133,7 @@ macro_rules! matcher {
         /// The value does not match, or the matcher does not support values of its type.
         #[track_caller]
         pub fn $method(&self $(, $argument: $given)?) {
-            let arguments: &[String] = &[$($argument.shown())?];
+            let arguments: &[String] = &[$($argument.display())?];
             self.assert(&format!("{}({})", stringify!($method), arguments.concat()), &$matcher);
         }
     };
@@ -173,19 +167,19 @@ macro_rules! matchers {
 }
 
 matchers! {
-    /// The list holds a tool of this name.
+    /// The list contains a tool of this name.
     ContainsTool(name: &str => String): contains_tool, (to_contain_tool);
-    /// The list holds a resource of this URI.
+    /// The list contains a resource with this URI.
     ContainsResource(uri: &str => String): contains_resource, (to_contain_resource);
-    /// The list holds this resource template.
+    /// The list contains this resource template.
     ContainsResourceTemplate(template: &str => String): contains_resource_template, (to_contain_resource_template);
-    /// The list holds a prompt of this name.
+    /// The list contains a prompt of this name.
     ContainsPrompt(name: &str => String): contains_prompt, (to_contain_prompt);
     /// The call succeeded.
     IsSuccessful(): is_successful, (to_be_successful);
-    /// The call failed, with this JSON-RPC code when one is given.
+    /// The call failed; with an argument, with this JSON-RPC code.
     IsError[code: i64 => i64]: is_error, (to_be_error() or to_be_error_code(code));
-    /// A text holds this; with no argument, there is a text.
+    /// A text contains this; without an argument, there is a text.
     HasTextContent[text: &str => String]: has_text_content, (to_have_text_content(text) or to_have_any_text_content());
     /// There is an image.
     HasImageContent(): has_image_content, (to_have_image_content);
@@ -197,18 +191,18 @@ matchers! {
     HasMessages(count: usize => usize): has_messages, (to_have_messages);
     /// A message has this role.
     HasRole(role: &str => String): has_role, (to_have_role);
-    /// A message, result or resource holds this text.
+    /// A message, result or resource contains this text.
     ContainsText(text: &str => String): contains_text, (to_contain_text);
-    /// The answer is a JSON-RPC 2.0 answer.
+    /// The value is a JSON-RPC 2.0 response.
     IsValidJsonRpc(): is_valid_json_rpc, (to_be_valid_json_rpc);
-    /// The answer has a result.
+    /// The response has a result.
     HasResult(): has_result, (to_have_result);
-    /// The answer has an error.
+    /// The response has an error.
     HasError(): has_error, (to_have_error);
-    /// The answer has an error with this code.
+    /// The response has an error with this code.
     HasErrorCode(code: i64 => i64): has_error_code, (to_have_error_code);
-    /// The JSON holds all of this: objects may have more keys, arrays have the same length.
+    /// The JSON contains all of this: objects may have more keys, arrays have the same length.
     MatchesJson(expected: &Value => Value): matches_json, (to_match_json);
-    /// The server refused the client, with this HTTP status (401 or 403) when one is given.
+    /// The server rejected the client with HTTP 401 or 403; with an argument, with this status.
     IsRefused[status: i64 => i64]: is_refused, (to_be_refused() or to_be_refused_with(status));
 }

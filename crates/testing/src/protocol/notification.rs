@@ -11,6 +11,6 @@ pub struct Notification {
     pub method: String,
     /// The parameters; null if there are none.
     pub params: Value,
-    /// When the client received it.
+    /// Time of receipt.
     pub timestamp: SystemTime,
 }

@@ -20,7 +20,7 @@ pub struct ServerInfo {
     pub pid: u32,
 }
 
-/// How the server runs.
+/// The place and process of the server.
 pub(super) enum Hosting {
     /// One child process that listens on a port.
     Process,

@@ -13,85 +13,85 @@ use crate::{matchers::registered, server::Transport};
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(title = "Gatewright test suite")]
 pub(super) struct SuiteFile {
-    /// What reports call it. Default: the file's name.
+    /// The name in reports. Default: the name of the file.
     pub(super) name: Option<String>,
     /// The server under test.
     pub(super) server: ServerSection,
-    /// `true` starts a mock authorization server beside the server; an object says more. Default false.
+    /// `true` starts a mock authorization server for the suite; an object has options. Default false.
     #[serde(default)]
     pub(super) auth: AuthSection,
-    /// Users by name, beside `admin`, `user`, `readOnly` and `anonymous`.
+    /// Users by name, in addition to `admin`, `user`, `readOnly` and `anonymous`.
     #[serde(default)]
     pub(super) users: BTreeMap<String, UserSection>,
-    /// Whom clients connect as, unless a test says otherwise. Default: nobody.
+    /// The user of clients, unless a test names another. Default: no token.
     #[serde(rename = "as")]
     pub(super) user: Option<User>,
-    /// Texts hold them as `${name}`, `${name.key}` or `${name.0}`.
+    /// Variables for texts, as `${name}`, `${name.key}` or `${name.0}`.
     #[serde(default)]
     pub(super) variables: Map<String, Value>,
-    /// Answers to the server's HTTP calls. With at least one, every other call fails.
+    /// Responses to the server's HTTP calls. With at least one, every other call fails.
     #[serde(default)]
     pub(super) http_mocks: Vec<HttpMockEntry>,
-    /// A cassette of the server's HTTP calls that no mock answers: recorded when the file is not there, else replayed.
+    /// A cassette of the server's HTTP calls that no mock matches: replayed if the file exists, otherwise recorded.
     pub(super) record_http: Option<String>,
-    /// Tests run one after the other, in the order of the file. Default false: at the same time.
+    /// Runs tests one after the other, in the order of the file. Default false: concurrently.
     #[serde(default)]
     pub(super) serial: bool,
-    /// Steps before the first test. What they save every test knows.
+    /// Steps before the first test. Every test has the variables they save.
     #[serde(default)]
     pub(super) setup: Vec<Step>,
     /// Steps before each test, with its client.
     #[serde(default)]
     pub(super) before_each: Vec<Step>,
-    /// Steps after each test, also when it failed.
+    /// Steps after each test, even if it failed.
     #[serde(default)]
     pub(super) after_each: Vec<Step>,
-    /// Steps after the last test, also when one failed.
+    /// Steps after the last test, even if one failed.
     #[serde(default)]
     pub(super) teardown: Vec<Step>,
     /// The tests.
     pub(super) tests: Vec<TestEntry>,
 }
 
-/// How the server is started, or where it is: `command` or `url`.
+/// The server: `command` to start it, or `url` if it is already running.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct ServerSection {
     /// An executable, a `.js`, `.mjs`, `.ts` or `.py` file beside the suite, or a command line.
     pub(super) command: Option<String>,
-    /// Arguments. `{port}` in one becomes the port.
+    /// Arguments. `{port}` is replaced by the port.
     #[serde(default)]
     pub(super) args: Vec<String>,
-    /// Environment variables over those the suite is run with.
+    /// Environment variables, in addition to those the suite is run with.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    /// Where it runs, from the suite's directory. Default: there.
+    /// The working directory, relative to the suite. Default: the suite's directory.
     pub(super) cwd: Option<String>,
-    /// How clients talk to it. Default `streamable-http`.
+    /// The transport. Default `streamable-http`.
     #[serde(default)]
     pub(super) transport: Transport,
-    /// Its port. Default: a free one, in the environment variable `PORT`.
+    /// The port, passed in the environment variable `PORT`. Default: a free one.
     pub(super) port: Option<u16>,
-    /// Its endpoint. Default `/mcp`, for SSE `/sse`.
+    /// The path of the endpoint. Default `/mcp`, for SSE `/sse`.
     pub(super) path: Option<String>,
-    /// What is asked to see whether it is up. Default `/health`.
+    /// The path of the readiness check. Default `/health`.
     pub(super) ready_path: Option<String>,
-    /// The MCP endpoint of a server that runs already, such as `http://127.0.0.1:3000/mcp`.
+    /// The MCP endpoint of a server that is already running, such as `http://127.0.0.1:3000/mcp`.
     pub(super) url: Option<String>,
-    /// The same without the path.
+    /// The same, without the path.
     pub(super) base_url: Option<String>,
-    /// How long it may take until it answers. Default 30000.
+    /// Time until the server must respond. Default 30000.
     pub(super) startup_timeout_ms: Option<u64>,
     /// `debug`, `info`, `warn` or `error`, in `LOG_LEVEL` and `RUST_LOG`. Default `warn`.
     pub(super) log_level: Option<ServerLogLevel>,
-    /// The revision clients ask for. Default `2025-11-25`.
+    /// The protocol revision of clients. Default `2025-11-25`.
     pub(super) protocol_version: Option<String>,
-    /// Every test gets a server of its own. Default false: all share one.
+    /// Starts a server for each test. Default false: all tests share one.
     #[serde(default)]
     pub(super) per_test: bool,
 }
 
-/// How much the server says.
+/// The log level of the server.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ServerLogLevel {
@@ -112,7 +112,7 @@ impl ServerLogLevel {
     }
 }
 
-/// Whether there is an issuer, and what its tokens say.
+/// The issuer of tokens: none, a mock, or one with options.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum AuthSection {
@@ -126,19 +126,19 @@ impl Default for AuthSection {
     }
 }
 
-/// Who signs tokens.
+/// Options of the issuer.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct IssuerSection {
     /// `aud` of tokens. Default `test-audience`.
     pub(super) audience: Option<String>,
-    /// Tokens of this issuer, which runs already; no mock is started. Needs `key`.
+    /// An issuer that is already running; no mock is started. Requires `key`.
     pub(super) issuer: Option<String>,
-    /// RSA key in a PKCS#8 PEM file, made when it is not there.
+    /// An RSA key in a PKCS#8 PEM file, created if it does not exist.
     pub(super) key: Option<String>,
 }
 
-/// A user: what a token says.
+/// A user: the claims of a token.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct UserSection {
@@ -151,20 +151,20 @@ pub(super) struct UserSection {
     pub(super) email: Option<String>,
     /// `name`.
     pub(super) name: Option<String>,
-    /// Further claims; they replace those set otherwise.
+    /// Further claims; they replace others of the same name.
     #[serde(default)]
     pub(super) claims: Map<String, Value>,
     /// Lifetime of the token in seconds. Default 3600.
     pub(super) expires_in: Option<i64>,
-    /// The token expired an hour ago.
+    /// Creates a token that expired an hour ago.
     #[serde(default)]
     pub(super) expired: bool,
-    /// The token is signed by another key.
+    /// Creates a token that is signed by another key.
     #[serde(default)]
     pub(super) invalid_signature: bool,
 }
 
-/// A bearer token as it is.
+/// A literal bearer token.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenSection {
@@ -181,89 +181,89 @@ pub(super) enum User {
     Described(Box<UserSection>),
 }
 
-/// An answer to HTTP calls of the server.
+/// A response to HTTP calls of the server.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct HttpMockEntry {
-    /// Calls whose URL holds this text.
+    /// Matches calls whose URL contains this text.
     pub(super) url: Option<String>,
-    /// Calls whose URL this regular expression finds.
+    /// Matches calls whose URL matches this regular expression.
     pub(super) url_regex: Option<String>,
-    /// Only this method. Default: any.
+    /// Matches only this method. Default: any.
     pub(super) method: Option<String>,
-    /// Only with these headers.
+    /// Matches only calls with these headers.
     #[serde(default)]
     pub(super) request_headers: BTreeMap<String, String>,
-    /// Only with a JSON body that holds all of this.
+    /// Matches only JSON bodies that contain all of this.
     pub(super) request_json: Option<Value>,
-    /// Only with a body that holds this text.
+    /// Matches only bodies that contain this text.
     pub(super) request_text: Option<String>,
-    /// Status of the answer. Default 200.
+    /// Status of the response. Default 200.
     pub(super) status: Option<u16>,
-    /// Headers of the answer.
+    /// Headers of the response.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
-    /// Body of the answer as JSON.
+    /// Body of the response, as JSON.
     pub(super) json: Option<Value>,
-    /// Body of the answer as text.
+    /// Body of the response, as text.
     pub(super) text: Option<String>,
-    /// How often it answers. Default: without end.
+    /// Number of times the mock responds. Default: unlimited.
     pub(super) times: Option<u32>,
-    /// Waits before it answers. Default 0.
+    /// Delay of the response. Default 0.
     pub(super) delay_ms: Option<u64>,
-    /// The suite fails when it was not used (with `times`, that often). Default false.
+    /// Fails the suite if the mock was not used (with `times`: that often). Default false.
     #[serde(default)]
     pub(super) required: bool,
 }
 
-/// One test.
+/// A test.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct TestEntry {
-    /// What reports call it.
+    /// The name in reports.
     pub(super) name: String,
-    /// Why it does not run.
+    /// Skips the test, for this reason.
     pub(super) skip: Option<String>,
-    /// Only tests with `only: true` run, when there are any. Default false.
+    /// If any test has `only: true`, only such tests run. Default false.
     #[serde(default)]
     pub(super) only: bool,
-    /// Words to choose tests by.
+    /// Tags for selecting tests.
     #[serde(default)]
     pub(super) tags: Vec<String>,
-    /// Whom the client connects as.
+    /// The user of the client.
     #[serde(rename = "as")]
     pub(super) user: Option<User>,
-    /// Variables of this test, over those of the suite. They may name each other in any order, and `${random}`; one that names
-    /// itself means the one of the suite.
+    /// Variables of this test, which hide those of the suite. They may refer to each other in any order, and to `${random}`; one that
+    /// names itself means the suite's.
     #[serde(default)]
     pub(super) variables: Map<String, Value>,
-    /// How long the test may take. Default 60000.
+    /// Time limit of the test. Default 60000.
     pub(super) timeout_ms: Option<u64>,
-    /// A cassette of what the server answers: recorded when the file is not there, else replayed.
+    /// A cassette of the server's responses: replayed if the file exists, otherwise recorded.
     pub(super) record: Option<String>,
-    /// Answers given to the client in place of the server's.
+    /// Mocked responses, returned instead of the server's.
     #[serde(default)]
     pub(super) mocks: Vec<MockEntry>,
-    /// How the client answers questions of the server (`elicitation/create`). Default: declines.
+    /// The answer to `elicitation/create`. Default: decline.
     pub(super) elicitation: Option<ElicitationSection>,
-    /// What the client answers to `sampling/createMessage`, a `CreateMessageResult`. Default: an error.
+    /// The answer to `sampling/createMessage`, a `CreateMessageResult`. Default: an error.
     pub(super) sampling: Option<Value>,
-    /// What it does, in order.
+    /// The steps, in order.
     pub(super) steps: Vec<Step>,
 }
 
-/// An answer to a question of the server.
+/// An answer to `elicitation/create`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct ElicitationSection {
-    /// What the user does.
+    /// The action of the user.
     pub(super) action: ElicitationAction,
-    /// What the user fills in.
+    /// The content the user enters.
     #[serde(default)]
     pub(super) content: Map<String, Value>,
 }
 
-/// What the user does.
+/// The action of the user.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum ElicitationAction {
@@ -272,25 +272,25 @@ pub(super) enum ElicitationAction {
     Cancel,
 }
 
-/// An answer in place of the server's: to `tool`, to `resource`, or to `method`.
+/// A mocked response to calls of `tool`, reads of `resource`, or requests of `method`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct MockEntry {
-    /// Calls of this tool.
+    /// Matches calls of this tool.
     pub(super) tool: Option<String>,
-    /// Reads of this resource.
+    /// Matches reads of this resource.
     pub(super) resource: Option<String>,
-    /// Requests of this method.
+    /// Matches requests of this method.
     pub(super) method: Option<String>,
-    /// Only requests of `method` whose `params` hold all of this.
+    /// Matches only requests of `method` whose `params` contain all of this.
     pub(super) params: Option<Value>,
     /// The result.
     pub(super) response: Option<Value>,
-    /// An error in place of a result.
+    /// An error instead of a result.
     pub(super) error: Option<MockError>,
-    /// How often it answers. Default: without end.
+    /// Number of times the mock responds. Default: unlimited.
     pub(super) times: Option<u32>,
-    /// Waits before it answers. Default 0.
+    /// Delay of the response. Default 0.
     pub(super) delay_ms: Option<u64>,
 }
 
@@ -298,15 +298,15 @@ pub(super) struct MockEntry {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MockError {
-    /// Its code.
+    /// The code.
     pub(super) code: i64,
-    /// Its message.
+    /// The message.
     pub(super) message: String,
-    /// Its data.
+    /// The data.
     pub(super) data: Option<Value>,
 }
 
-/// What a step lists.
+/// The objects a step lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum List {
@@ -316,11 +316,11 @@ pub(super) enum List {
     Prompts,
 }
 
-/// One step: exactly one of the first eleven keys, and what is expected of it.
+/// A step: exactly one of the first eleven keys, and its expectations.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Step {
-    /// Lists all of a kind.
+    /// Lists all objects of a type.
     pub(super) list: Option<List>,
     /// Calls this tool.
     pub(super) call: Option<String>,
@@ -328,33 +328,33 @@ pub(super) struct Step {
     pub(super) read: Option<String>,
     /// Gets this prompt.
     pub(super) get: Option<String>,
-    /// Sends a request `{method, params, id?}`; one with `jsonrpc`, or a text, is sent as it is.
+    /// Sends a request `{method, params, id?}`; text, or an object with `jsonrpc`, is sent as it is.
     pub(super) raw: Option<Value>,
     /// Sends this notification.
     pub(super) notify: Option<String>,
-    /// Waits until the server sent `count` notifications of this method, earlier ones included. Gives them as an array.
+    /// Waits for `count` notifications of this method, counting earlier ones. The outcome is an array of them.
     pub(super) wait: Option<String>,
-    /// Asks to be told of changes (`subscriptions/listen`, 2026-07-28), such as `{toolsListChanged: true}`.
+    /// Subscribes to changes (`subscriptions/listen`, 2026-07-28), such as `{toolsListChanged: true}`.
     pub(super) listen: Option<Map<String, Value>>,
-    /// Waits until the server printed a line that holds this text. Gives the line.
+    /// Waits for a line of the server's output that contains this text. The outcome is the line.
     pub(super) log: Option<String>,
-    /// Waits until the server made `count` HTTP calls whose URL holds this text. Gives them as an array.
+    /// Waits for `count` HTTP calls of the server whose URL contains this text. The outcome is an array of them.
     pub(super) http_calls: Option<String>,
-    /// Goes on as this user.
+    /// Continues as this user.
     pub(super) authenticate: Option<User>,
     /// Arguments of `call` and `get`, `params` of `notify`.
     #[serde(default, rename = "with")]
     pub(super) arguments: Value,
     /// Progress token of `call`.
     pub(super) progress: Option<Value>,
-    /// How many `wait` and `httpCalls` wait for. Default 1.
+    /// The number of events that `wait` and `httpCalls` wait for. Default 1.
     pub(super) count: Option<usize>,
-    /// How long `wait`, `log` and `httpCalls` wait. Default 5000.
+    /// Timeout of `wait`, `log` and `httpCalls`. Default 5000.
     pub(super) timeout_ms: Option<u64>,
-    /// What must hold.
+    /// Expectations of the outcome.
     #[serde(default)]
     pub(super) expect: Vec<WrittenExpectation>,
-    /// Variables for later steps, by JSON pointer into what the step gave.
+    /// Variables for later steps, by JSON pointer into the outcome.
     #[serde(default)]
     pub(super) save: BTreeMap<String, String>,
 }
@@ -383,7 +383,7 @@ impl Step {
     }
 }
 
-/// The name of a matcher, or a matcher with its argument; `not` turns one round.
+/// The name of a matcher, or a matcher with its argument; `not` inverts it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub(super) struct WrittenExpectation(pub(super) Value);
@@ -399,7 +399,7 @@ impl JsonSchema for WrittenExpectation {
             registered().iter().map(|one| (one.name.clone(), one.schema.clone())).collect();
         properties.insert("not".into(), serde_json::json!({"$ref": "#/$defs/Expectation"}));
         json_schema!({
-            "description": "The name of a matcher, or a matcher with its argument; `not` turns one round.",
+            "description": "The name of a matcher, or a matcher with its argument; `not` inverts it.",
             "anyOf": [
                 {"enum": names},
                 {"type": "object", "properties": properties, "additionalProperties": false,

@@ -231,9 +231,10 @@ async fn run_test(
                 "" => "while it connected: ",
                 step => step,
             };
-            let seen = observations(&progress.server, progress.http.as_ref(), progress.mcp.as_ref()).await;
+            let observed =
+                observations(&progress.server, progress.http.as_ref(), progress.mcp.as_ref()).await;
             let problem = format!(
-                "{step}the test took longer than {limit:?}; raise its `timeoutMs` when that is right{seen}"
+                "{step}the test took longer than {limit:?}; raise its `timeoutMs` when that is right{observed}"
             );
             (TestOutcome::Failed(problem), Vec::new())
         }
@@ -314,8 +315,9 @@ async fn run_steps(
         on_step(step_name.clone());
         if let Err(problem) = runner.run(step).await {
             let environment = runner.environment;
-            let seen = observations(&environment.server, environment.http.as_ref(), Some(&runner.mcp)).await;
-            return Err(format!("{step_name}{problem}{seen}"));
+            let observed =
+                observations(&environment.server, environment.http.as_ref(), Some(&runner.mcp)).await;
+            return Err(format!("{step_name}{problem}{observed}"));
         }
     }
     Ok(())

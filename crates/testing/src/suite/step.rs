@@ -260,14 +260,14 @@ impl StepRunner<'_> {
 
     async fn http_calls(&self, url: &str, count: usize, timeout: Duration) -> Result<Outcome, String> {
         let http = self.environment.http.as_ref().ok_or("the suite has no `httpMocks`")?;
-        let seen = || http.calls().into_iter().filter(|call| call.url.contains(url)).collect::<Vec<_>>();
+        let matching = || http.calls().into_iter().filter(|call| call.url.contains(url)).collect::<Vec<_>>();
         let enough = async {
-            while seen().len() < count {
+            while matching().len() < count {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
         let in_time = tokio::time::timeout(timeout, enough).await.is_ok();
-        let calls = seen();
+        let calls = matching();
         if !in_time {
             let all: Vec<String> = http.calls().iter().map(ToString::to_string).collect();
             return Err(format!(

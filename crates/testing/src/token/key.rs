@@ -68,8 +68,8 @@ impl TestKey {
     pub(crate) fn in_file(path: &Path) -> Result<Arc<Self>, KeyFileError> {
         let failure = |problem: String| KeyFileError { file: path.display().to_string(), problem };
         if !path.exists() {
-            let made = Self::generate();
-            let der: Pkcs8V1Der<'_> = made.pair.as_der().expect("a private key has a PKCS#8 form");
+            let created = Self::generate();
+            let der: Pkcs8V1Der<'_> = created.pair.as_der().expect("a private key has a PKCS#8 form");
             let pem = pem::encode(&pem::Pem::new("PRIVATE KEY", der.as_ref()));
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
             // Written under a temporary name first, so that a concurrent process reads a complete file or none.
@@ -77,7 +77,7 @@ impl TestKey {
                 tempfile::NamedTempFile::new_in(dir).map_err(|error| failure(error.to_string()))?;
             file.write_all(pem.as_bytes()).map_err(|error| failure(error.to_string()))?;
             match file.persist_noclobber(path) {
-                Ok(_) => return Ok(made),
+                Ok(_) => return Ok(created),
                 Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failure(error.error.to_string())),
             }
@@ -141,17 +141,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_file_is_made_once_and_read_again() {
+    fn a_key_file_is_created_once_and_read_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key.pem");
-        let made = TestKey::in_file(&path).unwrap();
-        assert_eq!(TestKey::in_file(&path).unwrap().id, made.id);
+        let created = TestKey::in_file(&path).unwrap();
+        assert_eq!(TestKey::in_file(&path).unwrap().id, created.id);
         use std::os::unix::fs::PermissionsExt as _;
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o077, 0);
     }
 
     #[test]
-    fn a_bad_key_file_says_what_it_should_hold() {
+    fn an_invalid_key_file_is_reported_with_its_requirements() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key.pem");
         for (text, part) in [

@@ -1,5 +1,5 @@
-//! Servers that misbehave: whatever they do, the error says what was run, how it ended, what it printed and what to try, and
-//! afterwards no process is left and the port is free.
+//! Misbehaving servers: the error names the command, the exit status, the output and advice, and afterwards no process is left and
+//! the port is free.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use gatewright_testing::{
 
 use crate::support::script;
 
-/// A server with a mark that its processes carry in their environment, and a port of its own.
+/// A server with its own port, whose processes carry a mark in their environment.
 struct Marked {
     mark: String,
     port: u16,
@@ -27,9 +27,9 @@ impl Marked {
         server.stop_timeout(Duration::from_millis(200))
     }
 
-    /// The same as a section of a suite.
+    /// The server as a section of a suite.
     fn section(&self, broken: &str) -> String {
-        // Only a server that never listens is waited for in vain.
+        // Only a server that never listens reaches the timeout.
         let patience = if broken == "silent" { 1500 } else { 60_000 };
         format!(
             "server: {{ command: {}, port: {}, startupTimeoutMs: {patience}, env: {{ MARK: {}, BREAK: \"{broken}\" }} }}",
@@ -43,7 +43,7 @@ impl Marked {
         self.server(broken).arg("--stdio").transport(Transport::Stdio)
     }
 
-    /// Processes that carry the mark.
+    /// Processes with the mark.
     fn alive(&self) -> Vec<String> {
         let wanted = format!("MARK={}", self.mark);
         let carries = |entry: &std::fs::DirEntry| {
@@ -90,7 +90,7 @@ async fn a_server_that_exits_at_once() {
 }
 
 #[tokio::test]
-async fn a_stdio_server_that_is_taken_for_one_over_http() {
+async fn a_stdio_server_started_as_an_http_server() {
     let row = Marked::new();
     let error = row.server("").arg("--stdio").port(row.port).start().await.unwrap_err();
     says(error, &["ended before it answered", "ended: exit status: 0", "set `transport` to stdio"]);
@@ -98,7 +98,7 @@ async fn a_stdio_server_that_is_taken_for_one_over_http() {
 }
 
 #[tokio::test]
-async fn a_suite_whose_cassettes_are_none() {
+async fn a_suite_with_invalid_cassettes() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("bad.json"), "{oops").unwrap();
     for (suite, test) in [("recordHttp: bad.json", ""), ("serial: true", ", record: bad.json")] {
@@ -117,7 +117,7 @@ async fn a_suite_whose_cassettes_are_none() {
 }
 
 #[tokio::test]
-async fn a_suite_whose_server_exits_never_listens_or_stays() {
+async fn a_suite_whose_server_exits_never_listens_or_does_not_stop() {
     for (broken, part) in [
         ("exit", "no database: giving up"),
         ("silent", "did not answer on port"),
@@ -146,7 +146,7 @@ async fn a_server_that_never_starts_to_listen() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there() {
+async fn a_missing_program() {
     let error = Server::builder("no_such_server --port 1").start().await.unwrap_err();
     says(error, &["command: no_such_server --port 1", "cannot be run", "try: "]);
 }
@@ -161,7 +161,7 @@ async fn a_stdio_server_that_exits_at_once() {
 }
 
 #[tokio::test]
-async fn a_stdio_server_that_answers_nothing() {
+async fn a_stdio_server_that_never_responds() {
     let row = Marked::new();
     let server = row.stdio("mute").start().await.unwrap();
     let error = server.client().timeout(Duration::from_millis(300)).connect().await.unwrap_err();

@@ -25,7 +25,7 @@ async fn a_session_is_recorded_once_and_replayed_without_a_server() {
 }
 
 #[tokio::test]
-async fn secrets_of_a_session_are_not_in_its_file() {
+async fn a_recorded_session_contains_no_secrets() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("session.json");
     let token = Auth::default().create_token(&TokenOptions::new("ada"));
@@ -42,7 +42,7 @@ async fn secrets_of_a_session_are_not_in_its_file() {
 }
 
 #[tokio::test]
-async fn a_cassette_that_is_none_is_refused_with_what_to_do() {
+async fn an_invalid_cassette_is_rejected_with_advice() {
     let dir = tempfile::tempdir().unwrap();
     for (text, part) in [
         ("{oops", "key must be a string"),

@@ -1,5 +1,4 @@
-//! The table of the contract's names is whole: every row is tried by a doctest, and every name of the contract's testing
-//! package is in it.
+//! The table of the contract's names is complete: every row has a doctest, and every name of the testing package is in it.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +28,7 @@ const NAMES: &str = "
     toHaveResult toHaveError toHaveErrorCode
 ";
 
-/// The contract's side of each row, and Rust's.
+/// The cells of each row: the contract's name, and the name in Rust.
 fn rows() -> Vec<(&'static str, &'static str)> {
     let cells = |line: &'static str| {
         let (contract, rust) = line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | ")?;
@@ -39,7 +38,7 @@ fn rows() -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn every_row_is_tried_by_a_doctest_and_every_doctest_is_of_a_row() {
+fn every_row_has_a_doctest_and_every_doctest_a_row() {
     let rows: BTreeSet<&str> = rows().into_iter().map(|(contract, _)| contract).collect();
     let mut tried = BTreeSet::new();
     let mut lines = TABLE.lines();
@@ -56,7 +55,7 @@ fn every_row_is_tried_by_a_doctest_and_every_doctest_is_of_a_row() {
 }
 
 #[test]
-fn every_name_of_the_contract_is_in_the_table() {
+fn the_table_has_every_name_of_the_contract() {
     let split =
         |text: &'static str| text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let there: BTreeSet<&str> = rows().into_iter().flat_map(|(contract, _)| split(contract)).collect();

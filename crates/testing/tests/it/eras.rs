@@ -1,4 +1,4 @@
-//! The same server over every transport and in both eras.
+//! The same server over every transport, with and without sessions.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ async fn streamable_http_without_sessions() {
     uses_everything(&mcp).await;
     let missing = mcp.resources().read("note://9").await.unwrap_err();
     assert_eq!(missing.code(), Some(-32602));
-    // The server asks by its answer, and the client asks again with what the handler said.
+    // The response requests input, and the client repeats the request with the answer of the handler.
     mcp.on_elicitation(|_| async { ElicitResult::Accept(json!({"name": "Ada"})) });
     mcp.trace().clear();
     let asked = mcp.tools().call("ask", json!({})).await.unwrap().json::<serde_json::Value>().unwrap();
@@ -73,7 +73,7 @@ async fn stdio() {
 }
 
 #[tokio::test]
-async fn a_session_that_a_restart_lost_is_begun_again() {
+async fn a_session_lost_by_a_restart_is_started_again() {
     let server = everything().start().await.unwrap();
     let mcp = server.client().connect().await.unwrap();
     let (session, before) = (mcp.session_id(), server.info());
@@ -85,7 +85,7 @@ async fn a_session_that_a_restart_lost_is_begun_again() {
 }
 
 #[tokio::test]
-async fn a_tool_that_never_ends_times_out_and_the_client_goes_on() {
+async fn a_tool_that_never_ends_times_out_and_the_client_continues() {
     let server = everything().start().await.unwrap();
     let mcp = server.client().connect().await.unwrap();
     mcp.on_elicitation(|_| std::future::pending());
@@ -97,7 +97,7 @@ async fn a_tool_that_never_ends_times_out_and_the_client_goes_on() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_open_is_answered_later_or_cancelled() {
+async fn a_pending_call_is_answered_later_or_cancelled() {
     let server = everything().start().await.unwrap();
     let stdio = everything().arg("--stdio").transport(Transport::Stdio).start().await.unwrap();
     for mcp in [
@@ -130,7 +130,7 @@ async fn a_call_that_is_open_is_answered_later_or_cancelled() {
         open.cancel().await;
         assert!(mcp.tools().list().await.is_ok());
     }
-    // Without sessions the end of the stream says it.
+    // Without sessions closing the stream cancels the call.
     let mcp = server.client().protocol_version("2026-07-28").connect().await.unwrap();
     mcp.tools().call("work", json!({})).begin().await.unwrap().cancel().await;
     let open = mcp.tools().call("echo", json!({"text": "hi"})).begin().await.unwrap();

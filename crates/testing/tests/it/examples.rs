@@ -1,11 +1,11 @@
-//! The Rust server under `examples/`: as it is it passes, and each broken variant fails the test that should find it. The
-//! servers in other languages are tested with `gatewright test`, in the binary's own tests.
+//! The Rust server in `examples/`: it passes its tests, and each broken variant fails the test that should notice it. The binary's
+//! tests run the examples in other languages with `gatewright test`.
 
 use std::{path::Path, process::Command};
 
 #[test]
 #[ignore = "compiles the whole workspace, whose features the example shares"]
-fn a_rust_server_whole_and_broken() {
+fn a_rust_server_intact_and_broken() {
     let run = |broken: &str| {
         let output = Command::new(env!("CARGO"))
             .args(["test", "--workspace", "--test", "orders", "--color", "never"])

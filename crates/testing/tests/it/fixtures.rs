@@ -102,7 +102,7 @@ mod inner {
     }
 }
 
-/// What a test prints and how it ends, seen from outside: the test runs again in a process of its own.
+/// Runs a test in another process, and returns its output and exit status.
 async fn outcome_of(test: &str) -> (bool, String) {
     let this = std::env::current_exe().unwrap();
     let args = ["--ignored", "--exact", test, "--nocapture", "--test-threads", "1"];
@@ -133,7 +133,7 @@ mod failing {
         Ok(())
     }
 
-    #[gatewright_testing::test(server = script("tiny.mjs"), skip = "run by `an_http_call_nobody_expected_is_a_failure`")]
+    #[gatewright_testing::test(server = script("tiny.mjs"), skip = "run by `an_unexpected_http_call_is_a_failure`")]
     async fn calls(_server: Server, http: HttpMock) {
         http.client().unwrap().get("https://forgotten.example/").send().await.unwrap();
     }
@@ -167,7 +167,7 @@ async fn an_error_is_a_failure() {
 }
 
 #[tokio::test]
-async fn an_http_call_nobody_expected_is_a_failure() {
+async fn an_unexpected_http_call_is_a_failure() {
     let (passed, said) = outcome_of("fixtures::failing::calls").await;
     assert!(!passed && said.contains("no mock wants: GET https://forgotten.example/"), "{said}");
 }
@@ -205,18 +205,18 @@ mod hooks {
     }
 
     #[gatewright_testing::test(
-        skip = "run by `hooks_of_all_run_once_in_a_process_and_the_others_around_each_test`"
+        skip = "run by `before_all_and_after_all_run_once_per_process_and_other_hooks_around_each_test`"
     )]
     async fn one(_auth: Auth) {}
 
     #[gatewright_testing::test(
-        skip = "run by `hooks_of_all_run_once_in_a_process_and_the_others_around_each_test`"
+        skip = "run by `before_all_and_after_all_run_once_per_process_and_other_hooks_around_each_test`"
     )]
     async fn two(_auth: Auth) {}
 }
 
 #[tokio::test]
-async fn hooks_of_all_run_once_in_a_process_and_the_others_around_each_test() {
+async fn before_all_and_after_all_run_once_per_process_and_other_hooks_around_each_test() {
     let hooks = async |tests: &str| {
         let mut run = tokio::process::Command::new(std::env::current_exe().unwrap());
         let output = run.args(["--ignored", tests, "--nocapture"]).output().await.unwrap();
@@ -226,9 +226,9 @@ async fn hooks_of_all_run_once_in_a_process_and_the_others_around_each_test() {
         ["before all", "before each", "after each", "after all"]
             .map(|hook| said.matches(&format!("hook: {hook}")).count())
     };
-    // `cargo test`: one process for all.
+    // `cargo test`: one process for all tests.
     assert_eq!(hooks("fixtures::hooks::").await, [1, 2, 2, 1]);
-    // `cargo nextest`: one for each.
+    // `cargo nextest`: one process per test.
     assert_eq!(hooks("fixtures::hooks::one").await, [1, 1, 1, 1]);
     assert_eq!(hooks("fixtures::hooks::two").await, [1, 1, 1, 1]);
 }
@@ -243,30 +243,30 @@ mod ending {
 
         gatewright_testing::test_use! {
             after_all: || async {
-                // A runtime like a test's: with a clock and sockets.
+                // A runtime like that of a test, with timers and sockets.
                 tokio::time::timeout(std::time::Duration::from_secs(5), tokio::net::TcpListener::bind("127.0.0.1:0")).await??;
                 println!("printed after all");
                 Ok(())
             },
         }
 
-        #[gatewright_testing::test(skip = "run by `after_all_runs_also_when_a_test_panics`")]
+        #[gatewright_testing::test(skip = "run by `after_all_runs_even_if_a_test_panics`")]
         async fn one(_auth: Auth) {
             panic!("{RUN_BY}");
         }
 
-        #[gatewright_testing::test(skip = "run by `after_all_runs_also_when_a_test_panics`")]
+        #[gatewright_testing::test(skip = "run by `after_all_runs_even_if_a_test_panics`")]
         async fn two(_auth: Auth) {}
     }
 
     #[gatewright_testing::test(
-        skip = "run by `an_after_all_that_fails_makes_the_run_fail`",
+        skip = "run by `a_failed_after_all_fails_the_run`",
         after_all = || async { Err("the database is still full".into()) }
     )]
     async fn errs() {}
 
     #[gatewright_testing::test(
-        skip = "run by `an_after_all_that_fails_makes_the_run_fail`",
+        skip = "run by `a_failed_after_all_fails_the_run`",
         after_all = || async { panic!("on the way out") }
     )]
     async fn panics_late() {}
@@ -280,16 +280,16 @@ async fn run_ignored(tests: &str) -> (std::process::ExitStatus, String) {
 }
 
 #[tokio::test]
-async fn after_all_runs_also_when_a_test_panics() {
+async fn after_all_runs_even_if_a_test_panics() {
     let (status, said) = run_ignored("fixtures::ending::panics::").await;
     assert_eq!(status.code(), Some(101), "{said}");
-    // Nobody captures what is printed then, and it comes after the summary.
+    // Its output is not captured, and follows the summary.
     let (summary, after) = said.split_once("test result: FAILED. 1 passed; 1 failed").expect(&said);
     assert!(after.contains("printed after all") && !summary.contains("printed after all"), "{said}");
 }
 
 #[tokio::test]
-async fn an_after_all_that_fails_makes_the_run_fail() {
+async fn a_failed_after_all_fails_the_run() {
     for (test, why) in [
         ("fixtures::ending::errs", "`after_all` failed: the database is still full"),
         ("fixtures::ending::panics_late", "`after_all` panicked"),

@@ -1,4 +1,4 @@
-//! HTTP calls of children in several languages, and of this process.
+//! HTTP calls of child processes in several languages, and of this process.
 
 use std::{process::Stdio, time::Duration};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::written;
 
-/// Runs a program whose HTTP calls go to `http`, and gives what it prints.
+/// Runs a program whose HTTP calls go to `http`, and returns its output.
 async fn run(http: &HttpMock, program: &str, args: &[&str]) -> String {
     let mut command = tokio::process::Command::new(program);
     command.args(args).envs(http.child_env()).stdin(Stdio::null()).kill_on_drop(true);
@@ -21,7 +21,7 @@ fn client(name: &str) -> String {
     format!("{}/tests/clients/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every way of this program to call, over TLS and without.
+/// Checks all HTTP clients of a program, with and without TLS.
 async fn every_way(program: &str, script: &str, ways: &[&str]) {
     let http = http_mock::interceptor().unwrap();
     let secure = http.get("https://api.weather.example.com/v1", json!({"degrees": 21}));
@@ -80,7 +80,7 @@ async fn this_process() {
 }
 
 #[tokio::test]
-async fn a_request_no_mock_wants_fails_loudly_and_names_itself() {
+async fn an_unmatched_request_fails_and_is_named() {
     let http = http_mock::interceptor().unwrap();
     let client = http.client().unwrap();
     let answer = client.post("https://unknown.example/x").body("why").send().await.unwrap();
@@ -91,7 +91,7 @@ async fn a_request_no_mock_wants_fails_loudly_and_names_itself() {
 }
 
 #[tokio::test]
-async fn mocks_match_by_method_header_and_body_and_answer_in_order() {
+async fn mocks_match_by_method_header_and_body_and_respond_in_order() {
     let http = http_mock::interceptor().unwrap();
     let url = "https://api.example.com/orders";
     let once = http.mock(HttpMockOptions::new(url, http_response::server_error(None)).times(1));
@@ -117,7 +117,7 @@ async fn mocks_match_by_method_header_and_body_and_answer_in_order() {
 }
 
 #[tokio::test]
-async fn pending_names_mocks_that_were_not_used_up() {
+async fn pending_lists_mocks_with_uses_left() {
     let http = http_mock::interceptor().unwrap();
     let twice = http
         .mock(HttpMockOptions::new("https://a.example/", http_response::text("x")).method("GET").times(2));
@@ -131,7 +131,7 @@ async fn pending_names_mocks_that_were_not_used_up() {
 }
 
 #[tokio::test]
-async fn answers_can_be_late_or_broken() {
+async fn responses_can_be_delayed_or_broken() {
     let http = http_mock::interceptor().unwrap();
     http.get("https://slow.example/", http_response::delayed(json!(1), 60_000));
     http.get("https://broken.example/", http_response::network_error());
@@ -142,7 +142,7 @@ async fn answers_can_be_late_or_broken() {
 }
 
 #[tokio::test]
-async fn passthrough_reaches_the_network_and_restore_takes_the_mocks_away() {
+async fn passthrough_reaches_the_network_and_restore_removes_the_mocks() {
     let real = http_mock::interceptor().unwrap();
     real.any("/real", http_response::text("from the network"));
     let http = http_mock::interceptor().unwrap();
@@ -191,7 +191,7 @@ async fn a_cassette_is_recorded_once_and_replayed_without_a_network() {
 }
 
 #[tokio::test]
-async fn a_broken_cassette_says_what_to_do() {
+async fn a_broken_cassette_is_reported_with_advice() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("bad.json");
     std::fs::write(&file, "{").unwrap();
@@ -200,7 +200,7 @@ async fn a_broken_cassette_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn pending_gives_the_mocks_that_were_never_used_and_assert_done_asks_for_those_with_times() {
+async fn pending_includes_unused_mocks_and_assert_done_requires_those_with_times() {
     let http = http_mock::interceptor().unwrap();
     let (used, unused) =
         (http.any("https://a.example/used", json!(1)), http.any("https://a.example/unused", json!(2)));

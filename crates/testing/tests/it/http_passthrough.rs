@@ -1,4 +1,4 @@
-//! What HTTP mocks let through, and what they cannot carry.
+//! HTTP calls that pass through to the network, and calls that cannot.
 
 use gatewright_testing::http_mock;
 use tokio::{
@@ -9,7 +9,7 @@ use tokio::{
 use crate::support::written;
 
 #[tokio::test]
-async fn a_stream_that_never_ends_is_passed_on_as_it_comes() {
+async fn a_stream_without_an_end_passes_through_as_it_arrives() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/events", listener.local_addr().unwrap());
     let upstream = tokio::spawn(async move {
@@ -30,10 +30,10 @@ async fn a_stream_that_never_ends_is_passed_on_as_it_comes() {
 }
 
 #[tokio::test]
-async fn a_call_that_reaches_nobody_is_named_and_not_recorded() {
+async fn a_call_that_reaches_no_server_is_reported_and_not_recorded() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("api.json");
-    // A port that was free and that nobody listens on.
+    // A free port that nobody listens on.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     {
         let http = http_mock::interceptor().unwrap();
@@ -53,7 +53,7 @@ async fn a_call_that_reaches_nobody_is_named_and_not_recorded() {
 }
 
 #[tokio::test]
-async fn a_websocket_is_refused_and_named() {
+async fn a_websocket_is_rejected_and_reported() {
     let http = http_mock::interceptor().unwrap();
     http.any("https://live.example/", gatewright_testing::http_response::text("no socket"));
     let request = http.client().unwrap().get("https://live.example/feed");
@@ -66,7 +66,7 @@ async fn a_websocket_is_refused_and_named() {
 }
 
 #[tokio::test]
-async fn headers_of_one_connection_are_not_passed_on() {
+async fn hop_by_hop_headers_are_not_passed_on() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let upstream = tokio::spawn(async move {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::memory;
 
 #[tokio::test]
-async fn request_interceptors_run_in_order_and_see_what_the_one_before_made() {
+async fn request_interceptors_run_in_order_and_see_earlier_changes() {
     let mcp = memory().await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     mcp.intercept().request(|one| {
@@ -27,7 +27,7 @@ async fn request_interceptors_run_in_order_and_see_what_the_one_before_made() {
 }
 
 #[tokio::test]
-async fn mocked_requests_pass_request_interceptors_first_and_their_answers_response_interceptors() {
+async fn mocked_requests_pass_request_and_response_interceptors() {
     let mcp = memory().await;
     let mock = mcp.mock().tool("echo", "mocked");
     let remove = mcp.intercept().request(|_| RequestAction::Error("not today".into()));
@@ -92,7 +92,7 @@ async fn an_interceptor_can_answer_or_fail_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_is_paid_by_every_request_mocked_or_not() {
+async fn a_delay_applies_to_mocked_requests_too() {
     let mcp = memory().await;
     mcp.intercept().delay(Duration::from_secs(3));
     mcp.mock().tool("work", "mocked");

@@ -1,4 +1,4 @@
-//! Answers that come when nobody waits for them any more, from a server whose every line the test writes.
+//! Responses to abandoned requests, from a server whose every line the test writes.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
 };
 
-/// The server's end of a connection.
+/// The server end of a connection.
 struct Played {
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,
 }
 
 impl Played {
-    /// The next message of this method.
+    /// Reads until a message of this method.
     async fn asked(&mut self, method: &str) -> Value {
         loop {
             let line = self.lines.next_line().await.unwrap().unwrap_or_else(|| panic!("no `{method}`"));
@@ -34,7 +34,7 @@ impl Played {
         self.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": result})).await;
     }
 
-    /// Once this is answered, everything that was said before has been heard.
+    /// Waits until the client has processed all earlier messages.
     async fn heard(&mut self, mcp: &Mcp) {
         let answer = async {
             let asked = self.asked("ping").await;
@@ -60,14 +60,14 @@ async fn connected() -> (Mcp, Played) {
     (mcp.unwrap(), server)
 }
 
-/// What the client finds wrong.
+/// Protocol violations the client noticed.
 fn complaints(mcp: &Mcp) -> Vec<String> {
     let all = mcp.logs().all().into_iter().filter(|entry| entry.level >= LogLevel::Warning);
     all.map(|entry| entry.message).collect()
 }
 
 #[tokio::test]
-async fn late_answers_to_requests_that_were_given_up_are_no_complaints_and_second_ones_are() {
+async fn late_responses_are_not_violations_and_second_responses_are() {
     let (mcp, mut server) = connected().await;
     let mut given_up = Vec::new();
 
@@ -119,7 +119,7 @@ async fn late_answers_to_requests_that_were_given_up_are_no_complaints_and_secon
 }
 
 #[tokio::test]
-async fn a_greeting_that_is_given_up_is_not_cancelled() {
+async fn an_abandoned_initialize_is_not_cancelled() {
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(ours);
     let error = Mcp::lines(reader, writer).timeout(Duration::from_millis(10)).connect().await.unwrap_err();
@@ -130,7 +130,7 @@ async fn a_greeting_that_is_given_up_is_not_cancelled() {
 }
 
 #[tokio::test]
-async fn a_raw_text_that_is_answered_with_its_id_and_without_is_answered_once_too_often() {
+async fn a_second_response_to_raw_text_is_a_violation() {
     let (mcp, mut server) = connected().await;
     let answered = async {
         let asked = server.asked("odd").await;

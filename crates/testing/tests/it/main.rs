@@ -1,4 +1,4 @@
-//! The toolkit, tried on servers that behave and servers that do not.
+//! Tests of the kit, with servers that behave and servers that do not.
 #![expect(
     deprecated,
     reason = "the older era still has logging and sampling, which SEP-2577 marks as deprecated"

@@ -8,7 +8,7 @@ fn panic_of(check: impl FnOnce() + std::panic::UnwindSafe) -> String {
 }
 
 #[tokio::test]
-async fn a_missing_tool_is_named_with_the_nearest_candidate() {
+async fn names_a_missing_tool_and_suggests_the_nearest() {
     let tools = memory().await.tools().list().await.unwrap();
     let mismatch: Mismatch = matchers::contains_tool(&tools, "ecko").unwrap_err();
     assert_eq!(mismatch.expected, "a tool `ecko`");
@@ -19,7 +19,7 @@ async fn a_missing_tool_is_named_with_the_nearest_candidate() {
 }
 
 #[tokio::test]
-async fn a_value_of_the_wrong_kind_fails_under_not_as_well() {
+async fn an_unsupported_value_fails_under_not_as_well() {
     let prompts = memory().await.prompts().list().await.unwrap();
     for report in [
         panic_of(|| expect(&prompts).to_contain_tool("x")),
@@ -32,7 +32,7 @@ async fn a_value_of_the_wrong_kind_fails_under_not_as_well() {
 }
 
 #[tokio::test]
-async fn not_turns_a_match_into_a_failure() {
+async fn not_inverts_a_match() {
     let result = memory().await.tools().call("echo", json!({"text": "hello"})).await.unwrap();
     expect(&result).not().to_have_text_content("bye");
     expect(&result).not().to_be_error();
@@ -42,7 +42,7 @@ async fn not_turns_a_match_into_a_failure() {
 }
 
 #[test]
-fn a_json_rpc_answer_is_checked_in_every_part() {
+fn checks_every_member_of_a_json_rpc_response() {
     let ok = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
     expect(&ok).to_be_valid_json_rpc();
     expect(&ok).to_have_result();
@@ -62,7 +62,7 @@ fn a_json_rpc_answer_is_checked_in_every_part() {
 }
 
 #[test]
-fn a_difference_is_shown_path_by_path() {
+fn lists_json_differences_by_path() {
     let mut lines = json_diff(
         &json!({"user": {"name": "Ada", "age": 36}, "tags": ["a", "b"]}),
         &json!({"user": {"nmae": "Ada", "age": 37}, "tags": ["a"], "more": 1}),

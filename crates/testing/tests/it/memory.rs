@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::memory;
 
 #[tokio::test]
-async fn a_session_shows_the_facts_of_the_server() {
+async fn a_client_shows_the_description_of_the_server() {
     let mcp = memory().await;
     let info = mcp.server_info().unwrap();
     assert_eq!((info.name.as_str(), info.version.as_str()), ("everything", "1.2.3"));
@@ -90,7 +90,7 @@ async fn progress_and_logs_of_a_call_are_collected() {
 }
 
 #[tokio::test]
-async fn questions_are_declined_until_there_is_a_handler_and_cancelled_when_it_panics() {
+async fn elicitations_are_declined_without_a_handler_and_cancelled_if_it_panics() {
     let mcp = memory().await;
     let ask = || async { mcp.tools().call("ask", json!({})).await.unwrap().json::<Value>().unwrap() };
     assert_eq!(ask().await["action"], "decline");
@@ -106,7 +106,7 @@ async fn questions_are_declined_until_there_is_a_handler_and_cancelled_when_it_p
 }
 
 #[tokio::test]
-async fn sampling_fails_until_there_is_a_handler() {
+async fn sampling_fails_without_a_handler() {
     let mcp = memory().await;
     let without = mcp.tools().call("think", json!({})).await.unwrap();
     expect(&without).to_be_error();
@@ -118,7 +118,7 @@ async fn sampling_fails_until_there_is_a_handler() {
 }
 
 #[tokio::test]
-async fn raw_messages_go_and_come_as_they_are() {
+async fn raw_messages_are_not_changed() {
     let mcp = memory().await;
     let pong = mcp.raw().request(RpcRequest::new("ping", Value::Null).id("mine")).await.unwrap();
     expect(&pong).to_be_valid_json_rpc();
@@ -133,7 +133,7 @@ async fn raw_messages_go_and_come_as_they_are() {
 }
 
 #[tokio::test]
-async fn the_trace_holds_every_request_with_its_answer() {
+async fn the_trace_has_every_request_with_its_response() {
     let mcp = memory().await;
     mcp.tools().call("echo", json!({"text": "a"})).await.unwrap();
     mcp.resources().read("note://9").await.unwrap_err();
@@ -150,7 +150,7 @@ async fn the_trace_holds_every_request_with_its_answer() {
 }
 
 #[tokio::test]
-async fn after_disconnect_requests_fail_and_reconnect_helps() {
+async fn requests_fail_after_disconnect_until_reconnect() {
     let mcp = memory().await;
     mcp.disconnect().await;
     assert!(!mcp.is_connected());

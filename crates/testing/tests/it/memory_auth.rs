@@ -1,4 +1,4 @@
-//! An app in this process behind tokens.
+//! A server in this process that requires tokens.
 
 use gatewright_core::{
     Principal,
@@ -11,7 +11,7 @@ use gatewright_core::{
 use gatewright_testing::{Auth, AuthOptions, BoxError, Mcp, Server, TokenOptions, expect, test_use};
 use serde_json::json;
 
-/// Every tool says who calls.
+/// A server whose tools return their caller.
 struct WhoAmI;
 
 impl ServerHandler for WhoAmI {
@@ -77,7 +77,7 @@ async fn the_option_names_the_caller(mcp: Mcp, auth: Auth) -> Result<(), BoxErro
 }
 
 #[tokio::test]
-async fn a_server_without_fixtures_takes_tokens_too() {
+async fn a_server_without_fixtures_accepts_tokens_too() {
     let auth = Auth::default();
     let server = Server::in_memory_with_auth(|| WhoAmI, &auth);
     assert_eq!(server.client().connect().await.unwrap_err().status(), Some(401));

@@ -1,4 +1,4 @@
-//! Servers that do not start, or not as they should: the error says what to do.
+//! Servers that do not start properly: the error gives advice.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use gatewright_testing::{ClientOptions, Server, Transport};
 use crate::support::script;
 
 #[tokio::test]
-async fn a_server_that_ends_at_once_is_reported_with_its_last_words() {
+async fn a_server_that_exits_at_once_is_reported_with_its_last_lines() {
     let error = Server::builder(script("tiny.mjs")).env("BREAK", "exit").start().await.unwrap_err();
     assert_eq!(error.exit.as_deref(), Some("exit status: 3"));
     let text = error.to_string();
@@ -16,7 +16,7 @@ async fn a_server_that_ends_at_once_is_reported_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_listens_is_ended_and_reported() {
+async fn a_server_that_never_listens_is_stopped_and_reported() {
     let error = Server::builder(script("tiny.mjs"))
         .env("BREAK", "silent")
         .startup_timeout(Duration::from_millis(600))
@@ -35,7 +35,7 @@ async fn a_program_that_does_not_exist_is_reported() {
 }
 
 #[tokio::test]
-async fn a_taken_port_is_named() {
+async fn a_port_in_use_is_reported() {
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port();
     let error = Server::builder(script("tiny.mjs")).port(port).start().await.unwrap_err();
@@ -43,7 +43,7 @@ async fn a_taken_port_is_named() {
 }
 
 #[tokio::test]
-async fn text_on_the_standard_output_of_a_stdio_server_is_found_and_named() {
+async fn text_on_standard_output_of_a_stdio_server_is_reported() {
     let stdio = Server::builder(script("tiny.mjs")).arg("--stdio").transport(Transport::Stdio);
     let server = stdio.clone().env("BREAK", "stdout").start().await.unwrap();
     let mcp = server.create_client(ClientOptions::default()).await.unwrap();
@@ -56,7 +56,7 @@ async fn text_on_the_standard_output_of_a_stdio_server_is_found_and_named() {
 }
 
 #[tokio::test]
-async fn a_stdio_server_that_ends_is_reported_with_its_last_words() {
+async fn a_stdio_server_that_exits_is_reported_with_its_last_lines() {
     let stdio = Server::builder(script("tiny.mjs")).arg("--stdio").transport(Transport::Stdio);
     let server = stdio.env("BREAK", "exit").start().await.unwrap();
     let error = server.create_client(ClientOptions::default()).await.unwrap_err();
@@ -64,17 +64,17 @@ async fn a_stdio_server_that_ends_is_reported_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn something_that_is_no_mcp_server_is_reported_with_its_answer() {
+async fn a_server_that_is_not_mcp_is_reported_with_its_response() {
     let server = Server::builder(script("tiny.mjs")).path("/nowhere").start().await.unwrap();
     let error = server.client().connect().await.unwrap_err();
     assert_eq!(error.status(), Some(404));
 }
 
 #[tokio::test]
-async fn a_stdio_server_may_need_longer_to_start_than_for_any_later_answer() {
+async fn a_stdio_server_may_take_longer_to_start_than_to_respond() {
     let stdio = Server::builder(script("tiny.mjs")).arg("--stdio").transport(Transport::Stdio);
     let server = stdio.startup_timeout(Duration::from_secs(60)).start().await.unwrap();
-    // Nothing starts within a millisecond.
+    // No server starts within a millisecond.
     let mcp = server.client().timeout(Duration::from_millis(1)).connect().await.unwrap();
     assert_eq!(mcp.server_info().unwrap().name, "tiny");
 }

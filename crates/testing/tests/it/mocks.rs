@@ -20,7 +20,7 @@ async fn a_mocked_tool_never_reaches_the_server() {
 }
 
 #[tokio::test]
-async fn mocks_answer_in_order_until_their_uses_are_up() {
+async fn mocks_respond_in_order_until_their_uses_are_exhausted() {
     let mcp = memory().await;
     let once = MockOptions::new(
         "tools/call",
@@ -66,7 +66,7 @@ async fn errors_resources_and_structured_values_can_be_mocked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_holds_the_answer_back() {
+async fn a_delay_defers_the_response() {
     let mcp = memory().await;
     let slow = MockOptions::new("ping", RpcResponse::success(json!({}))).delay(Duration::from_secs(20));
     mcp.mock().add(slow);

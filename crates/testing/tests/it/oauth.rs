@@ -1,4 +1,4 @@
-//! The mock authorization server, asked as a client would.
+//! The mock authorization server, used as a client would.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Client {
         self.http.get(url).send().await.unwrap()
     }
 
-    /// What the redirect says.
+    /// The query of the redirect.
     async fn answer(&self, more: &[(&str, &str)]) -> std::collections::HashMap<String, String> {
         let response = self.authorize(more).await;
         assert!(response.status().is_redirection(), "{}", response.text().await.unwrap());
@@ -92,7 +92,7 @@ fn claims(body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_code_is_given_redeemed_and_refreshed() {
+async fn a_code_is_issued_redeemed_and_refreshed() {
     let (server, client) = started(approving()).await;
     let mut user = MockTestUser::new("ada");
     user.email = Some("ada@example.com".into());
@@ -136,7 +136,7 @@ async fn a_code_is_given_redeemed_and_refreshed() {
 }
 
 #[tokio::test]
-async fn pkce_is_enforced_at_both_ends() {
+async fn pkce_is_enforced_at_both_endpoints() {
     let (_server, client) = started(approving()).await;
     assert_eq!(client.answer(&[("code_challenge", "")]).await["error"], "invalid_request");
     assert_eq!(client.answer(&[("code_challenge_method", "plain")]).await["error"], "invalid_request");
@@ -175,7 +175,7 @@ async fn tokens_are_for_the_resources_the_metadata_lists() {
 }
 
 #[tokio::test]
-async fn answers_go_only_where_they_may() {
+async fn redirects_go_only_to_valid_uris() {
     let mut options = approving();
     options.client_id = Some("app".into());
     options.valid_redirect_uris = vec!["https://*.example.com/cb".into()];
@@ -192,7 +192,7 @@ async fn answers_go_only_where_they_may() {
 }
 
 #[tokio::test]
-async fn a_secret_is_asked_for_when_there_is_one() {
+async fn a_configured_secret_is_required() {
     let mut options = approving();
     (options.client_id, options.client_secret) = (Some("app".into()), Some("s3cret".into()));
     let (_server, client) = started(options).await;
@@ -251,7 +251,7 @@ async fn metadata_keys_and_anonymous_tokens() {
 }
 
 #[tokio::test]
-async fn faults_break_what_they_name_and_no_more() {
+async fn faults_affect_only_their_endpoint() {
     let (server, client) = started(approving()).await;
     server.inject_fault(Endpoint::Jwks, Fault::Status(503), Some(1));
     let jwks = || client.http.get(&server.info().jwks_url).timeout(Duration::from_millis(300)).send();
@@ -292,7 +292,7 @@ async fn keys_rotate_with_and_without_the_old_one() {
 }
 
 #[tokio::test]
-async fn client_documents_are_served_good_and_bad() {
+async fn valid_and_invalid_client_documents_are_served() {
     let mut server = MockCimdServer::new(MockCimdServerOptions::default());
     let info = server.start().await.unwrap();
     let http = reqwest::Client::builder().no_proxy().redirect(Policy::none()).build().unwrap();
@@ -323,7 +323,7 @@ async fn client_documents_are_served_good_and_bad() {
 }
 
 #[tokio::test]
-async fn client_documents_are_served_over_https_by_an_own_authority() {
+async fn client_documents_are_served_over_https_by_a_private_authority() {
     let mut server = MockCimdServer::new(MockCimdServerOptions { https: true, ..Default::default() });
     server.start().await.unwrap();
     let id = server.register_client(&MockCimdClientOptions::new("app"));
@@ -335,7 +335,7 @@ async fn client_documents_are_served_over_https_by_an_own_authority() {
 }
 
 #[tokio::test]
-async fn a_client_that_registers_itself_gets_through() {
+async fn a_client_that_registers_itself_gets_tokens() {
     let (server, client) = started(approving()).await;
     let register = async |body: Value| {
         let url = format!("{}/oauth/register", client.base);

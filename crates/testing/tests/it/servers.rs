@@ -1,4 +1,4 @@
-//! Starting servers in any language, and ending them.
+//! Starting and stopping servers in any language.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{everything, script};
 
 fn alive(pid: u32) -> bool {
-    // A process that ended and was not waited for yet is a zombie, which holds nothing.
+    // A process that ended but was not waited for is a zombie, which holds no resources.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
@@ -24,7 +24,7 @@ pub(crate) async fn gone(pid: u32) {
 }
 
 #[tokio::test]
-async fn a_script_is_run_by_its_ending() {
+async fn runs_a_script_by_its_extension() {
     for (file, name) in [("tiny.mjs", "tiny"), ("tiny.py", "tiny-py")] {
         let server = Server::builder(script(file)).start().await.unwrap();
         let mcp = server.client().connect().await.unwrap();
@@ -62,7 +62,7 @@ async fn logs_are_kept_and_cleared() {
 }
 
 #[tokio::test]
-async fn many_servers_start_at_once_on_ports_of_their_own() {
+async fn many_servers_start_at_once_on_different_ports() {
     let starting = (0..20).map(|_| everything().start());
     let servers = futures::future::try_join_all(starting).await.unwrap();
     let ports: HashSet<u16> = servers.iter().map(|server| server.info().port).collect();
@@ -83,7 +83,7 @@ async fn a_server_that_chooses_its_own_port_is_found() {
 }
 
 #[tokio::test]
-async fn a_server_that_runs_already_is_used() {
+async fn uses_a_server_that_is_already_running() {
     let first = everything().start().await.unwrap();
     let second = Server::builder("").base_url(first.info().base_url).start().await.unwrap();
     assert_eq!((second.info().port, second.info().pid), (first.info().port, 0));
@@ -102,7 +102,7 @@ async fn the_whole_process_group_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_ignores_sigterm_is_ended_all_the_same() {
+async fn stops_a_server_that_ignores_sigterm() {
     let server = Server::builder(script("tiny.mjs"))
         .env("BREAK", "sigterm")
         .stop_timeout(Duration::from_millis(100))
@@ -116,7 +116,7 @@ async fn a_server_that_ignores_sigterm_is_ended_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_json_rpc_error_that_came_with_401_or_403_is_seen() {
+async fn a_json_rpc_error_in_http_401_or_403_is_returned() {
     let server = Server::builder(script("tiny.mjs")).env("BREAK", "refuse").start().await.unwrap();
     let mcp = server.client().connect().await.unwrap();
     for method in ["tools/list", "ping"] {
@@ -128,7 +128,7 @@ async fn a_json_rpc_error_that_came_with_401_or_403_is_seen() {
     }
     let raw = mcp.raw().send_raw(r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#).await.unwrap();
     expect(&raw).to_have_error_code(-32001);
-    // Other calls say that they were refused, and have the error as well.
+    // Other calls fail with the rejection, and have the error as well.
     let refused = mcp.tools().list().await.unwrap_err();
     assert_eq!((refused.status(), refused.code()), (Some(401), Some(-32001)));
     expect(&refused).to_have_error_code(-32001);
@@ -136,7 +136,7 @@ async fn a_json_rpc_error_that_came_with_401_or_403_is_seen() {
 }
 
 #[tokio::test]
-async fn authenticate_tells_when_the_server_refuses() {
+async fn authenticate_fails_when_the_server_rejects_the_token() {
     let server = Server::builder(script("tiny.mjs")).env("BREAK", "auth").start().await.unwrap();
     let refused = server.client().connect().await.unwrap_err();
     assert_eq!(refused.status(), Some(401));
@@ -156,7 +156,7 @@ async fn authenticate_tells_when_the_server_refuses() {
 }
 
 #[tokio::test]
-async fn raw_text_that_is_no_json_gets_the_servers_own_answer() {
+async fn raw_text_that_is_not_json_gets_the_response_of_the_server() {
     let server = Server::builder(script("tiny.mjs")).start().await.unwrap();
     let mcp = server.client().connect().await.unwrap();
     expect(&mcp.raw().send_raw("{oops").await.unwrap()).to_have_error_code(-32700);

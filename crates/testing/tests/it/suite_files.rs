@@ -1,14 +1,14 @@
-//! Suite files that cannot be used: where something is wrong, and what was meant.
+//! Invalid suite files: the place of each problem, and suggestions.
 
 use gatewright_testing::suite::Suite;
 
-/// What is wrong with a suite, as one text.
+/// The problems of a suite, as one text.
 fn wrong(text: &str) -> String {
     Suite::parse("bad.yaml", text).unwrap_err().to_string()
 }
 
 #[test]
-fn a_bad_suite_says_where_and_what_was_meant() {
+fn an_invalid_suite_is_reported_with_places_and_suggestions() {
     let rows = [
         ("tests: []", "bad.yaml:1: \"server\" is a required property"),
         (
@@ -102,7 +102,7 @@ fn a_bad_suite_says_where_and_what_was_meant() {
 }
 
 #[test]
-fn a_bad_step_says_where_and_what_was_meant() {
+fn an_invalid_step_is_reported_with_places_and_suggestions() {
     let of = |step: &str| {
         wrong(&format!("server: {{ command: x }}\ntests:\n  - name: t\n    steps:\n      - {step}\n"))
     };
@@ -140,7 +140,7 @@ fn a_bad_step_says_where_and_what_was_meant() {
 }
 
 #[test]
-fn every_problem_of_a_suite_is_told_at_once_in_the_order_of_the_file() {
+fn all_problems_of_a_suite_are_reported_in_the_order_of_the_file() {
     let text = wrong("server: { comand: x }\ntests:\n  - name: t\n    stps: []\n    steps: []\n");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 2, "{text}");
@@ -151,7 +151,7 @@ fn every_problem_of_a_suite_is_told_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
-fn the_schema_knows_every_key_and_every_expectation() {
+fn the_schema_has_every_key_and_every_expectation() {
     let schema = gatewright_testing::suite::schema();
     for key in
         ["server", "auth", "users", "setup", "beforeEach", "afterEach", "teardown", "tests", "httpMocks"]
@@ -164,7 +164,7 @@ fn the_schema_knows_every_key_and_every_expectation() {
 }
 
 #[test]
-fn a_suite_that_cannot_work_is_told_before_it_runs() {
+fn a_suite_that_cannot_work_is_reported_before_it_runs() {
     let wrong = |text: &str| {
         Suite::parse("x.yaml", &format!("server: {{ command: x }}\n{text}")).unwrap_err().to_string()
     };

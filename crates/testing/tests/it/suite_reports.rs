@@ -1,11 +1,11 @@
-//! What a report of a suite says: of a failure, of a server that does not do what it should, and in which formats.
+//! Reports of suites: failures, misbehaving servers, formats.
 
 use gatewright_testing::suite::{RunOptions, Suite, SuiteReport, TestOutcome, junit, readable, tap};
 
 use crate::support::{script, suite_of_everything as everything};
 
 #[tokio::test]
-async fn a_failure_names_step_expectation_and_what_was_seen() {
+async fn a_failure_names_step_expectation_and_requests() {
     let suite =
         everything("tests: [{ name: \"a <b>\", steps: [{ list: tools, expect: [toContainTool: ecko] }] }]");
     let report = suite.run(&RunOptions::default()).await;
@@ -39,7 +39,7 @@ async fn a_failure_names_step_expectation_and_what_was_seen() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_start_fails_every_test_with_its_last_words() {
+async fn a_server_that_does_not_start_fails_every_test_with_its_last_lines() {
     let text = format!(
         "server: {{ command: {}, env: {{ BREAK: exit }} }}\ntests: [{{ name: a, steps: [] }}, {{ name: b, steps: [] }}]",
         script("tiny.mjs")
@@ -51,7 +51,7 @@ async fn a_server_that_does_not_start_fails_every_test_with_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_test_that_takes_too_long_is_ended() {
+async fn a_test_that_takes_too_long_is_stopped() {
     let suite =
         everything("tests: [{ name: slow, timeoutMs: 100, steps: [{ wait: never, timeoutMs: 60000 }] }]");
     let report = suite.run(&RunOptions::default()).await;
@@ -78,13 +78,13 @@ fn tiny(broken: &str, rest: &str) -> Suite {
 }
 
 #[tokio::test]
-async fn a_test_that_takes_too_long_says_at_which_step_and_what_it_waited_for() {
+async fn a_timeout_names_the_step_and_its_request() {
     for (broken, says) in [
         ("silence", "no answer: the test waited no longer"),
         ("words", "where only messages belong (log to standard error instead): let me see"),
         ("other-id", "wrong on the wire: an answer nobody waits for: {\"jsonrpc\":\"2.0\",\"id\":\"other\""),
     ] {
-        // A machine under load may need longer until the server has started.
+        // The server may start slowly on a busy machine.
         for seconds in [1, 4, 16, 64] {
             let suite = tiny(
                 broken,
@@ -103,7 +103,7 @@ async fn a_test_that_takes_too_long_says_at_which_step_and_what_it_waited_for() 
 }
 
 #[tokio::test]
-async fn a_stdio_server_that_does_not_answer_in_the_time_to_start_is_told_with_its_command() {
+async fn a_stdio_server_that_does_not_respond_in_time_is_reported_with_its_command() {
     let text = format!(
         "server: {{ command: {}, args: [--stdio], transport: stdio, env: {{ BREAK: mute }}, startupTimeoutMs: 300 }}\n\
          tests: [{{ name: t, steps: [{{ list: tools }}] }}]",
@@ -121,7 +121,7 @@ async fn a_stdio_server_that_does_not_answer_in_the_time_to_start_is_told_with_i
 }
 
 #[tokio::test]
-async fn answers_that_are_no_json_rpc_fail_the_test() {
+async fn responses_that_are_not_json_rpc_fail_the_test() {
     for (broken, says) in [
         ("bare", "it has no `\"jsonrpc\": \"2.0\"`"),
         ("both", "it has both `result` and `error`"),
@@ -134,7 +134,7 @@ async fn answers_that_are_no_json_rpc_fail_the_test() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_on_the_wire_is_noted_though_the_test_passes() {
+async fn protocol_violations_are_noted_in_a_test_that_passes() {
     let suite = tiny("twice", "tests: [{ name: t, steps: [{ list: tools }, { raw: { method: ping } }] }]");
     let report = suite.run(&RunOptions::default()).await;
     report.assert_passed();
@@ -145,7 +145,7 @@ async fn what_is_wrong_on_the_wire_is_noted_though_the_test_passes() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_during_a_test_is_told_with_its_end() {
+async fn a_server_that_dies_during_a_test_is_reported_with_its_exit_status() {
     let text = format!(
         "server: {{ command: {}, env: {{ BREAK: die }} }}\ntests: [{{ name: t, steps: [{{ list: tools }}] }}]",
         script("tiny.mjs")
@@ -155,7 +155,7 @@ async fn a_server_that_dies_during_a_test_is_told_with_its_end() {
 }
 
 #[tokio::test]
-async fn a_script_that_is_not_there_is_named_with_the_one_that_is() {
+async fn a_missing_script_is_reported_with_a_suggestion() {
     let near = script("tiny.mjs").replace("tiny.mjs", "tinny.mjs");
     let text = format!("server: {{ command: {near} }}\ntests: [{{ name: t, steps: [{{ list: tools }}] }}]");
     let report = Suite::parse("suite.yaml", &text).unwrap().run(&RunOptions::default()).await;
@@ -167,7 +167,7 @@ async fn a_script_that_is_not_there_is_named_with_the_one_that_is() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_before_what_was_expected_instead() {
+async fn a_rejection_is_reported_before_other_expectations() {
     let text = format!(
         "server: {{ command: {}, env: {{ BREAK: auth }} }}\n\
          tests: [{{ name: t, steps: [{{ list: tools, expect: [toContainTool: env] }}] }}]",
@@ -180,7 +180,7 @@ async fn a_refusal_is_told_before_what_was_expected_instead() {
 }
 
 #[tokio::test]
-async fn a_suite_sees_the_refusal_and_the_json_rpc_error_that_came_with_it() {
+async fn a_suite_sees_a_rejection_and_its_json_rpc_error() {
     let text = format!(
         "server: {{ command: {}, env: {{ BREAK: refuse }} }}\n\
          tests:\n  - name: t\n    steps:\n\
@@ -203,7 +203,7 @@ async fn an_error_that_a_suite_mocks_keeps_its_code_and_data() {
 }
 
 #[tokio::test]
-async fn reports_for_people_and_machines_agree() {
+async fn all_report_formats_agree() {
     let suite = everything(
         "tests:\n  - { name: good, steps: [] }\n  - { name: bad, steps: [{ call: nope }] }\n  - { name: later, skip: why, steps: [] }",
     );
@@ -218,7 +218,7 @@ async fn reports_for_people_and_machines_agree() {
     assert_eq!(machine["passed"], false);
     assert_eq!(machine["suites"][0]["tests"][1]["line"], 5);
     assert_eq!(machine["suites"][0]["tests"][1]["outcome"], "failed");
-    // Jenkins' schema (junit-10.xsd) wants `errors`, and knows no file or line of a test.
+    // Jenkins' schema (junit-10.xsd) requires `errors`, and has no file or line of a test.
     let xml = junit(std::slice::from_ref(&report));
     assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{xml}");
     let cases: Vec<&str> = xml.split("<testcase ").skip(1).collect();
@@ -227,8 +227,8 @@ async fn reports_for_people_and_machines_agree() {
 }
 
 #[tokio::test]
-async fn a_test_with_a_server_of_its_own_that_takes_too_long_is_told_with_the_http_calls_of_that_server() {
-    // A machine under load may need longer until the server has started.
+async fn a_timeout_with_per_test_reports_the_http_calls_of_its_own_server() {
+    // The server may start slowly on a busy machine.
     for seconds in [1, 4, 16, 64] {
         let text = format!(
             "server: {{ command: {}, perTest: true, env: {{ BREAK: calls }} }}\n\

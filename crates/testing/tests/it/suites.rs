@@ -1,4 +1,4 @@
-//! Suites in YAML, run. What a suite file may not hold is in `suite_files`, what a report says in `suite_reports`.
+//! Running suites in YAML. Invalid suites are in `suite_files`, reports in `suite_reports`.
 
 use gatewright_testing::suite::{RunOptions, Suite, TestOutcome, tap};
 
@@ -97,7 +97,7 @@ tests:
 }
 
 #[tokio::test]
-async fn a_setup_that_fails_fails_every_test_and_says_so() {
+async fn a_failed_setup_fails_every_test() {
     let suite = everything(
         "setup: [{ call: nope }]\ntests: [{ name: a, steps: [] }, { name: b, skip: why, steps: [] }]",
     );
@@ -110,7 +110,7 @@ async fn a_setup_that_fails_fails_every_test_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_failure_nobody_expects_fails_the_test_whatever_else_holds() {
+async fn an_unexpected_failure_fails_the_test_whatever_else_matches() {
     let suite = everything(
         r#"
 tests:
@@ -131,7 +131,7 @@ tests:
 }
 
 #[tokio::test]
-async fn only_tags_and_filters_choose_tests() {
+async fn only_tags_and_filters_select_tests() {
     let tests = "tests:\n  - { name: a slow one, tags: [slow], steps: [] }\n  - { name: b, tags: [fast], steps: [] }\n  - { name: c, steps: [] }";
     let suite = everything(tests);
     let names = |options: RunOptions| {
@@ -179,7 +179,7 @@ tests:
 }
 
 #[tokio::test]
-async fn users_good_and_bad_and_a_change_of_user() {
+async fn valid_and_invalid_users_and_a_change_of_user() {
     let text = format!(
         r#"
 server: {{ command: {}, env: {{ BREAK: auth }} }}
@@ -205,7 +205,7 @@ tests:
 }
 
 #[tokio::test]
-async fn tokens_of_users_say_what_the_suite_says() {
+async fn tokens_have_the_claims_of_the_suite() {
     let text = format!(
         r#"
 server: {{ command: {} }}
@@ -221,7 +221,7 @@ tests:
 }
 
 #[tokio::test]
-async fn every_test_gets_a_server_of_its_own_when_it_should() {
+async fn per_test_starts_a_server_for_each_test() {
     let text = format!(
         r#"
 server: {{ command: {}, perTest: true }}
@@ -235,7 +235,7 @@ tests:
 }
 
 #[tokio::test]
-async fn variables_hold_variables_and_mocks_of_tools_have_times() {
+async fn variables_may_contain_variables_and_mocks_have_times() {
     let suite = everything(
         r#"
 variables: { host: a.example, url: "https://${host}", all: ["${url}/1", { n: "${n}" }], n: 7 }
@@ -251,7 +251,7 @@ tests:
 }
 
 #[tokio::test]
-async fn a_suite_runs_against_a_server_that_runs_already() {
+async fn a_suite_runs_against_a_server_that_is_already_running() {
     let server = crate::support::everything().start().await.unwrap();
     let url = format!("{}/mcp", server.info().base_url);
     let text = format!(
@@ -263,7 +263,7 @@ async fn a_suite_runs_against_a_server_that_runs_already() {
 }
 
 #[tokio::test]
-async fn a_test_s_own_variables_name_each_other_and_random_is_one_text_throughout_a_test() {
+async fn own_variables_refer_to_each_other_and_random_is_fixed_within_a_test() {
     let suite = everything(
         r#"
 variables: { who: Ada, seen: "${random}" }

@@ -1,16 +1,16 @@
-//! Servers to try the toolkit on.
+//! Servers for the tests.
 
 mod everything;
 
 pub(crate) use everything::Everything;
 use gatewright_testing::{Mcp, Server, ServerBuilder, suite::Suite};
 
-/// A client of the server with one of everything, in this process.
+/// A client of [`Everything`] in this process.
 pub(crate) async fn memory() -> Mcp {
     Mcp::in_memory(Everything).connect().await.unwrap()
 }
 
-/// The same server as a process.
+/// [`Everything`] in its own process.
 pub(crate) fn everything() -> ServerBuilder {
     Server::builder("everything_server")
 }
@@ -20,13 +20,13 @@ pub(crate) fn script(name: &str) -> String {
     format!("{}/tests/servers/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A suite for the server with one of everything.
+/// A suite for [`Everything`].
 pub(crate) fn suite_of_everything(tests: &str) -> Suite {
     let head = "name: everything\nserver: { command: everything_server }";
     Suite::parse("suite.yaml", &format!("{head}\n{tests}")).unwrap()
 }
 
-/// What stands in a cassette that is written once its proxy has ended, which is with the last connection that uses it.
+/// Waits for a cassette that is written when the last connection of its proxy ends, and returns its text.
 pub(crate) async fn written(cassette: &std::path::Path) -> String {
     let whole = async {
         loop {

@@ -6,7 +6,7 @@ fn part(token: &str, at: usize) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token.split('.').nth(at).unwrap()).unwrap()).unwrap()
 }
 
-/// Checks a signature the way any verifier does: with the key of the set that the header names.
+/// Verifies a signature with the key that the header names, like any verifier.
 fn verifies(token: &str, jwks: &Value) -> bool {
     use aws_lc_rs::signature::{RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents};
     let kid = part(token, 0)["kid"].clone();
@@ -60,7 +60,7 @@ fn options_replace_the_defaults() {
 }
 
 #[test]
-fn bad_tokens_are_bad_in_one_way_only() {
+fn invalid_tokens_are_invalid_in_one_way_only() {
     let auth = Auth::default();
     let expired = auth.create_expired_token(&auth.users.user);
     assert!(verifies(&expired, &auth.get_jwks()));
@@ -75,7 +75,7 @@ fn bad_tokens_are_bad_in_one_way_only() {
 
 #[tokio::test]
 #[ignore = "needs `npm install jose` in `tests/clients`: see docs/testing/own-tests.md"]
-async fn jose_in_node_takes_good_tokens_and_refuses_bad_ones() {
+async fn jose_in_node_accepts_valid_tokens_and_rejects_invalid_ones() {
     let auth = Auth::default();
     let script = format!("{}/tests/clients/verify.mjs", env!("CARGO_MANIFEST_DIR"));
     for (token, verdict) in [

@@ -1,4 +1,4 @@
-//! Whether a watched suite runs again, from what its files were before and after each run. Nothing here reads a disk.
+//! The decision to run a watched suite again, from the state of its files before and after each run. Nothing here reads a disk.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,63 +6,62 @@ use std::{
     time::SystemTime,
 };
 
-/// When files were changed, and their sizes. Paths are [`plain`].
-pub type State = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+/// Modification times and sizes of files. Paths are [`plain`].
+pub type FileStates = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// What was seen of the files so far.
+/// The observed states of the files.
 #[derive(Debug, Default)]
 pub struct Rerun {
-    /// Files that runs write: reports, and what two runs in a row changed and nobody writes by hand.
+    /// Files that runs write: reports, and generated files that two consecutive runs changed.
     outputs: BTreeSet<PathBuf>,
-    /// What the last run changed, and is no source.
+    /// Files that the last run changed, without sources.
     written: BTreeSet<PathBuf>,
-    /// The files as the last run knew them.
-    known: State,
+    /// The files as the last run read them.
+    known: FileStates,
 }
 
 impl Rerun {
-    /// `reports`: files that every run writes.
+    /// Ignores changes of `reports`, which every run writes.
     pub fn new<'a>(reports: impl Iterator<Item = &'a PathBuf>) -> Self {
         Self { outputs: reports.map(|file| plain(file)).collect(), ..Self::default() }
     }
 
-    /// Takes note of a run that began at `before` and ended at `after`.
+    /// Records a run with the states of the files before and after it.
     ///
-    /// A source that changed meanwhile was changed by a person, after it was read maybe: that is due. A file of another kind may
-    /// be one or the other. That it is new tells of the server, which may write another one in each run; that it is changed
-    /// does when the run before changed it, too.
-    pub fn ran(&mut self, before: State, after: &State) {
+    /// A source that changed during the run was changed by a person, perhaps after it was read, so another run is due. Other files
+    /// may be written by the server: new ones are assumed to be, and changed ones if the previous run changed them, too.
+    pub fn ran(&mut self, before: FileStates, after: &FileStates) {
         let mut changed = changes(&before, after);
         changed.retain(|file| !is_source(file));
         self.known = before;
         for file in &changed {
-            if let (None, Some(made)) = (self.known.get(file), after.get(file)) {
-                self.known.insert(file.clone(), *made);
+            if let (None, Some(created)) = (self.known.get(file), after.get(file)) {
+                self.known.insert(file.clone(), *created);
             }
         }
         self.outputs.extend(changed.intersection(&self.written).cloned());
         self.written = changed;
     }
 
-    /// Whether the files, as they are `now`, want another run.
-    pub fn is_due(&self, now: &State) -> bool {
+    /// Returns true if the files, in the state `now`, require another run.
+    pub fn is_due(&self, now: &FileStates) -> bool {
         changes(&self.known, now).iter().any(|file| !self.outputs.contains(file))
     }
 }
 
-/// Files that are new, gone or other.
-fn changes(before: &State, after: &State) -> BTreeSet<PathBuf> {
+/// Files that were added, removed or changed.
+fn changes(before: &FileStates, after: &FileStates) -> BTreeSet<PathBuf> {
     let files = before.keys().chain(after.keys());
     files.filter(|file| before.get(*file) != after.get(*file)).cloned().collect()
 }
 
-/// Whether people write files of this kind.
+/// Returns true for file types that people write.
 fn is_source(file: &Path) -> bool {
     const ENDINGS: [&str; 10] = ["yaml", "yml", "js", "mjs", "cjs", "ts", "mts", "py", "rs", "go"];
     file.extension().and_then(|ending| ending.to_str()).is_some_and(|ending| ENDINGS.contains(&ending))
 }
 
-/// A path without `./`, as directories are walked.
+/// The path without `./`, as a directory walk returns it.
 pub fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }
@@ -71,8 +70,8 @@ pub fn plain(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Files by name, with what stands for their time and size.
-    fn files(all: &[(&str, u64)]) -> State {
+    /// Files by name, with a number in place of time and size.
+    fn files(all: &[(&str, u64)]) -> FileStates {
         all.iter().map(|(name, size)| (PathBuf::from(name), (None, *size))).collect()
     }
 
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_new_gone_or_other_is_due_whatever_it_is() {
+    fn any_added_removed_or_changed_file_is_due() {
         let rerun = after_a_run(&[("a.yaml", 1), ("b.json", 1)], &[("a.yaml", 1), ("b.json", 1)]);
         for now in [
             &[("a.yaml", 1), ("b.json", 1), ("c.txt", 1)][..],
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_changed_during_a_run_is_due_when_it_ends() {
+    fn a_source_changed_during_a_run_is_due_when_it_ends() {
         for (before, after) in [(1, 2), (0, 1)] {
             let before = if before == 0 { vec![] } else { vec![("server.mjs", before)] };
             let after = [("server.mjs", after)];
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_every_run_changes_starts_no_third_one_and_a_source_always_does() {
+    fn a_file_that_every_run_changes_starts_no_third_run_but_a_source_does() {
         for (name, due) in [("state.db", false), ("server.mjs", true)] {
             let at = |size| files(&[(name, size)]);
             let mut rerun = Rerun::default();
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_two_runs_changed_with_one_between_that_did_not_is_still_looked_at() {
+    fn a_file_changed_by_two_runs_that_are_not_consecutive_is_still_watched() {
         let at = |size| files(&[("data.json", size)]);
         let mut rerun = Rerun::default();
         rerun.ran(at(1), &at(2));
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_writes_another_file_in_each_run_does_not_run_for_ever() {
+    fn a_server_that_writes_a_new_file_in_each_run_does_not_cause_endless_runs() {
         let mut rerun = Rerun::default();
         let suite = ("a.suite.yaml", 1);
         rerun.ran(files(&[suite]), &files(&[suite, ("1.log", 5)]));

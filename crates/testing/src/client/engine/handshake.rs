@@ -83,9 +83,9 @@ mod tests {
 
     /// A client of a server that is started for it and needs `seconds` to respond.
     fn client_of_slow_server(seconds: u64, startup_timeout: Option<u64>) -> McpBuilder {
-        let (ours, theirs) = tokio::io::duplex(4096);
+        let (client_end, server_end) = tokio::io::duplex(4096);
         tokio::spawn(async move {
-            let (reader, mut writer) = tokio::io::split(theirs);
+            let (reader, mut writer) = tokio::io::split(server_end);
             let mut lines = BufReader::new(reader).lines();
             tokio::time::sleep(Duration::from_secs(seconds)).await;
             while let Ok(Some(line)) = lines.next_line().await {
@@ -99,7 +99,7 @@ mod tests {
                 }
             }
         });
-        let (reader, writer) = tokio::io::split(ours);
+        let (reader, writer) = tokio::io::split(client_end);
         let timeout = startup_timeout.map(Duration::from_secs);
         Mcp::lines(reader, writer).startup(Startup { timeout, details: Box::new(String::new) })
     }

@@ -65,6 +65,15 @@ pub(super) struct Engine {
     next_id: AtomicU64,
 }
 
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("connected", &self.is_connected())
+            .field("protocol_version", &lock(&self.server).version)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Engine {
     pub(super) fn new(settings: Settings, connector: Connector, token: Option<String>) -> Arc<Self> {
         let not_yet = ClientError::Closed("not connected yet".into());

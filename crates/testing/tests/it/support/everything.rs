@@ -1,4 +1,4 @@
-//! A server with one of everything a client can ask for.
+//! A server with every feature a client can use.
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -78,7 +78,7 @@ impl ServerHandler for Everything {
                 context.peer.notify_logging_message(log).await.unwrap();
                 json!({"content": [{"type": "text", "text": "{\"done\": true}"}]})
             }
-            // From 2026-07-28 a question is an answer that wants more.
+            // From 2026-07-28 on a server requests input in its response.
             "ask" if is_stateless(&context) => match params.input_responses {
                 None => {
                     let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
