@@ -78,7 +78,7 @@ async fn oauth(args: MockOAuthArgs) -> anyhow::Result<ExitCode> {
     } else {
         oauth_tour(&info, &args.audience, &factory.create_test_token(&users.user))
     };
-    tell(&text);
+    print_line(&text);
     stop.cancelled().await;
     server.stop();
     Ok(ExitCode::SUCCESS)
@@ -148,7 +148,7 @@ async fn cimd(args: MockCimdArgs) -> anyhow::Result<ExitCode> {
         lines.push("\nCtrl-C stops it.".to_owned());
         lines.join("\n")
     };
-    tell(&text);
+    print_line(&text);
     stop.cancelled().await;
     server.stop();
     Ok(ExitCode::SUCCESS)
@@ -198,7 +198,7 @@ fn not_bound(port: u16, error: std::io::Error) -> anyhow::Error {
 }
 
 /// Prints a line. The server continues if standard output is closed.
-fn tell(text: &str) {
+fn print_line(text: &str) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

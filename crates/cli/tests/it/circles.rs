@@ -105,9 +105,6 @@ const KNOWN: &[(&str, &[&str])] = &[
         ],
     ),
     ("demo", &["everything", "everything/ask", "everything/library", "everything/tools"]),
-    ("testing", &["cassette/wire", "client", "client/connect", "client/engine", "client/link"]),
-    ("testing", &["oauth", "oauth/authorize", "oauth/endpoints", "oauth/grants", "oauth/register"]),
-    ("testing", &["suite", "suite/run", "suite/stage", "suite/step"]),
 ];
 
 /// A module: its path below the crate's root, empty for `lib.rs`.
