@@ -19,7 +19,6 @@ pub struct CassetteError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Protocol {
-    #[cfg_attr(not(feature = "http-mock"), expect(dead_code, reason = "only the HTTP mock records HTTP"))]
     Http,
     Mcp,
 }
