@@ -120,25 +120,38 @@ async fn run_suite(
     if let Ok(environment) = &environment {
         let skipped = |test: &TestReport| matches!(test.outcome, TestOutcome::Skipped(_));
         let complete = report.left_out == 0 && !report.tests.iter().any(skipped);
-        let started = Instant::now();
-        let torn_down = with_client(suite, environment, variables, "/teardown", &suite.file.teardown).await;
-        environment.server.stop().await;
-        if let Some(http) = &environment.http {
-            http.save_cassette();
-        }
-        for (name, problem) in
-            [("teardown", torn_down.err()), ("HTTP mocks", environment.http_problems(complete))]
-        {
-            if let Some(problem) = problem {
-                let outcome = TestOutcome::Failed(problem);
-                let (duration, notes) = (started.elapsed(), Vec::new());
-                let one = TestReport { name: name.into(), line: None, outcome, duration, notes };
-                on_test(suite, &one);
-                report.tests.push(one);
-            }
+        for one in tear_down(suite, environment, variables, complete).await {
+            on_test(suite, &one);
+            report.tests.push(one);
         }
     }
     report
+}
+
+/// Runs the steps after the last test and stops the server. Returns a report for each failure.
+async fn tear_down(
+    suite: &Suite,
+    environment: &Environment,
+    variables: &Variables,
+    complete: bool,
+) -> Vec<TestReport> {
+    let started = Instant::now();
+    let steps = with_client(suite, environment, variables, "/teardown", &suite.file.teardown).await;
+    environment.server.stop().await;
+    if let Some(http) = &environment.http {
+        http.save_cassette();
+    }
+    let failed = |name: &str, problem: Option<String>| {
+        problem.map(|problem| TestReport {
+            name: name.to_owned(),
+            line: None,
+            outcome: TestOutcome::Failed(problem),
+            duration: started.elapsed(),
+            notes: Vec::new(),
+        })
+    };
+    let http = environment.http_problems(complete);
+    failed("teardown", steps.err()).into_iter().chain(failed("HTTP mocks", http)).collect()
 }
 
 /// Runs the steps before the first test, and keeps the variables they save.
