@@ -100,7 +100,7 @@ async fn catastrophic_regular_expressions_end_in_time() {
         limits.timeout = Duration::from_millis(150)
     })
     .await;
-    assert!(!matches!(outcome.result, Ok(_)), "{:?}", outcome.result);
+    assert!(outcome.result.is_err(), "{:?}", outcome.result);
     assert!(outcome.duration < Duration::from_millis(1150));
 }
 
