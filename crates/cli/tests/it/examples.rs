@@ -1,4 +1,4 @@
-//! Every usage example of every demo tool runs.
+//! Every usage example of every demo tool runs, and so does the plan in README.md.
 
 use gatewright_testing::test_use;
 use serde_json::json;
@@ -43,4 +43,16 @@ async fn each_example_of_each_demo_tool_executes(listing: Demo, gateways: Gatewa
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+#[gatewright_testing::test]
+async fn the_plan_of_the_readme_returns_what_the_readme_shows(gateways: Gateways) {
+    let readme = include_str!("../../../../README.md");
+    let plan = readme.split_once("```js\n").unwrap().1.split_once("```").unwrap().0;
+    let body = gateways.fleeting().await.run(plan).await;
+    let lines = body["result"].as_array().unwrap_or_else(|| panic!("{body}"));
+    assert_eq!(lines.len(), 4, "{body}");
+    for line in lines {
+        assert!(readme.contains(&format!("\n    {line}")), "README.md does not show {line}");
+    }
 }
