@@ -1,4 +1,4 @@
-//! How many authorization codes a second the token endpoint exchanges, beside a floor: plain axum, one round trip to Redis that takes the
+//! Measures the authorization codes that the token endpoint exchanges per second, beside a floor: plain axum, one round trip to Redis that takes the
 //! code and keeps a refresh token, one signature, the same answer.
 //!
 //! `cargo run --release -p gatewright-auth --example token_endpoint [rounds]`. Starts `redis-server` and each server as a process of its

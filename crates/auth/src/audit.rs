@@ -1,19 +1,19 @@
-//! Audit events: one for every security-relevant action, never with a secret in it.
+//! Audit events: one for every security-relevant action, without secrets.
 
 use serde::Serialize;
 
-/// Something that happened. Tokens appear by their `jti` only.
+/// An audit event. Tokens appear by their `jti` only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AuditEvent {
     /// Milliseconds since the epoch.
     pub at_ms: u64,
-    /// What happened: `login.ok`, `login.failed`, `consent.given`, `consent.denied`, `token.issued`, `token.refreshed`,
+    /// Name of the event: `login.ok`, `login.failed`, `consent.given`, `consent.denied`, `token.issued`, `token.refreshed`,
     /// `token.reuse_detected`, `code.reuse_detected`, `token.revoked`, `client.registered`, `client.deleted`, `logout`, `keys.rotated`, `keys.retired`, `admin.user_revoked`,
     /// `admin.client_revoked`, `passkey.login`, `passkey.added`, `passkey.renamed`, `passkey.removed`, `passkey.ended_everything`,
     /// `passkey.invited`, `passkey.clone_suspected`, `upstream.connected`, `upstream.refreshed`, `upstream.lost`,
     /// `provider.confirmed`, `provider.refused`.
     pub event: &'static str,
-    /// Who did it: a subject, when known.
+    /// Subject, when known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// The OAuth client.
@@ -22,14 +22,14 @@ pub struct AuditEvent {
     /// The caller's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ip: Option<String>,
-    /// The token's name.
+    /// `jti` of the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jti: Option<String>,
 }
 
-/// Where audit events go.
+/// A sink of audit events.
 pub trait AuditSink: Send + Sync {
-    /// Keeps `event`.
+    /// Records `event`.
     fn record(&self, event: &AuditEvent);
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// What time it is.
+/// A source of time.
 pub trait Clock: Send + Sync {
     /// Milliseconds since 1970-01-01 UTC.
     fn now_ms(&self) -> u64;
@@ -27,7 +27,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told, for tests.
+/// A clock that moves only on request, for tests.
 #[derive(Debug)]
 pub struct ManualClock(AtomicU64);
 
@@ -37,12 +37,12 @@ impl ManualClock {
         Self(AtomicU64::new(now_ms))
     }
 
-    /// A clock that shows the machine's time of this moment, so that a store with a clock of its own agrees.
+    /// A clock at the machine's current time, so that a store with its own clock agrees.
     pub fn from_system() -> Self {
         Self::at(SystemClock.now_ms())
     }
 
-    /// Moves the clock.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         self.0.fetch_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
     }
@@ -54,7 +54,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// Where unguessable bytes come from.
+/// A source of unguessable bytes.
 pub trait Entropy: Send + Sync {
     /// Fills `bytes`.
     fn fill(&self, bytes: &mut [u8]);

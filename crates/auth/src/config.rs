@@ -1,6 +1,6 @@
 //! The `auth` section of the configuration.
 //!
-//! What breaks in production is told by `production`; building a server from a configuration is `server`.
+//! Production requirements are in `production`, the check at start in `validate`, and building a server is in `server`.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -10,22 +10,25 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::keys::{Algorithm, Jwk, JwkSet};
+use crate::keys::{Algorithm, JwkSet};
 
+mod environment;
 pub(crate) mod passkeys;
 mod production;
+mod sign_key;
 mod storage;
 mod validate;
 
 pub use passkeys::PasskeyConfig;
 pub use production::{Deployment, Finding};
+pub use sign_key::SignKey;
 pub use validate::Problem;
 
-/// Who issues tokens.
+/// Issuer of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Nobody: authentication is off.
+    /// None: authentication is off.
     #[default]
     Public,
     /// The built-in authorization server.
@@ -34,10 +37,10 @@ pub enum Mode {
     Transparent,
 }
 
-/// How users log in to the built-in authorization server.
+/// Login of users at the built-in authorization server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum LoginSource {
     /// With a password, at the built-in login page.
     #[default]
     Local,
@@ -49,7 +52,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionMode {
-    /// A browser that logged in is remembered.
+    /// Browsers that logged in are remembered.
     #[default]
     Stateful,
     /// Every authorization asks for the login again.
@@ -60,14 +63,14 @@ pub enum SessionMode {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct AuthConfig {
-    /// Who issues tokens.
+    /// Issuer of tokens.
     pub mode: Mode,
-    /// How users log in.
+    /// Login of users.
     #[serde(rename = "type")]
-    pub kind: Kind,
-    /// Whether a browser that logged in is remembered.
+    pub kind: LoginSource,
+    /// Handling of browsers that logged in.
     pub session_mode: SessionMode,
-    /// Where pending authorizations, codes, tokens, sessions and vaults live.
+    /// Store of pending authorizations, codes, tokens, sessions and vaults.
     pub token_storage: TokenStorage,
     /// Built-in server.
     pub local: LocalConfig,
@@ -98,13 +101,13 @@ pub struct AuthConfig {
     pub default_scopes: Vec<String>,
     /// Browser sessions.
     pub session: SessionConfig,
-    /// Uses a minute.
+    /// Requests allowed per minute.
     pub limits: LimitsConfig,
     /// Addresses or networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For`, `X-Forwarded-Proto` and `Forwarded` are believed.
     pub trusted_proxies: Vec<String>,
-    /// Whether authorization requests must be pushed (RFC 9126).
+    /// Requires pushed authorization requests (RFC 9126).
     pub require_par: bool,
-    /// Whether DPoP proofs must carry our nonce (RFC 9449 §8).
+    /// Requires the server's nonce in DPoP proofs (RFC 9449 §8).
     pub require_dpop_nonce: bool,
     /// Secret that encrypts vaults and stored keys. Derived from `local.signKey` when absent.
     #[schemars(with = "Option<String>")]
@@ -115,14 +118,14 @@ pub struct AuthConfig {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TokenStorage {
-    /// Which store.
+    /// Kind of store.
     #[serde(rename = "type")]
     pub kind: StorageKind,
-    /// Where it is.
+    /// Address of the store.
     pub config: StorageConfig,
 }
 
-/// Which store.
+/// Kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StorageKind {
@@ -145,7 +148,7 @@ pub struct StorageConfig {
     pub url: Option<SecretString>,
     /// The sentinels that know which server is the master. Default port 26379.
     pub sentinel: Option<SentinelConfig>,
-    /// Some nodes of a cluster, as `host:port`; default port 6379. `keyPrefix` must then hold a hash tag, and is `{gw}:` when absent.
+    /// Some nodes of a cluster, as `host:port`; default port 6379. `keyPrefix` must then contain a hash tag, and is `{gw}:` when absent.
     pub cluster: Vec<String>,
     /// Host of the store; `REDIS_HOST`.
     pub host: Option<String>,
@@ -172,7 +175,7 @@ pub struct StorageConfig {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SentinelConfig {
-    /// What the sentinels call the master.
+    /// Name of the master at the sentinels.
     pub master: String,
     /// The sentinels, as `host:port`.
     pub nodes: Vec<String>,
@@ -181,36 +184,6 @@ pub struct SentinelConfig {
     /// Password at the sentinels.
     #[schemars(with = "Option<String>")]
     pub password: Option<SecretString>,
-}
-
-/// A signing key as it is written: a JWK, a set of them, or either as JSON text.
-#[derive(Clone, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct SignKey(Value);
-
-impl std::fmt::Debug for SignKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SignKey(..)")
-    }
-}
-
-impl SignKey {
-    /// A key given as JSON text.
-    pub fn from_text(text: impl Into<String>) -> Self {
-        Self(Value::String(text.into()))
-    }
-
-    /// The keys.
-    ///
-    /// # Errors
-    /// When it is neither a JWK nor a set.
-    pub fn keys(&self) -> Result<Vec<Jwk>, crate::keys::KeyError> {
-        match &self.0 {
-            Value::String(text) => JwkSet::parse(text),
-            value => JwkSet::parse(&value.to_string()),
-        }
-        .map(|set| set.keys)
-    }
 }
 
 /// `local`.
@@ -227,8 +200,8 @@ pub struct LocalConfig {
     pub max_keys: usize,
     /// Algorithm of made keys: `ES256` (default), `EdDSA` or `RS256` (2,048 bits).
     pub algorithm: Algorithm,
-    /// How users prove who they are.
-    pub login: Login,
+    /// Authentication of users.
+    pub login: LoginMethod,
     /// Users of the built-in login. Without any there is one, `admin`: `gatewright serve` prints the password when it starts.
     pub users: Vec<UserConfig>,
     /// Passkeys, to sign in without a password.
@@ -242,17 +215,17 @@ impl Default for LocalConfig {
             key_rotation_days: 60,
             max_keys: 3,
             algorithm: Algorithm::ES256,
-            login: Login::Password,
+            login: LoginMethod::Password,
             users: Vec::new(),
             passkeys: PasskeyConfig::default(),
         }
     }
 }
 
-/// How users of the built-in login prove who they are.
+/// Authentication of the users of the built-in login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Login {
+pub enum LoginMethod {
     /// With a password.
     #[default]
     Password,
@@ -264,18 +237,18 @@ pub enum Login {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserConfig {
-    /// What the user types.
+    /// Name that the user types.
     pub username: String,
     /// Argon2id hash (`gatewright user hash`). May be left out where `passkeys` are on: the user then signs in with passkeys only, and
     /// adds the first one with the link that `gatewright user enrol` prints.
     pub password_hash: Option<String>,
     /// Display name.
     pub name: Option<String>,
-    /// Mail address, told to clients that may ask `userinfo` for it.
+    /// Mail address, for clients that may ask `userinfo` for it.
     pub email: Option<String>,
     /// Scopes the user may grant; all when absent. Tokens that they granted lose what is taken out here.
     pub scopes: Option<Vec<String>>,
-    /// Whether the user is locked out.
+    /// Locks the user out.
     #[serde(default)]
     pub disabled: bool,
 }
@@ -298,9 +271,9 @@ pub struct ProviderConfig {
     pub jwks: Option<JwkSet>,
     /// Address of the key set; discovered when absent.
     pub jwks_uri: Option<String>,
-    /// How long a fetched key set is fresh. Default 600 s.
+    /// Time for which a fetched key set is fresh. Default 600 s.
     pub jwks_cache_seconds: Option<u64>,
-    /// How long a key set that cannot be refreshed is still used. Default 3600 s.
+    /// Time for which a key set that cannot be refreshed is still used. Default 3600 s.
     pub jwks_stale_seconds: Option<u64>,
     /// Token types accepted. Default `at+jwt` and `jwt`.
     pub token_types: Option<Vec<String>>,
@@ -308,7 +281,7 @@ pub struct ProviderConfig {
     pub pinned_client: Option<String>,
     /// Introspection endpoint for tokens that are not JWTs.
     pub introspection_uri: Option<String>,
-    /// Whether the provider may be on a private or loopback address, and use plain HTTP there.
+    /// Allows a provider on a private or loopback address, and plain HTTP there.
     pub allow_private: bool,
 }
 
@@ -316,17 +289,17 @@ pub struct ProviderConfig {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RefreshConfig {
-    /// Whether refresh tokens are issued.
+    /// Issues refresh tokens.
     pub enabled: bool,
     /// Seconds before expiry at which a token from the provider is refreshed. Default 60.
     pub skew_seconds: u64,
     /// Access token lifetime in seconds, 1 to 86,400. Default 900.
     pub access_token_ttl: u64,
-    /// How long an unused refresh token lives, in seconds: 1 to `absoluteTtl`. Default 604,800 (7 days).
+    /// Lifetime of an unused refresh token, in seconds: 1 to `absoluteTtl`. Default 604,800 (7 days).
     pub refresh_token_ttl: u64,
-    /// How long an authorization lives however often it is refreshed, in seconds. Default 2,592,000 (30 days).
+    /// Lifetime of an authorization, however often it is refreshed, in seconds. Default 2,592,000 (30 days).
     pub absolute_ttl: u64,
-    /// Whether each use gives a new refresh token. Public clients' tokens always rotate.
+    /// Rotates refresh tokens: each use gives a new one. Public clients' tokens always rotate.
     pub rotate_refresh_token: bool,
 }
 
@@ -347,7 +320,7 @@ impl Default for RefreshConfig {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ConsentConfig {
-    /// Whether users are asked. Default true. When false, `clients` get what they ask for without a page; clients that registered themselves
+    /// Asks users for consent. Default true. When false, `clients` get what they ask for without a page; clients that registered themselves
     /// or are known by a document still need the user's consent.
     pub enabled: bool,
 }
@@ -365,9 +338,9 @@ pub struct DcrConfig {
     /// Token that registration asks for; anyone may register when absent.
     #[schemars(with = "Option<String>")]
     pub initial_access_token: Option<SecretString>,
-    /// Registrations a day at most. Default 1,000.
+    /// Registrations allowed per day. Default 1,000.
     pub most_per_day: u64,
-    /// How long a registration lives that gets no tokens, in seconds. Default 2,592,000 (30 days). One in use lives on.
+    /// Lifetime of a registration that gets no tokens, in seconds. Default 2,592,000 (30 days). One in use is kept.
     pub unused_ttl: u64,
 }
 
@@ -381,13 +354,13 @@ impl Default for DcrConfig {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct CimdConfig {
-    /// Whether a client may be an `https` address of a document. Default true.
+    /// Accepts clients whose identifier is the `https` address of a metadata document. Default true.
     pub enabled: bool,
     /// Hosts allowed (`example.com`, `*.example.com`); all when empty.
     pub allow_hosts: Vec<String>,
     /// Hosts refused.
     pub deny_hosts: Vec<String>,
-    /// Whether documents may be on private or loopback addresses and use plain HTTP there. For development: only where `publicUrl` and the
+    /// Allows documents on private or loopback addresses, and plain HTTP there. For development: only where `publicUrl` and the
     /// address listened on are loopback.
     pub allow_private: bool,
 }
@@ -412,19 +385,19 @@ pub struct ClientConfig {
     /// Its public keys, for `private_key_jwt`.
     #[schemars(with = "Option<BTreeMap<String, Value>>")]
     pub jwks: Option<JwkSet>,
-    /// How it authenticates; `client_secret_basic` with a secret, `private_key_jwt` with keys, `none` without either.
+    /// Authentication method. Default `client_secret_basic` with a secret, `private_key_jwt` with keys, `none` without either.
     pub token_endpoint_auth_method: Option<String>,
-    /// Where codes may be sent.
+    /// Redirect URIs, to which codes may be sent.
     #[serde(default)]
     pub redirect_uris: Vec<String>,
-    /// Where a logout may lead.
+    /// Addresses that a logout may lead to.
     #[serde(default)]
     pub post_logout_redirect_uris: Vec<String>,
     /// Its grants. Default `authorization_code` and `refresh_token`.
     pub grant_types: Option<Vec<String>>,
     /// Scopes it may ask for; all when absent. Tokens that it has lose what is taken out here.
     pub scopes: Option<Vec<String>>,
-    /// Whether it is a resource server that may introspect tokens of this resource.
+    /// Resource whose tokens it may introspect, as a resource server.
     pub introspects: Option<String>,
 }
 
@@ -444,7 +417,7 @@ impl Default for SessionConfig {
     }
 }
 
-/// `limits`: uses a minute, each per address (and per client where one is known).
+/// `limits`: requests allowed per minute, for each address (and for each client where one is known).
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LimitsConfig {
@@ -452,7 +425,7 @@ pub struct LimitsConfig {
     pub token: u64,
     /// Authorization endpoint. Default 120.
     pub authorize: u64,
-    /// Login. Default 30.
+    /// LoginMethod. Default 30.
     pub login: u64,
     /// Registration. Default 20.
     pub register: u64,
@@ -460,7 +433,7 @@ pub struct LimitsConfig {
     pub revoke: u64,
     /// Fetches of client documents. Default 30.
     pub fetch: u64,
-    /// Wrong passwords an account may see in 15 minutes. Default 5.
+    /// Wrong passwords allowed for an account in 15 minutes. Default 5.
     pub wrong_passwords: u64,
 }
 
@@ -482,7 +455,7 @@ impl Default for LimitsConfig {
 pub const DEFAULT_SCOPE: &str = "mcp";
 
 impl AuthConfig {
-    /// The same with [`DEFAULT_SCOPE`] where no scope is named.
+    /// Returns the configuration with [`DEFAULT_SCOPE`] where it names no scope.
     pub(crate) fn with_default_scope(mut self) -> Self {
         if self.scopes.is_empty() {
             self.scopes.insert(DEFAULT_SCOPE.to_owned(), "Use what this server offers".to_owned());
@@ -493,56 +466,14 @@ impl AuthConfig {
         self
     }
 
-    /// The scopes that tokens of the built-in server can carry.
+    /// Returns the scopes that tokens of the built-in server can have.
     pub fn grantable(&self) -> Scopes {
         let config = self.clone().with_default_scope();
         Scopes::Granted(config.scopes.into_keys().chain(config.anonymous_scopes).collect())
     }
 
-    /// `encryptionKey`, for values that all instances open.
+    /// Returns `encryptionKey`, for values that all instances decrypt.
     pub fn shared_secret(&self) -> Option<&str> {
         self.encryption_key.as_ref().map(|secret| secret.expose_secret())
     }
-
-    /// Fills what the file leaves out from the contract's environment variables, as `get` reads them; returns what is wrong with those
-    /// that are used.
-    pub fn fill_from(&mut self, get: impl Fn(&str) -> Option<String>) -> Vec<Problem> {
-        let get = |name: &str| get(name).filter(|value| !value.is_empty());
-        let mut problems = Vec::new();
-        let storage = &mut self.token_storage.config;
-        storage.host = storage.host.take().or_else(|| get("REDIS_HOST"));
-        let is_addressed = storage.url.is_some() || storage.sentinel.is_some() || !storage.cluster.is_empty();
-        if self.token_storage.kind == StorageKind::Redis && storage.port.is_none() && !is_addressed {
-            match get("REDIS_PORT").map(|text| redis_port(&text)) {
-                Some(Some(port)) => storage.port = Some(port),
-                Some(None) => problems.push(Problem {
-                    path: "auth.tokenStorage.config.port".to_owned(),
-                    message: "REDIS_PORT must be a port from 1 to 65535; set it to one, or write `port` here"
-                        .to_owned(),
-                }),
-                None => {}
-            }
-        }
-        storage.password = storage.password.take().or_else(|| get("REDIS_PASSWORD").map(Into::into));
-        self.local.sign_key =
-            self.local.sign_key.take().or_else(|| get("JWT_SIGNING_KEY").map(SignKey::from_text));
-        let provider = &mut self.provider;
-        provider.url = provider.url.take().or_else(|| get("IDP_PROVIDER_URL"));
-        provider.client_id = provider.client_id.take().or_else(|| get("IDP_CLIENT_ID"));
-        provider.client_secret =
-            provider.client_secret.take().or_else(|| get("IDP_CLIENT_SECRET").map(Into::into));
-        self.expected_audience = self.expected_audience.take().or_else(|| get("IDP_EXPECTED_AUDIENCE"));
-        problems
-    }
-}
-
-/// A port as REDIS_PORT says it: a number, or the address that Kubernetes puts there for a Service called `redis`
-/// (`tcp://10.0.0.7:6379`).
-fn redis_port(text: &str) -> Option<u16> {
-    let text = text.trim();
-    let port = match text.strip_prefix("tcp://") {
-        Some(address) => address.rsplit_once(':')?.1,
-        None => text,
-    };
-    port.parse().ok().filter(|port| *port != 0)
 }

@@ -1,4 +1,4 @@
-//! The few primitives the crate uses: base64url, SHA-256, constant-time comparison and sealing.
+//! Cryptographic primitives: base64url, SHA-256, constant-time comparison and sealing.
 //!
 //! Signatures are in `keys`, password hashes in `password`.
 
@@ -38,7 +38,7 @@ pub(crate) fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {
     hex(&sha256(bytes))
 }
 
-/// Compares without telling by time where the first difference is.
+/// Compares in constant time.
 pub(crate) fn same(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>) -> bool {
     verify_slices_are_equal(&sha256(a), &sha256(b)).is_ok()
 }
@@ -86,7 +86,7 @@ impl Sealer {
         out
     }
 
-    /// Decrypts what [`Sealer::seal`] made for `name`; `None` when it was made for another name, with another key, or changed.
+    /// Decrypts a value that [`Sealer::seal`] encrypted for `name`; `None` when it is for another name or key, or was changed.
     pub fn open(&self, name: &str, sealed: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_at_checked(NONCE_LEN)?;
         let mut rest = rest.to_vec();

@@ -1,4 +1,4 @@
-//! Proofs of possession (RFC 9449).
+//! DPoP proofs of possession (RFC 9449).
 
 use std::time::Duration;
 
@@ -6,57 +6,54 @@ use http::{StatusCode, request::Parts};
 use serde_json::Value;
 
 use crate::{
+    context::Context,
     crypto::{b64, same, sha256, unb64},
+    error::OAuthError,
+    error_codes::Code,
     keys::{Jwk, Token, VerifyingKey},
-    server::{Core, OAuthError},
     store::Key,
+    tuning::{DPOP_NONCE_PERIOD_S, DPOP_WINDOW_S},
 };
 
-/// How far a proof's `iat` may be from now, in seconds.
-const WINDOW_S: u64 = 60;
-const NONCE_PERIOD_S: u64 = 300;
-
 fn invalid(text: &'static str) -> OAuthError {
-    OAuthError::new("invalid_dpop_proof", text)
+    OAuthError::new(Code::InvalidDpopProof, text)
 }
 
-impl Core {
-    fn nonce(&self, period: u64) -> String {
-        let sealed = crate::crypto::derive(&self.sealer.root_for("dpop"), &period.to_be_bytes());
-        b64(&sealed[..18])
-    }
-
-    /// The nonce that proofs must carry now.
-    pub(crate) fn dpop_nonce(&self) -> String {
-        self.nonce(self.clock.now_s() / NONCE_PERIOD_S)
-    }
+/// Returns the nonce of a period.
+fn nonce(ctx: &Context, period: u64) -> String {
+    let derived = crate::crypto::derive(&ctx.sealer.root_for("dpop"), &period.to_be_bytes());
+    b64(&derived[..18])
 }
 
-/// Thumbprint of the key that the request to our endpoint `path` proves, when it proves one.
-pub(crate) async fn of_request(core: &Core, parts: &Parts, path: &str) -> Result<Option<String>, OAuthError> {
+/// Returns the thumbprint of the key that a request to our endpoint `path` proves, when it has a proof.
+pub(crate) async fn of_request(
+    ctx: &Context,
+    parts: &Parts,
+    path: &str,
+) -> Result<Option<String>, OAuthError> {
     match only_proof(parts)? {
-        Some(proof) => check(core, proof, parts.method.as_str(), &core.url(path), None).await.map(Some),
+        Some(proof) => check(ctx, proof, parts.method.as_str(), &ctx.url(path), None).await.map(Some),
         None => Ok(None),
     }
 }
 
-/// The same at the resource `url`, where the access token `token` is shown: errors are challenges with status 401.
+/// Returns the same at the resource `url`, for the access token `token`. Errors are challenges with status 401.
 pub(crate) async fn of_resource(
-    core: &Core,
+    ctx: &Context,
     parts: &Parts,
     url: &str,
     token: &str,
 ) -> Result<Option<String>, OAuthError> {
-    let shown = match only_proof(parts) {
+    let thumbprint = match only_proof(parts) {
         Ok(None) => return Ok(None),
-        Ok(Some(proof)) => check(core, proof, parts.method.as_str(), url, Some(token)).await,
+        Ok(Some(proof)) => check(ctx, proof, parts.method.as_str(), url, Some(token)).await,
         Err(error) => Err(error),
     };
-    shown.map(Some).map_err(|error| match error.status {
+    thumbprint.map(Some).map_err(|error| match error.status {
         StatusCode::SERVICE_UNAVAILABLE => error,
         _ => OAuthError {
             status: StatusCode::UNAUTHORIZED,
-            challenge: Some(format!("DPoP error=\"{}\"", error.code)),
+            challenge: Some(format!("DPoP error=\"{}\"", error.code.as_str())),
             ..error
         },
     })
@@ -73,7 +70,7 @@ fn only_proof(parts: &Parts) -> Result<Option<&str>, OAuthError> {
 
 /// Checks a proof for `method` and `url`, for the access token `token` at a resource, and returns its key's thumbprint.
 async fn check(
-    core: &Core,
+    ctx: &Context,
     proof: &str,
     method: &str,
     url: &str,
@@ -108,9 +105,9 @@ async fn check(
     if text("htm") != Some(method) || text("htu").and_then(target) != target(url) {
         return Err(invalid("the proof is for another request"));
     }
-    let now = core.clock.now_s();
+    let now = ctx.clock.now_s();
     let at = claims.get("iat").and_then(Value::as_u64).ok_or_else(|| invalid("the proof has no time"))?;
-    if at.abs_diff(now) > WINDOW_S {
+    if at.abs_diff(now) > DPOP_WINDOW_S {
         return Err(invalid("the proof is too old or too new"));
     }
     if let Some(token) = token
@@ -118,26 +115,25 @@ async fn check(
     {
         return Err(invalid("the proof is for another token"));
     }
-    if core.config.require_dpop_nonce {
-        let period = now / NONCE_PERIOD_S;
-        let fits = |nonce: &str| {
-            same(nonce, core.nonce(period)) || same(nonce, core.nonce(period.saturating_sub(1)))
-        };
-        if !text("nonce").is_some_and(fits) {
+    if ctx.config.require_dpop_nonce {
+        let period = now / DPOP_NONCE_PERIOD_S;
+        let is_current =
+            |sent: &str| same(sent, nonce(ctx, period)) || same(sent, nonce(ctx, period.saturating_sub(1)));
+        if !text("nonce").is_some_and(is_current) {
             let status = if token.is_some() { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
             return Err(OAuthError {
                 status,
-                dpop_nonce: Some(core.dpop_nonce()),
-                ..OAuthError::new("use_dpop_nonce", "the proof needs our nonce")
+                dpop_nonce: Some(nonce(ctx, period)),
+                ..OAuthError::new(Code::UseDpopNonce, "the proof needs our nonce")
             });
         }
     }
     let jti = text("jti")
         .filter(|jti| !jti.is_empty() && jti.len() <= 256)
-        .ok_or_else(|| invalid("the proof has no name"))?;
+        .ok_or_else(|| invalid("the proof has no jti"))?;
     let thumbprint = jwk.thumbprint();
     let once = Key::named("proof", &[&thumbprint, jti, url]);
-    if !core.store.put_new(&once, b"1", Duration::from_secs(2 * WINDOW_S + 1)).await? {
+    if !ctx.store.put_new(&once, b"1", Duration::from_secs(2 * DPOP_WINDOW_S + 1)).await? {
         return Err(invalid("the proof was used before"));
     }
     Ok(thumbprint)

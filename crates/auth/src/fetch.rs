@@ -24,7 +24,7 @@ const MOST_ERROR: usize = 16 * 1024;
 pub(crate) type Lookup =
     Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// Why nothing was fetched.
+/// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FetchError {
     #[error("the address is not a public https address")]
@@ -33,18 +33,45 @@ pub(crate) enum FetchError {
     Status(u16),
     /// The answer is an OAuth error (RFC 6749 §5.2) with this code.
     #[error("the answer has status {0} and says `{1}`")]
-    Said(u16, String),
+    OAuth(u16, String),
     #[error("the answer is too large")]
     TooLarge,
     #[error("no answer came in time, or the connection failed")]
     Failed,
 }
 
+impl FetchError {
+    /// Returns whether a token endpoint refuses the grant, rather than the request or its own state.
+    pub(crate) fn ends_grant(&self) -> bool {
+        match self {
+            Self::OAuth(_, code) => matches!(
+                code.as_str(),
+                "invalid_grant"
+                    | "access_denied"
+                    | "login_required"
+                    | "interaction_required"
+                    | "consent_required"
+            ),
+            Self::Status(status) => matches!(status, 400 | 401 | 403),
+            Self::Refused | Self::TooLarge | Self::Failed => false,
+        }
+    }
+
+    /// Returns whether the same request may succeed in a moment.
+    pub(crate) fn is_temporary(&self) -> bool {
+        match self {
+            Self::Failed => true,
+            Self::OAuth(status, _) | Self::Status(status) => *status == 429 || *status >= 500,
+            Self::Refused | Self::TooLarge => false,
+        }
+    }
+}
+
 /// A client for outgoing requests.
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     client: reqwest::Client,
-    /// Whether private and loopback addresses and plain HTTP are allowed.
+    /// Private and loopback addresses and plain HTTP are allowed.
     private: bool,
 }
 
@@ -78,7 +105,7 @@ fn system_lookup() -> Lookup {
     })
 }
 
-/// What came back.
+/// A response.
 pub(crate) struct Fetched {
     pub(crate) body: Vec<u8>,
     /// `Cache-Control: max-age`, or `Some(0)` for `no-store` and `no-cache`.
@@ -113,7 +140,7 @@ impl Fetcher {
         Ok(Self { client, private })
     }
 
-    /// Whether `url` may be asked for at all.
+    /// Refuses an address that must not be requested.
     fn check(&self, url: &Url) -> Result<(), FetchError> {
         let public = match url.host() {
             Some(Host::Ipv4(ip)) => net::is_public(ip.into()),
@@ -184,7 +211,7 @@ impl Fetcher {
         let status = response.status().as_u16();
         if !accepted.contains(&status) {
             return Err(match error_code(response).await {
-                Some(code) => FetchError::Said(status, code),
+                Some(code) => FetchError::OAuth(status, code),
                 None => FetchError::Status(status),
             });
         }

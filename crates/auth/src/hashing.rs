@@ -1,8 +1,8 @@
-//! Password checks take turns: a few at once, and networks one after the other.
+//! A fair queue of password checks: a few at the same time, networks in turn.
 //!
-//! A check costs tens of milliseconds and 19 MiB or more. Whoever waits, waits in the line of their network; lines are served in turn, so
-//! that a network with many tries delays itself. When there is no room left to wait in, a newcomer takes the place of the last one in
-//! the longest line.
+//! A check takes tens of milliseconds and 19 MiB or more. Waiting checks stand in the line of their network, and the lines are served in
+//! turn, so that a network with many tries delays itself. When the queue is full, a new check takes the place of the last one in the
+//! longest line.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,47 +12,47 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Checks at once.
-const MOST_RUNNING: usize = 4;
+/// Checks at the same time.
+const MAX_RUNNING: usize = 4;
 /// Checks that wait.
-const MOST_WAITING: usize = 64;
+const MAX_WAITING: usize = 64;
 
-/// Whose turn it is to check a password.
+/// A fair queue of password checks.
 #[derive(Default)]
-pub(crate) struct HashQueue(Arc<Mutex<State>>);
+pub(crate) struct HashQueue(Arc<Mutex<Queue>>);
 
 #[derive(Default)]
-struct State {
+struct Queue {
     running: usize,
     waiting: usize,
-    lines: HashMap<IpAddr, VecDeque<oneshot::Sender<Turn>>>,
+    lines: HashMap<IpAddr, VecDeque<oneshot::Sender<HashPermit>>>,
     /// Networks with a line, in the order they are served.
     order: VecDeque<IpAddr>,
 }
 
-/// The right to check one password; the next one's turn comes when it is dropped.
-pub(crate) struct Turn(Arc<Mutex<State>>);
+/// A permit to check one password. When it is dropped, the next check gets it.
+pub(crate) struct HashPermit(Arc<Mutex<Queue>>);
 
-/// There is no room to wait in.
+/// The queue is full.
 #[derive(Debug)]
 pub(crate) struct Busy;
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    // Nothing panics while it holds the lock.
+fn lock(state: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    // Nothing panics while the lock is held.
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl HashQueue {
-    /// Waits for a turn of `network`.
+    /// Waits for a permit for a caller of `network`.
     ///
     /// # Errors
-    /// When its line is the longest and there is no room, or when a newcomer took its place.
-    pub(crate) async fn turn(&self, network: IpAddr) -> Result<Turn, Busy> {
+    /// The queue is full and the line of the network is the longest, or a check of another network took the place.
+    pub(crate) async fn acquire(&self, network: IpAddr) -> Result<HashPermit, Busy> {
         let waits = {
             let mut state = lock(&self.0);
-            if state.running < MOST_RUNNING {
+            if state.running < MAX_RUNNING {
                 state.running += 1;
-                return Ok(Turn(self.0.clone()));
+                return Ok(HashPermit(self.0.clone()));
             }
             state.join(network)?
         };
@@ -60,12 +60,12 @@ impl HashQueue {
     }
 }
 
-impl State {
-    fn join(&mut self, network: IpAddr) -> Result<oneshot::Receiver<Turn>, Busy> {
-        if self.waiting >= MOST_WAITING {
-            self.forget_gone();
+impl Queue {
+    fn join(&mut self, network: IpAddr) -> Result<oneshot::Receiver<HashPermit>, Busy> {
+        if self.waiting >= MAX_WAITING {
+            self.remove_closed();
         }
-        if self.waiting >= MOST_WAITING {
+        if self.waiting >= MAX_WAITING {
             let own = self.lines.get(&network).map_or(0, VecDeque::len);
             let longest =
                 self.lines.iter().max_by_key(|(_, line)| line.len()).map(|(at, line)| (*at, line.len()));
@@ -85,8 +85,8 @@ impl State {
         Ok(receiver)
     }
 
-    /// Forgets those who wait no more.
-    fn forget_gone(&mut self) {
+    /// Removes checks that nobody waits for any more.
+    fn remove_closed(&mut self) {
         self.lines.retain(|_, line| {
             line.retain(|sender| !sender.is_closed());
             !line.is_empty()
@@ -96,8 +96,8 @@ impl State {
         self.order.retain(|network| lines.contains_key(network));
     }
 
-    /// Takes the next one who waits out of the lines.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    /// Returns the next waiting check.
+    fn next(&mut self) -> Option<oneshot::Sender<HashPermit>> {
         while let Some(network) = self.order.pop_front() {
             let Some(line) = self.lines.get_mut(&network) else { continue };
             let sender = line.pop_front();
@@ -117,7 +117,7 @@ impl State {
     }
 }
 
-impl Drop for Turn {
+impl Drop for HashPermit {
     fn drop(&mut self) {
         let next = {
             let mut state = lock(&self.0);
@@ -128,8 +128,8 @@ impl Drop for Turn {
             next
         };
         if let Some(next) = next {
-            // When the one who waited is gone meanwhile, the turn comes back here and goes on to the one after.
-            let _ = next.send(Turn(self.0.clone()));
+            // When nobody waits for it any more, the permit is dropped here and goes on to the next check.
+            let _ = next.send(HashPermit(self.0.clone()));
         }
     }
 }
@@ -144,35 +144,32 @@ mod tests {
         [192, 0, 2, number].into()
     }
 
-    /// Asks for a turn and is polled once, so that it stands in line.
+    /// Asks for a permit and polls once, so that it is in the queue.
     fn ask(
         queue: &Arc<HashQueue>,
         from: IpAddr,
-    ) -> Result<Result<Turn, Busy>, BoxFuture<'static, Result<Turn, Busy>>> {
+    ) -> Result<Result<HashPermit, Busy>, BoxFuture<'static, Result<HashPermit, Busy>>> {
         let queue = queue.clone();
-        let mut future = async move { queue.turn(from).await }.boxed();
+        let mut future = async move { queue.acquire(from).await }.boxed();
         match (&mut future).now_or_never() {
             Some(done) => Ok(done),
             None => Err(future),
         }
     }
 
-    fn full() -> (Arc<HashQueue>, Vec<Turn>) {
+    fn full() -> (Arc<HashQueue>, Vec<HashPermit>) {
         let queue = Arc::new(HashQueue::default());
-        let turns = (0..MOST_RUNNING).map(|_| ask(&queue, network(1)).ok().unwrap().unwrap()).collect();
+        let turns = (0..MAX_RUNNING).map(|_| ask(&queue, network(1)).ok().unwrap().unwrap()).collect();
         (queue, turns)
     }
 
     #[test]
     fn one_network_with_every_place_does_not_keep_another_from_its_turn() {
         let (queue, mut turns) = full();
-        let mut flood: Vec<_> = (0..MOST_WAITING).map(|_| ask(&queue, network(1)).err().unwrap()).collect();
+        let mut flood: Vec<_> = (0..MAX_WAITING).map(|_| ask(&queue, network(1)).err().unwrap()).collect();
         assert!(ask(&queue, network(1)).ok().unwrap().is_err(), "its own line is full");
         let mut newcomer = ask(&queue, network(2)).err().expect("the newcomer waits");
-        assert!(
-            (&mut flood[MOST_WAITING - 1]).now_or_never().unwrap().is_err(),
-            "the last in line made room"
-        );
+        assert!((&mut flood[MAX_WAITING - 1]).now_or_never().unwrap().is_err(), "the last in line made room");
         turns.pop();
         let first = (&mut flood[0]).now_or_never().expect("the first in line is served").unwrap();
         drop(first);
@@ -197,7 +194,7 @@ mod tests {
     #[test]
     fn a_line_of_those_who_went_away_leaves_room() {
         let (queue, _turns) = full();
-        drop((0..MOST_WAITING).map(|_| ask(&queue, network(1))).collect::<Vec<_>>());
+        drop((0..MAX_WAITING).map(|_| ask(&queue, network(1))).collect::<Vec<_>>());
         assert!(ask(&queue, network(1)).is_err(), "it waits");
     }
 }

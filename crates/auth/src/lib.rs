@@ -1,51 +1,66 @@
 //! An OAuth 2.1 authorization server and resource server.
 //!
-//! [`AuthorizationServer`] logs users in, asks for consent and issues tokens; [`ResourceServer`] checks the callers of the MCP
-//! endpoint. [`AuthConfig`] is the `auth` section that both are made from. What must be remembered is in a [`store`]: in memory, in a
+//! [`AuthorizationServer`] signs users in, asks for consent and issues tokens; [`ResourceServer`] authenticates the callers of the MCP
+//! endpoint. Both are made from [`AuthConfig`], the `auth` section of a configuration. Records are kept in a [`store`]: in memory, in a
 //! SQLite file or in Redis, where every redemption and rotation is one atomic step. Signing [`keys`] rotate.
 #![forbid(unsafe_code)]
 
 mod audit;
+mod authorizations;
 mod ceiling;
-mod cimd;
-mod client_metadata;
 mod clients;
 mod clock;
 pub mod config;
 mod connect;
-mod covered;
+mod consent_tools;
+mod consents;
+mod context;
 mod crypto;
 mod dpop;
+mod error;
+mod error_codes;
 mod fetch;
+mod first_user;
+mod grants;
 mod hashing;
 mod json;
 pub mod keys;
 mod lockout;
 mod metrics;
 mod net;
-mod operator;
 mod pages;
 mod password;
+mod pending_quota;
+mod provider;
 mod records;
-mod remote;
+mod relying_party;
 mod resource;
+mod scopes;
+mod sealing;
 mod server;
+mod sessions;
 pub mod store;
+mod token_cache;
+mod tokens;
 mod transparent;
-mod under_way;
+mod tuning;
+mod users;
+mod web;
 
 pub use audit::{AuditEvent, AuditSink, LogAudit};
 pub use clock::{Clock, Entropy, ManualClock, SystemClock, SystemEntropy};
 pub use config::{AuthConfig, Deployment, Finding, Problem};
 pub use connect::{UpstreamProvider, UpstreamVault};
-pub use covered::{CoveredTool, CoveredTools};
+pub use consent_tools::{ConsentTool, ConsentTools};
 pub use crypto::Sealer;
+pub use error_codes::{ERRORS, ErrorCode};
+pub use first_user::FirstUser;
 pub use metrics::Metrics;
-pub use operator::{ClientInfo, ConsentInfo, RemovedClient, RevokedToken};
 pub use password::hash_password;
-pub use resource::{RECHECK, ResourceServer};
+pub use resource::ResourceServer;
 pub use server::{
-    AuthorizationServer, ERRORS, EnrolError, Enrolment, ErrorCode, FirstUser, OPENAPI, OpenError,
-    ServerParts, open_peers, open_store,
+    AuthorizationServer, ClientInfo, ConsentInfo, EnrolError, Enrolment, OPENAPI, OpenError, RemovedClient,
+    RevokedToken, ServerParts, open_peers, open_store,
 };
 pub use transparent::Transparent;
+pub use tuning::RECHECK;

@@ -1,10 +1,10 @@
-//! Counts that an operator watches: failures, refreshes, key-set errors, store errors and the time that issuing takes.
+//! Counters for operators: failures, refreshes, key-set errors, store errors, and the time to issue tokens.
 
 use std::time::Duration;
 
 use prometheus::{Error, Histogram, HistogramOpts, IntCounter, Registry, TextEncoder};
 
-/// Upper bounds of the histogram of the time that issuing takes, in seconds; 0.5 is the alert's.
+/// Upper bounds of the histogram of the time to issue tokens, in seconds. The alert uses 0.5.
 const SECONDS: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0];
 /// Issuing slower than this is counted apart.
 const SLOW: Duration = Duration::from_millis(500);
@@ -75,7 +75,7 @@ impl Metrics {
         self.passwords.inc();
     }
 
-    pub(crate) fn told(&self, event: &str) {
+    pub(crate) fn count_event(&self, event: &str) {
         match event {
             "token.issued" => self.issued.inc(),
             "token.refreshed" => self.refreshed.inc(),
@@ -84,14 +84,14 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn took(&self, time: Duration) {
+    pub(crate) fn token_issued(&self, time: Duration) {
         self.issue.observe(time.as_secs_f64());
         if time > SLOW {
             self.issue_slow.inc();
         }
     }
 
-    /// Renders the counters in Prometheus' text format. No label holds anything of a caller.
+    /// Returns the counters in Prometheus text form. No label has a value of a caller.
     pub fn prometheus(&self) -> String {
         let text = TextEncoder::new().encode_to_string(&self.all.gather());
         text.unwrap_or_else(|error| format!("# metrics cannot be rendered: {error}\n"))
@@ -106,7 +106,7 @@ mod tests {
     fn each_answer_is_within_its_bound_and_those_above_it() {
         let metrics = Metrics::default();
         for ms in [1, 5, 6, 500, 501, 9_000] {
-            metrics.took(Duration::from_millis(ms));
+            metrics.token_issued(Duration::from_millis(ms));
         }
         let text = metrics.prometheus();
         for line in [

@@ -1,4 +1,4 @@
-//! Addresses: which redirect targets, networks and peers are acceptable.
+//! Rules for addresses: redirect URIs, public addresses and callers' networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,13 +6,13 @@ pub(crate) use gatewright_core::Network;
 use gatewright_core::counted_address;
 use url::{Host, Url};
 
-/// A caller's address: whole for the audit. As text it is the address that the caller is counted under, so that no limit is kept by
-/// single IPv6 addresses.
+/// A caller's address, in full for the audit. Its text is the network that requests are counted for, so that no limit applies to single
+/// IPv6 addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Caller(pub(crate) IpAddr);
 
 impl Caller {
-    /// The address that the caller is counted under.
+    /// Returns the network that the caller's requests are counted for.
     pub(crate) fn network(self) -> IpAddr {
         counted_address(self.0)
     }
@@ -24,7 +24,7 @@ impl std::fmt::Display for Caller {
     }
 }
 
-/// Whether `ip` is a public address: not private, loopback, link-local, shared, reserved, or a tunnel to one of those.
+/// Returns whether `ip` is a public address: not private, loopback, link-local, shared, reserved, or a tunnel to one of those.
 pub(crate) fn is_public(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -55,7 +55,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     (a & 0xe000) == 0x2000 && a != 0x2002 && !(a == 0x2001 && (b < 0x0200 || b == 0x0db8)) && a != 0x3fff
 }
 
-/// Whether the host is this machine by literal address.
+/// Returns whether the host is `localhost`, 127.0.0.1 or ::1: hosts that `http` redirect URIs may have.
 pub(crate) fn is_loopback_host(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(ip)) => ip == Ipv4Addr::LOCALHOST,
@@ -79,7 +79,7 @@ pub(crate) fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// Whether `uri` may be registered as a redirect target: https, http on loopback, or a private-use scheme with a dot in it.
+/// Parses a redirect URI: https, http on loopback, or a private-use scheme with a dot in it.
 pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
     if uri.len() > 2048 || uri.chars().any(|c| c.is_control() || c == ' ' || c == '\\') {
         return Err("is too long or holds characters an address cannot");
@@ -108,7 +108,7 @@ pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
     }
 }
 
-/// Whether `asked` is `registered`: the same text, or the same loopback address with another port (RFC 8252 §7.3).
+/// Returns whether `asked` matches `registered`: the same text, or the same loopback address with another port (RFC 8252 §7.3).
 pub(crate) fn redirect_matches(registered: &str, asked: &str) -> bool {
     if registered == asked {
         return true;

@@ -1,6 +1,6 @@
-//! The pages people see. Server-rendered, nothing from elsewhere; the only script is that of `passkeys`, on pages with a passkey button.
+//! The pages, rendered by the server with nothing from elsewhere. The only script is that of `passkeys`, on pages with a passkey button.
 //!
-//! Here is what every page has: its frame, its headers and its policy. Each kind of page has a file of its own.
+//! This file has the frame, the headers and the policy of every page. Each kind of page has a file of its own.
 
 mod consent;
 mod enrol;
@@ -15,26 +15,27 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
 pub(crate) use self::{
-    consent::{Consent, Offered, consent},
+    consent::{ConsentPage, OfferedScope, consent},
     enrol::{enrol, link},
-    login::{Step, Wrong, login},
+    login::{FormStep, LoginFailure, LoginPage, login},
     logout::{sign_out, signed_out},
-    passkeys::{Ask, OnAccount, account},
+    passkeys::{AccountPage, PasskeyPrompt, account},
     text::plain,
 };
 use crate::crypto::sha256;
 
 const STYLE: &str = include_str!("pages.css");
 
-/// A page, and where its form may lead besides this server.
+/// A page.
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) body: Markup,
     pub(crate) status: StatusCode,
+    /// Source that the answer to its form may lead to, besides this server.
     pub(crate) form_target: Option<String>,
-    /// Where the user's account page is, to be linked.
+    /// Address of the user's account page, to be linked.
     pub(crate) account: Option<String>,
-    /// Whether there is a passkey button.
+    /// It has a passkey button, and its script.
     pub(crate) script: bool,
 }
 
@@ -95,7 +96,7 @@ impl IntoResponse for Page {
     }
 }
 
-/// A user let the gateway act for them at another server.
+/// The page for a user who connected their account at another server.
 pub(crate) fn connected(server: &str, app: &str) -> Page {
     Page::new(
         &format!("Connected to {app}"),

@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 
 use crate::{clock::Entropy, crypto::same};
 
-/// Memory in KiB, passes, and lanes: the least OWASP names for argon2id.
+/// Memory in KiB, passes, and lanes: the minimum of OWASP for argon2id.
 const COST: (u32, u32, u32) = (19_456, 2, 1);
 
 /// A parsed `$argon2id$v=19$m=…,t=…,p=…$salt$hash`.
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Phc {
 }
 
 impl Phc {
-    /// Reads a hash; weaker costs than the least are refused.
+    /// Parses a hash. Costs below the minimum are refused.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let wrong = "is not an argon2id hash; make one with `gatewright user hash`";
         let mut parts = text.split('$');
@@ -58,12 +58,12 @@ impl Phc {
         Ok(Self { params, salt, hash })
     }
 
-    /// Memory, passes, lanes and length: all that the time of a check depends on.
+    /// Returns memory, passes, lanes and length: the parameters that determine the time of a check.
     pub(crate) fn cost(&self) -> (u32, u32, u32, usize) {
         (self.params.m_cost(), self.params.t_cost(), self.params.p_cost(), self.hash.len())
     }
 
-    /// A hash of the same cost that no password is known for.
+    /// Returns a hash of the same cost for which no password is known.
     fn decoy(&self) -> Self {
         Self {
             params: self.params.clone(),
@@ -72,7 +72,7 @@ impl Phc {
         }
     }
 
-    /// Whether `password` is the one. Takes tens of milliseconds: call it off the async threads.
+    /// Returns whether `password` matches. Takes tens of milliseconds: call it off the async threads.
     pub(crate) fn verify(&self, password: &str) -> bool {
         let mut out = vec![0; self.hash.len()];
         let argon = Argon2::new(Algorithm::Argon2id, Version::V0x13, self.params.clone());
@@ -80,11 +80,11 @@ impl Phc {
     }
 }
 
-/// A hash that no password is known for, of the cost new hashes have.
+/// A hash for which no password is known, with the cost of new hashes.
 const DECOY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$Z2F0ZXdyaWdodC1kZWNveQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// What a password is checked against where there is none to check: as many hashes as users have, each of the cost of one of theirs.
+/// Hashes to verify passwords of unknown names with: as many as users have, each with the cost of one of theirs.
 ///
 /// A name has always the same one. So an unknown name takes as long as some user's does, and the time of an answer tells no names,
 /// even where users' hashes differ in cost.
@@ -101,7 +101,7 @@ impl Decoys {
         Self(all)
     }
 
-    /// The one for a name with this keyed digest.
+    /// Returns the decoy of a name with this keyed digest.
     pub(crate) fn pick(&self, digest: [u8; 32]) -> Option<&Phc> {
         let number = digest.iter().take(8).fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
         self.0.get(usize::try_from(number % self.0.len().max(1) as u64).unwrap_or(0))

@@ -1,38 +1,39 @@
-//! What is remembered of an authorization, a login and a consent.
+//! Records of authorization requests, grants, sessions and consents, as they are stored.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ceiling::RecordedScopes;
+use crate::scopes::RecordedScopes;
 
-/// What a user (or a client for itself) allowed: kept with the code, then with the token family, whatever tokens come of it.
+/// An authorization grant: what a user, or a client for itself, allowed. It is kept with the code, then with the token family.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Grant {
     pub(crate) sub: String,
     pub(crate) client: String,
     pub(crate) scopes: RecordedScopes,
     pub(crate) resources: Vec<String>,
-    /// Where the code was sent; empty for grants without one.
+    /// Redirect URI that the code was sent to; empty for grants without a code.
     pub(crate) redirect: String,
-    /// S256 challenge; empty for grants without a code.
+    /// S256 code challenge; empty for grants without a code.
     pub(crate) challenge: String,
     pub(crate) code_expires_ms: u64,
-    /// When it was given; of a pending authorization, when the login was noted. What was cut off then or later ends it.
+    /// Time of the grant; in a pending authorization the time of the login. A revocation at that time or later ends the grant.
     pub(crate) issued_ms: u64,
-    /// When the login happened, in seconds.
+    /// Time of the login, in seconds.
     pub(crate) auth_s: u64,
     /// Digest of the browser session.
     pub(crate) session: Option<String>,
     /// Thumbprint of the DPoP key that the code or the refresh tokens are bound to.
     pub(crate) jkt: Option<String>,
-    /// What the user's credentials were, so that a change of them ends the grant.
+    /// Fingerprint of the user's password hash: a new password ends the grant.
     pub(crate) credential: Option<String>,
+    /// The grant comes with refresh tokens.
     pub(crate) refreshes: bool,
-    /// What the client's request and its first ID token are bound by.
+    /// `nonce` of the authorization request, for the first ID token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) nonce: Option<String>,
-    /// Who the user is in words, where only the external provider knows.
-    #[serde(default, skip_serializing_if = "Person::is_unknown")]
-    pub(crate) person: Person,
+    /// Claims about the user that only the identity provider knows.
+    #[serde(default, skip_serializing_if = "UserClaims::is_empty")]
+    pub(crate) person: UserClaims,
 }
 
 impl Grant {
@@ -42,58 +43,73 @@ impl Grant {
     }
 }
 
-/// A user as the external provider describes them, for `userinfo`.
+/// Claims of the identity provider about a user, for `userinfo`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Person {
+pub(crate) struct UserClaims {
     pub(crate) name: Option<String>,
     pub(crate) email: Option<String>,
 }
 
-impl Person {
-    fn is_unknown(&self) -> bool {
+impl UserClaims {
+    fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What the client asked of the login (OpenID Connect Core §3.1.2.1).
+/// Login parameters of an authorization request (OpenID Connect Core §3.1.2.1).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Wish {
-    /// `prompt=login`: whoever is signed in signs in again.
-    pub(crate) again: bool,
+pub(crate) struct LoginRequest {
+    /// `prompt=login`: a signed-in user signs in again.
+    #[serde(rename = "again")]
+    pub(crate) force: bool,
     /// `max_age`: seconds since the login.
     pub(crate) max_age: Option<u64>,
-    /// `login_hint`: what the user would type.
+    /// `login_hint`: the text to fill in as user name.
     pub(crate) hint: Option<String>,
-    /// The only user that will do: the one an `id_token_hint` names.
+    /// The user whom `id_token_hint` names. No other may sign in.
     pub(crate) subject: Option<String>,
 }
 
 /// An authorization request between its start and its code.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Pending {
+pub(crate) struct AuthorizationRequest {
     pub(crate) grant: Grant,
     pub(crate) client_name: String,
     pub(crate) state: String,
     /// Digest of the browser's cookie.
     pub(crate) browser: String,
     pub(crate) expires_ms: u64,
-    /// Whether a user has been established; the subject is in the grant.
+    /// A user signed in; the subject is in the grant.
     pub(crate) logged_in: bool,
     /// `prompt=consent`.
-    pub(crate) ask_again: bool,
-    /// What a login at the provider must come back with.
-    pub(crate) upstream: Option<Upstream>,
-    /// Where on this server the browser goes once a user is established, for a login that no client asked for.
-    #[serde(default)]
-    pub(crate) back: Option<String>,
-    #[serde(default)]
-    pub(crate) wish: Wish,
+    #[serde(rename = "ask_again")]
+    pub(crate) force_consent: bool,
+    /// The login at the identity provider that is under way.
+    pub(crate) upstream: Option<ProviderLogin>,
+    /// Path on this server that the browser goes to after the login, for a login that no client requested.
+    #[serde(default, rename = "back")]
+    pub(crate) return_path: Option<String>,
+    #[serde(default, rename = "wish")]
+    pub(crate) login: LoginRequest,
 }
 
-/// A login at the external provider that is under way.
+impl AuthorizationRequest {
+    /// Records who signed in, and when: a revocation from then on ends the request.
+    pub(crate) fn log_in(&mut self, session: &Session, id: Option<String>, now_ms: u64) {
+        self.logged_in = true;
+        self.grant.issued_ms = now_ms;
+        self.grant.sub.clone_from(&session.sub);
+        self.grant.auth_s = session.auth_s;
+        self.grant.credential.clone_from(&session.credential);
+        self.grant.session = id;
+        self.grant.person.clone_from(&session.person);
+    }
+}
+
+/// A login at the identity provider that is under way.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Upstream {
-    /// Issuer it is under way at: an answer is for no other.
+pub(crate) struct ProviderLogin {
+    /// Issuer of the provider. An answer of any other is refused.
     #[serde(default)]
     pub(crate) issuer: String,
     pub(crate) state: String,
@@ -101,7 +117,7 @@ pub(crate) struct Upstream {
     pub(crate) verifier: String,
 }
 
-/// A browser that logged in.
+/// A browser session of a user who signed in.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Session {
     pub(crate) sub: String,
@@ -110,21 +126,22 @@ pub(crate) struct Session {
     pub(crate) started_ms: u64,
     pub(crate) seen_ms: u64,
     pub(crate) credential: Option<String>,
-    #[serde(default, skip_serializing_if = "Person::is_unknown")]
-    pub(crate) person: Person,
+    #[serde(default, skip_serializing_if = "UserClaims::is_empty")]
+    pub(crate) person: UserClaims,
 }
 
-/// A consent that is remembered.
+/// A remembered consent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Consented {
+pub(crate) struct Consent {
     pub(crate) at_ms: u64,
     /// Scopes that were offered and answered, allowed or not.
-    pub(crate) seen: Vec<String>,
+    #[serde(rename = "seen")]
+    pub(crate) answered: Vec<String>,
     /// Scopes that were allowed. Any other needs the consent page.
     pub(crate) allowed: Vec<String>,
-    /// What the client was like.
+    /// Fingerprint of the client.
     pub(crate) client: String,
-    /// Whose consent it is, and to which client: for operators.
+    /// Subject and client identifier, for operators.
     #[serde(default)]
     pub(crate) sub: Option<String>,
     #[serde(default)]

@@ -1,13 +1,12 @@
-//! The resource server: who sends a request to the MCP endpoint.
+//! The resource server: authenticates the callers of the MCP endpoint.
 //!
-//! Tokens of our own server are verified once and remembered until they expire; whether they were revoked is asked of the store
-//! again when an ending was announced ([`Endings`](crate::store::Endings)), and after [`RECHECK`] in any case. Tokens of an external provider are in `transparent`.
+//! A token of the built-in server is verified once and cached until it expires. Its grant is looked up again after each announced
+//! revocation ([`RevocationFeed`](crate::store::RevocationFeed)), and after [`RECHECK`] in any case. Tokens of an external provider are in
+//! `transparent`.
 
 use std::{
-    collections::HashMap,
     net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use axum::body::Body;
@@ -18,75 +17,32 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use crate::{
-    AuthorizationServer,
-    ceiling::{ANONYMOUS, is_scope_token},
     crypto::sha256,
     dpop,
-    keys::{Claims, Refused},
+    error::OAuthError,
+    keys::{Claims, TokenError},
     metrics::Metrics,
     records::Grant,
-    server::Core,
+    scopes::{ANONYMOUS, is_scope_token},
+    server::{AuthorizationServer, Services},
     store::{FamilyId, StoreError},
+    token_cache::{CachedToken, TokenCache},
     transparent::Transparent,
+    tuning::{RECHECK, STREAM_RECHECK},
 };
 
-/// How long a token that was revoked at another instance may still pass on one that saw it shortly before and did not hear of it: the
-/// channel is not permitted, or broken at that moment.
-pub const RECHECK: Duration = Duration::from_secs(5);
-/// How often a stream looks whether its token of our own server is still good.
-const STREAM_LOOK: Duration = Duration::from_secs(1);
-/// Tokens remembered at most.
-const MOST_REMEMBERED: usize = 10_000;
-/// Fewer are not searched for those that nobody uses any more.
-const LEAST_SWEPT: usize = 128;
-/// A token that was not checked for that long, in milliseconds, is not used any more: it may be forgotten.
-const UNUSED_MS: u64 = 60_000;
-
-#[derive(Clone)]
-struct Known {
-    principal: Principal,
-    expires_s: u64,
-    checked_ms: u64,
-    /// How many endings were known of before it was checked.
-    endings: u64,
-    /// What it came of, once that was looked up.
-    grant: Option<Arc<(FamilyId, Grant)>>,
-    jkt: Option<String>,
-}
-
-/// Tokens by their digests.
-#[derive(Default)]
-struct Remembered {
-    all: HashMap<[u8; 32], Known>,
-    /// At how many those that are not used any more are forgotten.
-    sweep_at: usize,
-}
-
-impl Remembered {
-    fn keep(&mut self, digest: [u8; 32], known: Known, now_ms: u64) {
-        if self.all.len() >= self.sweep_at.max(LEAST_SWEPT) {
-            self.all.retain(|_, held| held.checked_ms + UNUSED_MS > now_ms);
-            if self.all.len() >= MOST_REMEMBERED {
-                self.all.clear();
-            }
-            // Not at each token when many are in use.
-            self.sweep_at = (2 * self.all.len()).min(MOST_REMEMBERED);
-        }
-        self.all.insert(digest, known);
-    }
-}
-
-enum Source {
-    Own(Arc<Core>),
+/// Issuer of the tokens that are accepted.
+enum TokenIssuer {
+    BuiltIn(Arc<Services>),
     External(Arc<Transparent>),
 }
 
-struct Inner {
-    source: Source,
-    known: Mutex<Remembered>,
+struct Resource {
+    issuer: TokenIssuer,
+    cache: Mutex<TokenCache>,
     metadata_url: String,
     scopes: String,
-    /// Scopes of callers without a token; `None` when they are refused.
+    /// Scopes of callers without a token; `None` when those are refused.
     anonymous: Option<Scopes>,
     metrics: Arc<Metrics>,
 }
@@ -94,44 +50,48 @@ struct Inner {
 /// Checks the callers of a protected resource.
 #[derive(Clone)]
 pub struct ResourceServer {
-    inner: Arc<Inner>,
+    resource: Arc<Resource>,
 }
 
 impl std::fmt::Debug for ResourceServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ResourceServer").field("metadata", &self.inner.metadata_url).finish_non_exhaustive()
+        f.debug_struct("ResourceServer")
+            .field("metadata", &self.resource.metadata_url)
+            .finish_non_exhaustive()
     }
 }
 
-/// What an `Authorization` header shows.
-enum Shown<'a> {
-    Nothing,
+/// Token of an `Authorization` header.
+enum Credentials<'a> {
+    None,
     Bearer(&'a str),
     Dpop(&'a str),
 }
 
-enum Denied {
+/// A caller who is not authenticated.
+enum AuthError {
     /// The header cannot be read.
     Malformed,
-    Token(Refused),
-    Proof(crate::server::OAuthError),
+    Token(TokenError),
+    Proof(OAuthError),
+    /// The token cannot be checked now.
     Unavailable,
 }
 
-impl From<Refused> for Denied {
-    fn from(why: Refused) -> Self {
+impl From<TokenError> for AuthError {
+    fn from(why: TokenError) -> Self {
         Self::Token(why)
     }
 }
 
-impl From<StoreError> for Denied {
+impl From<StoreError> for AuthError {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "a caller cannot be checked: the token store failed");
         Self::Unavailable
     }
 }
 
-/// The address of the resource metadata (RFC 9728 §3.1): the path of the resource comes after the well-known part.
+/// Returns the address of the resource metadata (RFC 9728 §3.1): the path of the resource follows the well-known part.
 pub(crate) fn metadata_url(resource: &str) -> String {
     match url::Url::parse(resource) {
         Ok(url) => {
@@ -143,15 +103,15 @@ pub(crate) fn metadata_url(resource: &str) -> String {
 }
 
 impl AuthorizationServer {
-    /// The resource server for tokens of this authorization server.
+    /// Returns the resource server for tokens of this authorization server.
     pub fn resource_server(&self) -> ResourceServer {
-        let core = self.core().clone();
-        let config = &core.config;
-        let scopes = config.scopes.keys().cloned().collect::<Vec<_>>().join(" ");
-        let anonymous = core.anonymous_scopes().map(Scopes::from);
+        let services = self.services().clone();
+        let ctx = services.ctx.clone();
+        let scopes = ctx.config.scopes.keys().cloned().collect::<Vec<_>>().join(" ");
+        let anonymous = services.grants.anonymous_scopes().map(Scopes::from);
         ResourceServer::new(
-            Source::Own(core.clone()),
-            metadata_url(&core.deployment.resource),
+            TokenIssuer::BuiltIn(services),
+            metadata_url(&ctx.deployment.resource),
             scopes,
             anonymous,
         )
@@ -159,57 +119,57 @@ impl AuthorizationServer {
 }
 
 impl ResourceServer {
-    fn new(source: Source, metadata_url: String, scopes: String, anonymous: Option<Scopes>) -> Self {
-        let metrics = match &source {
-            Source::Own(core) => core.metrics.clone(),
-            Source::External(validator) => validator.metrics().clone(),
+    fn new(issuer: TokenIssuer, metadata_url: String, scopes: String, anonymous: Option<Scopes>) -> Self {
+        let metrics = match &issuer {
+            TokenIssuer::BuiltIn(services) => services.ctx.metrics.clone(),
+            TokenIssuer::External(validator) => validator.metrics().clone(),
         };
-        let known = Mutex::default();
-        Self { inner: Arc::new(Inner { source, known, metadata_url, scopes, anonymous, metrics }) }
+        let cache = Mutex::default();
+        Self { resource: Arc::new(Resource { issuer, cache, metadata_url, scopes, anonymous, metrics }) }
     }
 
-    /// The resource server for tokens of an external provider.
+    /// Returns the resource server for tokens of an external provider.
     pub fn transparent(validator: Transparent) -> Self {
         let validator = Arc::new(validator);
         let url = metadata_url(validator.resource());
         let scopes = validator.scopes();
         let anonymous = validator.anonymous();
-        Self::new(Source::External(validator), url, scopes, anonymous)
+        Self::new(TokenIssuer::External(validator), url, scopes, anonymous)
     }
 
-    /// The caller of a request, or the response to send instead: 401 with a challenge, or 503 when it cannot be told.
+    /// Returns the caller of a request, or the response to send instead: 401 with a challenge, or 503 when the token cannot be checked.
     pub fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, Response<Body>>> {
         Box::pin(async move {
-            match self.who(parts).await {
+            match self.principal(parts).await {
                 Ok(Some(principal)) => Ok(principal),
-                Ok(None) => match &self.inner.anonymous {
+                Ok(None) => match &self.resource.anonymous {
                     Some(scopes) => {
                         Ok(Principal { subject: ANONYMOUS.into(), client_id: None, scopes: scopes.clone() })
                     }
                     None => Err(self.challenge(StatusCode::UNAUTHORIZED, None, "authentication is required")),
                 },
-                Err(denied) => Err(self.deny(denied)),
+                Err(error) => Err(self.refuse(error)),
             }
         })
     }
 
-    /// Done once the token that `parts` show would be refused: at its expiry, and within a second of a revocation that this instance
-    /// hears of. A store that does not answer ends nothing. Never done for callers without a token.
+    /// Resolves once the token of `parts` would be refused: at its expiry, and within a second of a revocation that this instance receives.
+    /// A store that does not answer ends nothing. Never resolves for callers without a token.
     pub fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
-        let token = match shown(parts) {
-            Ok(Shown::Bearer(token) | Shown::Dpop(token)) => SecretString::from(token),
-            Ok(Shown::Nothing) | Err(_) => return Box::pin(std::future::pending()),
+        let token = match credentials(parts) {
+            Ok(Credentials::Bearer(token) | Credentials::Dpop(token)) => SecretString::from(token),
+            Ok(Credentials::None) | Err(_) => return Box::pin(std::future::pending()),
         };
         let this = self.clone();
-        let pause = match &self.inner.source {
-            Source::Own(_) => STREAM_LOOK,
-            // Nothing tells of endings, and each look may verify a signature.
-            Source::External(_) => RECHECK,
+        let interval = match &self.resource.issuer {
+            TokenIssuer::BuiltIn(_) => STREAM_RECHECK,
+            // Nothing announces revocations, and each check may verify a signature.
+            TokenIssuer::External(_) => RECHECK,
         };
         Box::pin(async move {
             loop {
-                tokio::time::sleep(pause).await;
-                if matches!(this.known(token.expose_secret(), None).await, Err(Denied::Token(_))) {
+                tokio::time::sleep(interval).await;
+                if matches!(this.verify(token.expose_secret(), None).await, Err(AuthError::Token(_))) {
                     return;
                 }
             }
@@ -230,53 +190,58 @@ impl ResourceServer {
         let text = format!("the request needs scopes that the token does not grant: {scope}");
         let challenge = format!(
             "Bearer error=\"insufficient_scope\", scope=\"{scope}\", error_description=\"{text}\", resource_metadata=\"{}\"",
-            self.inner.metadata_url
+            self.resource.metadata_url
         );
         respond(StatusCode::FORBIDDEN, &challenge, "insufficient_scope", &text)
     }
 
     fn challenge(&self, status: StatusCode, error: Option<&str>, text: &str) -> Response<Body> {
-        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.inner.metadata_url);
+        let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.resource.metadata_url);
         match error {
             Some(error) => challenge.push_str(&format!(", error=\"{error}\"")),
-            None if !self.inner.scopes.is_empty() => {
-                challenge.push_str(&format!(", scope=\"{}\"", self.inner.scopes))
+            None if !self.resource.scopes.is_empty() => {
+                challenge.push_str(&format!(", scope=\"{}\"", self.resource.scopes))
             }
             None => {}
         }
         respond(status, &challenge, error.unwrap_or("unauthorized"), text)
     }
 
-    fn deny(&self, denied: Denied) -> Response<Body> {
-        match denied {
-            // Of an external provider the keys cannot be had, which is counted where they are fetched.
-            Denied::Unavailable if matches!(self.inner.source, Source::External(_)) => {}
-            Denied::Unavailable => self.inner.metrics.store_failed(),
-            _ => self.inner.metrics.auth_failed(),
+    fn refuse(&self, error: AuthError) -> Response<Body> {
+        match error {
+            // The keys of an external provider cannot be fetched, which is counted there.
+            AuthError::Unavailable if matches!(self.resource.issuer, TokenIssuer::External(_)) => {}
+            AuthError::Unavailable => self.resource.metrics.store_failed(),
+            _ => self.resource.metrics.auth_failed(),
         }
-        match denied {
-            Denied::Malformed => self.challenge(
+        match error {
+            AuthError::Malformed => self.challenge(
                 StatusCode::UNAUTHORIZED,
                 Some("invalid_request"),
                 "the Authorization header is malformed",
             ),
-            Denied::Token(why) => {
+            AuthError::Token(why) => {
                 tracing::info!(%why, "a token was refused");
                 self.challenge(StatusCode::UNAUTHORIZED, Some("invalid_token"), "the token is not usable")
             }
-            Denied::Proof(error) => {
+            AuthError::Proof(error) => {
                 let challenge = format!(
                     "DPoP error=\"{}\", resource_metadata=\"{}\"",
-                    error.code, self.inner.metadata_url
+                    error.code.as_str(),
+                    self.resource.metadata_url
                 );
-                let mut response =
-                    respond(StatusCode::UNAUTHORIZED, &challenge, error.code, "the proof is not usable");
+                let mut response = respond(
+                    StatusCode::UNAUTHORIZED,
+                    &challenge,
+                    error.code.as_str(),
+                    "the proof is not usable",
+                );
                 if let Some(value) = error.dpop_nonce.and_then(|nonce| HeaderValue::try_from(nonce).ok()) {
                     response.headers_mut().insert("dpop-nonce", value);
                 }
                 response
             }
-            Denied::Unavailable => {
+            AuthError::Unavailable => {
                 let mut response = respond(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "",
@@ -290,118 +255,118 @@ impl ResourceServer {
         }
     }
 
-    async fn who(&self, parts: &Parts) -> Result<Option<Principal>, Denied> {
-        let (token, is_dpop) = match shown(parts)? {
-            Shown::Nothing => return Ok(None),
-            Shown::Bearer(token) => (token, false),
-            Shown::Dpop(token) => (token, true),
+    async fn principal(&self, parts: &Parts) -> Result<Option<Principal>, AuthError> {
+        let (token, is_dpop) = match credentials(parts)? {
+            Credentials::None => return Ok(None),
+            Credentials::Bearer(token) => (token, false),
+            Credentials::Dpop(token) => (token, true),
         };
         let caller = parts.extensions.get::<CallerAddress>();
         let network = caller.map(|caller| counted_address(caller.0));
-        let known = self.known(token, network).await?;
-        match (&known.jkt, is_dpop) {
+        let verified = self.verify(token, network).await?;
+        match (&verified.jkt, is_dpop) {
             (None, false) => {}
             (Some(jkt), true) => {
-                let Source::Own(core) = &self.inner.source else { return Err(Refused::Binding.into()) };
-                let url = &core.deployment.resource;
-                let shown =
-                    dpop::of_resource(core, parts, url, token).await.map_err(|error| match error.status {
-                        StatusCode::SERVICE_UNAVAILABLE => Denied::Unavailable,
-                        _ => Denied::Proof(error),
-                    })?;
-                if shown.as_ref() != Some(jkt) {
-                    return Err(Refused::Binding.into());
+                let TokenIssuer::BuiltIn(services) = &self.resource.issuer else {
+                    return Err(TokenError::Binding.into());
+                };
+                let ctx = &services.ctx;
+                let proved = dpop::of_resource(ctx, parts, &ctx.deployment.resource, token).await.map_err(
+                    |error| match error.status {
+                        StatusCode::SERVICE_UNAVAILABLE => AuthError::Unavailable,
+                        _ => AuthError::Proof(error),
+                    },
+                )?;
+                if proved.as_ref() != Some(jkt) {
+                    return Err(TokenError::Binding.into());
                 }
             }
-            _ => return Err(Refused::Binding.into()),
+            _ => return Err(TokenError::Binding.into()),
         }
-        Ok(Some(known.principal))
+        Ok(Some(verified.principal))
     }
 
-    /// What is known of a token that is good, which a caller of `network` shows.
-    async fn known(&self, token: &str, network: Option<IpAddr>) -> Result<Known, Denied> {
-        match &self.inner.source {
-            Source::Own(core) => self.own(core, token).await,
-            Source::External(validator) => {
+    /// Verifies the token of a caller of `network`.
+    async fn verify(&self, token: &str, network: Option<IpAddr>) -> Result<CachedToken, AuthError> {
+        match &self.resource.issuer {
+            TokenIssuer::BuiltIn(services) => self.verify_cached(services, token).await,
+            TokenIssuer::External(validator) => {
                 let claims = validator
                     .claims(token, network)
                     .await
-                    .map_err(|why| why.map_or(Denied::Unavailable, Denied::Token))?;
-                Ok(known(&claims, told_scopes(&claims))?)
+                    .map_err(|why| why.map_or(AuthError::Unavailable, AuthError::Token))?;
+                Ok(caller_of(&claims, external_scopes(&claims))?)
             }
         }
     }
 
-    /// The same of a token of our own server.
-    async fn own(&self, core: &Core, token: &str) -> Result<Known, Denied> {
-        if token.len() > crate::keys::MOST_TOKEN_BYTES {
-            return Err(Refused::TooLong.into());
+    /// Verifies a token of the built-in server, from the cache where that is current.
+    async fn verify_cached(&self, services: &Services, token: &str) -> Result<CachedToken, AuthError> {
+        if token.len() > crate::keys::MAX_TOKEN_BYTES {
+            return Err(TokenError::TooLong.into());
         }
+        let ctx = &services.ctx;
         let digest = sha256(token);
-        let (now, endings) = (core.clock.now_ms(), core.store.endings());
-        let remembered = self.remembered().all.get(&digest).cloned();
-        if let Some(held) = &remembered
-            && held.expires_s + crate::keys::SKEW_S > now / 1000
-            && held.endings == endings
-            && now < held.checked_ms + RECHECK.as_millis() as u64
+        let (now, revision) = (ctx.clock.now_ms(), ctx.store.revision());
+        let cached = self.cache().get(&digest);
+        if let Some(entry) = &cached
+            && entry.expires_s + crate::keys::SKEW_S > now / 1000
+            && entry.revision == revision
+            && now < entry.checked_ms + RECHECK.as_millis() as u64
         {
-            return Ok(held.clone());
+            return Ok(entry.clone());
         }
-        let looked_up = self.look_up(core, token, remembered.and_then(|held| held.grant)).await;
-        let entry = looked_up.inspect_err(|_| self.forget(&digest))?;
-        let entry = Known { checked_ms: now, endings, ..entry };
-        self.remembered().keep(digest, entry.clone(), now);
-        Ok(entry)
+        let verified = look_up(services, token, cached.and_then(|entry| entry.grant)).await;
+        let verified = verified.inspect_err(|_| self.cache().remove(&digest))?;
+        let verified = CachedToken { checked_ms: now, revision, ..verified };
+        self.cache().insert(digest, verified.clone(), now);
+        Ok(verified)
     }
 
-    /// The same asked of the keys and the store. `grant` is what the token came of, when that was looked up before.
-    async fn look_up(
-        &self,
-        core: &Core,
-        token: &str,
-        grant: Option<Arc<(FamilyId, Grant)>>,
-    ) -> Result<Known, Denied> {
-        let claims = core.own_claims(token, &[&core.deployment.resource]).await?;
-        let grant = match grant {
-            Some(grant) => grant,
-            None => Arc::new(core.grant_of(&claims).await?.ok_or(Refused::Revoked)?),
-        };
-        let scopes = core.live_scopes(&grant.0, &grant.1, &claims).await?.ok_or(Refused::Revoked)?;
-        Ok(Known { grant: Some(grant), ..known(&claims, scopes.into())? })
-    }
-
-    fn forget(&self, digest: &[u8; 32]) {
-        self.remembered().all.remove(digest);
-    }
-
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
-        // Nothing panics while it holds the lock.
-        self.inner.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, TokenCache> {
+        // Nothing panics while the lock is entry.
+        self.resource.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Reads the one `Authorization` header. Tokens anywhere else are not looked at.
-fn shown(parts: &Parts) -> Result<Shown<'_>, Denied> {
+/// Verifies a token of the built-in server with its keys and the store. `grant` is its grant, when that was looked up before.
+async fn look_up(
+    services: &Services,
+    token: &str,
+    grant: Option<Arc<(FamilyId, Grant)>>,
+) -> Result<CachedToken, AuthError> {
+    let tokens = &services.tokens;
+    let claims = tokens.verify(token, &[&services.ctx.deployment.resource]).await?;
+    let grant = match grant {
+        Some(grant) => grant,
+        None => Arc::new(tokens.grant_of(&claims).await?.ok_or(TokenError::Revoked)?),
+    };
+    let scopes = tokens.current_scopes(&grant.0, &grant.1, &claims).await?.ok_or(TokenError::Revoked)?;
+    Ok(CachedToken { grant: Some(grant), ..caller_of(&claims, scopes.into())? })
+}
+
+/// Reads the only `Authorization` header. Tokens anywhere else are ignored.
+fn credentials(parts: &Parts) -> Result<Credentials<'_>, AuthError> {
     let mut headers = parts.headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = headers.next() else { return Ok(Shown::Nothing) };
+    let Some(value) = headers.next() else { return Ok(Credentials::None) };
     if headers.next().is_some() {
-        return Err(Denied::Malformed);
+        return Err(AuthError::Malformed);
     }
     let (scheme, token) =
-        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(Denied::Malformed)?;
+        value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(AuthError::Malformed)?;
     let token = token.trim();
-    let fits =
+    let is_token =
         !token.is_empty() && token.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._~+/=".contains(&c));
     match scheme {
-        _ if !fits => Err(Denied::Malformed),
-        scheme if scheme.eq_ignore_ascii_case("bearer") => Ok(Shown::Bearer(token)),
-        scheme if scheme.eq_ignore_ascii_case("dpop") => Ok(Shown::Dpop(token)),
-        _ => Err(Denied::Malformed),
+        _ if !is_token => Err(AuthError::Malformed),
+        scheme if scheme.eq_ignore_ascii_case("bearer") => Ok(Credentials::Bearer(token)),
+        scheme if scheme.eq_ignore_ascii_case("dpop") => Ok(Credentials::Dpop(token)),
+        _ => Err(AuthError::Malformed),
     }
 }
 
-/// The scopes that a token of an external provider names.
-fn told_scopes(claims: &Claims) -> Scopes {
+/// Returns the scopes of a token of an external provider.
+fn external_scopes(claims: &Claims) -> Scopes {
     match claims.get("scope").or_else(|| claims.get("scp")) {
         Some(Value::String(text)) => Scopes::parse(text),
         Some(Value::Array(list)) => {
@@ -411,16 +376,16 @@ fn told_scopes(claims: &Claims) -> Scopes {
     }
 }
 
-/// The caller that `claims` name. A token that names nobody is refused: two of them would be one caller, with one set of sessions.
-fn known(claims: &Claims, scopes: Scopes) -> Result<Known, Refused> {
+/// Returns the caller of `claims`. A token without a subject is refused: two of them would be one caller, with one set of sessions.
+fn caller_of(claims: &Claims, scopes: Scopes) -> Result<CachedToken, TokenError> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
-    let subject = text("sub").filter(|sub| !sub.is_empty()).ok_or(Refused::Subject)?;
+    let subject = text("sub").filter(|sub| !sub.is_empty()).ok_or(TokenError::Subject)?;
     let client = text("client_id").or_else(|| text("azp"));
-    Ok(Known {
+    Ok(CachedToken {
         principal: Principal { subject: subject.into(), client_id: client.map(Into::into), scopes },
         expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),
         checked_ms: 0,
-        endings: 0,
+        revision: 0,
         grant: None,
         jkt: claims
             .get("cnf")
@@ -439,30 +404,4 @@ fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> Resp
         headers.insert(header::WWW_AUTHENTICATE, value);
     }
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_that_nobody_uses_any_more_are_forgotten_and_those_in_use_are_not() {
-        let mut remembered = Remembered::default();
-        let claims = Claims::from_iter([("sub".to_owned(), json!("user:a"))]);
-        let token =
-            |checked_ms| Known { checked_ms, ..known(&claims, Scopes::Granted(Default::default())).unwrap() };
-        let used = sha256("used");
-        for second in 0..10_000_u64 {
-            let now = second * 1_000;
-            remembered.keep(used, token(now), now);
-            remembered.keep(sha256(second.to_string()), token(now), now);
-            assert!(remembered.all.len() <= 2 * LEAST_SWEPT, "{} are remembered", remembered.all.len());
-            assert!(remembered.all.contains_key(&used));
-        }
-        let now = 10_000_000;
-        for number in 0..3 * MOST_REMEMBERED {
-            remembered.keep(sha256(format!("at once {number}")), token(now), now);
-            assert!(remembered.all.len() <= MOST_REMEMBERED);
-        }
-    }
 }

@@ -19,30 +19,30 @@ use crate::{
     config::{AuthConfig, Deployment, ProviderConfig},
     crypto::sha256,
     fetch::Fetcher,
-    keys::{Claims, Expected, JwkSet, MOST_TOKEN_BYTES, Refused, Token, VerifyingKey},
+    keys::{Claims, Expected, JwkSet, MAX_TOKEN_BYTES, Token, TokenError, VerifyingKey},
     metrics::Metrics,
 };
 
-const MOST_KEYS_BYTES: usize = 1024 * 1024;
-/// A key set is asked for again at most this often, whatever keys tokens name. The fetch that fills an empty or old cache does
-/// not count: a key that comes into use right after it is believed at once.
+const MAX_KEYS_BYTES: usize = 1024 * 1024;
+/// Shortest time between two fetches for unknown keys, in seconds. The fetch that fills an empty or old cache does not count: a key that
+/// comes into use right after it is accepted at once.
 const COOL_DOWN_S: u64 = 30;
-/// Introspections at once.
-const MOST_QUESTIONS: usize = 64;
+/// Introspections at the same time.
+const MAX_INTROSPECTIONS: usize = 64;
 const TYPES: [&str; 3] = ["at+jwt", "jwt", ""];
 
-/// Keys with the time they were fetched at.
+/// Keys, with the time at which they were fetched.
 #[derive(Default)]
-struct Held {
+struct CachedKeys {
     keys: Vec<(Option<String>, VerifyingKey)>,
     fetched_s: u64,
-    /// When it was asked for beyond the cache's own needs, or in vain; 0 when not since the cache was filled.
+    /// Time of the last fetch for an unknown key, or of the last failure; 0 when there was none since the cache was filled.
     tried_s: u64,
     failures: u32,
 }
 
-impl Held {
-    /// The keys that fit what a token says of its key.
+impl CachedKeys {
+    /// Returns the keys that match the header of a token.
     fn named(&self, token: &Token<'_>) -> Vec<VerifyingKey> {
         let fits = |kid: &Option<String>| token.header.kid.is_none() || *kid == token.header.kid;
         let named = self.keys.iter().filter(|(kid, _)| fits(kid));
@@ -50,7 +50,7 @@ impl Held {
     }
 }
 
-/// A key set at an address: cached, fetched again for unknown names with a cool-down, and used for a bounded time when it cannot be.
+/// A cached key set. It is fetched again for unknown keys, with a cool-down, and used for a bounded time when it cannot be fetched.
 pub(crate) struct RemoteKeys(Arc<KeySource>);
 
 struct KeySource {
@@ -61,17 +61,17 @@ struct KeySource {
     stale_s: u64,
     pinned: bool,
     metrics: Arc<Metrics>,
-    held: Mutex<Held>,
-    /// Locked while the provider is asked. What is held can be used meanwhile.
+    cached: Mutex<CachedKeys>,
+    /// Locked during a fetch. The cached keys can be used meanwhile.
     asking: Arc<AsyncMutex<()>>,
 }
 
-/// What the keys that are held say of a token.
-enum Look {
+/// Result of a look-up of a token's keys in the cache.
+enum KeyLookup {
     Use(Vec<VerifyingKey>),
-    /// There is nothing that may still be used, and the provider was asked a moment ago.
+    /// No key may be used any more, and the last fetch was a moment ago.
     Nothing,
-    /// The provider is to be asked. The keys that could be used meanwhile.
+    /// The keys must be fetched. These may be used meanwhile.
     Ask(Vec<VerifyingKey>),
 }
 
@@ -85,9 +85,9 @@ fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
 }
 
 impl KeySource {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        // Nothing panics while it holds the lock.
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, CachedKeys> {
+        // Nothing panics while the lock is cached.
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn fetch(&self) -> Result<JwkSet, String> {
@@ -96,40 +96,40 @@ impl KeySource {
             Some(uri) => uri.clone(),
             None => discover(&self.fetcher, &self.issuer).await?.jwks_uri,
         };
-        let body = self.fetcher.get(&uri, MOST_KEYS_BYTES).await.map_err(text)?.body;
+        let body = self.fetcher.get(&uri, MAX_KEYS_BYTES).await.map_err(text)?.body;
         serde_json::from_slice(&body).map_err(|_| "the key set is not one".to_owned())
     }
 
-    fn is_fresh(&self, held: &Held, now_s: u64) -> bool {
-        held.fetched_s > 0 && now_s < held.fetched_s + self.fresh_s
+    fn is_fresh(&self, cached: &CachedKeys, now_s: u64) -> bool {
+        cached.fetched_s > 0 && now_s < cached.fetched_s + self.fresh_s
     }
 
-    fn look(&self, token: &Token<'_>, now_s: u64) -> Look {
-        let held = self.held();
-        let found = held.named(token);
-        if self.pinned || (self.is_fresh(&held, now_s) && !found.is_empty()) {
-            return Look::Use(found);
+    fn look(&self, token: &Token<'_>, now_s: u64) -> KeyLookup {
+        let cached = self.cached();
+        let found = cached.named(token);
+        if self.pinned || (self.is_fresh(&cached, now_s) && !found.is_empty()) {
+            return KeyLookup::Use(found);
         }
-        let is_usable = held.fetched_s > 0 && now_s < held.fetched_s + self.fresh_s + self.stale_s;
-        let pause = COOL_DOWN_S << held.failures.min(4);
-        match held.tried_s == 0 || now_s >= held.tried_s + pause {
-            true => Look::Ask(if is_usable { found } else { Vec::new() }),
-            false if is_usable => Look::Use(found),
-            false => Look::Nothing,
+        let is_usable = cached.fetched_s > 0 && now_s < cached.fetched_s + self.fresh_s + self.stale_s;
+        let pause = COOL_DOWN_S << cached.failures.min(4);
+        match cached.tried_s == 0 || now_s >= cached.tried_s + pause {
+            true => KeyLookup::Ask(if is_usable { found } else { Vec::new() }),
+            false if is_usable => KeyLookup::Use(found),
+            false => KeyLookup::Nothing,
         }
     }
 
     async fn refresh(&self, now_s: u64) {
         let fetched = self.fetch().await;
-        let mut held = self.held();
+        let mut cached = self.cached();
         match fetched {
             Ok(set) => {
-                let tried_s = if self.is_fresh(&held, now_s) { now_s } else { 0 };
-                *held = Held { keys: usable(&set), fetched_s: now_s, tried_s, failures: 0 };
+                let tried_s = if self.is_fresh(&cached, now_s) { now_s } else { 0 };
+                *cached = CachedKeys { keys: usable(&set), fetched_s: now_s, tried_s, failures: 0 };
             }
             Err(error) => {
-                held.tried_s = now_s;
-                held.failures += 1;
+                cached.tried_s = now_s;
+                cached.failures += 1;
                 self.metrics.jwks_failed();
                 tracing::error!(issuer = self.issuer, error, "the provider's keys could not be fetched");
             }
@@ -149,27 +149,27 @@ impl RemoteKeys {
             stale_s: provider.jwks_stale_seconds.unwrap_or(3600),
             pinned: provider.jwks.is_some(),
             metrics,
-            held: Mutex::new(Held { keys, ..Held::default() }),
+            cached: Mutex::new(CachedKeys { keys, ..CachedKeys::default() }),
             asking: Arc::default(),
         }))
     }
 
-    /// The keys a token may be signed with. `None` when there are none that may still be used. One caller asks the provider; others wait
-    /// for the answer only when nothing that is held fits.
+    /// Returns the keys that a token may be signed with; `None` when no key may be used any more. One caller fetches; others wait only when
+    /// no cached key matches.
     async fn candidates(&self, token: &Token<'_>, now_s: u64) -> Option<Vec<VerifyingKey>> {
         let source = &self.0;
         let meanwhile = match source.look(token, now_s) {
-            Look::Use(found) => return Some(found),
-            Look::Nothing => return None,
-            Look::Ask(meanwhile) => meanwhile,
+            KeyLookup::Use(found) => return Some(found),
+            KeyLookup::Nothing => return None,
+            KeyLookup::Ask(meanwhile) => meanwhile,
         };
         let asking = match source.asking.clone().try_lock_owned() {
             Ok(asking) => asking,
             Err(_) if !meanwhile.is_empty() => return Some(meanwhile),
             Err(_) => source.asking.clone().lock_owned().await,
         };
-        if let Look::Ask(_) = source.look(token, now_s) {
-            // In a task of its own: whoever asks may go away, and others wait for the answer.
+        if let KeyLookup::Ask(_) = source.look(token, now_s) {
+            // In a task of its own: the request may be dropped while others wait for the keys.
             let source = source.clone();
             let asked = tokio::spawn(async move {
                 source.refresh(now_s).await;
@@ -177,24 +177,24 @@ impl RemoteKeys {
             });
             let _ = asked.await;
         }
-        let held = source.held();
-        let is_usable = held.fetched_s > 0 && now_s < held.fetched_s + source.fresh_s + source.stale_s;
-        is_usable.then(|| held.named(token))
+        let cached = source.cached();
+        let is_usable = cached.fetched_s > 0 && now_s < cached.fetched_s + source.fresh_s + source.stale_s;
+        is_usable.then(|| cached.named(token))
     }
 
-    /// The claims of a token signed with one of the keys; `Err(None)` when the keys cannot be had.
-    pub(crate) async fn verify(&self, token: &Token<'_>, now_s: u64) -> Result<Claims, Option<Refused>> {
+    /// Returns the claims of a token signed with one of the keys; `Err(None)` when the keys cannot be fetched.
+    pub(crate) async fn verify(&self, token: &Token<'_>, now_s: u64) -> Result<Claims, Option<TokenError>> {
         let keys = self.candidates(token, now_s).await.ok_or(None)?;
         if keys.is_empty() {
-            return Err(Some(Refused::UnknownKey));
+            return Err(Some(TokenError::UnknownKey));
         }
-        keys.iter().find_map(|key| token.verify(key).ok()).ok_or(Some(Refused::Signature))
+        keys.iter().find_map(|key| token.verify(key).ok()).ok_or(Some(TokenError::Signature))
     }
 }
 
-/// What is needed of a provider's metadata.
+/// The metadata of a provider, as far as it is used.
 #[derive(Debug, Clone, serde::Deserialize)]
-pub(crate) struct Discovered {
+pub(crate) struct ProviderMetadata {
     pub(crate) issuer: String,
     pub(crate) jwks_uri: String,
     #[serde(default)]
@@ -205,8 +205,8 @@ pub(crate) struct Discovered {
     pub(crate) authorization_response_iss_parameter_supported: bool,
 }
 
-/// Reads the provider's metadata: OpenID form first, then RFC 8414.
-pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Discovered, String> {
+/// Fetches the provider's metadata: in OpenID form, else in that of RFC 8414.
+pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<ProviderMetadata, String> {
     let base = issuer.trim_end_matches('/');
     let url = url::Url::parse(issuer).map_err(|_| "the provider's address is not one".to_owned())?;
     let inserted = format!(
@@ -216,9 +216,9 @@ pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Discover
     );
     let mut last = String::new();
     for address in [format!("{base}/.well-known/openid-configuration"), inserted] {
-        match fetcher.get(&address, MOST_KEYS_BYTES).await {
+        match fetcher.get(&address, MAX_KEYS_BYTES).await {
             Ok(fetched) => {
-                let found: Discovered = serde_json::from_slice(&fetched.body)
+                let found: ProviderMetadata = serde_json::from_slice(&fetched.body)
                     .map_err(|_| "the provider's metadata is not usable".to_owned())?;
                 if found.issuer != issuer {
                     return Err("the provider's metadata names another issuer".to_owned());
@@ -242,7 +242,7 @@ pub struct Transparent {
     metrics: Arc<Metrics>,
     fetcher: Fetcher,
     answers: Answers,
-    /// Room for questions to the provider, by the network of who shows the token.
+    /// Quota of introspections, by the network of the caller.
     questions: Arc<Shares<IpAddr>>,
 }
 
@@ -256,7 +256,7 @@ impl Transparent {
     /// A validator for the provider of `config`.
     ///
     /// # Errors
-    /// The problems of the configuration, as text.
+    /// The configuration has problems; the text names them.
     pub fn new(config: AuthConfig, deployment: &Deployment, clock: Arc<dyn Clock>) -> Result<Self, String> {
         let problems = config.validate(deployment);
         if !problems.is_empty() {
@@ -274,11 +274,11 @@ impl Transparent {
             metrics,
             fetcher,
             answers: Answers::default(),
-            questions: Shares::new(MOST_QUESTIONS),
+            questions: Shares::new(MAX_INTROSPECTIONS),
         })
     }
 
-    /// The protected resource metadata (RFC 9728), which names the provider.
+    /// Returns the protected resource metadata (RFC 9728), which names the provider.
     pub fn resource_metadata(&self) -> Value {
         serde_json::json!({
             "resource": self.resource,
@@ -288,7 +288,7 @@ impl Transparent {
         })
     }
 
-    /// The two paths that tell clients of the provider (RFC 9728 §3.1): at the root and with the resource's path inserted.
+    /// Returns the routes of the resource metadata (RFC 9728 §3.1): at the root, and with the resource's path inserted.
     pub fn router(&self) -> Router {
         let body = self.resource_metadata().to_string();
         let answer = move || {
@@ -312,7 +312,7 @@ impl Transparent {
         if path.is_empty() { router } else { router.route(&format!("{root}{path}"), get(answer)) }
     }
 
-    /// Counts for an operator.
+    /// Counters for an operator.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
@@ -330,13 +330,13 @@ impl Transparent {
         self.config.allow_default_public.then(scopes)
     }
 
-    /// The claims of a token; `Err(None)` when it cannot be told whether it is good. What the token says of itself is checked before
-    /// anything is fetched for it, and `network` is whose room for questions to the provider is used.
+    /// Returns the claims of a token; `Err(None)` when it cannot be checked now. Its own claims are checked before anything is fetched for
+    /// it, and introspections count for `network`.
     pub(crate) async fn claims(
         &self,
         text: &str,
         network: Option<IpAddr>,
-    ) -> Result<Claims, Option<Refused>> {
+    ) -> Result<Claims, Option<TokenError>> {
         let opaque = text.split('.').take(4).count() != 3;
         if opaque && let Some(uri) = &self.config.provider.introspection_uri {
             return self.introspected(uri, text, network).await;
@@ -353,27 +353,27 @@ impl Transparent {
         self.keys.verify(&token, now_s).await
     }
 
-    fn check_client(&self, claims: &Claims) -> Result<(), Refused> {
+    fn check_client(&self, claims: &Claims) -> Result<(), TokenError> {
         let Some(pinned) = self.config.provider.pinned_client.as_deref() else { return Ok(()) };
         let client = claims.get("azp").or_else(|| claims.get("client_id")).and_then(Value::as_str);
-        if client == Some(pinned) { Ok(()) } else { Err(Refused::Client) }
+        if client == Some(pinned) { Ok(()) } else { Err(TokenError::Client) }
     }
 
-    /// The claims of an opaque token, as the provider's introspection says or said a moment ago.
+    /// Returns the claims of an opaque token from the provider's introspection, or from the cache.
     async fn introspected(
         &self,
         uri: &str,
         token: &str,
         network: Option<IpAddr>,
-    ) -> Result<Claims, Option<Refused>> {
-        if token.len() > MOST_TOKEN_BYTES {
-            return Err(Some(Refused::TooLong));
+    ) -> Result<Claims, Option<TokenError>> {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(Some(TokenError::TooLong));
         }
         let digest = sha256(token);
         if let Some(answer) = self.answers.get(&digest, self.clock.now_s()) {
             return answer;
         }
-        // Of those who show the same token, one asks.
+        // Of all requests with the same token, one asks.
         let question = self.answers.question(digest);
         let _turn = question.gate.lock().await;
         let now = self.clock.now_s();
@@ -387,11 +387,11 @@ impl Transparent {
         answer
     }
 
-    async fn introspect(&self, uri: &str, token: &str, now: u64) -> Result<Claims, Option<Refused>> {
+    async fn introspect(&self, uri: &str, token: &str, now: u64) -> Result<Claims, Option<TokenError>> {
         let provider = &self.config.provider;
         let secret = provider.client_secret.as_ref().map(|secret| secret.expose_secret()).unwrap_or_default();
         let basic = provider.client_id.as_deref().map(|id| (id, secret));
-        let answer = self.fetcher.post_form(uri, &[("token", token)], basic, MOST_KEYS_BYTES).await.map_err(
+        let answer = self.fetcher.post_form(uri, &[("token", token)], basic, MAX_KEYS_BYTES).await.map_err(
             |error| {
                 tracing::error!(%error, "the provider's introspection failed");
                 None
@@ -399,7 +399,7 @@ impl Transparent {
         )?;
         let claims: Claims = serde_json::from_slice(&answer.body).map_err(|_| None)?;
         if claims.get("active") != Some(&Value::Bool(true)) {
-            return Err(Some(Refused::Revoked));
+            return Err(Some(TokenError::Revoked));
         }
         let named = |value: &Value| value.as_str() == Some(&self.audience);
         let meant = match claims.get("aud") {
@@ -408,13 +408,13 @@ impl Transparent {
             None => false,
         };
         if !meant {
-            return Err(Some(Refused::Audience));
+            return Err(Some(TokenError::Audience));
         }
         if claims.get("iss").is_some_and(|iss| iss.as_str() != Some(&self.issuer)) {
-            return Err(Some(Refused::Issuer));
+            return Err(Some(TokenError::Issuer));
         }
         if claims.get("exp").and_then(Value::as_u64).is_some_and(|expires| expires <= now) {
-            return Err(Some(Refused::Expired));
+            return Err(Some(TokenError::Expired));
         }
         self.check_client(&claims)?;
         Ok(claims)

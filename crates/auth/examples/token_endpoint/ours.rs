@@ -42,7 +42,7 @@ pub(crate) async fn serve(algorithm: &str, redis: u16) -> Outcome<()> {
     Ok(axum::serve(listener, service).await?)
 }
 
-/// What the check of a caller's token costs a call of a tool.
+/// Measures the cost of the check of a caller's token for a tool call.
 pub(crate) async fn check(algorithm: &str, redis: u16) -> Outcome<()> {
     let (server, codes) = open(algorithm, redis).await?;
     let code = codes.first().ok_or("no code")?;

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::{Host, Url};
 
-use super::{AuthConfig, Deployment, Kind, Login, SessionMode};
+use super::{AuthConfig, Deployment, LoginMethod, LoginSource, SessionMode};
 
 /// `local.passkeys`: users may sign in with a passkey in place of the password.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PasskeyConfig {
-    /// Whether users may add passkeys at `/oauth/account` and sign in with them. Default false. Needs a `publicUrl` with a host name
+    /// Lets users add passkeys at `/oauth/account` and sign in with them. Default false. Needs a `publicUrl` with a host name
     /// (`https://mcp.example.com`, or `http://localhost:3000` for development): browsers know no passkeys for an IP address. A passkey
     /// belongs to that host name for good: when it changes, users have to add new ones.
     pub enabled: bool,
@@ -25,11 +25,11 @@ impl Default for PasskeyConfig {
 }
 
 impl PasskeyConfig {
-    /// The most that `most_per_user` may be: the passkeys of a user are one record.
+    /// Greatest value of `most_per_user`: the passkeys of a user are one record.
     pub const MOST: usize = 100;
 }
 
-/// The host that passkeys belong to (the RP ID of WebAuthn §5.4.2), when `public_url` has one that browsers accept.
+/// Returns the host that passkeys belong to (the RP ID of WebAuthn §5.4.2), when browsers accept that of `public_url`.
 pub(crate) fn host_of(public_url: &str) -> Option<String> {
     match Url::parse(public_url).ok()?.host()? {
         Host::Domain(name) => Some(name.trim_end_matches('.').to_owned()).filter(|name| !name.is_empty()),
@@ -52,10 +52,10 @@ impl AuthConfig {
             );
             say(AT, text);
         }
-        if self.kind != Kind::Local {
+        if self.kind != LoginSource::Local {
             say(AT, "is for the built-in login (`type: local`): users of a provider sign in there".into());
         }
-        if self.local.login == Login::Demo {
+        if self.local.login == LoginMethod::Demo {
             say(AT, "needs users with an account: `local.login` must be `password`".into());
         }
         if self.session_mode != SessionMode::Stateful {

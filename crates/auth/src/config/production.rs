@@ -1,17 +1,17 @@
-//! What a configuration lacks for production.
+//! Production requirements of a configuration.
 
 use std::net::IpAddr;
 
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
-use super::{AuthConfig, Login, Mode, StorageKind};
+use super::{AuthConfig, LoginMethod, Mode, StorageKind};
 
 const DAY_S: u64 = 86_400;
-/// Characters of a secret that a machine keeps, at least.
+/// Fewest characters of a secret.
 const LEAST_SECRET: usize = 32;
 
-/// Where the server is reached and what it is called: what `auth` needs from the other sections.
+/// The addresses and the name of a server: the values that `auth` needs from the other sections.
 #[derive(Debug, Clone)]
 pub struct Deployment {
     /// The issuer: the server's public address, without a slash at its end.
@@ -22,7 +22,7 @@ pub struct Deployment {
     pub name: String,
     /// Fields masked in logs (`logging.redact`).
     pub redact: Vec<String>,
-    /// The address it listens on, where that is known.
+    /// The address it listens on, if known.
     pub listens_on: Option<IpAddr>,
 }
 
@@ -35,24 +35,24 @@ impl Deployment {
         Self { public_url, resource, name: name.to_owned(), redact, listens_on: None }
     }
 
-    /// Says which address the server listens on: what is meant for one machine is then refused where others reach it, whatever the
-    /// public address says.
+    /// Sets the address that the server listens on. Settings meant for one machine are then refused where other machines reach it, even if
+    /// the public address is local.
     #[must_use]
     pub fn listening_on(self, address: IpAddr) -> Self {
         Self { listens_on: Some(address), ..self }
     }
 
-    /// Returns whether nobody but this machine reaches the server: by its public address, and by the address it listens on.
+    /// Returns whether only this machine reaches the server, by its public address and the address it listens on.
     pub fn is_local(&self) -> bool {
         self.is_loopback() && self.listens_on.is_none_or(|address| address.to_canonical().is_loopback())
     }
 
-    /// Whether the public address is https.
+    /// Returns whether the public address is https.
     pub fn is_https(&self) -> bool {
         self.public_url.starts_with("https://")
     }
 
-    /// Whether the public address is one of this machine.
+    /// Returns whether the public address is one of this machine.
     pub fn is_loopback(&self) -> bool {
         Url::parse(&self.public_url).is_ok_and(|url| match url.host() {
             Some(Host::Ipv4(ip)) => ip.is_loopback(),
@@ -68,14 +68,14 @@ impl Deployment {
 pub struct Finding {
     /// The field, from the top of the configuration.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: &'static str,
-    /// How to fix it.
+    /// The fix.
     pub fix: &'static str,
 }
 
 impl AuthConfig {
-    /// Every item of the production requirements that this configuration breaks; empty when it is fit.
+    /// Returns all production requirements that this configuration breaks.
     pub fn check_production(&self, deployment: &Deployment) -> Vec<Finding> {
         let mut found = Vec::new();
         let mut when = |broken: bool, path: &str, problem, fix| {
@@ -152,7 +152,7 @@ impl AuthConfig {
         );
         when(self.local.max_keys == 0, "auth.local.maxKeys", "retired keys are not kept", "set 1 or more");
         when(
-            self.local.login == Login::Demo,
+            self.local.login == LoginMethod::Demo,
             "auth.local.login",
             "the demo login lets anyone in",
             "use `password`",

@@ -24,12 +24,12 @@ fn nodes(field: &str, scheme: &str, list: &[String], path: &str) -> Result<Redis
 }
 
 impl StorageConfig {
-    /// Whether Redis is reached over TLS.
+    /// Returns whether Redis is reached over TLS.
     pub(super) fn uses_tls(&self) -> bool {
         self.tls || self.redis_endpoint().is_ok_and(|endpoint| endpoint.tls)
     }
 
-    /// Where Redis is.
+    /// Returns the endpoint of Redis.
     ///
     /// # Errors
     /// Names the field that is missing, doubled or malformed.

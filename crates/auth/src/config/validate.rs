@@ -1,18 +1,18 @@
-//! What a configuration must hold to start at all.
+//! Validation of a configuration: the requirements without which a server does not start.
 
-use super::{AuthConfig, DEFAULT_SCOPE, Deployment, Kind, Login, Mode, StorageKind};
+use super::{AuthConfig, DEFAULT_SCOPE, Deployment, LoginMethod, LoginSource, Mode, StorageKind};
 use crate::{
-    ceiling::{STANDARD, is_scope_token},
     keys::{Algorithm, SigningKey},
     net, password,
+    scopes::{USER_SCOPES, is_scope_token},
 };
 
-/// A field that cannot be as it is.
+/// A problem with a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is, from `auth` on.
+    /// Path of the field, from `auth` on.
     pub path: String,
-    /// What is wrong and what to do.
+    /// The problem and its fix.
     pub message: String,
 }
 
@@ -23,7 +23,7 @@ impl std::fmt::Display for Problem {
 }
 
 impl AuthConfig {
-    /// Everything that keeps this configuration from starting.
+    /// Returns all problems that keep a server from starting.
     pub fn validate(&self, deployment: &Deployment) -> Vec<Problem> {
         let mut found = Vec::new();
         let mut say = |path: &str, message: String| {
@@ -41,14 +41,14 @@ impl AuthConfig {
         if !deployment.is_https() && !deployment.is_loopback() {
             say("publicUrl", "must be https, or http on loopback".into());
         }
-        if self.mode == Mode::Transparent || self.kind == Kind::Remote {
+        if self.mode == Mode::Transparent || self.kind == LoginSource::Remote {
             if self.provider.url.is_none() {
                 say("provider.url", "is needed (or IDP_PROVIDER_URL)".into());
             }
             if self.mode == Mode::Transparent && self.expected_audience.as_deref().unwrap_or("").is_empty() {
                 say("expectedAudience", "is needed in transparent mode (or IDP_EXPECTED_AUDIENCE)".into());
             }
-            if self.kind == Kind::Remote
+            if self.kind == LoginSource::Remote
                 && self.mode == Mode::Orchestrated
                 && self.provider.client_id.is_none()
             {
@@ -97,7 +97,7 @@ impl AuthConfig {
         found
     }
 
-    /// A scope that is not known is never granted: whoever names one finds out here.
+    /// Checks that all scopes exist: an unknown scope would never be granted.
     fn check_scopes(&self, say: &mut impl FnMut(&str, String)) {
         let exists = |scope: &str| match self.scopes.is_empty() {
             true => scope == DEFAULT_SCOPE,
@@ -105,7 +105,7 @@ impl AuthConfig {
         };
         let mut check = |path: &str, scopes: &[String]| {
             for (at, scope) in scopes.iter().enumerate() {
-                if !exists(scope) && !STANDARD.contains(&scope.as_str()) {
+                if !exists(scope) && !USER_SCOPES.contains(&scope.as_str()) {
                     say(&format!("{path}[{at}]"), "is not one of `auth.scopes`; add it there".into());
                 }
             }
@@ -166,7 +166,7 @@ impl AuthConfig {
         if local.key_rotation_days == 0 {
             say("local.keyRotationDays", "must be 1 or more".into());
         }
-        if local.login == Login::Demo && !is_local {
+        if local.login == LoginMethod::Demo && !is_local {
             let problem = "`demo` lets anyone in; it works only where `http.publicUrl` and `http.host`, the address listened on, are loopback";
             say("local.login", problem.into());
         }

@@ -1,22 +1,22 @@
-//! From a server's address to its authorization server: RFC 9728, then RFC 8414 or OpenID Connect Discovery.
+//! Discovery of a server's authorization server: RFC 9728, then RFC 8414 or OpenID Connect Discovery.
 
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::Provider;
+use super::vault::Provider;
 use crate::{
+    context::Context,
     fetch::{FetchError, Fetcher},
-    server::Core,
 };
 
-const MOST: usize = 256 * 1024;
-/// How long metadata is used without being read again, in milliseconds.
+const MAX_BYTES: usize = 256 * 1024;
+/// Time for which metadata is used before it is fetched again, in milliseconds.
 const FRESH_MS: u64 = 600_000;
 
-/// What is needed of a protected resource's metadata (RFC 9728 §2).
+/// The metadata of a protected resource (RFC 9728 §2), as far as it is used.
 #[derive(Debug, Clone, Deserialize)]
-struct Resource {
+struct ResourceMetadata {
     resource: String,
     #[serde(default)]
     authorization_servers: Vec<String>,
@@ -24,9 +24,9 @@ struct Resource {
     scopes_supported: Vec<String>,
 }
 
-/// What is needed of an authorization server's metadata (RFC 8414 §2).
+/// The metadata of an authorization server (RFC 8414 §2), as far as it is used.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Server {
+pub(super) struct ServerMetadata {
     pub(super) issuer: String,
     pub(super) authorization_endpoint: String,
     pub(super) token_endpoint: String,
@@ -38,31 +38,31 @@ pub(super) struct Server {
     pub(super) authorization_response_iss_parameter_supported: bool,
     #[serde(default)]
     pub(super) client_id_metadata_document_supported: bool,
-    /// Scopes the resource names.
+    /// Scopes of the resource.
     #[serde(skip)]
     pub(super) scopes: Vec<String>,
 }
 
-/// Metadata as it was read last.
+/// Cached metadata, with the time at which it was fetched.
 #[derive(Default)]
-pub(super) struct Discovery(Mutex<Option<(Server, u64)>>);
+pub(super) struct Discovery(Mutex<Option<(ServerMetadata, u64)>>);
 
 impl Provider {
-    /// The authorization server of this provider.
-    pub(super) async fn server(&self, core: &Core) -> Result<Server, String> {
-        let mut held = self.discovery.0.lock().await;
-        let now = core.clock.now_ms();
-        if let Some((server, read_ms)) = &*held
+    /// Returns the metadata of the authorization server.
+    pub(super) async fn server(&self, ctx: &Context) -> Result<ServerMetadata, String> {
+        let mut cached = self.discovery.0.lock().await;
+        let now = ctx.clock.now_ms();
+        if let Some((server, read_ms)) = &*cached
             && now < read_ms + FRESH_MS
         {
             return Ok(server.clone());
         }
         let server = self.discover().await?;
-        *held = Some((server.clone(), now));
+        *cached = Some((server.clone(), now));
         Ok(server)
     }
 
-    async fn discover(&self) -> Result<Server, String> {
+    async fn discover(&self) -> Result<ServerMetadata, String> {
         let settings = &self.settings;
         let resource = resource(&self.fetcher, &settings.resource).await?;
         let issuer = match (&settings.issuer, &resource) {
@@ -92,27 +92,27 @@ fn origin(address: &str) -> Result<String, String> {
     Ok(url.origin().ascii_serialization())
 }
 
-/// `/.well-known/{name}` inserted before the path of `address`.
+/// Returns `address` with `/.well-known/{name}` inserted before its path.
 fn inserted(address: &str, name: &str) -> Result<String, String> {
     let url = Url::parse(address).map_err(|_| "an address in its metadata is not one".to_owned())?;
     let path = url.path().trim_end_matches('/');
     Ok(format!("{}/.well-known/{name}{path}", url.origin().ascii_serialization()))
 }
 
-/// The resource's metadata, if it has any. It must be about this resource, or about one that holds it (RFC 9728 §3.3).
-async fn resource(fetcher: &Fetcher, address: &str) -> Result<Option<Resource>, String> {
+/// Fetches the resource's metadata, if it has any. It must be about this resource, or about one that contains it (RFC 9728 §3.3).
+async fn resource(fetcher: &Fetcher, address: &str) -> Result<Option<ResourceMetadata>, String> {
     let at_root = format!("{}/.well-known/oauth-protected-resource", origin(address)?);
     for place in [inserted(address, "oauth-protected-resource")?, at_root] {
-        match fetcher.get(&place, MOST).await {
+        match fetcher.get(&place, MAX_BYTES).await {
             Ok(fetched) => {
-                let found: Resource = serde_json::from_slice(&fetched.body)
+                let found: ResourceMetadata = serde_json::from_slice(&fetched.body)
                     .map_err(|_| "its resource metadata cannot be read".to_owned())?;
                 if !covers(&found.resource, address) {
                     return Err("its resource metadata is about another resource".to_owned());
                 }
                 return Ok(Some(found));
             }
-            Err(FetchError::Status(400..500) | FetchError::Said(400..500, _)) => {}
+            Err(FetchError::Status(400..500) | FetchError::OAuth(400..500, _)) => {}
             Err(error) => return Err(format!("its resource metadata cannot be read: {error}")),
         }
     }
@@ -126,7 +126,7 @@ fn covers(resource: &str, address: &str) -> bool {
     resource.origin() == address.origin() && below
 }
 
-async fn server(fetcher: &Fetcher, issuer: &str) -> Result<Server, String> {
+async fn server(fetcher: &Fetcher, issuer: &str) -> Result<ServerMetadata, String> {
     let places = [
         inserted(issuer, "oauth-authorization-server")?,
         inserted(issuer, "openid-configuration")?,
@@ -134,9 +134,9 @@ async fn server(fetcher: &Fetcher, issuer: &str) -> Result<Server, String> {
     ];
     let mut last = "not there".to_owned();
     for place in places {
-        match fetcher.get(&place, MOST).await {
+        match fetcher.get(&place, MAX_BYTES).await {
             Ok(fetched) => {
-                let found: Server = serde_json::from_slice(&fetched.body)
+                let found: ServerMetadata = serde_json::from_slice(&fetched.body)
                     .map_err(|_| "the metadata of its authorization server cannot be read".to_owned())?;
                 if found.issuer != issuer {
                     return Err("the metadata of its authorization server names another issuer".to_owned());

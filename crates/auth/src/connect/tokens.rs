@@ -1,4 +1,4 @@
-//! Tokens: obtained with a code, kept encrypted, refreshed by one instance at a time.
+//! Users' tokens for other servers: obtained with a code, stored encrypted, refreshed by one instance at a time.
 
 use std::time::Duration;
 
@@ -6,47 +6,44 @@ use gatewright_core::BearerToken;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Provider,
-    client::{Identity, IssuerTag},
-    discovery::Server,
+    client::{ClientIdentity, IssuerTag},
+    discovery::ServerMetadata,
+    vault::Provider,
 };
 use crate::{
+    context::Context,
     fetch::FetchError,
-    server::Core,
     store::{Key, StoreError},
+    tuning::{REFRESH_LOCK, REFRESH_POLL},
 };
 
-const MOST: usize = 256 * 1024;
-/// How long an instance may take to refresh before another one tries: more than a request can last.
-const LOCK: Duration = Duration::from_secs(15);
-/// How often one that waits looks, and how often at most.
-const LOOK: (Duration, usize) = (Duration::from_millis(50), 200);
+const MAX_BYTES: usize = 256 * 1024;
 
-/// What the vault holds for a user and a server.
+/// A user's tokens for a server.
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Vaulted {
+pub(super) struct UserTokens {
     access_token: String,
     refresh_token: Option<String>,
     /// Seconds since the epoch; 0: not known.
     expires_s: u64,
-    /// Who we were when it was issued.
-    identity: Identity,
+    /// Our client identity when they were issued.
+    identity: ClientIdentity,
     issuer: String,
     token_endpoint: String,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     access_token: String,
     token_type: Option<String>,
     refresh_token: Option<String>,
     expires_in: Option<u64>,
 }
 
-/// Why a refresh gave no token.
-enum NotRefreshed {
+/// A refresh that failed.
+enum RefreshError {
     /// The authorization server does not accept the refresh token any more.
-    Over,
+    Refused,
     Failed(String),
 }
 
@@ -54,14 +51,14 @@ fn store(error: StoreError) -> String {
     error.to_string()
 }
 
-impl Vaulted {
-    fn from_answer(
+impl UserTokens {
+    fn from_response(
         body: &[u8],
         now_s: u64,
-        identity: Identity,
+        identity: ClientIdentity,
         server: (&str, &str),
     ) -> Result<Self, String> {
-        let answer: Answer =
+        let answer: TokenResponse =
             serde_json::from_slice(body).map_err(|_| "the token answer cannot be read".to_owned())?;
         if !answer.token_type.as_deref().unwrap_or("bearer").eq_ignore_ascii_case("bearer") {
             return Err("the token is of a type the gateway cannot use".to_owned());
@@ -90,29 +87,28 @@ impl Vaulted {
 }
 
 impl Provider {
-    /// The record of a user. The server's address is part of it: a token never goes to another one.
+    /// Returns the record of a user. The server's address is part of its name: a token is never sent to another server.
     fn key(&self, sub: &str) -> Key {
         let (app, resource) = (&self.settings.app, &self.settings.resource);
         Key::secret("vault", &format!("{}:{app}{}:{resource}{sub}", app.len(), resource.len()))
     }
 
-    async fn read(&self, core: &Core, key: &Key) -> Result<Option<Vaulted>, String> {
-        let held = core.store.get(key).await.map_err(store)?;
-        // What cannot be opened was given up with its key: the user authorizes again.
-        let plain = held.and_then(|sealed| core.sealer.open(key.as_str(), &sealed));
+    async fn read(&self, ctx: &Context, key: &Key) -> Result<Option<UserTokens>, String> {
+        let stored = ctx.store.get(key).await.map_err(store)?;
+        // Tokens that cannot be decrypted were given up with their key: the user authorizes again.
+        let plain = stored.and_then(|sealed| ctx.sealer.open(key.as_str(), &sealed));
         Ok(plain.and_then(|plain| serde_json::from_slice(&plain).ok()))
     }
 
-    async fn write(&self, core: &Core, key: &Key, vaulted: &Vaulted) -> Result<(), String> {
+    async fn write(&self, ctx: &Context, key: &Key, vaulted: &UserTokens) -> Result<(), String> {
         let plain = serde_json::to_vec(vaulted).unwrap_or_default();
-        let sealed = core.sealer.seal(&*core.entropy, key.as_str(), &plain);
-        let life = Duration::from_secs(core.config.refresh.absolute_ttl);
-        core.store.put(key, &sealed, life).await.map_err(store)
+        let lifetime = Duration::from_secs(ctx.config.refresh.absolute_ttl);
+        ctx.put_sealed(key, &plain, lifetime).await.map_err(store)
     }
 
     async fn ask(
         &self,
-        identity: &Identity,
+        identity: &ClientIdentity,
         token_endpoint: &str,
         mut pairs: Vec<(&str, &str)>,
     ) -> Result<Vec<u8>, FetchError> {
@@ -124,19 +120,19 @@ impl Provider {
             pairs.push(("client_secret", secret));
         }
         let basic = basic.map(|secret| (identity.id.as_str(), secret));
-        Ok(self.fetcher.post_form(token_endpoint, &pairs, basic, MOST).await?.body)
+        Ok(self.fetcher.post_form(token_endpoint, &pairs, basic, MAX_BYTES).await?.body)
     }
 
-    /// Exchanges a code and keeps what comes of it.
+    /// Exchanges a code and stores the tokens.
     pub(super) async fn redeem(
         &self,
-        core: &Core,
+        ctx: &Context,
         sub: &str,
-        server: &Server,
-        identity: Identity,
+        server: &ServerMetadata,
+        identity: ClientIdentity,
         (code, verifier): (&str, &str),
     ) -> Result<(), String> {
-        let callback = IssuerTag::of(&server.issuer).callback(core);
+        let callback = IssuerTag::of(&server.issuer).callback(ctx);
         let pairs = vec![
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -149,113 +145,114 @@ impl Provider {
             .await
             .map_err(|error| format!("the code could not be exchanged: {error}"))?;
         let places = (server.issuer.as_str(), server.token_endpoint.as_str());
-        let vaulted = Vaulted::from_answer(&body, core.clock.now_s(), identity, places)?;
-        self.write(core, &self.key(sub), &vaulted).await
+        let vaulted = UserTokens::from_response(&body, ctx.clock.now_s(), identity, places)?;
+        self.write(ctx, &self.key(sub), &vaulted).await
     }
 
-    /// The user's token, refreshed when it is about to expire.
-    pub(super) async fn bearer(&self, core: &Core, sub: &str) -> Result<Option<BearerToken>, String> {
+    /// Returns the user's token, refreshed when it is about to expire.
+    pub(super) async fn bearer(&self, ctx: &Context, sub: &str) -> Result<Option<BearerToken>, String> {
         let key = self.key(sub);
-        let Some(held) = self.read(core, &key).await? else { return Ok(None) };
-        if !held.is_due(core.clock.now_s(), core.config.refresh.skew_seconds) {
-            return Ok(Some(held.bearer()));
+        let Some(stored) = self.read(ctx, &key).await? else { return Ok(None) };
+        if !stored.is_due(ctx.clock.now_s(), ctx.config.refresh.skew_seconds) {
+            return Ok(Some(stored.bearer()));
         }
-        match self.renew(core, sub, &key, &held).await {
-            // Still good for a moment.
-            Err(error) if !held.is_due(core.clock.now_s(), 0) => {
+        match self.renew(ctx, sub, &key, &stored).await {
+            // The token is still valid for a moment.
+            Err(error) if !stored.is_due(ctx.clock.now_s(), 0) => {
                 tracing::warn!(app.id = self.settings.app, error, "a token of a user could not be refreshed");
-                Ok(Some(held.bearer()))
+                Ok(Some(stored.bearer()))
             }
             renewed => renewed,
         }
     }
 
-    /// The server refused `token`: another one, or none, and then the user must authorize again.
+    /// Returns another token in place of `token`, which the server refused; `None` when the user must authorize again.
     pub(super) async fn refused(
         &self,
-        core: &Core,
+        ctx: &Context,
         sub: &str,
         token: &BearerToken,
     ) -> Result<Option<BearerToken>, String> {
         let key = self.key(sub);
-        match self.read(core, &key).await? {
+        match self.read(ctx, &key).await? {
             None => Ok(None),
-            Some(held) if held.bearer() != *token => Ok(Some(held.bearer())),
-            Some(held) => self.renew(core, sub, &key, &held).await,
+            Some(stored) if stored.bearer() != *token => Ok(Some(stored.bearer())),
+            Some(stored) => self.renew(ctx, sub, &key, &stored).await,
         }
     }
 
-    /// Puts another token in the place of `held`: this instance asks for it, or waits for the one that does.
+    /// Replaces a token: this instance refreshes it, or waits for the one that does.
     async fn renew(
         &self,
-        core: &Core,
+        ctx: &Context,
         sub: &str,
         key: &Key,
-        held: &Vaulted,
+        stored: &UserTokens,
     ) -> Result<Option<BearerToken>, String> {
         let lock = Key::named("vaultlock", &[key.as_str()]);
-        for _ in 0..LOOK.1 {
-            let mine = core.store.put_new(&lock, b"1", LOCK).await.map_err(store)?;
-            // Whoever held the lock before may have done it already.
-            let outcome = match self.read(core, key).await? {
+        let (pause, tries) = REFRESH_POLL;
+        for _ in 0..tries {
+            let mine = ctx.store.put_new(&lock, b"1", REFRESH_LOCK).await.map_err(store)?;
+            // The previous holder of the lock may have refreshed it already.
+            let outcome = match self.read(ctx, key).await? {
                 None => Some(Ok(None)),
-                Some(other) if other.access_token != held.access_token => Some(Ok(Some(other.bearer()))),
-                Some(held) if mine => Some(self.refresh(core, sub, key, &held).await),
+                Some(other) if other.access_token != stored.access_token => Some(Ok(Some(other.bearer()))),
+                Some(stored) if mine => Some(self.refresh(ctx, sub, key, &stored).await),
                 Some(_) => None,
             };
             if mine {
-                core.store.remove(&lock).await.map_err(store)?;
+                ctx.store.remove(&lock).await.map_err(store)?;
             }
             if let Some(outcome) = outcome {
                 return outcome;
             }
-            tokio::time::sleep(LOOK.0).await;
+            tokio::time::sleep(pause).await;
         }
         Err("its token is being refreshed; try again".to_owned())
     }
 
     async fn refresh(
         &self,
-        core: &Core,
+        ctx: &Context,
         sub: &str,
         key: &Key,
-        held: &Vaulted,
+        stored: &UserTokens,
     ) -> Result<Option<BearerToken>, String> {
         let app = Some(self.settings.app.as_str());
-        match self.refreshed(core, held).await {
+        match self.refreshed(ctx, stored).await {
             Ok(new) => {
-                self.write(core, key, &new).await?;
-                core.tell("upstream.refreshed", Some(sub), app, None, None);
+                self.write(ctx, key, &new).await?;
+                ctx.record_event("upstream.refreshed", Some(sub), app, None, None);
                 Ok(Some(new.bearer()))
             }
-            Err(NotRefreshed::Over) => {
-                core.store.remove(key).await.map_err(store)?;
-                core.tell("upstream.lost", Some(sub), app, None, None);
+            Err(RefreshError::Refused) => {
+                ctx.store.remove(key).await.map_err(store)?;
+                ctx.record_event("upstream.lost", Some(sub), app, None, None);
                 Ok(None)
             }
-            Err(NotRefreshed::Failed(why)) => Err(why),
+            Err(RefreshError::Failed(why)) => Err(why),
         }
     }
 
-    async fn refreshed(&self, core: &Core, held: &Vaulted) -> Result<Vaulted, NotRefreshed> {
-        let token = held.refresh_token.as_deref().ok_or(NotRefreshed::Over)?;
+    async fn refreshed(&self, ctx: &Context, stored: &UserTokens) -> Result<UserTokens, RefreshError> {
+        let token = stored.refresh_token.as_deref().ok_or(RefreshError::Refused)?;
         let pairs = vec![
             ("grant_type", "refresh_token"),
             ("refresh_token", token),
             ("resource", &self.settings.resource),
         ];
-        let body = match self.ask(&held.identity, &held.token_endpoint, pairs).await {
+        let body = match self.ask(&stored.identity, &stored.token_endpoint, pairs).await {
             Ok(body) => body,
-            Err(error) if error.ends_grant() => return Err(NotRefreshed::Over),
+            Err(error) if error.ends_grant() => return Err(RefreshError::Refused),
             Err(error) => {
-                return Err(NotRefreshed::Failed(format!("its token could not be refreshed: {error}")));
+                return Err(RefreshError::Failed(format!("its token could not be refreshed: {error}")));
             }
         };
-        let places = (held.issuer.as_str(), held.token_endpoint.as_str());
-        let mut new = Vaulted::from_answer(&body, core.clock.now_s(), held.identity.clone(), places)
-            .map_err(NotRefreshed::Failed)?;
+        let places = (stored.issuer.as_str(), stored.token_endpoint.as_str());
+        let mut new = UserTokens::from_response(&body, ctx.clock.now_s(), stored.identity.clone(), places)
+            .map_err(RefreshError::Failed)?;
         // A server that does not rotate leaves the field out (RFC 6749 §6).
-        new.refresh_token = new.refresh_token.or_else(|| held.refresh_token.clone());
+        new.refresh_token = new.refresh_token.or_else(|| stored.refresh_token.clone());
         Ok(new)
     }
 }

@@ -1,12 +1,11 @@
 //! JSON Web Keys (RFC 7517) and the key pairs they stand for.
 
 use aws_lc_rs::{
-    encoding::AsBigEndian as _,
     rand::SystemRandom,
     rsa::{KeyPairComponents, PublicKeyComponents},
     signature::{
         self, ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED, ED25519,
-        EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256, RsaKeyPair, RsaPublicKeyComponents,
+        EcdsaKeyPair, Ed25519KeyPair, RSA_PKCS1_SHA256, RsaKeyPair, RsaPublicKeyComponents,
         UnparsedPublicKey,
     },
 };
@@ -29,7 +28,7 @@ pub enum Algorithm {
     EdDSA,
 }
 
-/// Why a key cannot be used.
+/// A key that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -107,7 +106,7 @@ impl JwkSet {
     /// Reads one JWK or a set.
     ///
     /// # Errors
-    /// When the text is neither, or the set is empty.
+    /// The text is neither, or the set is empty.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -146,7 +145,7 @@ impl Jwk {
         }
     }
 
-    /// Whether any private or symmetric part is present.
+    /// Returns whether any private or symmetric part is present.
     pub fn has_private_part(&self) -> bool {
         [&self.d, &self.p, &self.q, &self.dp, &self.dq, &self.qi, &self.k].iter().any(|part| part.is_some())
     }
@@ -167,7 +166,7 @@ impl Jwk {
         b64(sha256(text))
     }
 
-    /// The algorithm to use the key with: its `alg`, or the default of its type.
+    /// Returns the algorithm of the key: its `alg`, or the default of its type.
     pub fn algorithm(&self) -> Result<Algorithm, KeyError> {
         use Algorithm::{ES256, ES384, EdDSA, PS256, PS384, PS512, RS256, RS384, RS512};
         let named = self.alg.as_deref();
@@ -286,7 +285,7 @@ impl SigningKey {
         }
     }
 
-    /// Whether signing is too slow for an async thread.
+    /// Returns whether signing is too slow for an async thread.
     pub(crate) fn is_slow(&self) -> bool {
         matches!(self.pair, Pair::Rsa(_))
     }
@@ -304,55 +303,6 @@ impl SigningKey {
     /// The public JWK.
     pub fn public(&self) -> &Jwk {
         &self.public
-    }
-}
-
-/// A fresh private key for `algorithm`: ES256, EdDSA, or RS256 with 2048 bits.
-///
-/// # Errors
-/// For any other algorithm.
-pub(crate) fn generate(algorithm: Algorithm) -> Result<Jwk, KeyError> {
-    let failed = |_| KeyError::Damaged;
-    let mut jwk = match algorithm {
-        Algorithm::ES256 => {
-            let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(failed)?;
-            let point = pair.public_key().as_ref();
-            let private = pair.private_key().as_be_bytes().map_err(failed)?;
-            Jwk {
-                kty: "EC".into(),
-                crv: Some("P-256".into()),
-                x: Some(b64(&point[1..33])),
-                y: Some(b64(&point[33..])),
-                d: Some(b64(private.as_ref())),
-                ..Jwk::default()
-            }
-        }
-        Algorithm::EdDSA => {
-            let pair = Ed25519KeyPair::generate().map_err(failed)?;
-            let seed = pair.seed().and_then(|seed| seed.as_be_bytes()).map_err(failed)?;
-            Jwk {
-                kty: "OKP".into(),
-                crv: Some("Ed25519".into()),
-                x: Some(b64(pair.public_key().as_ref())),
-                d: Some(b64(seed.as_ref())),
-                ..Jwk::default()
-            }
-        }
-        Algorithm::RS256 => super::rsa::generate()?,
-        other => return Err(KeyError::Unsupported(format!("{other:?} for generated keys"))),
-    };
-    jwk.alg = Some(format!("{algorithm:?}"));
-    jwk.kid = Some(jwk.thumbprint());
-    Ok(jwk)
-}
-
-impl Jwk {
-    /// A fresh private key for `algorithm`: ES256, EdDSA, or RS256 with 2048 bits (some tenths of a second).
-    ///
-    /// # Errors
-    /// For any other algorithm.
-    pub fn generate(algorithm: Algorithm) -> Result<Self, KeyError> {
-        generate(algorithm)
     }
 }
 
@@ -400,12 +350,12 @@ impl VerifyingKey {
         Ok(Self { algorithm, material })
     }
 
-    /// Whether the key may verify signatures made with `algorithm`. An RSA key without `alg` serves every RSA algorithm.
+    /// Returns whether the key verifies signatures of `algorithm`.
     pub fn serves(&self, algorithm: Algorithm) -> bool {
         self.algorithm == algorithm
     }
 
-    /// The same key for another algorithm of its type.
+    /// Returns the key for another algorithm of its type.
     pub(crate) fn for_algorithm(&self, algorithm: Algorithm) -> Option<Self> {
         use Algorithm::{PS256, PS384, PS512, RS256, RS384, RS512};
         let rsa = matches!(algorithm, RS256 | RS384 | RS512 | PS256 | PS384 | PS512);
@@ -413,7 +363,7 @@ impl VerifyingKey {
         fits.then(|| Self { algorithm, material: self.material.clone() })
     }
 
-    /// Whether `signature` is this key's over `message`.
+    /// Returns whether the key made `signature` for `message`.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         match &self.material {
             Material::Rsa { n, e } => {

@@ -1,25 +1,22 @@
-//! Signed tokens: how they are written and how strictly they are read (RFC 7519, RFC 8725, RFC 9068).
+//! Signed tokens (RFC 7519, RFC 9068), parsed as strictly as RFC 8725 asks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{
-    jwk::{Algorithm, SigningKey, VerifyingKey},
-    ring::RingSnapshot,
-};
+use super::jwk::{Algorithm, SigningKey, VerifyingKey};
 use crate::crypto::{b64, unb64};
 
-/// How far two clocks may be apart, in seconds.
+/// Greatest difference between two clocks, in seconds.
 pub const SKEW_S: u64 = 60;
 
-/// Longer tokens are refused unread.
-pub(crate) const MOST_TOKEN_BYTES: usize = 16 * 1024;
+/// Longest token that is parsed.
+pub(crate) const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
 /// The claims of a token.
 pub type Claims = Map<String, Value>;
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct JoseHeader<'a> {
     alg: Algorithm,
     typ: &'a str,
     kid: &'a str,
@@ -27,7 +24,7 @@ struct Written<'a> {
 
 /// Signs `claims` as a token of type `typ` (`at+jwt` for access tokens).
 pub fn sign(key: &SigningKey, typ: &str, claims: &Claims) -> String {
-    let header = Written { alg: key.algorithm(), typ, kid: key.kid() };
+    let header = JoseHeader { alg: key.algorithm(), typ, kid: key.kid() };
     let json = "claims and headers are plain JSON";
     let mut token = b64(serde_json::to_vec(&header).expect(json));
     token.push('.');
@@ -38,11 +35,11 @@ pub fn sign(key: &SigningKey, typ: &str, claims: &Claims) -> String {
     token
 }
 
-/// Why a token is refused. Shown to nobody but the log: every one is `invalid_token` outside.
+/// A token that is refused. The reason is only logged: clients get `invalid_token`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each message says it")]
-pub enum Refused {
+pub enum TokenError {
     #[error("it is too long")]
     TooLong,
     #[error("it is not a signed JSON Web Token")]
@@ -75,7 +72,7 @@ pub enum Refused {
     Subject,
 }
 
-/// What a token's header says. Keys and key addresses in a header (`jwk`, `jku`, `x5u`, `x5c`) are never looked at.
+/// The header of a token. Keys and key addresses in it (`jwk`, `jku`, `x5u`, `x5c`) are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Header {
     alg: String,
@@ -86,7 +83,7 @@ pub struct Header {
     crit: Option<Value>,
 }
 
-/// A token that was taken apart but not yet believed.
+/// A token that was parsed but not verified.
 #[derive(Debug)]
 pub struct Token<'a> {
     /// Its header.
@@ -97,7 +94,7 @@ pub struct Token<'a> {
     signature: Vec<u8>,
 }
 
-/// What must hold of a token's claims.
+/// Requirements for the claims of a token.
 #[derive(Debug, Clone)]
 pub struct Expected<'a> {
     /// Types accepted, compared without regard to case; `application/` before them is ignored. Empty: any.
@@ -111,67 +108,56 @@ pub struct Expected<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Takes a token apart.
+    /// Parses a token.
     ///
     /// # Errors
-    /// When it is not a JWS in compact form with an accepted algorithm, or has `crit`.
-    pub fn parse(text: &'a str) -> Result<Self, Refused> {
-        if text.len() > MOST_TOKEN_BYTES {
-            return Err(Refused::TooLong);
+    /// It is not a JWS in compact form with an accepted algorithm, or has `crit`.
+    pub fn parse(text: &'a str) -> Result<Self, TokenError> {
+        if text.len() > MAX_TOKEN_BYTES {
+            return Err(TokenError::TooLong);
         }
-        let (signed, signature) = text.rsplit_once('.').ok_or(Refused::Malformed)?;
-        let (header, payload) = signed.split_once('.').ok_or(Refused::Malformed)?;
+        let (signed, signature) = text.rsplit_once('.').ok_or(TokenError::Malformed)?;
+        let (header, payload) = signed.split_once('.').ok_or(TokenError::Malformed)?;
         if payload.contains('.') {
-            return Err(Refused::Malformed);
+            return Err(TokenError::Malformed);
         }
-        let header = unb64(header).ok_or(Refused::Malformed)?;
-        let header: Header = serde_json::from_slice(&header).map_err(|_| Refused::Malformed)?;
+        let header = unb64(header).ok_or(TokenError::Malformed)?;
+        let header: Header = serde_json::from_slice(&header).map_err(|_| TokenError::Malformed)?;
         if header.crit.is_some() {
-            return Err(Refused::Critical);
+            return Err(TokenError::Critical);
         }
         let algorithm =
-            serde_json::from_value(Value::String(header.alg.clone())).map_err(|_| Refused::Algorithm)?;
-        let signature = unb64(signature).ok_or(Refused::Malformed)?;
+            serde_json::from_value(Value::String(header.alg.clone())).map_err(|_| TokenError::Algorithm)?;
+        let signature = unb64(signature).ok_or(TokenError::Malformed)?;
         Ok(Self { header, algorithm, signed, payload, signature })
     }
 
-    /// The algorithm it says it is signed with.
+    /// Returns the algorithm of its header.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The claims, unverified: to find out which issuer or client to verify against.
+    /// Returns the claims without verification, to find the issuer or client to verify them with.
     ///
     /// # Errors
-    /// When the payload is not a JSON object.
-    pub fn unverified(&self) -> Result<Claims, Refused> {
-        let payload = unb64(self.payload).ok_or(Refused::Malformed)?;
-        serde_json::from_slice(&payload).map_err(|_| Refused::Malformed)
+    /// The payload is not a JSON object.
+    pub fn unverified(&self) -> Result<Claims, TokenError> {
+        let payload = unb64(self.payload).ok_or(TokenError::Malformed)?;
+        serde_json::from_slice(&payload).map_err(|_| TokenError::Malformed)
     }
 
-    /// The claims, when `key` signed them.
+    /// Returns the claims, when `key` signed them.
     ///
     /// # Errors
-    /// When the key is for another algorithm or did not make the signature.
-    pub fn verify(&self, key: &VerifyingKey) -> Result<Claims, Refused> {
+    /// The key is for another algorithm or did not make the signature.
+    pub fn verify(&self, key: &VerifyingKey) -> Result<Claims, TokenError> {
         if !key.serves(self.algorithm) {
-            return Err(Refused::Algorithm);
+            return Err(TokenError::Algorithm);
         }
         if !key.verify(self.signed.as_bytes(), &self.signature) {
-            return Err(Refused::Signature);
+            return Err(TokenError::Signature);
         }
         self.unverified()
-    }
-
-    /// The claims, when a key of `ring` signed them and they are as `expected`.
-    ///
-    /// # Errors
-    /// See [`Refused`].
-    pub fn verify_in(&self, ring: &RingSnapshot, expected: &Expected<'_>) -> Result<Claims, Refused> {
-        let kid = self.header.kid.as_deref().ok_or(Refused::UnknownKey)?;
-        let claims = self.verify(ring.verifying(kid).ok_or(Refused::UnknownKey)?)?;
-        expected.check(&self.header, &claims)?;
-        Ok(claims)
     }
 }
 
@@ -179,17 +165,17 @@ impl Expected<'_> {
     /// Checks type, issuer, audience and times.
     ///
     /// # Errors
-    /// The first thing that does not hold.
-    pub fn check(&self, header: &Header, claims: &Claims) -> Result<(), Refused> {
+    /// The first requirement that is not met.
+    pub fn check(&self, header: &Header, claims: &Claims) -> Result<(), TokenError> {
         if !self.types.is_empty() {
             let typ = header.typ.as_deref().unwrap_or_default().to_ascii_lowercase();
             let typ = typ.strip_prefix("application/").unwrap_or(&typ);
             if !self.types.contains(&typ) {
-                return Err(Refused::Type);
+                return Err(TokenError::Type);
             }
         }
         if claims.get("iss").and_then(Value::as_str) != Some(self.issuer) {
-            return Err(Refused::Issuer);
+            return Err(TokenError::Issuer);
         }
         let named = |value: &Value| value.as_str().is_some_and(|aud| self.audiences.contains(&aud));
         let meant = match claims.get("aud") {
@@ -198,29 +184,29 @@ impl Expected<'_> {
             None => false,
         };
         if !meant {
-            return Err(Refused::Audience);
+            return Err(TokenError::Audience);
         }
-        times(claims, self.now_s)
+        check_times(claims, self.now_s)
     }
 }
 
 /// Checks `exp` (which must be there), `nbf` and `iat`.
-pub(crate) fn times(claims: &Claims, now_s: u64) -> Result<(), Refused> {
+pub(crate) fn check_times(claims: &Claims, now_s: u64) -> Result<(), TokenError> {
     let time = |name: &str| match claims.get(name) {
         None => Ok(None),
         Some(value) => value
             .as_u64()
             .or_else(|| value.as_f64().filter(|t| *t >= 0.0).map(|t| t as u64))
             .map(Some)
-            .ok_or(Refused::Malformed),
+            .ok_or(TokenError::Malformed),
     };
-    let expires = time("exp")?.ok_or(Refused::Expired)?;
+    let expires = time("exp")?.ok_or(TokenError::Expired)?;
     if expires.saturating_add(SKEW_S) <= now_s {
-        return Err(Refused::Expired);
+        return Err(TokenError::Expired);
     }
     let early = |at: Option<u64>| at.is_some_and(|at| at > now_s + SKEW_S);
     if early(time("nbf")?) || early(time("iat")?) {
-        return Err(Refused::NotYet);
+        return Err(TokenError::NotYet);
     }
     Ok(())
 }

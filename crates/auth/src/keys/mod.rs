@@ -1,14 +1,15 @@
-//! Signing keys: what a JWK becomes, the ring of keys that rotate, and tokens signed with them.
+//! JSON Web Keys, the ring of rotating signing keys, and signed tokens.
 
+mod generate;
 mod jwk;
 mod jwt;
 mod ring;
 mod rsa;
 
-pub(crate) use self::jwt::{MOST_TOKEN_BYTES, times as check_times};
+pub(crate) use self::jwt::{MAX_TOKEN_BYTES, check_times};
 
 pub use self::{
     jwk::{Algorithm, Jwk, JwkSet, KeyError, SigningKey, VerifyingKey},
-    jwt::{Claims, Expected, Header, Refused, SKEW_S, Token, sign},
+    jwt::{Claims, Expected, Header, SKEW_S, Token, TokenError, sign},
     ring::{KeyInfo, KeyRing, RingError, RingOptions, RingSnapshot},
 };

@@ -10,23 +10,26 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-use super::jwk::{self, Algorithm, Jwk, JwkSet, KeyError, SigningKey, VerifyingKey};
+use super::{
+    jwk::{Algorithm, Jwk, JwkSet, KeyError, SigningKey, VerifyingKey},
+    jwt::{Claims, Expected, SKEW_S, Token, TokenError},
+};
 use crate::{
     clock::{Clock, Entropy},
     crypto::Sealer,
     store::{Key, Store, StoreError},
+    tuning::FOREVER,
 };
 
-/// How long a new key is published before it signs: longer than the 300 s others may keep our key set.
+/// Time for which a new key is published before it signs: longer than the 300 s for which others may cache our key set.
 const LEAD: Duration = Duration::from_secs(900);
-/// How old an instance's view of the ring may be.
+/// Greatest age of an instance's view of the ring.
 const RELOAD: Duration = Duration::from_secs(30);
-/// How often an unknown key name makes an instance look again.
+/// Shortest time between two reloads for unknown keys.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
 const DAY_MS: u64 = 86_400_000;
 
-/// How a ring behaves.
+/// Options of a ring.
 #[derive(Debug, Clone)]
 pub struct RingOptions {
     /// Keys from the configuration; the first private one signs. Empty: keys are made and rotated.
@@ -39,7 +42,7 @@ pub struct RingOptions {
     pub token_life: Duration,
     /// Algorithm of made keys.
     pub algorithm: Algorithm,
-    /// Whether opening replaces a stored ring that cannot be decrypted: what encrypted it is gone for good. Default false.
+    /// Replaces a stored ring that cannot be decrypted, because the secret that encrypted it is lost. Default false.
     pub give_up_unreadable: bool,
 }
 
@@ -78,7 +81,7 @@ pub struct KeyInfo {
     pub alg: String,
     /// Milliseconds since the epoch from which it signs.
     pub active_from_ms: u64,
-    /// Whether it signs now.
+    /// It signs now.
     pub signing: bool,
 }
 
@@ -90,7 +93,7 @@ pub struct RingSnapshot {
     jwks: Arc<str>,
     info: Vec<KeyInfo>,
     loaded_ms: u64,
-    /// When another key begins to sign.
+    /// Time at which another key starts to sign.
     next_change_ms: u64,
 }
 
@@ -114,6 +117,25 @@ impl RingSnapshot {
     pub fn keys(&self) -> &[KeyInfo] {
         &self.info
     }
+
+    /// Returns the algorithms of the published keys, also of those that do not sign yet.
+    pub fn algorithms(&self) -> Vec<String> {
+        let mut algorithms: Vec<String> = self.info.iter().map(|key| key.alg.clone()).collect();
+        algorithms.sort();
+        algorithms.dedup();
+        algorithms
+    }
+
+    /// Returns the claims of a token, when a key of the ring signed it and the claims are as `expected`.
+    ///
+    /// # Errors
+    /// See [`TokenError`].
+    pub fn verify(&self, token: &Token<'_>, expected: &Expected<'_>) -> Result<Claims, TokenError> {
+        let kid = token.header.kid.as_deref().ok_or(TokenError::UnknownKey)?;
+        let claims = token.verify(self.verifying(kid).ok_or(TokenError::UnknownKey)?)?;
+        expected.check(&token.header, &claims)?;
+        Ok(claims)
+    }
 }
 
 /// The keys of this issuer.
@@ -133,7 +155,7 @@ impl std::fmt::Debug for KeyRing {
     }
 }
 
-/// Why there is no ring.
+/// An error of a ring.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RingError {
@@ -162,7 +184,7 @@ impl KeyRing {
     /// Reads the ring from `store`, or makes it.
     ///
     /// # Errors
-    /// When a configured key is unusable, the store does not answer, or the stored ring cannot be decrypted.
+    /// A configured key is unusable, the store does not answer, or the stored ring cannot be decrypted.
     pub async fn open(
         store: Arc<dyn Store>,
         sealer: Arc<Sealer>,
@@ -183,7 +205,7 @@ impl KeyRing {
         let empty = RingSnapshot {
             signing: match &pinned {
                 Some(key) => key.clone(),
-                None => Arc::new(SigningKey::from_jwk(&jwk::generate(options.algorithm)?)?),
+                None => Arc::new(SigningKey::from_jwk(&Jwk::generate(options.algorithm)?)?),
             },
             verifying: HashMap::new(),
             jwks: "{\"keys\":[]}".into(),
@@ -213,7 +235,7 @@ impl KeyRing {
         (days > self.options.rotation_days).then_some(days)
     }
 
-    /// The ring as it is now: from memory, or from the store when the view is old. When the store does not answer, the old view stands.
+    /// Returns the current ring: the cached view, or from the store when that is old. When the store does not answer, the old view is used.
     pub async fn snapshot(&self) -> Arc<RingSnapshot> {
         let seen = self.seen.load_full();
         let now = self.clock.now_ms();
@@ -229,7 +251,7 @@ impl KeyRing {
         }
     }
 
-    /// The ring for verifying with `kid`: looked at again, at most every two seconds, when the name is not known.
+    /// Returns the ring to verify with the key `kid`. Reloads it, at most every two seconds, when that is not known.
     pub async fn snapshot_knowing(&self, kid: &str) -> Arc<RingSnapshot> {
         let seen = self.snapshot().await;
         if seen.verifying.contains_key(kid) || self.clock.now_ms() < seen.loaded_ms + millis(LOOK_AGAIN) {
@@ -238,16 +260,16 @@ impl KeyRing {
         self.reload().await.unwrap_or(seen)
     }
 
-    /// Begins to use a new key at once (an emergency, or `key rotate`). Keys from the configuration are not exchanged this way.
+    /// Starts to sign with a new key at once (`key rotate`, after a key was lost). Configured keys are not replaced this way.
     ///
     /// # Errors
-    /// When the key is given by the configuration, or the store does not answer.
+    /// The configuration gives the key, or the store does not answer.
     pub async fn rotate_now(&self) -> Result<Arc<RingSnapshot>, RingError> {
         if self.pinned.is_some() {
             return Err(RingError::Pinned);
         }
         self.change(false, |ring, now| {
-            let next = Entry { jwk: jwk::generate(self.options.algorithm)?, active_from_ms: now };
+            let next = Entry { jwk: Jwk::generate(self.options.algorithm)?, active_from_ms: now };
             ring.keys.retain(|entry| entry.active_from_ms <= now);
             ring.keys.push(next);
             Ok(())
@@ -258,7 +280,7 @@ impl KeyRing {
     /// Removes a key of the ring at once, as [`KeyRing::remove`] does, when there is one and the configuration does not give it.
     ///
     /// # Errors
-    /// When there is no such key, the configuration gives it, or the store does not answer.
+    /// There is no such key, the configuration gives it, or the store does not answer.
     pub async fn retire(&self, kid: &str) -> Result<Arc<RingSnapshot>, RingError> {
         if self.options.pinned.iter().any(|key| key.public().kid.as_deref() == Some(kid)) {
             return Err(RingError::Pinned);
@@ -272,7 +294,7 @@ impl KeyRing {
     /// Removes a key at once: tokens it signed are refused as soon as every instance has looked at the ring again (30 s).
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// The store does not answer.
     pub async fn remove(&self, kid: &str) -> Result<Arc<RingSnapshot>, RingError> {
         self.change(false, |ring, _| {
             ring.keys.retain(|entry| entry.jwk.kid.as_deref() != Some(kid));
@@ -286,8 +308,8 @@ impl KeyRing {
         self.change(false, |_, _| Ok(())).await
     }
 
-    /// Edits the ring and does what is due. `give_up` allows to replace a ring that cannot be decrypted; only a start does, so that
-    /// instances with different secrets do not take turns in replacing each other's keys.
+    /// Edits the ring and performs what is due. `give_up` allows to replace a ring that cannot be decrypted. Only a start sets it, so that
+    /// instances with different secrets do not replace each other's keys in turn.
     async fn change(
         &self,
         give_up: bool,
@@ -296,8 +318,8 @@ impl KeyRing {
         let key = Key::single("keys");
         loop {
             let now = self.clock.now_ms();
-            let held = self.store.get(&key).await?;
-            let before = match &held {
+            let stored = self.store.get(&key).await?;
+            let before = match &stored {
                 Some(sealed) => match self.sealer.open("keys", sealed) {
                     Some(plain) => serde_json::from_slice(&plain).map_err(|_| StoreError::Corrupt)?,
                     None if give_up => {
@@ -318,10 +340,10 @@ impl KeyRing {
             let names = |ring: &Document| -> Vec<(Option<String>, u64)> {
                 ring.keys.iter().map(|e| (e.jwk.kid.clone(), e.active_from_ms)).collect()
             };
-            if held.is_none() || names(&before) != names(&ring) {
+            if stored.is_none() || names(&before) != names(&ring) {
                 let plain = serde_json::to_vec(&ring).map_err(|_| StoreError::Corrupt)?;
                 let sealed = self.sealer.seal(&*self.entropy, "keys", &plain);
-                let won = match &held {
+                let won = match &stored {
                     Some(old) => self.store.replace(&key, old, &sealed, FOREVER).await?,
                     None => self.store.put_new(&key, &sealed, FOREVER).await?,
                 };
@@ -335,7 +357,7 @@ impl KeyRing {
         }
     }
 
-    /// Does what is due: makes the first key, the next key ahead of its time, and drops what has served.
+    /// Performs what is due: makes the first key and the next key ahead of its time, and removes keys that nobody needs any more.
     fn maintain(&self, ring: &mut Document, now: u64) -> Result<(), RingError> {
         if self.pinned.is_some() {
             for key in self.options.pinned.iter().rev() {
@@ -355,10 +377,10 @@ impl KeyRing {
                 Some(_) => None,
             };
             if let Some(active_from_ms) = next_from {
-                ring.keys.push(Entry { jwk: jwk::generate(self.options.algorithm)?, active_from_ms });
+                ring.keys.push(Entry { jwk: Jwk::generate(self.options.algorithm)?, active_from_ms });
             }
         }
-        let keep = millis(self.options.token_life) + 2 * super::jwt::SKEW_S * 1000;
+        let keep = millis(self.options.token_life) + 2 * SKEW_S * 1000;
         let pinned: Vec<_> = self.options.pinned.iter().map(|key| key.public().kid).collect();
         let begins: Vec<u64> = ring.keys.iter().map(|entry| entry.active_from_ms).collect();
         let signing = begins.iter().rposition(|from| *from <= now).unwrap_or(0);

@@ -1,13 +1,13 @@
 //! The pages behind an enrolment link.
 //!
-//! The link carries its code after the `#`, which a browser sends to nobody: neither this server's log nor that of a proxy before it gets
-//! a code that still works. The script moves it into the form of the first page and sends that; without script it can be pasted.
+//! The code of a link follows its `#`, which a browser sends to nobody: it gets into no log of this server or of a proxy. The script
+//! moves it into the form of the first page; without script it can be pasted.
 
 use maud::html;
 
 use super::{
     Page,
-    passkeys::{Ask, needs_script},
+    passkeys::{PasskeyPrompt, needs_script},
 };
 
 /// The page that the link opens.
@@ -28,14 +28,14 @@ pub(crate) fn link(server: &str, action: &str, csrf: &str) -> Page {
     page
 }
 
-/// The page with the passkey button, once the code is known to be good.
+/// The page with the passkey button, for a valid code.
 pub(crate) fn enrol(
     server: &str,
     user: &str,
     token: &str,
     csrf: &str,
-    ask: &Ask,
-    note: Option<&str>,
+    prompt: &PasskeyPrompt,
+    error: Option<&str>,
 ) -> Page {
     let fields = html! {
         input type="hidden" name="csrf" value=(csrf);
@@ -48,9 +48,9 @@ pub(crate) fn enrol(
         html! {
             h1 { "Set up your passkey for " (server) }
             p { "You will sign in as " strong { (user) } " with it. This link works once." }
-            @if let Some(note) = note { p.error role="alert" { (note) } }
+            @if let Some(error) = error { p.error role="alert" { (error) } }
             (needs_script())
-            (ask.form("create", &fields, "Make a passkey"))
+            (prompt.form("create", &fields, "Make a passkey"))
         },
     );
     page.script = true;

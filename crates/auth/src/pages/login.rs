@@ -1,18 +1,18 @@
-//! The login page, and what the forms of a pending authorization carry.
+//! The login page, and the hidden fields of the forms of an authorization request.
 
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{Ask, Page};
+use super::{Page, PasskeyPrompt};
 
-/// What a form of a pending authorization carries.
-pub(crate) struct Step<'a> {
+/// A form of a step of an authorization request.
+pub(crate) struct FormStep<'a> {
     pub(crate) action: &'a str,
     pub(crate) pending: &'a str,
     pub(crate) csrf: &'a str,
 }
 
-impl Step<'_> {
+impl FormStep<'_> {
     pub(super) fn fields(&self) -> Markup {
         html! {
             input type="hidden" name="pending" value=(self.pending);
@@ -21,43 +21,49 @@ impl Step<'_> {
     }
 }
 
-/// Why the login page is shown again.
+/// A login that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum LoginFailure {
     /// The name and the password do not fit.
     Password,
     /// The passkey was not accepted.
     Passkey,
-    /// The page's passkey button can be used no more.
-    Over,
+    /// The passkey button of the page has expired or was used.
+    PageExpired,
 }
 
-impl Wrong {
+impl LoginFailure {
     fn words(self) -> &'static str {
         match self {
             Self::Password => "That name and password do not fit.",
             Self::Passkey => "That passkey was not accepted.",
-            Self::Over => "The page was open too long, or was used already. Try again.",
+            Self::PageExpired => "The page was open too long, or was used already. Try again.",
         }
     }
 }
 
-pub(crate) fn login(
-    server: &str,
-    client: &str,
-    step: &Step<'_>,
-    hint: Option<&str>,
-    wrong: Option<Wrong>,
-    demo: bool,
-    passkey: Option<&Ask>,
-) -> Page {
-    let described = wrong.map(|_| "wrong");
+/// Contents of the login page.
+pub(crate) struct LoginPage<'a> {
+    pub(crate) server: &'a str,
+    pub(crate) client: &'a str,
+    pub(crate) step: &'a FormStep<'a>,
+    /// Text to fill in as user name.
+    pub(crate) hint: Option<&'a str>,
+    pub(crate) failure: Option<LoginFailure>,
+    /// Any name passes, without a password.
+    pub(crate) demo: bool,
+    pub(crate) passkey: Option<&'a PasskeyPrompt>,
+}
+
+pub(crate) fn login(content: &LoginPage<'_>) -> Page {
+    let &LoginPage { server, client, step, hint, failure, demo, passkey } = content;
+    let described = failure.map(|_| "wrong");
     let mut page = Page::new(
         &format!("Sign in to {server}"),
         html! {
             h1 { "Sign in to " (server) }
             p { strong { (client) } " asks for access." }
-            @if let Some(wrong) = wrong { p.error role="alert" id="wrong" { (wrong.words()) } }
+            @if let Some(failure) = failure { p.error role="alert" id="wrong" { (failure.words()) } }
             form method="post" action=(step.action) {
                 (step.fields())
                 label for="username" { "User name" }
@@ -74,7 +80,7 @@ pub(crate) fn login(
         },
     );
     page.script = passkey.is_some();
-    if wrong.is_some() {
+    if failure.is_some() {
         page.status = StatusCode::UNAUTHORIZED;
     }
     page
@@ -86,15 +92,15 @@ mod tests {
 
     #[test]
     fn b13_names_and_hints_of_strangers_are_text() {
-        let page = login(
-            "s",
-            "\"><script>alert(1)</script>",
-            &Step { action: "/", pending: "p", csrf: "c" },
-            Some("\"><script>alert(2)</script>"),
-            None,
-            false,
-            None,
-        );
+        let page = login(&LoginPage {
+            server: "s",
+            client: "\"><script>alert(1)</script>",
+            step: &FormStep { action: "/", pending: "p", csrf: "c" },
+            hint: Some("\"><script>alert(2)</script>"),
+            failure: None,
+            demo: false,
+            passkey: None,
+        });
         let text = page.body.into_string();
         assert!(!text.contains("<script"), "{text}");
     }

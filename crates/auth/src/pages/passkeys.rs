@@ -1,7 +1,7 @@
-//! Passkeys on pages: the button of the login page, the account page, and the one script there is.
+//! Passkeys on pages: the button of the login page, the account page, and the only script.
 //!
-//! A page works without the script as far as a page can: an authenticator is reached by script only. The script is inline and its hash
-//! is in the page's policy, so that no other script runs.
+//! Pages work without the script except for passkeys: only a script can reach an authenticator. The script is inline and its hash is in
+//! the page's policy, so that no other script runs.
 
 use maud::{Markup, html};
 
@@ -11,18 +11,18 @@ use crate::store::Passkey;
 /// The script of pages with a passkey button.
 pub(super) const SCRIPT: &str = include_str!("passkeys.js");
 
-/// What a passkey button asks the authenticator for.
-pub(crate) struct Ask {
-    /// Where the answer goes.
+/// A passkey button and its ceremony.
+pub(crate) struct PasskeyPrompt {
+    /// Address that the response is sent to.
     pub(crate) action: String,
     /// Options of `navigator.credentials`, as JSON.
     pub(crate) options: String,
-    /// What the server must get back with the answer, sealed.
+    /// Encrypted state that the form returns with the response.
     pub(crate) ceremony: String,
 }
 
-impl Ask {
-    /// A form that is hidden until the script finds that the browser knows passkeys.
+impl PasskeyPrompt {
+    /// Returns a form that is hidden until the script finds that the browser supports passkeys.
     pub(super) fn form(&self, kind: &str, fields: &Markup, button: &str) -> Markup {
         html! {
             form method="post" action=(self.action) data-passkey=(kind) data-options=(self.options) hidden {
@@ -35,43 +35,43 @@ impl Ask {
         }
     }
 
-    /// The button of the login page.
+    /// Returns the button of the login page.
     pub(super) fn login(&self, fields: &Markup) -> Markup {
         self.form("get", fields, "Sign in with a passkey")
     }
 }
 
-/// What the account page shows.
-pub(crate) struct OnAccount<'a> {
+/// Contents of the account page.
+pub(crate) struct AccountPage<'a> {
     pub(crate) server: &'a str,
     pub(crate) user: &'a str,
     pub(crate) action: &'a str,
     pub(crate) csrf: &'a str,
     pub(crate) passkeys: &'a [Passkey],
-    /// Nothing when the user has as many as allowed.
-    pub(crate) add: Option<&'a Ask>,
+    /// Button to add a passkey; `None` when the user has as many as allowed.
+    pub(crate) add: Option<&'a PasskeyPrompt>,
     pub(crate) sign_out: &'a str,
-    /// What went wrong.
-    pub(crate) note: Option<&'a str>,
+    /// Error of the last change.
+    pub(crate) error: Option<&'a str>,
 }
 
-pub(crate) fn account(shown: &OnAccount<'_>) -> Page {
+pub(crate) fn account(content: &AccountPage<'_>) -> Page {
     let mut page = Page::new(
-        &format!("Your account at {}", shown.server),
+        &format!("Your account at {}", content.server),
         html! {
-            h1 { "Your account at " (shown.server) }
-            p { "Signed in as " strong { (shown.user) } "." }
-            @if let Some(note) = shown.note { p.error role="alert" { (note) } }
+            h1 { "Your account at " (content.server) }
+            p { "Signed in as " strong { (content.user) } "." }
+            @if let Some(error) = content.error { p.error role="alert" { (error) } }
             h2 { "Passkeys" }
-            @if shown.passkeys.is_empty() {
+            @if content.passkeys.is_empty() {
                 p { "You have none yet. With a passkey you sign in with your fingerprint, face, PIN or security key instead of a password." }
             } @else {
-                ul.passkeys { @for (n, passkey) in shown.passkeys.iter().enumerate() { li { (held(shown, n, passkey)) } } }
+                ul.passkeys { @for (n, passkey) in content.passkeys.iter().enumerate() { li { (entry(content, n, passkey)) } } }
             }
-            @if let Some(ask) = shown.add {
+            @if let Some(prompt) = content.add {
                 (needs_script())
-                (ask.form("create", &html! {
-                    input type="hidden" name="csrf" value=(shown.csrf);
+                (prompt.form("create", &html! {
+                    input type="hidden" name="csrf" value=(content.csrf);
                     input type="hidden" name="action" value="add";
                     label for="name" { "Name of the new passkey" }
                     input id="name" name="name" maxlength="60" placeholder="My laptop" autocomplete="off";
@@ -79,17 +79,18 @@ pub(crate) fn account(shown: &OnAccount<'_>) -> Page {
             } @else {
                 p { "You have as many passkeys as this server allows. Remove one to add another." }
             }
-            p { a href=(shown.sign_out) { "Sign out" } }
+            p { a href=(content.sign_out) { "Sign out" } }
         },
     );
-    page.script = shown.add.is_some();
+    page.script = content.add.is_some();
     page
 }
 
-fn held(shown: &OnAccount<'_>, n: usize, passkey: &Passkey) -> Markup {
+/// A passkey of the list.
+fn entry(content: &AccountPage<'_>, n: usize, passkey: &Passkey) -> Markup {
     let fields = |action: &str| {
         html! {
-            input type="hidden" name="csrf" value=(shown.csrf);
+            input type="hidden" name="csrf" value=(content.csrf);
             input type="hidden" name="action" value=(action);
             input type="hidden" name="id" value=(passkey.id);
         }
@@ -101,13 +102,13 @@ fn held(shown: &OnAccount<'_>, n: usize, passkey: &Passkey) -> Markup {
             @match passkey.used_ms { Some(at) => { ", last used on " (date(at)) } None => ", not used yet" }
             @if passkey.backed_up { ", synced to your other devices" } "."
         }
-        form method="post" action=(shown.action) {
+        form method="post" action=(content.action) {
             (fields("rename"))
             label for={"name" (n)} { "New name of " (passkey.name) }
             input id={"name" (n)} name="name" maxlength="60" value=(passkey.name) required autocomplete="off";
             button.quiet type="submit" { "Rename" }
         }
-        form method="post" action=(shown.action) {
+        form method="post" action=(content.action) {
             (fields("remove"))
             div.scope {
                 input type="checkbox" id={"everywhere" (n)} name="everywhere" value="yes";
@@ -118,12 +119,12 @@ fn held(shown: &OnAccount<'_>, n: usize, passkey: &Passkey) -> Markup {
     }
 }
 
-/// Shown until the script runs.
+/// A note that is visible until the script runs.
 pub(super) fn needs_script() -> Markup {
     html! { p.warning role="note" data-without-passkeys { "To add a passkey, open this page in a browser that knows passkeys, with scripts turned on." } }
 }
 
-/// A day as `2026-11-21`, UTC (days to civil date).
+/// Formats a day as `2026-11-21`, UTC (days to civil date).
 fn date(ms: u64) -> String {
     let days = ms / 86_400_000 + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,14 +1,14 @@
-//! Text from strangers on our pages.
+//! Text of other parties on our pages.
 
-/// Text from strangers made fit to show: no control or direction characters, at most `most` characters.
-pub(crate) fn plain(text: &str, most: usize) -> String {
+/// Removes control and direction characters, and cuts the text after `max` characters.
+pub(crate) fn plain(text: &str, max: usize) -> String {
     let hidden = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{61c}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
     };
     let clean: String = text.chars().filter(|c| !hidden(*c)).collect();
     let clean = clean.trim();
-    match clean.char_indices().nth(most) {
+    match clean.char_indices().nth(max) {
         Some((at, _)) => format!("{}…", &clean[..at]),
         None => clean.to_owned(),
     }

@@ -1,9 +1,9 @@
-//! The description of the endpoints, for tools (OpenAPI 3.1).
+//! The OpenAPI 3.1 document of the endpoints.
 
 use axum::response::{IntoResponse, Response};
 use http::header;
 
-/// The document. It is served at `/oauth/openapi.json`.
+/// OpenAPI 3.1 document of the endpoints, served at `/oauth/openapi.json`.
 pub const OPENAPI: &str = include_str!("../../openapi.json");
 
 pub(super) async fn endpoint() -> Response {

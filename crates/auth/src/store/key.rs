@@ -1,8 +1,8 @@
-//! Names of stored records, and the digests that stand for secrets in them.
+//! Names of stored records, and the digests of secrets in them.
 
 use crate::crypto::{b64, hex, sha256, sha256_hex, unb64};
 
-/// The SHA-256 of a secret: all that a store learns of it.
+/// The SHA-256 of a secret. Stores get nothing else of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Digest(String);
 
@@ -18,12 +18,12 @@ impl Digest {
     }
 }
 
-/// A token family: everything that came of one authorization.
+/// A token family: all tokens of one authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FamilyId(String);
 
 impl FamilyId {
-    /// A family named by 16 random bytes.
+    /// A new family, named by 16 random bytes.
     pub fn mint(entropy: &dyn crate::Entropy) -> Self {
         let mut bytes = [0; 16];
         entropy.fill(&mut bytes);
@@ -35,7 +35,7 @@ impl FamilyId {
         (text.len() == 22 && unb64(text).is_some_and(|b| b.len() == 16)).then(|| Self(text.to_owned()))
     }
 
-    /// The family that a code or a refresh token says it belongs to: its part before the dot.
+    /// Returns the family that a code or refresh token names: its part before the dot.
     pub fn of_token(token: &str) -> Option<Self> {
         let (family, secret) = token.split_once('.')?;
         (secret.len() == 43).then(|| Self::parse(family)).flatten()
@@ -49,7 +49,7 @@ impl FamilyId {
 
 /// The name of a record, without the prefix of the store.
 ///
-/// Whatever a caller chooses (ids, names, addresses) is hashed, so that no character in it means anything to a store.
+/// Values that a caller chooses (ids, names, addresses) are hashed, so that no character in them has a meaning in a store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key(String);
 
@@ -59,7 +59,7 @@ impl Key {
         Self(format!("{kind}:{}", sha256_hex(secret)))
     }
 
-    /// The same for a secret of which the digest is at hand.
+    /// A record named by a secret whose digest is known.
     pub(crate) fn of_digest(kind: &'static str, digest: &str) -> Self {
         Self(format!("{kind}:{digest}"))
     }
@@ -87,7 +87,7 @@ impl Key {
         Self(format!("refresh:{}", digest.0))
     }
 
-    /// The record whose being there keeps a family alive.
+    /// The record of a family. A family lives as long as it exists.
     pub fn family(family: &FamilyId) -> Self {
         Self(format!("family:{}", family.0))
     }

@@ -1,4 +1,4 @@
-//! The store of one process: everything is lost with it.
+//! The store of one process, lost with it.
 
 use std::{
     collections::HashMap,
@@ -12,32 +12,32 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Listing, Records, Redeemed, RefreshTokenStore,
-    Rotated, Rotation, StoreError,
-    steps::{self, Transaction, ms},
+    CodeStore, Counters, Digest, FamilyId, Hit, Key, Listing, Records, Redeemed, RefreshTokenStore,
+    RevocationFeed, Rotated, Rotation, StoreError,
+    atomic::{self, Transaction, ms},
 };
 use crate::clock::Clock;
 
-/// Records between two looks for expired ones.
+/// Writes between two removals of expired records.
 const SWEEP_EVERY: u64 = 4096;
 
-struct Held {
+struct Record {
     value: Vec<u8>,
     expires_ms: u64,
 }
 
 #[derive(Default)]
 struct Table {
-    records: HashMap<Key, Held>,
+    records: HashMap<Key, Record>,
     writes: u64,
 }
 
-/// Keeps records in memory, at most as many as it was told; expired ones make room first.
+/// A store in memory, with a bounded number of records. Expired ones make room first.
 pub struct MemoryStore {
     table: Mutex<Table>,
     clock: Arc<dyn Clock>,
     most: usize,
-    endings: AtomicU64,
+    revision: AtomicU64,
 }
 
 impl std::fmt::Debug for MemoryStore {
@@ -47,7 +47,7 @@ impl std::fmt::Debug for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Records kept when nothing else is said.
+    /// Default number of records.
     pub const DEFAULT_MOST: usize = 1_000_000;
 
     /// An empty store for up to [`MemoryStore::DEFAULT_MOST`] records.
@@ -57,15 +57,15 @@ impl MemoryStore {
 
     /// An empty store for up to `most` records.
     pub fn with_room_for(clock: Arc<dyn Clock>, most: usize) -> Self {
-        Self { table: Mutex::default(), clock, most, endings: AtomicU64::new(0) }
+        Self { table: Mutex::default(), clock, most, revision: AtomicU64::new(0) }
     }
 
-    /// How many records are held, expired ones that were not swept yet included.
+    /// Returns the number of records, including expired ones that were not removed yet.
     pub fn len(&self) -> usize {
         self.lock().records.len()
     }
 
-    /// Whether nothing is held.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -89,7 +89,7 @@ struct Locked<'a> {
 impl Locked<'_> {
     fn sweep(&mut self) {
         let now = self.now_ms;
-        self.table.records.retain(|_, held| held.expires_ms > now);
+        self.table.records.retain(|_, record| record.expires_ms > now);
         if self.table.records.capacity() > 4 * self.table.records.len().max(1024) {
             self.table.records.shrink_to_fit();
         }
@@ -98,8 +98,8 @@ impl Locked<'_> {
 
 impl Transaction for Locked<'_> {
     fn get(&mut self, key: &Key) -> Result<Option<(Vec<u8>, u64)>, StoreError> {
-        let live = self.table.records.get(key).filter(|held| held.expires_ms > self.now_ms);
-        Ok(live.map(|held| (held.value.clone(), held.expires_ms)))
+        let live = self.table.records.get(key).filter(|record| record.expires_ms > self.now_ms);
+        Ok(live.map(|record| (record.value.clone(), record.expires_ms)))
     }
 
     fn set(&mut self, key: &Key, value: &[u8], expires_ms: u64) -> Result<(), StoreError> {
@@ -113,7 +113,7 @@ impl Transaction for Locked<'_> {
                 return Err(StoreError::Full);
             }
         }
-        self.table.records.insert(key.clone(), Held { value: value.to_vec(), expires_ms });
+        self.table.records.insert(key.clone(), Record { value: value.to_vec(), expires_ms });
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Records for MemoryStore {
     }
 
     async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError> {
-        self.step(|t| steps::put_new(t, key, value, ttl))
+        self.step(|t| atomic::put_new(t, key, value, ttl))
     }
 
     async fn replace(
@@ -148,11 +148,11 @@ impl Records for MemoryStore {
         value: &[u8],
         ttl: Duration,
     ) -> Result<bool, StoreError> {
-        self.step(|t| steps::replace(t, key, expected, value, ttl))
+        self.step(|t| atomic::replace(t, key, expected, value, ttl))
     }
 
     async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
-        self.step(|t| steps::take(t, key))
+        self.step(|t| atomic::take(t, key))
     }
 
     async fn remove(&self, key: &Key) -> Result<(), StoreError> {
@@ -168,15 +168,15 @@ impl Listing for MemoryStore {
         let live = table
             .records
             .iter()
-            .filter(|(key, held)| key.as_str().starts_with(&prefix) && held.expires_ms > now_ms);
-        Ok(live.map(|(_, held)| held.value.clone()).take(most).collect())
+            .filter(|(key, record)| key.as_str().starts_with(&prefix) && record.expires_ms > now_ms);
+        Ok(live.map(|(_, record)| record.value.clone()).take(most).collect())
     }
 }
 
 #[async_trait]
 impl Counters for MemoryStore {
     async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError> {
-        self.step(|t| steps::hit(t, key, window))
+        self.step(|t| atomic::hit(t, key, window))
     }
 }
 
@@ -188,24 +188,24 @@ impl CodeStore for MemoryStore {
         family: &FamilyId,
         refresh: &Digest,
     ) -> Result<Redeemed, StoreError> {
-        self.step(|t| steps::redeem(t, code, family, refresh))
+        self.step(|t| atomic::redeem(t, code, family, refresh))
     }
 }
 
 #[async_trait]
 impl RefreshTokenStore for MemoryStore {
     async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError> {
-        self.step(|t| steps::rotate(t, &rotation))
+        self.step(|t| atomic::rotate(t, &rotation))
     }
 }
 
 #[async_trait]
-impl Endings for MemoryStore {
+impl RevocationFeed for MemoryStore {
     async fn announce(&self) {
-        self.endings.fetch_add(1, Ordering::AcqRel);
+        self.revision.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn endings(&self) -> u64 {
-        self.endings.load(Ordering::Acquire)
+    fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Acquire)
     }
 }

@@ -1,14 +1,14 @@
-//! Where authorizations, codes, tokens, sessions and vaults live: the questions every store answers.
+//! Stores of authorizations, codes, tokens, sessions and vaults.
 //!
-//! [`MemoryStore`], [`SqliteStore`] and [`RedisStore`] answer them alike. Keys are made in [`Key`]; secrets reach a store
+//! [`MemoryStore`], [`SqliteStore`] and [`RedisStore`] behave alike. Keys are made in [`Key`]; secrets reach a store
 //! only as SHA-256 digests, so a dump of it leaks no token.
 
+mod atomic;
 mod key;
 mod memory;
 mod passkeys;
 mod redis;
 mod sqlite;
-mod steps;
 
 use std::time::Duration;
 
@@ -18,22 +18,22 @@ pub(crate) use self::redis::has_hash_tag;
 pub use self::{
     key::{Digest, FamilyId, Key},
     memory::MemoryStore,
-    passkeys::{Added, Passkey, PasskeySet, PasskeyStore, Use},
-    redis::{Heard, NotSent, RedisEndpoint, RedisLayout, RedisPeers, RedisStore},
+    passkeys::{AddPasskey, Passkey, PasskeySet, PasskeyStore, PasskeyUse},
+    redis::{PeerEvent, RedisEndpoint, RedisLayout, RedisPeers, RedisStore, SendError},
     sqlite::SqliteStore,
 };
 
-/// How long a redeemed code is remembered, so that a replay ends its family.
+/// Time for which a redeemed code is remembered, so that a replay ends its family.
 pub const CODE_TOMBSTONE: Duration = Duration::from_secs(600);
 
-/// Why a store did not answer.
+/// A failure of a store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The store cannot be reached, or answered with an error.
     #[error("the token store is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The in-memory store holds as many records as it may.
+    /// The in-memory store has its greatest number of records.
     #[error("the token store is full")]
     Full,
     /// A record is not in the form this version writes.
@@ -44,7 +44,7 @@ pub enum StoreError {
 /// Named records with a lifetime.
 #[async_trait]
 pub trait Records: Send + Sync {
-    /// The values of `keys`, in their order; one round trip.
+    /// Returns the values of `keys`, in their order, in one round trip.
     async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>, StoreError>;
 
     /// The value of `key`.
@@ -52,13 +52,13 @@ pub trait Records: Send + Sync {
         Ok(self.get_many(std::slice::from_ref(key)).await?.pop().flatten())
     }
 
-    /// Writes `value`, to be forgotten after `ttl`.
+    /// Writes `value`, which expires after `ttl`.
     async fn put(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<(), StoreError>;
 
-    /// Atomic: writes `value` when `key` holds nothing. Of two concurrent calls exactly one returns `true`.
+    /// Atomic: writes `value` when `key` does not exist. Of two concurrent calls exactly one returns `true`.
     async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError>;
 
-    /// Atomic: writes `value` when `key` holds `expected`.
+    /// Atomic: writes `value` when `key` has the value `expected`.
     async fn replace(
         &self,
         key: &Key,
@@ -67,26 +67,26 @@ pub trait Records: Send + Sync {
         ttl: Duration,
     ) -> Result<bool, StoreError>;
 
-    /// Atomic: removes `key` and returns what it held. Of two concurrent calls at most one gets the value.
+    /// Atomic: removes `key` and returns its value. Of two concurrent calls at most one gets the value.
     async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Removes `key`.
     async fn remove(&self, key: &Key) -> Result<(), StoreError>;
 }
 
-/// Records of one kind, for operators.
+/// Lists of records, for operators.
 #[async_trait]
 pub trait Listing: Send + Sync {
-    /// The values of at most `most` records whose names begin with `kind` and a colon, in no order. Looks at every record there is.
+    /// Returns the values of at most `most` records whose names begin with `kind` and a colon, in no order. Reads all records.
     async fn list(&self, kind: &'static str, most: usize) -> Result<Vec<Vec<u8>>, StoreError>;
 }
 
-/// What one more use of a counted thing came to.
+/// State of a counter after a use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
     /// Uses in the current window, this one included.
     pub count: u64,
-    /// Until the window ends.
+    /// Time until the window ends.
     pub resets_in: Duration,
 }
 
@@ -97,7 +97,7 @@ pub trait Counters: Send + Sync {
     async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError>;
 }
 
-/// What became of a code that was presented.
+/// Outcome of the redemption of a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redeemed {
     /// First use: the record given to [`CodeStore::put_code`]. Its token family now lives.
@@ -108,61 +108,61 @@ pub enum Redeemed {
     Unknown,
 }
 
-/// How long what comes of a code lives.
+/// Lifetimes of a code and its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeLife {
     /// The code itself.
     pub code: Duration,
-    /// The token family it founds.
+    /// The token family that it starts.
     pub family: Duration,
     /// Its first refresh token; `None` when the grant has no refresh token.
     pub refresh: Option<Duration>,
 }
 
-/// A code to be redeemed, once nobody uses the endpoint too often.
+/// A code to redeem, with the rate limits to check first.
 #[derive(Debug, Clone)]
 pub struct Exchange<'a> {
-    /// Counters to count first, each with the most it may come to within `window`.
+    /// Counters to count first, each with its limit within `window`.
     pub counts: &'a [(Key, u64)],
     /// See [`Counters::hit`].
     pub window: Duration,
     /// The code presented.
     pub code: &'a Digest,
-    /// The family it founds.
+    /// The family that it starts.
     pub family: &'a FamilyId,
     /// The family's first refresh token.
     pub refresh: &'a Digest,
 }
 
-/// What became of an [`Exchange`].
+/// Outcome of an [`Exchange`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exchanged {
-    /// A counter is above what it may come to; the code was not touched. The time is that until the counter's window ends.
+    /// A counter is above its limit; the code was not touched. Holds the time until the counter's window ends.
     Limited(Duration),
-    /// The code was looked at.
-    Looked {
-        /// What became of it.
+    /// The code was redeemed or refused.
+    Redeemed {
+        /// Outcome of the redemption.
         code: Redeemed,
-        /// What the records named with [`CodeStore::put_code`] hold, those that are there, when the store read them in the same step.
-        ended_by: Option<Vec<Vec<u8>>>,
+        /// Values of the existing records among those named with [`CodeStore::put_code`], when the store read them in the same step.
+        revocations: Option<Vec<Vec<u8>>>,
     },
 }
 
 /// Authorization codes: each is redeemed once.
 #[async_trait]
 pub trait CodeStore: Records + Counters {
-    /// Stores a code with the grant it stands for. `ended_by` names the records that can end the grant before its time.
+    /// Stores a code with its grant. `revocations` are the records that can end the grant before its time.
     async fn put_code(
         &self,
         code: &Digest,
         grant: &[u8],
         life: CodeLife,
-        ended_by: &[Key],
+        revocations: &[Key],
     ) -> Result<(), StoreError> {
-        self.put(&Key::code(code), &steps::code_record(grant, life, ended_by), life.code).await
+        self.put(&Key::code(code), &atomic::code_record(grant, life, revocations), life.code).await
     }
 
-    /// Atomic: uses `code` up, founds `family` and stores its first refresh token (when the grant has one).
+    /// Atomic: uses `code` up, starts `family` and stores its first refresh token (when the grant has one).
     ///
     /// Of any number of concurrent calls exactly one is [`Redeemed::Fresh`]; every other one ends the family.
     async fn redeem(
@@ -181,11 +181,11 @@ pub trait CodeStore: Records + Counters {
             }
         }
         let code = self.redeem(exchange.code, exchange.family, exchange.refresh).await?;
-        Ok(Exchanged::Looked { code, ended_by: None })
+        Ok(Exchanged::Redeemed { code, revocations: None })
     }
 }
 
-/// What became of a refresh token that was to be rotated.
+/// Outcome of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rotated {
     /// The successor is now the family's token.
@@ -205,7 +205,7 @@ pub struct Rotation<'a> {
     pub old: &'a Digest,
     /// Its family.
     pub family: &'a FamilyId,
-    /// The token to put in its place.
+    /// Its successor.
     pub new: &'a Digest,
     /// The successor, encrypted so that only the holder of the old token can read it.
     pub sealed: &'a [u8],
@@ -213,27 +213,27 @@ pub struct Rotation<'a> {
     pub ttl: Duration,
     /// Milliseconds since the epoch.
     pub now_ms: u64,
-    /// How long a retry gets the same successor.
+    /// Time in which a retry gets the same successor.
     pub grace: Duration,
 }
 
 /// Refresh tokens and the families they belong to.
 #[async_trait]
 pub trait RefreshTokenStore: Records {
-    /// Atomic: puts a successor in the place of a token, or says why not. See [`Rotated`].
+    /// Atomic: replaces a token by its successor. See [`Rotated`].
     async fn rotate(&self, rotation: Rotation<'_>) -> Result<Rotated, StoreError>;
 
-    /// Founds a family that has no code behind it.
+    /// Starts a family without a code.
     async fn put_family(&self, family: &FamilyId, grant: &[u8], ttl: Duration) -> Result<(), StoreError> {
-        self.put(&Key::family(family), &steps::family_record(steps::NO_TOKEN, grant), ttl).await
+        self.put(&Key::family(family), &atomic::family_record(atomic::NO_TOKEN, grant), ttl).await
     }
 
-    /// What is known of `token`: its family's grant, and whether it is the family's current token. `None` when the token was
+    /// Returns the grant of `token` and whether it is the family's current token. `None` when the token was
     /// never issued, is expired, or its family has ended.
     async fn find(&self, token: &Digest, family: &FamilyId) -> Result<Option<Found>, StoreError> {
         let mut found = self.get_many(&[Key::refresh(token), Key::family(family)]).await?;
         let (Some(record), Some(_)) = (found.pop().flatten(), found.pop().flatten()) else { return Ok(None) };
-        let (current, grant) = steps::read_family(record)?;
+        let (current, grant) = atomic::read_family(record)?;
         Ok(Some(Found { grant, current: current == token.as_str() }))
     }
 
@@ -245,7 +245,7 @@ pub trait RefreshTokenStore: Records {
         (before, after): (&[u8], &[u8]),
         ttl: Duration,
     ) -> Result<bool, StoreError> {
-        let record = |grant: &[u8]| steps::family_record(current.as_str(), grant);
+        let record = |grant: &[u8]| atomic::family_record(current.as_str(), grant);
         self.replace(&Key::family(family), &record(before), &record(after), ttl).await
     }
 
@@ -257,32 +257,31 @@ pub trait RefreshTokenStore: Records {
     /// The grant of `family`, when it lives.
     async fn family(&self, family: &FamilyId) -> Result<Option<Vec<u8>>, StoreError> {
         let found = self.get(&Key::family(family)).await?;
-        found.map(|value| Ok(steps::read_family(value)?.1)).transpose()
+        found.map(|value| Ok(atomic::read_family(value)?.1)).transpose()
     }
 }
 
-/// A refresh token that was found.
+/// A refresh token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The grant of its family.
     pub grant: Vec<u8>,
-    /// Whether it has no successor yet.
+    /// It has no successor yet.
     pub current: bool,
 }
 
-/// What ended before its time, told from instance to instance: who remembers that something stood asks here whether it may have ended since.
+/// Revocations, announced to all instances: a cache that keeps valid grants asks here whether one may have been revoked since.
 #[async_trait]
-pub trait Endings: Send + Sync {
-    /// Tells all instances that something ended; call it when the store says so already. What cannot be told is found out by
-    /// looking again after a while.
+pub trait RevocationFeed: Send + Sync {
+    /// Announces a revocation to all instances, once the store has it. An instance that does not receive it finds out when it checks again.
     async fn announce(&self);
 
-    /// Grows with every ending that was announced, as far as it is known here. Whatever was looked up while it was another number has to
-    /// be looked up again. Asks nobody across a network.
-    fn endings(&self) -> u64;
+    /// Returns a number that grows with every announced revocation that this instance received. Results of a check at another revision must
+    /// be checked again. Takes no round trip.
+    fn revision(&self) -> u64;
 }
 
-/// Everything a token store does.
-pub trait Store: Records + Listing + Counters + CodeStore + RefreshTokenStore + Endings {}
+/// A token store.
+pub trait Store: Records + Listing + Counters + CodeStore + RefreshTokenStore + RevocationFeed {}
 
-impl<T: Records + Listing + Counters + CodeStore + RefreshTokenStore + Endings> Store for T {}
+impl<T: Records + Listing + Counters + CodeStore + RefreshTokenStore + RevocationFeed> Store for T {}

@@ -2,16 +2,13 @@
 //!
 //! Every change is one compare-and-swap of the user's record, so that two instances never lose each other's change.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::{Key, Records, StoreError};
+use crate::tuning::FOREVER;
 
-/// Records of passkeys live as long as keys do; each use begins it anew.
-const FOREVER: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// Other changes of the same user's record that one change gives way to.
+/// Retries after concurrent changes of the same record.
 const TRIES: usize = 16;
 
 /// A registered passkey. Nothing in it is secret: the private key never leaves the authenticator.
@@ -19,15 +16,15 @@ const TRIES: usize = 16;
 pub struct Passkey {
     /// The credential id, base64url.
     pub id: String,
-    /// What the user calls it.
+    /// Name that the user gave it.
     pub name: String,
     /// The public key and what was agreed at the registration, as `webauthn_rp` writes it.
     pub key: Vec<u8>,
-    /// What changes with use: signature counter, backup state, attachment.
+    /// State that changes with use: signature counter, backup state, attachment.
     pub state: [u8; 7],
-    /// Whether it was backed up (synced to other devices) when it was last seen.
+    /// It was backed up (synced to other devices) when it was last used.
     pub backed_up: bool,
-    /// How the authenticator can be reached, a bit set.
+    /// Transports of the authenticator, a bit set.
     pub transports: u8,
     /// Milliseconds since the epoch.
     pub created_ms: u64,
@@ -44,10 +41,10 @@ pub struct PasskeySet {
     pub passkeys: Vec<Passkey>,
 }
 
-/// What became of a passkey that was to be added.
+/// Outcome of the addition of a passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Added {
-    /// It is kept.
+pub enum AddPasskey {
+    /// It was added.
     Added,
     /// The credential is registered already, by this user or another.
     Taken,
@@ -57,16 +54,16 @@ pub enum Added {
     OtherHandle,
 }
 
-/// A login with a passkey, as it is noted.
+/// A login with a passkey, to record.
 #[derive(Debug, Clone, Copy)]
-pub struct Use {
+pub struct PasskeyUse {
     /// The state that the login was checked against.
     pub before: [u8; 7],
     /// The state after it.
     pub after: [u8; 7],
-    /// Whether the passkey is backed up.
+    /// The passkey is backed up.
     pub backed_up: bool,
-    /// When, in milliseconds since the epoch.
+    /// Time of the login, in milliseconds since the epoch.
     pub at_ms: u64,
 }
 
@@ -78,10 +75,10 @@ pub trait PasskeyStore: Records {
         Ok(read(self.get(&of_user(sub)).await?)?.map(|(set, _)| set))
     }
 
-    /// Whose passkey `id` is.
+    /// Returns the subject of the user of the passkey `id`.
     async fn passkey_owner(&self, id: &str) -> Result<Option<String>, StoreError> {
-        let held = self.get(&of_credential(id)).await?;
-        held.map(|sub| String::from_utf8(sub).map_err(|_| StoreError::Corrupt)).transpose()
+        let found = self.get(&of_credential(id)).await?;
+        found.map(|sub| String::from_utf8(sub).map_err(|_| StoreError::Corrupt)).transpose()
     }
 
     /// Atomic: adds a passkey of `sub`, whose handle is `handle`, unless that makes more than `most` or the id is known.
@@ -91,25 +88,25 @@ pub trait PasskeyStore: Records {
         handle: &str,
         passkey: &Passkey,
         most: usize,
-    ) -> Result<Added, StoreError> {
+    ) -> Result<AddPasskey, StoreError> {
         let name = of_credential(&passkey.id);
         if !self.put_new(&name, sub.as_bytes(), FOREVER).await? {
-            return Ok(Added::Taken);
+            return Ok(AddPasskey::Taken);
         }
-        let mut added = Added::Added;
+        let mut added = AddPasskey::Added;
         let outcome = change(self, sub, true, &mut |set| {
             if set.passkeys.is_empty() {
                 set.handle = handle.to_owned();
             }
             added = match () {
-                () if set.handle != handle => Added::OtherHandle,
-                () if set.passkeys.len() >= most => Added::Full,
-                () => Added::Added,
+                () if set.handle != handle => AddPasskey::OtherHandle,
+                () if set.passkeys.len() >= most => AddPasskey::Full,
+                () => AddPasskey::Added,
             };
-            if added == Added::Added {
+            if added == AddPasskey::Added {
                 set.passkeys.push(passkey.clone());
             }
-            added == Added::Added
+            added == AddPasskey::Added
         })
         .await;
         if !matches!(outcome, Ok(true)) {
@@ -118,13 +115,13 @@ pub trait PasskeyStore: Records {
         outcome.map(|_| added)
     }
 
-    /// Atomic: notes a login. `false` when the passkey is gone, or was used otherwise since its state was read: of two logins with
+    /// Atomic: records a login. `false` when the passkey is gone, or was used otherwise since its state was read: of two logins with
     /// one counter value at most one succeeds.
-    async fn use_passkey(&self, sub: &str, id: &str, used: Use) -> Result<bool, StoreError> {
+    async fn use_passkey(&self, sub: &str, id: &str, used: PasskeyUse) -> Result<bool, StoreError> {
         let done = change(self, sub, false, &mut |set| {
-            let held = set.passkeys.iter_mut().find(|held| held.id == id && held.state == used.before);
-            let Some(held) = held else { return false };
-            (held.state, held.backed_up, held.used_ms) = (used.after, used.backed_up, Some(used.at_ms));
+            let found = set.passkeys.iter_mut().find(|found| found.id == id && found.state == used.before);
+            let Some(found) = found else { return false };
+            (found.state, found.backed_up, found.used_ms) = (used.after, used.backed_up, Some(used.at_ms));
             true
         })
         .await?;
@@ -137,8 +134,8 @@ pub trait PasskeyStore: Records {
     /// Atomic: gives a passkey another name. `false` when it is not there.
     async fn rename_passkey(&self, sub: &str, id: &str, name: &str) -> Result<bool, StoreError> {
         change(self, sub, false, &mut |set| {
-            let held = set.passkeys.iter_mut().find(|held| held.id == id);
-            held.map(|held| name.clone_into(&mut held.name)).is_some()
+            let found = set.passkeys.iter_mut().find(|found| found.id == id);
+            found.map(|found| name.clone_into(&mut found.name)).is_some()
         })
         .await
     }
@@ -147,7 +144,7 @@ pub trait PasskeyStore: Records {
     async fn remove_passkey(&self, sub: &str, id: &str) -> Result<bool, StoreError> {
         let done = change(self, sub, false, &mut |set| {
             let before = set.passkeys.len();
-            set.passkeys.retain(|held| held.id != id);
+            set.passkeys.retain(|found| found.id != id);
             set.passkeys.len() < before
         })
         .await?;
@@ -168,13 +165,13 @@ fn of_credential(id: &str) -> Key {
     Key::named("passkey", &[id])
 }
 
-fn read(held: Option<Vec<u8>>) -> Result<Option<(PasskeySet, Vec<u8>)>, StoreError> {
-    let Some(bytes) = held else { return Ok(None) };
+fn read(found: Option<Vec<u8>>) -> Result<Option<(PasskeySet, Vec<u8>)>, StoreError> {
+    let Some(bytes) = found else { return Ok(None) };
     let set = serde_json::from_slice(&bytes).map_err(|_| StoreError::Corrupt)?;
     Ok(Some((set, bytes)))
 }
 
-/// Swaps the user's record for a changed one until nobody comes between. `false` when `with` wants no change.
+/// Replaces the user's record by a changed one, and retries after concurrent changes. Returns `false` when `with` makes no change.
 async fn change<S: Records + ?Sized>(
     store: &S,
     sub: &str,
@@ -183,8 +180,8 @@ async fn change<S: Records + ?Sized>(
 ) -> Result<bool, StoreError> {
     let key = of_user(sub);
     for _ in 0..TRIES {
-        let held = read(store.get(&key).await?)?;
-        let (mut set, before) = match held {
+        let found = read(store.get(&key).await?)?;
+        let (mut set, before) = match found {
             Some((set, before)) => (set, Some(before)),
             None if begin => (PasskeySet::default(), None),
             None => return Ok(false),

@@ -1,13 +1,13 @@
 //! The store shared by all instances: Redis or a server that speaks its protocol.
 //!
-//! Every step is one Lua script or one command. All keys of a script begin with the prefix; on a cluster the prefix must hold a hash
-//! tag (`{gw}:`) so that they share a slot. How servers are found, and found again, is in `connection`: an answer that was lost may stand
-//! for a step that was taken, and then the caller learns "unavailable", or that it was used, never a second success.
+//! Every step is one Lua script or one command. All keys of a script begin with the prefix; on a cluster the prefix must contain a
+//! hash tag (`{gw}:`) so that they share a slot. Servers are found in `connection`. If the answer to a step is lost, the step may have run: the
+//! caller then gets "unavailable" or a use, never a second success.
 
 mod connection;
-mod endings;
 mod endpoint;
 mod peers;
+mod revocations;
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use redis::{RedisError, Script};
 
 pub(crate) use self::endpoint::has_hash_tag;
 pub use self::endpoint::{RedisEndpoint, RedisLayout};
-pub use self::peers::{Heard, NotSent, RedisPeers};
-use self::{connection::Connection, endings::Endings as Channel};
+pub use self::peers::{PeerEvent, RedisPeers, SendError};
+use self::{connection::Connection, revocations::RevocationFeed as Channel};
 use super::{
-    CODE_TOMBSTONE, CodeStore, Counters, Digest, Endings, Exchange, Exchanged, FamilyId, Hit, Key, Listing,
-    Records, Redeemed, RefreshTokenStore, Rotated, Rotation, StoreError,
-    steps::{NO_TOKEN, ms},
+    CODE_TOMBSTONE, CodeStore, Counters, Digest, Exchange, Exchanged, FamilyId, Hit, Key, Listing, Records,
+    Redeemed, RefreshTokenStore, RevocationFeed, Rotated, Rotation, StoreError,
+    atomic::{NO_TOKEN, ms},
 };
 
-/// Keeps records in Redis.
+/// A store in Redis.
 #[derive(Clone)]
 pub struct RedisStore {
     connection: Connection,
@@ -48,10 +48,10 @@ impl std::fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// Connects. A connection that is lost later is made again in the background.
+    /// Connects. A connection that is lost later is opened again in the background.
     ///
     /// # Errors
-    /// When no server can be reached, it refuses the credentials, or it does not speak TLS although it must.
+    /// No server can be reached, it refuses the credentials, or it does not use TLS although it must.
     pub async fn connect(endpoint: &RedisEndpoint) -> Result<Self, StoreError> {
         let connection = Connection::open(endpoint).await.map_err(unavailable)?;
         let scripts = Scripts {
@@ -149,7 +149,7 @@ impl Listing for RedisStore {
     }
 }
 
-/// `text` as a pattern that matches itself alone.
+/// Escapes `text` as a pattern that matches only itself.
 fn escape_pattern(text: &str) -> String {
     let special = |c: char| "*?[]\\^".contains(c);
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
@@ -176,7 +176,7 @@ impl CodeStore for RedisStore {
     ) -> Result<Redeemed, StoreError> {
         let exchange = Exchange { counts: &[], window: Duration::ZERO, code, family, refresh };
         match self.exchange(exchange).await? {
-            Exchanged::Looked { code, .. } => Ok(code),
+            Exchanged::Redeemed { code, .. } => Ok(code),
             Exchanged::Limited(_) => Err(StoreError::Corrupt),
         }
     }
@@ -204,7 +204,7 @@ impl CodeStore for RedisStore {
             (b"unknown", _) => Redeemed::Unknown,
             _ => return Err(StoreError::Corrupt),
         };
-        Ok(Exchanged::Looked { code, ended_by: Some(answer.collect()) })
+        Ok(Exchanged::Redeemed { code, revocations: Some(answer.collect()) })
     }
 }
 
@@ -229,12 +229,12 @@ impl RefreshTokenStore for RedisStore {
 }
 
 #[async_trait]
-impl Endings for RedisStore {
+impl RevocationFeed for RedisStore {
     async fn announce(&self) {
         self.endings.announce(self.connection.clone()).await;
     }
 
-    fn endings(&self) -> u64 {
+    fn revision(&self) -> u64 {
         self.endings.count()
     }
 }

@@ -1,9 +1,9 @@
-//! The store of one node across restarts: one embedded file.
+//! The store of one node that survives restarts: one SQLite file.
 //!
-//! Every step is one immediate transaction, so that two processes on one file see each step whole. How they hear of endings is in
-//! `endings`.
+//! Every step is one immediate transaction, so that two processes on one file see each step whole. Announcement of revocations is in
+//! `revocations`.
 
-mod endings;
+mod revocations;
 
 use std::{
     fs::OpenOptions,
@@ -15,11 +15,11 @@ use std::{
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use self::endings::Watch;
+use self::revocations::Watch;
 use super::{
-    CodeStore, Counters, Digest, Endings, FamilyId, Hit, Key, Listing, Records, Redeemed, RefreshTokenStore,
-    Rotated, Rotation, StoreError,
-    steps::{self, Transaction, ms},
+    CodeStore, Counters, Digest, FamilyId, Hit, Key, Listing, Records, Redeemed, RefreshTokenStore,
+    RevocationFeed, Rotated, Rotation, StoreError,
+    atomic::{self, Transaction, ms},
 };
 use crate::clock::Clock;
 
@@ -31,22 +31,22 @@ const SCHEMA: &str = "
     ) WITHOUT ROWID;
     CREATE INDEX IF NOT EXISTS records_expiry ON records (expires_ms);";
 
-/// What is written with each ending.
+/// Record that is written with each revocation.
 const ENDINGS: &str = "endings";
-/// How long a number of endings is kept: whoever comes later remembers nothing.
+/// Lifetime of the revision. An instance that starts later has nothing cached.
 const KEPT: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// Writes between two looks for expired records.
+/// Writes between two removals of expired records.
 const SWEEP_EVERY: u64 = 1024;
 
-/// Keeps records in one SQLite file.
+/// A store in one SQLite file.
 pub struct SqliteStore {
-    inner: Arc<Mutex<Inner>>,
+    database: Arc<Mutex<Database>>,
     watch: Watch,
     clock: Arc<dyn Clock>,
     prefix: Arc<str>,
 }
 
-struct Inner {
+struct Database {
     connection: Connection,
     steps: u64,
 }
@@ -58,18 +58,18 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens `path`, or creates it for its owner alone (mode 600); the names of all records begin with `prefix`.
+    /// Opens `path`, or creates it for its owner alone (mode 600). `prefix` comes before the names of all records.
     ///
     /// # Errors
-    /// When the file cannot be opened or is not a database.
+    /// The file cannot be opened or is not a database.
     pub fn open(path: &Path, prefix: &str, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         create_private(path).map_err(|error| StoreError::Unavailable(error.into()))?;
         let connection = Connection::open(path).map_err(unavailable)?;
         connection.busy_timeout(Duration::from_secs(5)).map_err(unavailable)?;
         connection.execute_batch(SCHEMA).map_err(unavailable)?;
-        let inner = Arc::new(Mutex::new(Inner { connection, steps: 0 }));
+        let database = Arc::new(Mutex::new(Database { connection, steps: 0 }));
         let watch = Watch::open(path, format!("{prefix}{ENDINGS}")).map_err(unavailable)?;
-        Ok(Self { inner, watch, clock, prefix: prefix.into() })
+        Ok(Self { database, watch, clock, prefix: prefix.into() })
     }
 
     /// Runs one step in one transaction, off the async threads.
@@ -77,12 +77,12 @@ impl SqliteStore {
         &self,
         run: impl FnOnce(&mut InTransaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (inner, prefix, now_ms) = (self.inner.clone(), self.prefix.clone(), self.clock.now_ms());
+        let (database, prefix, now_ms) = (self.database.clone(), self.prefix.clone(), self.clock.now_ms());
         let work = move || {
-            let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
-            inner.steps += 1;
-            let sweep = inner.steps.is_multiple_of(SWEEP_EVERY);
-            let transaction = inner
+            let mut database = database.lock().unwrap_or_else(PoisonError::into_inner);
+            database.steps += 1;
+            let sweep = database.steps.is_multiple_of(SWEEP_EVERY);
+            let transaction = database
                 .connection
                 .transaction_with_behavior(TransactionBehavior::Immediate)
                 .map_err(unavailable)?;
@@ -99,7 +99,7 @@ impl SqliteStore {
     }
 }
 
-/// Makes the file when it is not there. The journals that SQLite keeps beside it get its mode.
+/// Creates the file when it does not exist. SQLite's journals beside it get its mode.
 fn create_private(path: &Path) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -180,7 +180,7 @@ impl Records for SqliteStore {
 
     async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError> {
         let (key, value) = (key.clone(), value.to_vec());
-        self.step(move |t| steps::put_new(t, &key, &value, ttl)).await
+        self.step(move |t| atomic::put_new(t, &key, &value, ttl)).await
     }
 
     async fn replace(
@@ -191,12 +191,12 @@ impl Records for SqliteStore {
         ttl: Duration,
     ) -> Result<bool, StoreError> {
         let (key, expected, value) = (key.clone(), expected.to_vec(), value.to_vec());
-        self.step(move |t| steps::replace(t, &key, &expected, &value, ttl)).await
+        self.step(move |t| atomic::replace(t, &key, &expected, &value, ttl)).await
     }
 
     async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError> {
         let key = key.clone();
-        self.step(move |t| steps::take(t, &key)).await
+        self.step(move |t| atomic::take(t, &key)).await
     }
 
     async fn remove(&self, key: &Key) -> Result<(), StoreError> {
@@ -225,7 +225,7 @@ impl Listing for SqliteStore {
 impl Counters for SqliteStore {
     async fn hit(&self, key: &Key, window: Duration) -> Result<Hit, StoreError> {
         let key = key.clone();
-        self.step(move |t| steps::hit(t, &key, window)).await
+        self.step(move |t| atomic::hit(t, &key, window)).await
     }
 }
 
@@ -238,7 +238,7 @@ impl CodeStore for SqliteStore {
         refresh: &Digest,
     ) -> Result<Redeemed, StoreError> {
         let (code, family, refresh) = (code.clone(), family.clone(), refresh.clone());
-        self.step(move |t| steps::redeem(t, &code, &family, &refresh)).await
+        self.step(move |t| atomic::redeem(t, &code, &family, &refresh)).await
     }
 }
 
@@ -251,22 +251,22 @@ impl RefreshTokenStore for SqliteStore {
         self.step(move |t| {
             let rotation =
                 Rotation { old: &old, family: &family, new: &new, sealed: &sealed, ttl, now_ms, grace };
-            steps::rotate(t, &rotation)
+            atomic::rotate(t, &rotation)
         })
         .await
     }
 }
 
 #[async_trait]
-impl Endings for SqliteStore {
+impl RevocationFeed for SqliteStore {
     async fn announce(&self) {
-        let counted = self.step(|t| steps::hit(t, &Key::single(ENDINGS), KEPT)).await;
+        let counted = self.step(|t| atomic::hit(t, &Key::single(ENDINGS), KEPT)).await;
         if let Err(error) = counted {
             tracing::warn!(%error, "other processes could not be told of an ending; they look again within 5 seconds");
         }
     }
 
-    fn endings(&self) -> u64 {
+    fn revision(&self) -> u64 {
         self.watch.count()
     }
 }

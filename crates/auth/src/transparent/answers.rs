@@ -1,4 +1,4 @@
-//! What a provider's introspection said a moment ago, and who asks it about a token now.
+//! A cache of introspection responses, and the introspections under way.
 
 use std::{
     collections::HashMap,
@@ -8,27 +8,27 @@ use std::{
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
 
-use crate::keys::{Claims, Refused};
+use crate::keys::{Claims, TokenError};
 
-/// How long an answer is kept: that a token is good, at most until it expires; that it is not; and that there was no answer.
+/// Lifetimes of cached responses: an active token, at most until it expires; an inactive one; and a failure.
 const GOOD_S: u64 = 30;
 const BAD_S: u64 = 10;
 const NONE_S: u64 = 2;
-/// Answers kept, of good tokens and of others each.
+/// Cached responses, of active tokens and of others each.
 const MOST: usize = 10_000;
 
 type Digest = [u8; 32];
-type Answer = Result<Claims, Option<Refused>>;
+type Answer = Result<Claims, Option<TokenError>>;
 
-/// Answers by the digests of tokens. Refusals have room of their own: no flood of bad tokens drives the good ones out.
+/// Responses by the digests of tokens. Inactive tokens have a cache of their own, so that no flood of them evicts active ones.
 #[derive(Default)]
 pub(super) struct Answers {
     good: Mutex<HashMap<Digest, (Claims, u64)>>,
-    bad: Mutex<HashMap<Digest, (Option<Refused>, u64)>>,
+    bad: Mutex<HashMap<Digest, (Option<TokenError>, u64)>>,
     asking: Mutex<HashMap<Digest, Arc<AsyncMutex<()>>>>,
 }
 
-/// A question about a token that is asked, or waited for. Forgotten with the last one who waits.
+/// An introspection that is under way or waited for. Forgotten with the last request that waits.
 pub(super) struct Question<'a> {
     pub(super) gate: Arc<AsyncMutex<()>>,
     of: &'a Answers,
@@ -38,31 +38,31 @@ pub(super) struct Question<'a> {
 impl Drop for Question<'_> {
     fn drop(&mut self) {
         let mut asking = lock(&self.of.asking);
-        // The map's, and this one.
+        // That of the map, and this one.
         if Arc::strong_count(&self.gate) <= 2 {
             asking.remove(&self.digest);
         }
     }
 }
 
-fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while it holds the lock.
-    held.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while the lock is map.
+    map.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn keep<T>(held: &Mutex<HashMap<Digest, (T, u64)>>, digest: Digest, value: T, until_s: u64, now_s: u64) {
-    let mut held = lock(held);
-    if held.len() >= MOST {
-        held.retain(|_, (_, until)| *until > now_s);
-        if held.len() >= MOST {
-            held.clear();
+fn keep<T>(map: &Mutex<HashMap<Digest, (T, u64)>>, digest: Digest, value: T, until_s: u64, now_s: u64) {
+    let mut map = lock(map);
+    if map.len() >= MOST {
+        map.retain(|_, (_, until)| *until > now_s);
+        if map.len() >= MOST {
+            map.clear();
         }
     }
-    held.insert(digest, (value, until_s));
+    map.insert(digest, (value, until_s));
 }
 
 impl Answers {
-    /// The answer about a token, while it counts.
+    /// Returns the cached response for a token.
     pub(super) fn get(&self, digest: &Digest, now_s: u64) -> Option<Answer> {
         if let Some((claims, until)) = lock(&self.good).get(digest)
             && now_s < *until
@@ -73,13 +73,13 @@ impl Answers {
         bad.get(digest).filter(|(_, until)| now_s < *until).map(|(why, _)| Err(*why))
     }
 
-    /// Stands in line to ask about a token.
+    /// Joins the queue for the introspection of a token.
     pub(super) fn question(&self, digest: Digest) -> Question<'_> {
         let gate = lock(&self.asking).entry(digest).or_default().clone();
         Question { gate, of: self, digest }
     }
 
-    /// Keeps an answer.
+    /// Caches a response.
     pub(super) fn keep(&self, digest: Digest, answer: &Answer, now_s: u64) {
         match answer {
             Ok(claims) => {
@@ -106,7 +106,7 @@ mod tests {
         for number in 0..3 * MOST as u64 {
             let mut digest = [0; 32];
             digest[..8].copy_from_slice(&number.to_be_bytes());
-            answers.keep(digest, &Err(Some(Refused::Revoked)), 0);
+            answers.keep(digest, &Err(Some(TokenError::Revoked)), 0);
         }
         assert!(lock(&answers.bad).len() <= MOST);
         assert!(matches!(answers.get(&good, 1), Some(Ok(_))));
@@ -123,7 +123,7 @@ mod tests {
             end - 100
         };
         assert_eq!(until(Ok(Claims::new())), GOOD_S);
-        assert_eq!(until(Err(Some(Refused::Revoked))), BAD_S);
+        assert_eq!(until(Err(Some(TokenError::Revoked))), BAD_S);
         assert_eq!(until(Err(None)), NONE_S);
     }
 

@@ -1,4 +1,4 @@
-//! What a configuration must hold, and what it lacks for production.
+//! Validation of configurations, and the production requirements.
 
 use gatewright_auth::{AuthConfig, Deployment};
 use serde_json::{Value, json};

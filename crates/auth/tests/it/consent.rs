@@ -1,13 +1,13 @@
-//! When the consent page is shown, and what it says of apps and tools.
+//! The conditions of the consent page, and the apps and tools on it.
 
-use gatewright_auth::CoveredTool;
+use gatewright_auth::ConsentTool;
 use serde_json::json;
 
 use crate::support::site::{Answer, Site, ask, post};
 
-fn tool(app: &str, name: &str, scopes: &[&str]) -> CoveredTool {
+fn tool(app: &str, name: &str, scopes: &[&str]) -> ConsentTool {
     let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
-    CoveredTool {
+    ConsentTool {
         app: app.into(),
         name: format!("{app}:{name}"),
         scopes,
@@ -18,7 +18,7 @@ fn tool(app: &str, name: &str, scopes: &[&str]) -> CoveredTool {
 #[tokio::test]
 async fn the_consent_page_names_the_apps_and_tools_that_the_scopes_reach() {
     let site = Site::new().await;
-    site.server.covers(|| {
+    site.server.set_consent_tools(|| {
         vec![
             tool("notes", "list", &["read"]),
             tool("notes", "delete", &["read", "write"]),
@@ -41,7 +41,7 @@ async fn the_consent_page_names_the_apps_and_tools_that_the_scopes_reach() {
 #[tokio::test]
 async fn of_many_tools_and_apps_the_first_are_named_and_the_others_counted() {
     let site = Site::new().await;
-    site.server.covers(|| {
+    site.server.set_consent_tools(|| {
         let many = (0..40).map(|n| tool("notes", &format!("t{n:02}"), &["read"]));
         let apps = (0..30).map(|n| tool(&format!("z{n:02}"), "t", &[]));
         many.chain(apps).collect()
@@ -56,7 +56,7 @@ async fn of_many_tools_and_apps_the_first_are_named_and_the_others_counted() {
 async fn nothing_in_reach_is_said_and_without_a_catalogue_nothing_is() {
     let site = Site::new().await;
     assert!(!site.browser().to_consent(&[]).await.text.contains("covered"));
-    site.server.covers(|| vec![tool("notes", "delete", &["write"])]);
+    site.server.set_consent_tools(|| vec![tool("notes", "delete", &["write"])]);
     let page = site.browser().to_consent(&[]).await.text;
     assert!(page.contains("No tool is within reach of this."));
 }

@@ -1,4 +1,4 @@
-//! What ends at one instance is refused at the others at once (checklist F22).
+//! Revocations at one instance take effect at the others at once (checklist F22).
 //!
 //! The clock of these instances does not reach the next look by time (`RECHECK`), so that only what was announced can have done it.
 
@@ -52,7 +52,7 @@ async fn holds(what: &str, mut held: impl FnMut() -> bool) {
     }
 }
 
-/// Whether somebody listens for endings at the server on `port`.
+/// Returns whether an instance subscribes to revocations at the server on `port`.
 async fn listened_to(port: u16) {
     holds("the other instance listens", || says(port, &["PUBSUB", "CHANNELS"], "endings")).await;
 }
@@ -199,7 +199,7 @@ async fn f22_what_ended_while_nobody_listened_is_refused_once_the_subscription_i
 async fn f22_messages_of_another_prefix_are_not_ours() {
     let server = RedisServer::start();
     let two = Two::on_redis(&server.endpoint("gw:")).await;
-    two.there.store.endings();
+    two.there.store.revision();
     listened_to(server.port).await;
     let channels: Vec<String> = server.command(&["PUBSUB", "CHANNELS"]);
     assert_eq!(channels, ["gw:endings"]);

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use gatewright_auth::ERRORS;
 
-/// How the OAuth, OpenID and DPoP codes begin that these endpoints have a use for.
+/// Prefixes of the OAuth, OpenID and DPoP codes that these endpoints use.
 const FRONTS: [&str; 13] = [
     "invalid_",
     "unauthorized_client",
@@ -27,7 +27,7 @@ fn written(folder: &Path, into: &mut BTreeSet<String>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             written(&path, into);
-        } else if !path.ends_with("server/errors.rs") {
+        } else {
             let text = std::fs::read_to_string(&path).unwrap();
             let literals =
                 text.split('"').filter(|part| part.bytes().all(|c| c.is_ascii_lowercase() || c == b'_'));

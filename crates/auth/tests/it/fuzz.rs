@@ -293,7 +293,7 @@ impl Stage {
     }
 }
 
-/// Whether `url` is `target` with parameters added; the port of a loopback address may differ (RFC 8252 §7.3).
+/// Returns whether `url` is `target` with parameters added; the port of a loopback address may differ (RFC 8252 §7.3).
 fn leads_to(target: &str, url: &Url) -> bool {
     let Ok(mut target) = Url::parse(target) else { return false };
     let mut url = url.clone();

@@ -1,4 +1,4 @@
-//! What the crate promises, one file per capability.
+//! Integration tests, one file per capability.
 
 #[cfg(test)]
 mod authorize;

@@ -43,7 +43,7 @@ async fn finish(browser: &Browser<'_>, next: &Answer) -> Value {
     body
 }
 
-/// What the provider was asked with, refreshes alone.
+/// Returns the refresh requests that the provider received.
 fn refreshes(idp: &Idp) -> Vec<BTreeMap<String, String>> {
     let bodies = idp.web.seen().into_iter().filter(|(path, _)| path == "/token");
     let bodies = bodies.map(|(_, body)| url::form_urlencoded::parse(body.as_bytes()).into_owned().collect());

@@ -3,7 +3,7 @@
 use std::{pin::Pin, time::Duration};
 
 use futures::{Stream, StreamExt as _};
-use gatewright_auth::store::{Heard, RedisEndpoint, RedisPeers};
+use gatewright_auth::store::{PeerEvent, RedisEndpoint, RedisPeers};
 use secrecy::SecretString;
 use tokio::time::timeout;
 
@@ -14,15 +14,15 @@ use crate::support::{
 
 const PATIENCE: Duration = Duration::from_secs(40);
 
-type Ear = Pin<Box<dyn Stream<Item = Heard> + Send>>;
+type Ear = Pin<Box<dyn Stream<Item = PeerEvent> + Send>>;
 
-async fn next(ear: &mut Ear) -> Heard {
+async fn next(ear: &mut Ear) -> PeerEvent {
     timeout(PATIENCE, ear.next()).await.expect("something is heard").expect("the stream goes on")
 }
 
 async fn listening(peers: &RedisPeers, own: &str) -> Ear {
     let mut ear: Ear = Box::pin(peers.listen(own));
-    while next(&mut ear).await != Heard::Listening {}
+    while next(&mut ear).await != PeerEvent::Listening {}
     ear
 }
 
@@ -37,10 +37,10 @@ async fn messages_reach_the_one_they_are_for(endpoint: &RedisEndpoint) {
     }
     assert!(there.send("one", b"back").await.unwrap());
     for number in 0..200u32 {
-        let Heard::Message(message) = next(&mut two).await else { panic!("only messages") };
+        let PeerEvent::Message(message) = next(&mut two).await else { panic!("only messages") };
         assert_eq!(message[40_000..], number.to_be_bytes(), "in order, each once");
     }
-    assert_eq!(next(&mut one).await, Heard::Message(b"back".to_vec()));
+    assert_eq!(next(&mut one).await, PeerEvent::Message(b"back".to_vec()));
     drop(two);
     let gone = async {
         // The key of an instance that ended is seen for a second at most.
@@ -99,19 +99,19 @@ async fn a_server_that_went_away_is_told_and_listened_to_again_and_stores_nothin
     let peers = RedisPeers::connect(&server.endpoint("gw:")).await.unwrap();
     let mut ear = listening(&peers, "one").await;
     assert!(peers.send("one", b"before").await.unwrap());
-    assert_eq!(next(&mut ear).await, Heard::Message(b"before".to_vec()));
+    assert_eq!(next(&mut ear).await, PeerEvent::Message(b"before".to_vec()));
     let keys: Vec<String> = server.command(&["KEYS", "*"]);
     assert!(keys.is_empty(), "{keys:?}");
     server.stop();
-    while next(&mut ear).await != Heard::Lost {}
+    while next(&mut ear).await != PeerEvent::Lost {}
     // Once it is known that no connection can be made, it is certain that nothing was sent.
     let certain = async { while peers.send("one", b"away").await.unwrap_err().perhaps {} };
     timeout(PATIENCE, certain).await.unwrap();
     server.again();
-    while next(&mut ear).await != Heard::Listening {}
+    while next(&mut ear).await != PeerEvent::Listening {}
     let back = async { while !peers.send("one", b"back").await.unwrap_or_default() {} };
     timeout(PATIENCE, back).await.unwrap();
-    assert_eq!(next(&mut ear).await, Heard::Message(b"back".to_vec()));
+    assert_eq!(next(&mut ear).await, PeerEvent::Message(b"back".to_vec()));
 }
 
 #[tokio::test]
@@ -126,7 +126,9 @@ async fn after_a_fail_over_messages_go_by_way_of_the_new_master() {
     let through = async {
         loop {
             let _ = peers.send("one", b"after").await;
-            if let Ok(Some(Heard::Message(message))) = timeout(Duration::from_millis(100), ear.next()).await {
+            if let Ok(Some(PeerEvent::Message(message))) =
+                timeout(Duration::from_millis(100), ear.next()).await
+            {
                 return message;
             }
         }

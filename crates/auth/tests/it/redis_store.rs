@@ -1,4 +1,4 @@
-//! What holds for the Redis store beyond the contract of all stores.
+//! Tests of the Redis store beyond the contract of all stores.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

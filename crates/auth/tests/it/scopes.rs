@@ -1,6 +1,6 @@
 //! Scopes about users are for users only, and every list of scopes names each of them once.
 
-use gatewright_auth::{AuthConfig, CoveredTool, Deployment};
+use gatewright_auth::{AuthConfig, ConsentTool, Deployment};
 use http::{Request, header};
 use serde_json::{Value, json};
 
@@ -84,9 +84,9 @@ async fn no_list_of_scopes_names_one_twice() {
 #[tokio::test]
 async fn the_consent_page_names_a_scope_once() {
     let site = lists_openid().await;
-    site.server.covers(|| {
+    site.server.set_consent_tools(|| {
         let scopes = ["read", "write", "read"].map(str::to_owned).to_vec();
-        vec![CoveredTool { app: "notes".into(), name: "notes:add".into(), scopes, destructive: false }]
+        vec![ConsentTool { app: "notes".into(), name: "notes:add".into(), scopes, destructive: false }]
     });
     let page = site.browser().to_consent(&[("scope", "read openid read write openid")]).await.text;
     for scope in ["read", "write", "openid"] {

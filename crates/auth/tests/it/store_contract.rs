@@ -119,10 +119,10 @@ async fn counted_codes(store: &dyn Store) {
     let Exchanged::Limited(left) = exchange("none left").await else { panic!("more than the most") };
     assert!(left <= MINUTE && left > MINUTE / 2);
     match exchange("enough").await {
-        Exchanged::Looked { code: Redeemed::Fresh(grant), ended_by } => {
+        Exchanged::Redeemed { code: Redeemed::Fresh(grant), revocations } => {
             assert_eq!(grant, b"grant", "a limited exchange leaves the code as it was");
             assert!(
-                ended_by.is_none_or(|held| held == [b"77".to_vec()]),
+                revocations.is_none_or(|held| held == [b"77".to_vec()]),
                 "what is there of the records named"
             );
         }

@@ -4,7 +4,7 @@ use std::{io::Write as _, process::ExitCode};
 
 use gatewright_auth::{
     AuthConfig, Entropy as _, SystemEntropy,
-    config::{ClientConfig, LocalConfig, Login, Mode},
+    config::{ClientConfig, LocalConfig, LoginMethod, Mode},
 };
 use gatewright_codecall::CodeCallConfig;
 use indexmap::IndexMap;
@@ -42,7 +42,7 @@ fn auth(secret: &str) -> AuthConfig {
     });
     AuthConfig {
         mode: Mode::Orchestrated,
-        local: LocalConfig { login: Login::Demo, ..LocalConfig::default() },
+        local: LocalConfig { login: LoginMethod::Demo, ..LocalConfig::default() },
         dcr_enabled: true,
         clients: vec![ClientConfig {
             client_id: TOUR_CLIENT.to_owned(),

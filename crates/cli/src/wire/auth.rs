@@ -13,7 +13,7 @@ use gatewright::{
     },
 };
 use gatewright_auth::{
-    AuditSink, AuthorizationServer, CoveredTool, Deployment, FirstUser, Metrics, OpenError, ResourceServer,
+    AuditSink, AuthorizationServer, ConsentTool, Deployment, FirstUser, Metrics, OpenError, ResourceServer,
     SystemClock, Transparent, UpstreamVault, config::Mode,
 };
 
@@ -36,7 +36,7 @@ pub struct AuthLayer {
 
 /// Lets the consent page list the tools that a grant reaches: those of `gateway` at that moment.
 pub fn show_tools_on_consent_page(server: &AuthorizationServer, gateway: Arc<Gateway>) {
-    server.covers(move || {
+    server.set_consent_tools(move || {
         let destructive = |tool: &Tool| {
             let hints = tool.annotations.as_ref();
             hints.is_some_and(|hints| {
@@ -44,13 +44,13 @@ pub fn show_tools_on_consent_page(server: &AuthorizationServer, gateway: Arc<Gat
             })
         };
         let snapshot = gateway.registry().operator_snapshot();
-        let covered = snapshot.tools.iter().map(|entry| CoveredTool {
+        let tools = snapshot.tools.iter().map(|entry| ConsentTool {
             app: entry.app_id.to_string(),
             name: entry.name.to_string(),
             scopes: entry.meta.scopes.clone(),
             destructive: destructive(&entry.tool),
         });
-        covered.collect()
+        tools.collect()
     });
 }
 

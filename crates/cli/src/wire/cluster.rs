@@ -7,7 +7,7 @@ use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use gatewright::server::{Delivery, FromPeers, NotDelivered, PeerChannel};
 use gatewright_auth::{
     open_peers,
-    store::{Heard, RedisPeers},
+    store::{PeerEvent, RedisPeers},
 };
 
 use crate::config::{Config, cluster};
@@ -44,9 +44,9 @@ impl PeerChannel for RedisChannel {
 
     fn listen(&self, own: &str) -> BoxStream<'static, FromPeers> {
         let heard = self.0.listen(own).map(|heard| match heard {
-            Heard::Listening => FromPeers::Listening,
-            Heard::Message(message) => FromPeers::Message(message.into()),
-            Heard::Lost => FromPeers::Lost,
+            PeerEvent::Listening => FromPeers::Listening,
+            PeerEvent::Message(message) => FromPeers::Message(message.into()),
+            PeerEvent::Lost => FromPeers::Lost,
         });
         heard.boxed()
     }

@@ -1,8 +1,7 @@
-//! A connection that outlives its servers: made again when it broke, and made to the new master after a fail-over.
+//! A connection that is opened again when it breaks, and to the new master after a failover.
 //!
-//! A command is tried again only when it cannot have run: the connection could not be made, or the server says it is a replica. (A
-//! cluster's client follows redirections and tries again by itself; every step is safe to repeat: what ran already is
-//! told as used, never as a second success.)
+//! A command is retried only when it cannot have run: the connection could not be opened, or the server is a replica. (A cluster's client
+//! follows redirections and retries by itself. Every step is safe to repeat: one that ran already reports a use, never a second success.)
 
 use std::{sync::Arc, time::Duration};
 
@@ -24,7 +23,7 @@ pub(super) const ANSWER: Duration = Duration::from_secs(2);
 /// Longest search for a master: several sentinels may have to be asked.
 pub(super) const FIND_MASTER: Duration = Duration::from_secs(4);
 
-/// A connection to wherever records are.
+/// A connection to the server of the records.
 #[derive(Clone)]
 pub(super) enum Connection {
     Single(ConnectionManager),
@@ -32,15 +31,15 @@ pub(super) enum Connection {
     Cluster(ClusterConnection),
 }
 
-/// The connection to the master that the sentinels name.
+/// A connection to the master that the sentinels name.
 pub(super) struct Master {
-    held: Mutex<Held>,
+    state: Mutex<SentinelState>,
     database: i64,
 }
 
-struct Held {
+struct SentinelState {
     client: SentinelClient,
-    /// Counts connections, so that of several callers who saw one break the first drops it and the others do not drop its successor.
+    /// Number of the connection. Of several callers whose connection broke, the first drops it and the others do not drop its successor.
     number: u64,
     connection: Option<MultiplexedConnection>,
 }
@@ -54,7 +53,11 @@ impl Connection {
         let mut connection = match &endpoint.layout {
             RedisLayout::Single => Self::Single(single(endpoint).await?),
             RedisLayout::Sentinel { .. } => Self::Master(Arc::new(Master {
-                held: Mutex::new(Held { client: sentinels(endpoint)?, number: 0, connection: None }),
+                state: Mutex::new(SentinelState {
+                    client: sentinels(endpoint)?,
+                    number: 0,
+                    connection: None,
+                }),
                 database: endpoint.database,
             })),
             RedisLayout::Cluster { nodes } => {
@@ -78,7 +81,7 @@ async fn single(endpoint: &RedisEndpoint) -> Result<ConnectionManager, RedisErro
     ConnectionManager::new_with_config(client, config).await
 }
 
-/// Subscribes to `channel` at the first server that lets it.
+/// Subscribes to `channel` at the first server that permits it.
 pub(super) async fn subscribe(endpoint: &RedisEndpoint, channel: &str) -> Result<PubSub, RedisError> {
     let mut last = RedisError::from((ErrorKind::InvalidClientConfig, "no server is named"));
     for client in subscriber(endpoint).await? {
@@ -96,12 +99,12 @@ pub(super) async fn subscribe(endpoint: &RedisEndpoint, channel: &str) -> Result
     Err(last)
 }
 
-/// Whether the user lacks a permission.
+/// Returns whether the user lacks a permission.
 pub(super) fn is_refused(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm)
 }
 
-/// Who to ask for a subscription, one after the other: the server, the master, or the nodes of a cluster.
+/// Servers to ask for a subscription, in order: the server, the master, or the nodes of a cluster.
 async fn subscriber(endpoint: &RedisEndpoint) -> Result<Vec<Client>, RedisError> {
     match &endpoint.layout {
         RedisLayout::Single => Ok(vec![client(endpoint, &endpoint.host, endpoint.port)?]),
@@ -190,34 +193,34 @@ fn certificates(endpoint: &RedisEndpoint) -> Result<TlsCertificates, RedisError>
 }
 
 impl Master {
-    /// The connection, made when there is none, and its number.
+    /// Returns the connection, opened when there is none, and its number.
     async fn connection(&self) -> Result<(MultiplexedConnection, u64), RedisError> {
-        let mut held = self.held.lock().await;
-        if let Some(connection) = &held.connection {
-            return Ok((connection.clone(), held.number));
+        let mut state = self.state.lock().await;
+        if let Some(connection) = &state.connection {
+            return Ok((connection.clone(), state.number));
         }
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(CONNECT))
             .set_response_timeout(Some(ANSWER));
-        let found = held.client.get_async_connection_with_config(&config);
+        let found = state.client.get_async_connection_with_config(&config);
         let connection = tokio::time::timeout(FIND_MASTER, found)
             .await
             .map_err(|_| RedisError::from((ErrorKind::Io, "the sentinels named no master in time")))??;
-        held.number += 1;
-        held.connection = Some(connection.clone());
-        Ok((connection, held.number))
+        state.number += 1;
+        state.connection = Some(connection.clone());
+        Ok((connection, state.number))
     }
 
-    /// Forgets connection `number`: the next command asks the sentinels again.
+    /// Drops connection `number`. The next command asks the sentinels again.
     async fn drop_connection(&self, number: u64) {
-        let mut held = self.held.lock().await;
-        if held.number == number {
-            held.connection = None;
+        let mut state = self.state.lock().await;
+        if state.number == number {
+            state.connection = None;
         }
     }
 }
 
-/// Whether the server behind the connection is gone, or is no master any more.
+/// Returns whether the server behind the connection is gone, or is no master any more.
 fn is_over(error: &RedisError) -> bool {
     let demoted = matches!(
         error.kind(),
@@ -228,12 +231,12 @@ fn is_over(error: &RedisError) -> bool {
     demoted || error.is_connection_dropped() || error.is_io_error() || error.is_timeout()
 }
 
-/// Whether the command did not run: the server is a replica, which writes nothing.
+/// Returns whether the command did not run because the server is a replica.
 fn did_not_run(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
 }
 
-/// Runs something on the master, once more when the server turns out to be none.
+/// Runs a command on the master, and retries once when the server is no master any more.
 macro_rules! on_master {
     ($master:expr, $connection:ident => $run:expr) => {{
         let mut tries = 0;
@@ -260,7 +263,7 @@ impl ConnectionLike for Connection {
             Self::Single(connection) => connection.req_packed_command(cmd),
             Self::Cluster(connection) => connection.req_packed_command(cmd),
             Self::Master(master) => {
-                Box::pin(async move { on_master!(master, held => held.req_packed_command(cmd)) })
+                Box::pin(async move { on_master!(master, state => state.req_packed_command(cmd)) })
             }
         }
     }
@@ -275,7 +278,7 @@ impl ConnectionLike for Connection {
             Self::Single(connection) => connection.req_packed_commands(pipeline, offset, count),
             Self::Cluster(connection) => connection.req_packed_commands(pipeline, offset, count),
             Self::Master(master) => Box::pin(async move {
-                on_master!(master, held => held.req_packed_commands(pipeline, offset, count))
+                on_master!(master, state => state.req_packed_commands(pipeline, offset, count))
             }),
         }
     }

@@ -1,19 +1,19 @@
-//! Where Redis is: one server, a master that sentinels know, or a cluster; as fields or as an address.
+//! Endpoints of Redis: one server, a master behind sentinels, or a cluster; as fields or as an address.
 
 use std::path::PathBuf;
 
 use secrecy::SecretString;
 use url::Url;
 
-/// How the servers are laid out.
+/// Layout of the servers.
 #[derive(Debug, Clone, Default)]
 pub enum RedisLayout {
     /// One server, at `host:port` of the endpoint.
     #[default]
     Single,
-    /// A master whose address sentinels tell, and tell anew after a fail-over.
+    /// A master whose current address the sentinels know.
     Sentinel {
-        /// What the sentinels call the master.
+        /// Name of the master at the sentinels.
         master: String,
         /// Host and port of each sentinel.
         sentinels: Vec<(String, u16)>,
@@ -22,33 +22,33 @@ pub enum RedisLayout {
         /// Password at the sentinels.
         password: Option<SecretString>,
     },
-    /// A cluster. The prefix of all keys must hold a hash tag.
+    /// A cluster. The prefix of all keys must contain a hash tag.
     Cluster {
-        /// Host and port of some of its nodes; the others are found.
+        /// Host and port of some of its nodes. The others are discovered.
         nodes: Vec<(String, u16)>,
     },
 }
 
-/// Where a Redis server is and how to talk to it.
+/// The address of Redis and the settings of its connections.
 #[derive(Debug, Clone)]
 pub struct RedisEndpoint {
     /// Host name or address of a single server.
     pub host: String,
     /// Its port; 6379 by default.
     pub port: u16,
-    /// How the servers are laid out; one by default.
+    /// Layout of the servers; one by default.
     pub layout: RedisLayout,
     /// ACL user; the default user when absent.
     pub username: Option<String>,
     /// Password of the user.
     pub password: Option<SecretString>,
-    /// Whether to use TLS, to sentinels as well. A server without it is then refused.
+    /// Uses TLS, to sentinels as well. A server without it is then refused.
     pub tls: bool,
     /// PEM file of the authority that signed the server's certificate; the machine's authorities when absent.
     pub ca_file: Option<PathBuf>,
     /// Number of the database; a cluster has only 0.
     pub database: i64,
-    /// What the names of all records begin with.
+    /// Prefix of the names of all records.
     pub key_prefix: String,
 }
 
@@ -68,11 +68,11 @@ impl RedisEndpoint {
         }
     }
 
-    /// Reads an address: `redis://[user:password@]host[:port][/database]`, `redis+sentinel://[…@]host[:port],…/master[/database]` or
+    /// Parses an address: `redis://[user:password@]host[:port][/database]`, `redis+sentinel://[…@]host[:port],…/master[/database]` or
     /// `redis+cluster://[…@]host[:port],…`; each with `rediss` in place of `redis` for TLS. Ports left out are 6379, of sentinels 26379.
     ///
     /// # Errors
-    /// Says what is wrong, without repeating the address, which may hold a password.
+    /// The problem, without the address, which may contain a password.
     pub fn parse(address: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = address.split_once("://").ok_or("has no scheme such as `redis://`")?;
         let (transport, layout) = scheme.split_once('+').unwrap_or((scheme, ""));
@@ -144,7 +144,7 @@ impl RedisEndpoint {
     }
 }
 
-/// Whether all names that begin with `prefix` share a slot of a cluster: it holds a hash tag that is not empty.
+/// Returns whether all names with `prefix` share a slot of a cluster: it contains a hash tag that is not empty.
 pub(crate) fn has_hash_tag(prefix: &str) -> bool {
     let tag = prefix.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     tag.is_some_and(|(tag, _)| !tag.is_empty())

@@ -1,8 +1,8 @@
-//! Messages between instances over publish and subscribe: each instance listens on a channel of its own, `{prefix}instance:{id}`.
+//! Messages between instances over publish and subscribe: each instance subscribes to its own channel, `{prefix}instance:{id}`.
 //!
-//! Nothing is stored: a message that nobody hears is gone, and none is delivered twice. On a single server the number of listeners that
-//! `PUBLISH` returns tells whether the instance lives. With replicas it does not count those who listen elsewhere, so instances there also
-//! keep a key of the channel's name for as long as they live.
+//! Messages are not stored: one that no instance receives is lost, and none is delivered twice. On a single server the number of subscribers
+//! that `PUBLISH` returns shows whether the instance is alive. With replicas that number excludes subscribers elsewhere, so instances there
+//! also keep a key with the name of the channel for as long as they run.
 
 use std::{
     collections::HashMap,
@@ -25,43 +25,43 @@ use super::{
 };
 use crate::store::StoreError;
 
-/// Silence after which the connection is asked whether it still lives.
+/// Silence after which the connection is probed.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Until a lost connection is made again, at first and at most.
+/// Pause before a lost connection is opened again, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
-/// Until a user who may not listen tries again.
+/// Pause before a user without permission to subscribe tries again.
 const REFUSED: Duration = Duration::from_secs(10);
-/// How long an instance that nobody hears is tried: it may be about to listen again.
+/// Time for which an instance without a subscription is tried: it may be about to subscribe again.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Life of the key that says that an instance lives, and the time between two refreshments.
+/// Lifetime of the key of a running instance, and the interval of its renewal.
 const PRESENT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(1));
-/// How long an instance counts as living once its key was seen.
+/// Time for which an instance counts as alive after its key was seen.
 const SEEN: Duration = Duration::from_secs(1);
-/// Messages that were heard and not taken yet.
+/// Received messages that wait to be read.
 const ROOM: usize = 256;
 
 /// Carries messages between instances.
 pub struct RedisPeers {
     connection: Connection,
     endpoint: RedisEndpoint,
-    /// Instances whose key was seen, and when.
+    /// Instances whose key was seen, with the time.
     seen: Mutex<HashMap<String, Instant>>,
 }
 
-/// Why a message was not sent.
+/// A message that was not sent.
 #[derive(Debug, thiserror::Error)]
 #[error("redis did not take a message to another instance")]
-pub struct NotSent {
-    /// Whether it may have been sent all the same.
+pub struct SendError {
+    /// It may have been sent all the same.
     pub perhaps: bool,
     #[source]
     source: RedisError,
 }
 
-/// What a listening instance hears.
+/// An event of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// From now on messages are heard; earlier ones may be lost.
+pub enum PeerEvent {
+    /// The subscription is active. Earlier messages may be lost.
     Listening,
     /// A message.
     Message(Vec<u8>),
@@ -75,7 +75,7 @@ impl std::fmt::Debug for RedisPeers {
     }
 }
 
-impl From<RedisError> for NotSent {
+impl From<RedisError> for SendError {
     fn from(source: RedisError) -> Self {
         let refused = source.is_connection_refusal() || matches!(source.kind(), ErrorKind::Server(_));
         Self { perhaps: !refused, source }
@@ -83,7 +83,7 @@ impl From<RedisError> for NotSent {
 }
 
 impl RedisPeers {
-    /// Connects, apart from the token store's connection. A connection that is lost later is made again in the background.
+    /// Connects, separately from the token store. A connection that is lost later is opened again in the background.
     ///
     /// # Errors
     /// No server can be reached, or it refuses the credentials.
@@ -101,11 +101,11 @@ impl RedisPeers {
         matches!(self.endpoint.layout, RedisLayout::Single)
     }
 
-    /// Sends a message; false when the instance does not live, and then nobody got it.
+    /// Sends a message. Returns `false` when the instance is not running; no instance received it then.
     ///
     /// # Errors
     /// Redis cannot be reached, does not answer in time, or refuses.
-    pub async fn send(&self, instance: &str, message: &[u8]) -> Result<bool, NotSent> {
+    pub async fn send(&self, instance: &str, message: &[u8]) -> Result<bool, SendError> {
         let channel = self.channel(instance);
         let began = Instant::now();
         let mut pause = PAUSE.0;
@@ -131,7 +131,7 @@ impl RedisPeers {
         redis::cmd("PUBLISH").arg(channel).arg(message).query_async(&mut connection).await
     }
 
-    async fn is_present(&self, channel: &str) -> Result<bool, NotSent> {
+    async fn is_present(&self, channel: &str) -> Result<bool, SendError> {
         let seen = || self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen().get(channel).is_some_and(|at| at.elapsed() < SEEN) {
             return Ok(true);
@@ -140,7 +140,7 @@ impl RedisPeers {
         // A command that the token store uses as well, so that its user may run it.
         let found = redis::cmd("MGET").arg(channel).query_async(&mut connection).await;
         // Nothing was published yet.
-        let found: Vec<Option<Vec<u8>>> = found.map_err(|source| NotSent { perhaps: false, source })?;
+        let found: Vec<Option<Vec<u8>>> = found.map_err(|source| SendError { perhaps: false, source })?;
         let is_present = found.iter().any(Option::is_some);
         let mut seen = seen();
         seen.retain(|_, at| at.elapsed() < SEEN);
@@ -150,8 +150,8 @@ impl RedisPeers {
         Ok(is_present)
     }
 
-    /// Listens for messages to the instance `own` until the stream is dropped. Call it where the runtime is that is to do the listening.
-    pub fn listen(&self, own: &str) -> impl Stream<Item = Heard> + Send + use<> {
+    /// Subscribes to messages to the instance `own` until the stream is dropped. Call it on the runtime that is to run the subscription.
+    pub fn listen(&self, own: &str) -> impl Stream<Item = PeerEvent> + Send + use<> {
         let (tell, heard) = mpsc::channel(ROOM);
         let ear = Ear {
             endpoint: self.endpoint.clone(),
@@ -167,7 +167,7 @@ impl RedisPeers {
     }
 }
 
-/// The listening task; it ends with the stream.
+/// The subscribed task. It ends with the stream.
 struct Listener {
     task: AbortHandle,
     leaving: Option<(Connection, String)>,
@@ -187,9 +187,9 @@ impl Drop for Listener {
 struct Ear {
     endpoint: RedisEndpoint,
     channel: String,
-    /// Where the key is kept that says that this instance lives; none where listeners are counted.
+    /// Connection that refreshes the key of this instance; `None` where listeners are counted.
     presence: Option<Connection>,
-    tell: mpsc::Sender<Heard>,
+    tell: mpsc::Sender<PeerEvent>,
 }
 
 impl Ear {
@@ -209,14 +209,14 @@ impl Ear {
                     pause = (pause * 2).min(PAUSE.1);
                 }
             }
-            if self.tell.send(Heard::Lost).await.is_err() {
+            if self.tell.send(PeerEvent::Lost).await.is_err() {
                 return;
             }
             tokio::time::sleep(pause).await;
         }
     }
 
-    /// Says once what to grant.
+    /// Logs once which permission to grant.
     fn warn(&self) {
         let user = self.endpoint.username.as_deref().unwrap_or("default");
         let prefix = &self.endpoint.key_prefix;
@@ -227,13 +227,13 @@ impl Ear {
         );
     }
 
-    /// Listens until the connection ends.
+    /// Receives messages until the connection ends.
     async fn hear(&self) -> Result<(), RedisError> {
         let mut connection = timeout(CONNECT + FIND_MASTER, subscribe(&self.endpoint, &self.channel))
             .await
             .map_err(|_| RedisError::from((ErrorKind::Io, "no subscription in time")))??;
         self.say_present().await;
-        if self.tell.send(Heard::Listening).await.is_err() {
+        if self.tell.send(PeerEvent::Listening).await.is_err() {
             return Ok(());
         }
         let messages = async {
@@ -241,7 +241,7 @@ impl Ear {
                 let next = timeout(SILENCE, async { connection.on_message().next().await }).await;
                 match next {
                     Ok(Some(message)) => {
-                        let message = Heard::Message(message.get_payload_bytes().to_vec());
+                        let message = PeerEvent::Message(message.get_payload_bytes().to_vec());
                         if self.tell.send(message).await.is_err() {
                             return;
                         }

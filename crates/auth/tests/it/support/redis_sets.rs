@@ -38,7 +38,7 @@ fn ask(port: u16, words: &[&str]) -> Option<redis::Value> {
     command.query(&mut connection).ok()
 }
 
-/// Whether the answer to a command holds `text`; no answer does not.
+/// Returns whether the answer to a command contains `text`; `false` without an answer.
 pub(crate) fn says(port: u16, words: &[&str], text: &str) -> bool {
     ask(port, words).is_some_and(|value| format!("{value:?}").contains(text))
 }

@@ -10,7 +10,7 @@ use axum::{Router, body::Body, extract::State, response::Response};
 use http::{Request, StatusCode};
 use tokio::sync::Semaphore;
 
-/// What a path is answered with.
+/// A canned response.
 #[derive(Clone)]
 pub(crate) struct Reply {
     pub(crate) status: u16,

@@ -1,0 +1,150 @@
+//! The vault and the servers that it serves.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use gatewright_core::{AppFuture, Authorize, BearerToken, Principal, UserCredentials};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use super::discovery::Discovery;
+use crate::{
+    fetch::Fetcher,
+    server::{AuthorizationServer, Services},
+    store::Key,
+    tuning::CONNECT_LIFETIME,
+    users::{PROVIDER_PREFIX, USER_PREFIX},
+};
+
+/// A server that users connect to, and the gateway's client identity there.
+#[derive(Debug, Clone)]
+pub struct UpstreamProvider {
+    /// Id of the app.
+    pub app: String,
+    /// Address of the server: the resource tokens are asked for (RFC 8707).
+    pub resource: String,
+    /// Our client identifier; a metadata document or a registration when absent.
+    pub client_id: Option<String>,
+    /// Our secret.
+    pub client_secret: Option<SecretString>,
+    /// Scopes to ask for; those the server's metadata names when empty.
+    pub scopes: Vec<String>,
+    /// The authorization server; the one the server's metadata names when absent.
+    pub issuer: Option<String>,
+    /// Allows private and loopback addresses, and plain HTTP.
+    pub allow_private: bool,
+}
+
+pub(super) struct Provider {
+    pub(super) settings: UpstreamProvider,
+    pub(super) fetcher: Fetcher,
+    pub(super) discovery: Discovery,
+}
+
+/// A connection that a user asked for, by the address that they open.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ConnectRequest {
+    pub(super) app: String,
+    pub(super) sub: String,
+    pub(super) expires_ms: u64,
+}
+
+pub(super) struct Vault {
+    pub(super) services: Arc<Services>,
+    providers: RwLock<HashMap<String, Arc<Provider>>>,
+}
+
+/// Users' tokens for the servers behind the gateway.
+#[derive(Clone)]
+pub struct UpstreamVault(pub(super) Arc<Vault>);
+
+impl std::fmt::Debug for UpstreamVault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UpstreamVault").finish_non_exhaustive()
+    }
+}
+
+impl UpstreamVault {
+    /// A vault in the store of `server`, encrypted with its key.
+    pub fn new(server: &AuthorizationServer) -> Self {
+        Self(Arc::new(Vault { services: server.services().clone(), providers: RwLock::default() }))
+    }
+
+    /// Adds an app, or replaces its settings.
+    ///
+    /// # Errors
+    /// No client for outgoing requests can be made.
+    pub fn serve(&self, settings: UpstreamProvider) -> Result<(), String> {
+        let fetcher = Fetcher::new(settings.allow_private)?;
+        let provider = Arc::new(Provider { fetcher, discovery: Discovery::default(), settings });
+        let mut providers = self.0.providers.write().unwrap_or_else(PoisonError::into_inner);
+        providers.insert(provider.settings.app.clone(), provider);
+        Ok(())
+    }
+
+    pub(super) fn provider(&self, app: &str) -> Result<Arc<Provider>, String> {
+        let providers = self.0.providers.read().unwrap_or_else(PoisonError::into_inner);
+        providers.get(app).cloned().ok_or_else(|| format!("`{app}` is not connected with OAuth"))
+    }
+}
+
+/// Returns the subject of a caller who is a user: clients and anonymous callers are none.
+fn user_of(principal: &Principal) -> Result<&str, String> {
+    let subject = &*principal.subject;
+    if subject.starts_with(USER_PREFIX) || subject.starts_with(PROVIDER_PREFIX) {
+        Ok(subject)
+    } else {
+        Err("it is used on behalf of a user who signed in, and this caller is none".to_owned())
+    }
+}
+
+impl UserCredentials for UpstreamVault {
+    fn bearer<'a>(
+        &'a self,
+        app: &'a str,
+        principal: &'a Principal,
+    ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
+        Box::pin(async move {
+            let (provider, sub) = (self.provider(app)?, user_of(principal)?);
+            provider.bearer(&self.0.services.ctx, sub).await
+        })
+    }
+
+    fn authorize<'a>(
+        &'a self,
+        app: &'a str,
+        principal: &'a Principal,
+    ) -> AppFuture<'a, Result<Authorize, String>> {
+        Box::pin(async move {
+            let (ctx, sub) = (&self.0.services.ctx, user_of(principal)?);
+            self.provider(app)?;
+            let request = ConnectRequest {
+                app: app.to_owned(),
+                sub: sub.to_owned(),
+                expires_ms: ctx.clock.now_ms() + CONNECT_LIFETIME.as_millis() as u64,
+            };
+            let id = ctx.new_secret();
+            let value = serde_json::to_vec(&request).unwrap_or_default();
+            ctx.store
+                .put(&Key::secret("connect", &id), &value, CONNECT_LIFETIME)
+                .await
+                .map_err(|error| error.to_string())?;
+            let url = format!("{}?id={id}", ctx.url("/oauth/connect"));
+            Ok(Authorize { url, id: crate::crypto::sha256_hex(&id)[..32].to_owned() })
+        })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        app: &'a str,
+        principal: &'a Principal,
+        token: &'a BearerToken,
+    ) -> AppFuture<'a, Result<Option<BearerToken>, String>> {
+        Box::pin(async move {
+            let (provider, sub) = (self.provider(app)?, user_of(principal)?);
+            provider.refused(&self.0.services.ctx, sub, token).await
+        })
+    }
+}

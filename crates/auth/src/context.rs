@@ -1,0 +1,119 @@
+//! The parts that all services of the authorization server share.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use axum::extract::ConnectInfo;
+use http::{HeaderValue, request::Parts};
+
+use crate::{
+    audit::{AuditEvent, AuditSink},
+    clock::{Clock, Entropy},
+    config::{AuthConfig, Deployment},
+    crypto::{Sealer, mint},
+    error::OAuthError,
+    metrics::Metrics,
+    net::{Caller, Network},
+    store::{Key, Store, StoreError},
+    tuning::RATE_WINDOW,
+};
+
+/// Configuration, store, clock, randomness, encryption, metrics and audit.
+pub(crate) struct Context {
+    pub(crate) config: AuthConfig,
+    pub(crate) deployment: Deployment,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) sealer: Arc<Sealer>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) audit: Arc<dyn AuditSink>,
+    pub(crate) trusted_proxies: Vec<Network>,
+}
+
+impl Context {
+    /// Returns the address of `path` on this server.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.deployment.public_url)
+    }
+
+    /// Returns a new secret of 32 random bytes, as base64url.
+    pub(crate) fn new_secret(&self) -> String {
+        mint::<32>(&*self.entropy)
+    }
+
+    /// Returns the caller's address, as trusted proxies report it.
+    pub(crate) fn caller(&self, parts: &Parts) -> Caller {
+        let peer = parts.extensions.get::<ConnectInfo<std::net::SocketAddr>>().map(|info| info.0.ip());
+        let peer = peer.unwrap_or(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED)).to_canonical();
+        // A request may come by way of another instance, which knows the address.
+        let known = parts.extensions.get::<gatewright_core::CallerAddress>().map_or(peer, |caller| caller.0);
+        Caller(gatewright_core::caller_address(known, &parts.headers, &self.trusted_proxies))
+    }
+
+    /// Returns the counter for requests to `endpoint`, by the parts of `by`.
+    pub(crate) fn rate_counter(endpoint: &'static str, by: &[&str]) -> Key {
+        Key::named("rate", &[&[endpoint], by].concat())
+    }
+
+    /// Counts a request to `endpoint`, by the parts of `by`, and refuses it when there were more than `limit` in the last minute.
+    pub(crate) async fn limit(
+        &self,
+        endpoint: &'static str,
+        by: &[&str],
+        limit: u64,
+    ) -> Result<(), OAuthError> {
+        let hit = self.store.hit(&Self::rate_counter(endpoint, by), RATE_WINDOW).await?;
+        if hit.count > limit { Err(OAuthError::too_many(hit.resets_in)) } else { Ok(()) }
+    }
+
+    /// Counts an event and writes it to the audit.
+    pub(crate) fn record_event(
+        &self,
+        event: &'static str,
+        actor: Option<&str>,
+        client: Option<&str>,
+        ip: Option<Caller>,
+        jti: Option<&str>,
+    ) {
+        self.metrics.count_event(event);
+        self.audit.record(&AuditEvent {
+            at_ms: self.clock.now_ms(),
+            event,
+            actor: actor.map(str::to_owned),
+            client: client.map(str::to_owned),
+            ip: ip.map(|ip| ip.0.to_string()),
+            jti: jti.map(str::to_owned),
+        });
+    }
+
+    /// Returns the lifetime of a token family.
+    pub(crate) fn family_lifetime(&self, refreshes: bool) -> Duration {
+        let refresh = &self.config.refresh;
+        let access = Duration::from_secs(refresh.access_token_ttl + crate::keys::SKEW_S);
+        if refreshes { Duration::from_secs(refresh.absolute_ttl).max(access) } else { access }
+    }
+
+    /// Encrypts a record for the store.
+    pub(crate) async fn put_sealed(
+        &self,
+        key: &Key,
+        plain: &[u8],
+        lifetime: Duration,
+    ) -> Result<(), StoreError> {
+        let sealed = self.sealer.seal(&*self.entropy, key.as_str(), plain);
+        self.store.put(key, &sealed, lifetime).await
+    }
+
+    /// Returns the name of one of our cookies. Over https it has the `__Host-` prefix, so that no other host can set it.
+    pub(crate) fn cookie_name(&self, short: &str) -> String {
+        if self.deployment.is_https() { format!("__Host-gw-{short}") } else { format!("gw-{short}") }
+    }
+
+    /// Returns the `Set-Cookie` header of one of our cookies.
+    pub(crate) fn set_cookie(&self, short: &str, value: &str, seconds: u64) -> HeaderValue {
+        let secure = if self.deployment.is_https() { "; Secure" } else { "" };
+        let name = self.cookie_name(short);
+        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
+        HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
+    }
+}

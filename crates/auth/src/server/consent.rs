@@ -1,0 +1,49 @@
+//! The consent endpoint: the user's decision.
+
+use std::sync::Arc;
+
+use axum::{body::Body, extract::State, response::Response};
+use http::{Request, StatusCode, request::Parts};
+
+use super::{
+    flow::{error_redirect, finish},
+    services::Services,
+    verification::verify,
+};
+use crate::{
+    authorizations::SubmittedStep,
+    error_codes::Code,
+    web::responses::{bad_request, store_page},
+};
+
+/// Takes the form of the consent page.
+pub(super) async fn submit(State(services): State<Arc<Services>>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    match decide(&services, &parts, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn decide(services: &Services, parts: &Parts, body: Body) -> Result<Response, Response> {
+    let ctx = &services.ctx;
+    let ip = ctx.caller(parts);
+    let SubmittedStep { params, id, stored } =
+        services.authorizations.read_step(parts, body, "consent").await?;
+    let verified = verify(services, &id, stored.request).await?;
+    let grant = &verified.request.grant;
+    let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
+    let status = StatusCode::SEE_OTHER;
+    if params.get("decision") != Some("allow") {
+        services.authorizations.discard(&id).await.map_err(store_page)?;
+        ctx.record_event("consent.denied", sub, client, Some(ip), None);
+        let text = "the user said no";
+        return Ok(error_redirect(services, &verified.request, Code::AccessDenied, text, status));
+    }
+    if params.granted_scopes.iter().any(|scope| !verified.scopes.contains(scope)) {
+        return Err(bad_request("Something was allowed that was not asked for."));
+    }
+    let allowed = verified.scopes.only(&params.granted_scopes);
+    services.consents.remember(&verified.consent(), &allowed).await.map_err(store_page)?;
+    ctx.record_event("consent.given", sub, client, Some(ip), None);
+    finish(services, &id, verified.only(&params.granted_scopes), status).await.map_err(store_page)
+}

@@ -1,0 +1,174 @@
+//! The flow of an authorization request: login, consent, code. The stored request alone decides which step comes next.
+
+use axum::response::Response;
+use http::{HeaderMap, StatusCode, header};
+
+use super::{
+    services::Services,
+    verification::{VerifiedRequest, record_login, verify},
+    views::{consent_page, login_page},
+};
+use crate::{
+    authorizations::Stored,
+    clients::Origin,
+    config::SessionMode,
+    crypto::sha256_hex,
+    error_codes::Code,
+    records::{AuthorizationRequest, Session},
+    store::StoreError,
+    web::responses::{bad_request, redirect, store_page, with_query},
+};
+
+/// An authorization request on its way through the flow.
+pub(crate) struct Step<'a> {
+    pub(crate) id: &'a str,
+    /// The cookie of the browser.
+    pub(crate) browser: &'a str,
+    /// `prompt=none`: no page is shown.
+    pub(crate) silent: bool,
+    /// Status of a redirect: 302 after GET, 303 after POST.
+    pub(crate) status: StatusCode,
+}
+
+/// Takes the next step: the login page, the consent page, or the code.
+pub(crate) async fn advance(services: &Services, step: Step<'_>, request: AuthorizationRequest) -> Response {
+    match try_advance(services, &step, request).await {
+        Ok(response) => response,
+        Err(error) => store_page(error),
+    }
+}
+
+async fn try_advance(
+    services: &Services,
+    step: &Step<'_>,
+    request: AuthorizationRequest,
+) -> Result<Response, StoreError> {
+    let Services { ctx, authorizations, .. } = services;
+    if !request.logged_in {
+        if step.silent {
+            return reject(services, step, &request, Code::LoginRequired, "a login is needed").await;
+        }
+        return match &services.provider {
+            Some(provider) => provider.begin(authorizations, step.id, request, step.status).await,
+            None => Ok(login_page(services, step.id, &request, step.browser, None)),
+        };
+    }
+    if let Some(path) = &request.return_path {
+        authorizations.discard(step.id).await?;
+        return Ok(redirect(step.status, &ctx.url(path)));
+    }
+    let verified = match verify(services, step.id, request).await {
+        Ok(verified) => verified,
+        Err(response) => return Ok(response),
+    };
+    let AuthorizationRequest { login, grant, force_consent, .. } = &verified.request;
+    if login.subject.as_ref().is_some_and(|sub| *sub != grant.sub) {
+        let text = "another user signed in than the one id_token_hint names";
+        return reject(services, step, &verified.request, Code::LoginRequired, text).await;
+    }
+    let can_be_impersonated = verified.client.can_be_impersonated(&grant.redirect);
+    if step.silent && can_be_impersonated {
+        let text = "a public client on this machine gets nothing without the user";
+        return reject(services, step, &verified.request, Code::InteractionRequired, text).await;
+    }
+    // Only a client that the operator configured can be trusted without asking.
+    let is_trusted = !ctx.config.consent.enabled && verified.client.origin == Origin::Configured;
+    if is_trusted || verified.scopes.is_empty() {
+        return finish(services, step.id, verified, step.status).await;
+    }
+    let remembered = services.consents.remembered(&verified.consent()).await?;
+    // A consent was given to the program that had the address then: on the user's machine another may have it now (RFC 8252 §8.6).
+    if !force_consent
+        && !can_be_impersonated
+        && let Some(consent) = &remembered
+        && verified.scopes.names().iter().all(|scope| consent.allowed.contains(scope))
+    {
+        return finish(services, step.id, verified, step.status).await;
+    }
+    if step.silent {
+        return reject(services, step, &verified.request, Code::ConsentRequired, "consent is needed").await;
+    }
+    Ok(consent_page(services, step.id, &verified, step.browser, remembered.as_ref()))
+}
+
+/// Ends a request with an error for the client.
+async fn reject(
+    services: &Services,
+    step: &Step<'_>,
+    request: &AuthorizationRequest,
+    code: Code,
+    text: &str,
+) -> Result<Response, StoreError> {
+    services.authorizations.discard(step.id).await?;
+    Ok(error_redirect(services, request, code, text, step.status))
+}
+
+/// Returns the redirect that tells the client of an error.
+pub(crate) fn error_redirect(
+    services: &Services,
+    request: &AuthorizationRequest,
+    code: Code,
+    text: &str,
+    status: StatusCode,
+) -> Response {
+    if request.return_path.is_some() {
+        return bad_request("The sign-in was not completed.");
+    }
+    let pairs = [
+        ("error", code.as_str()),
+        ("error_description", text),
+        ("state", &request.state),
+        ("iss", &services.ctx.deployment.public_url),
+    ];
+    redirect(status, &with_query(&request.grant.redirect, &pairs))
+}
+
+/// Uses the request up and sends its code to the client.
+pub(super) async fn finish(
+    services: &Services,
+    id: &str,
+    verified: VerifiedRequest,
+    status: StatusCode,
+) -> Result<Response, StoreError> {
+    let VerifiedRequest { request, scopes, at_ms, .. } = verified;
+    if !services.authorizations.consume(id).await? {
+        return Ok(bad_request("This sign-in is over."));
+    }
+    if scopes.is_empty() {
+        return Ok(error_redirect(services, &request, Code::AccessDenied, "nothing was allowed", status));
+    }
+    let code = services.tokens.issue_code(&request.grant, &scopes, at_ms).await?;
+    let pairs =
+        [("code", code.as_str()), ("state", &request.state), ("iss", &services.ctx.deployment.public_url)];
+    Ok(redirect(status, &with_query(&request.grant.redirect, &pairs)))
+}
+
+/// Starts the session of a user who just signed in, and goes on to the next step.
+pub(crate) async fn signed_in(
+    services: &Services,
+    headers: &HeaderMap,
+    id: &str,
+    stored: Stored,
+    session: &Session,
+) -> Result<Response, StoreError> {
+    let Stored { mut request, record, .. } = stored;
+    let (mut cookie, mut session_id) = (None, None);
+    if services.ctx.config.session_mode == SessionMode::Stateful {
+        let (id, value) = services.sessions.start(headers, session).await?;
+        (cookie, session_id) = (Some(value), Some(sha256_hex(id)));
+    }
+    // A login that no client requested has no client.
+    match services.clients.find(&request.grant.client, None).await {
+        Ok(client) => record_login(services, &mut request, &client, session, session_id, session.started_ms),
+        Err(_) => request.log_in(session, session_id, session.started_ms),
+    }
+    if !services.authorizations.save(id, Some(&record), &request).await? {
+        return Ok(bad_request("This sign-in went on elsewhere."));
+    }
+    let next = with_query(&services.ctx.url("/oauth/consent"), &[("pending", id)]);
+    let mut response = redirect(StatusCode::SEE_OTHER, &next);
+    if let Some(cookie) = cookie {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}

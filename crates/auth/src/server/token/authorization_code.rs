@@ -1,0 +1,142 @@
+//! The authorization code grant (RFC 6749 §4.1.3, RFC 7636 §4.5).
+
+use std::time::Duration;
+
+use axum::response::Response;
+
+use super::request::CodeRequest;
+use crate::{
+    clients::OAuthClient,
+    crypto::{b64, same, sha256},
+    error::OAuthError,
+    error_codes::Code,
+    net::Caller,
+    records::Grant,
+    server::services::Services,
+    store::{Digest, Exchange, Exchanged, FamilyId, Key, Redeemed, StoreError},
+    tokens::TokenGrant,
+    tuning::RATE_WINDOW,
+    web::params::Params,
+};
+
+/// A code to redeem, of an authenticated client.
+pub(super) struct Redemption<'a> {
+    pub(super) client: &'a OAuthClient,
+    pub(super) params: &'a Params,
+    pub(super) request: CodeRequest<'a>,
+    /// Thumbprint of the DPoP key that the request proves.
+    pub(super) jkt: Option<String>,
+    /// Counters to count in the same step, with their limits.
+    pub(super) counts: &'a [(Key, u64)],
+    pub(super) ip: Caller,
+}
+
+pub(super) async fn redeem(services: &Services, redemption: Redemption<'_>) -> Result<Response, OAuthError> {
+    let Redemption { client, params, request, jkt, counts, ip } = redemption;
+    let CodeRequest { code, verifier, family } = request;
+    let ctx = &services.ctx;
+    let refresh = format!("{}.{}", family.as_str(), ctx.new_secret());
+    let exchange = Exchange {
+        counts,
+        window: RATE_WINDOW,
+        code: &Digest::of(code),
+        family: &family,
+        refresh: &Digest::of(&refresh),
+    };
+    let (record, revocations) = match ctx.store.exchange(exchange).await? {
+        Exchanged::Limited(resets_in) => return Err(OAuthError::too_many(resets_in)),
+        Exchanged::Redeemed { code: Redeemed::Fresh(record), revocations } => (record, revocations),
+        Exchanged::Redeemed { code: Redeemed::Replayed, .. } => {
+            ctx.store.announce().await;
+            ctx.record_event("code.reuse_detected", None, Some(&client.id), Some(ip), None);
+            return Err(OAuthError::invalid_grant());
+        }
+        Exchanged::Redeemed { code: Redeemed::Unknown, .. } => return Err(OAuthError::invalid_grant()),
+    };
+    // The code is used up now. A failure from here on ends the family that it has just founded.
+    let mut grant: Grant = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;
+    let mut checked = check(services, &grant, client, params, verifier, jkt.as_deref());
+    if checked.is_ok() {
+        let is_active = match revocations {
+            Some(revocations) => Ok(services.grants.is_active_given(&grant, revocations)),
+            None => services.grants.is_active(&grant).await,
+        };
+        checked = match is_active {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(OAuthError::invalid_grant()),
+            Err(error) => Err(error.into()),
+        };
+    }
+    let scopes = services.grants.ceiling(&grant.sub, client).narrow(&grant.scopes);
+    if checked.is_ok() && scopes.is_empty() {
+        checked = Err(OAuthError::invalid_grant());
+    }
+    if let Err(error) = checked {
+        services.grants.end_family(&family).await?;
+        return Err(error);
+    }
+    let refresh = grant.refreshes.then_some(refresh);
+    if let Some(refresh) = &refresh {
+        bind(services, client, &mut grant, &record, &family, refresh, jkt.as_deref()).await?;
+    }
+    let (jkt, nonce) = (jkt.as_deref(), grant.nonce.as_deref());
+    let issue = TokenGrant { grant: &grant, family: &family, scopes, jkt, refresh, nonce };
+    services.tokens.issue("token.issued", issue, ip).await
+}
+
+/// Checks that a request matches the grant of its code.
+fn check(
+    services: &Services,
+    grant: &Grant,
+    client: &OAuthClient,
+    params: &Params,
+    verifier: &str,
+    jkt: Option<&str>,
+) -> Result<(), OAuthError> {
+    let matches = grant.client == client.id
+        && services.ctx.clock.now_ms() < grant.code_expires_ms
+        && params.get("redirect_uri").is_none_or(|uri| uri == grant.redirect)
+        && !grant.challenge.is_empty()
+        && same(b64(sha256(verifier)), &grant.challenge)
+        && grant.jkt.as_deref().is_none_or(|bound| Some(bound) == jkt);
+    if !matches {
+        return Err(OAuthError::invalid_grant());
+    }
+    check_resources(services, grant, params)
+}
+
+/// Checks that the resources of a token request are part of the grant (RFC 8707 §2.2).
+pub(super) fn check_resources(services: &Services, grant: &Grant, params: &Params) -> Result<(), OAuthError> {
+    for requested in services.grants.resources(&params.resources)? {
+        if !grant.resources.contains(&requested) {
+            return Err(OAuthError::new(Code::InvalidTarget, "the resource is not part of the grant"));
+        }
+    }
+    Ok(())
+}
+
+/// Binds the refresh tokens of a public client to the key that it proved (RFC 9449 §5), before the first of them is returned. Those of
+/// other clients are bound by the client's authentication.
+pub(super) async fn bind(
+    services: &Services,
+    client: &OAuthClient,
+    grant: &mut Grant,
+    record: &[u8],
+    family: &FamilyId,
+    refresh: &str,
+    jkt: Option<&str>,
+) -> Result<(), OAuthError> {
+    let (true, None, Some(jkt)) = (client.is_public(), &grant.jkt, jkt) else { return Ok(()) };
+    let ctx = &services.ctx;
+    grant.jkt = Some(jkt.to_owned());
+    let bound = serde_json::to_vec(&grant).unwrap_or_default();
+    let current = Digest::of(refresh);
+    let ends_ms = grant.issued_ms + ctx.family_lifetime(true).as_millis() as u64;
+    let left = Duration::from_millis(ends_ms.saturating_sub(ctx.clock.now_ms()).max(1));
+    if ctx.store.replace_grant(family, &current, (record, &bound), left).await? {
+        return Ok(());
+    }
+    // A retry bound them a moment ago, or the family has ended meanwhile.
+    let found = ctx.store.find(&current, family).await?.ok_or_else(OAuthError::invalid_grant)?;
+    if found.grant == bound { Ok(()) } else { Err(OAuthError::invalid_grant()) }
+}

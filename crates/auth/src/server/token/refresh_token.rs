@@ -1,0 +1,144 @@
+//! The refresh token grant (RFC 6749 §6), with rotation (RFC 9700 §4.14).
+
+use std::time::Duration;
+
+use axum::response::{IntoResponse as _, Response};
+
+use super::{
+    authorization_code::{bind, check_resources},
+    request::RefreshRequest,
+};
+use crate::{
+    ceiling::GrantedScopes,
+    clients::OAuthClient,
+    crypto::{Sealer, b64, unb64},
+    error::OAuthError,
+    error_codes::Code,
+    net::Caller,
+    provider::{ProviderStatus, status_of},
+    records::Grant,
+    server::services::Services,
+    store::{Digest, FamilyId, Rotated, Rotation, StoreError},
+    tokens::TokenGrant,
+    tuning::ROTATION_GRACE,
+    web::{params::Params, responses::ProviderUnavailable},
+};
+
+/// Name under which a token's successor is encrypted with the token.
+const SUCCESSOR: &str = "successor";
+
+pub(super) async fn refresh(
+    services: &Services,
+    client: &OAuthClient,
+    params: &Params,
+    jkt: Option<String>,
+    ip: Caller,
+) -> Result<Response, OAuthError> {
+    let RefreshRequest { token, family } = RefreshRequest::parse(params)?;
+    let ctx = &services.ctx;
+    let settings = &ctx.config.refresh;
+    let digest = Digest::of(token);
+    let found = ctx.store.find(&digest, &family).await?.ok_or_else(OAuthError::invalid_grant)?;
+    let mut grant: Grant = serde_json::from_slice(&found.grant).map_err(|_| StoreError::Corrupt)?;
+    if grant.client != client.id || !grant.refreshes || !settings.enabled {
+        return Err(OAuthError::invalid_grant());
+    }
+    let end_ms = grant.issued_ms + settings.absolute_ttl * 1000;
+    if ctx.clock.now_ms() >= end_ms || !services.grants.is_active(&grant).await? {
+        services.grants.end_family(&family).await?;
+        return Err(OAuthError::invalid_grant());
+    }
+    // A public client's refresh tokens are bound to the key they were issued for (RFC 9449 §5).
+    if client.is_public() && grant.jkt.is_some() && grant.jkt != jkt {
+        return Err(OAuthError::new(Code::InvalidDpopProof, "the refresh token is bound to another key"));
+    }
+    let scopes = requested_scopes(services, client, &grant, params)?;
+    check_resources(services, &grant, params)?;
+    match status_of(ctx, &services.grants, services.provider.as_ref(), &grant).await? {
+        ProviderStatus::Confirmed => {}
+        ProviderStatus::Refused => {
+            services.grants.end_family(&family).await?;
+            return Err(OAuthError::invalid_grant());
+        }
+        ProviderStatus::Unavailable => return Ok(provider_unavailable()),
+    }
+    let refresh = if settings.rotate_refresh_token || client.is_public() {
+        let new = rotate(services, token, &digest, &family, &grant, ip).await?;
+        bind(services, client, &mut grant, &found.grant, &family, &new, jkt.as_deref()).await?;
+        Some(new)
+    } else if found.current {
+        None
+    } else {
+        return Err(OAuthError::invalid_grant());
+    };
+    let jkt = jkt.as_deref();
+    let issue = TokenGrant { grant: &grant, family: &family, scopes, jkt, refresh, nonce: None };
+    services.tokens.issue("token.refreshed", issue, ip).await
+}
+
+/// Returns the scopes of the new access token: those of the request, or of the grant, as far as they are still allowed.
+fn requested_scopes(
+    services: &Services,
+    client: &OAuthClient,
+    grant: &Grant,
+    params: &Params,
+) -> Result<GrantedScopes, OAuthError> {
+    let beyond = || OAuthError::new(Code::InvalidScope, "a scope is not part of the grant");
+    let ceiling = services.grants.ceiling(&grant.sub, client);
+    let scopes = match params.get("scope") {
+        None => ceiling.narrow(&grant.scopes),
+        Some(text) => ceiling.narrow(&grant.scopes.select(text).ok_or_else(beyond)?),
+    };
+    match scopes.is_empty() {
+        true => Err(OAuthError::new(Code::InvalidScope, "none of the scopes can be granted any more")),
+        false => Ok(scopes),
+    }
+}
+
+/// Puts a new refresh token in the place of `token`. A retry within [`ROTATION_GRACE`] gets the same one.
+async fn rotate(
+    services: &Services,
+    token: &str,
+    digest: &Digest,
+    family: &FamilyId,
+    grant: &Grant,
+    ip: Caller,
+) -> Result<String, OAuthError> {
+    let ctx = &services.ctx;
+    let new = format!("{}.{}", family.as_str(), ctx.new_secret());
+    let sealer = Sealer::from_secret(token.as_bytes());
+    let sealed = b64(sealer.seal(&*ctx.entropy, SUCCESSOR, new.as_bytes()));
+    let rotation = Rotation {
+        old: digest,
+        family,
+        new: &Digest::of(&new),
+        sealed: sealed.as_bytes(),
+        ttl: Duration::from_secs(ctx.config.refresh.refresh_token_ttl),
+        now_ms: ctx.clock.now_ms(),
+        grace: ROTATION_GRACE,
+    };
+    match ctx.store.rotate(rotation).await? {
+        Rotated::Fresh => Ok(new),
+        Rotated::Retried(sealed) => {
+            let sealed = std::str::from_utf8(&sealed).ok().and_then(unb64);
+            let plain = sealed.and_then(|sealed| sealer.open(SUCCESSOR, &sealed));
+            plain.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(OAuthError::invalid_grant)
+        }
+        Rotated::Replayed => {
+            ctx.store.announce().await;
+            let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
+            ctx.record_event("token.reuse_detected", sub, client, Some(ip), None);
+            Err(OAuthError::invalid_grant())
+        }
+        Rotated::Unknown => Err(OAuthError::invalid_grant()),
+    }
+}
+
+/// The identity provider that the user signed in at does not answer. The refresh token is still good.
+fn provider_unavailable() -> Response {
+    let text = "the sign-in service does not answer; try again later";
+    let error = OAuthError { retry_after_s: Some(5), ..OAuthError::new(Code::TemporarilyUnavailable, text) };
+    let mut response = error.into_response();
+    response.extensions_mut().insert(ProviderUnavailable);
+    response
+}

@@ -1,0 +1,122 @@
+//! Access tokens (RFC 9068): verification, and the scopes they still grant.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    ceiling::GrantedScopes,
+    clients::{ClientSource, Clients, OAuthClient, documents},
+    context::Context,
+    grants::Grants,
+    keys::{Claims, Expected, KeyRing, Token, TokenError},
+    records::Grant,
+    scopes::RecordedScopes,
+    store::{Digest, FamilyId, Key, StoreError},
+};
+
+/// Types of access tokens.
+const ACCESS_TOKEN_TYPES: [&str; 1] = ["at+jwt"];
+
+/// The tokens of this server.
+pub(crate) struct Tokens {
+    pub(super) ctx: Arc<Context>,
+    pub(crate) keys: KeyRing,
+    clients: Arc<Clients>,
+    grants: Arc<Grants>,
+}
+
+/// The grant that a token was issued for.
+pub(crate) struct TokenOrigin {
+    pub(crate) family: FamilyId,
+    pub(crate) grant: Grant,
+    /// `jti` of an access token.
+    pub(crate) jti: Option<String>,
+}
+
+impl Tokens {
+    pub(crate) fn new(ctx: Arc<Context>, keys: KeyRing, clients: Arc<Clients>, grants: Arc<Grants>) -> Self {
+        Self { ctx, keys, clients, grants }
+    }
+
+    /// Returns the claims of an access token for one of `audiences`. Its family may have ended.
+    pub(crate) async fn verify(&self, text: &str, audiences: &[&str]) -> Result<Claims, TokenError> {
+        let token = Token::parse(text)?;
+        let ring = self.keys.snapshot_knowing(token.header.kid.as_deref().unwrap_or_default()).await;
+        let issuer = self.ctx.deployment.public_url.as_str();
+        let now_s = self.ctx.clock.now_s();
+        ring.verify(&token, &Expected { types: &ACCESS_TOKEN_TYPES, issuer, audiences, now_s })
+    }
+
+    /// Returns the grant of an access token, when its family is alive. [`Tokens::current_scopes`] tells whether the grant still holds.
+    pub(crate) async fn grant_of(&self, claims: &Claims) -> Result<Option<(FamilyId, Grant)>, StoreError> {
+        let family = claims.get("family").and_then(Value::as_str).and_then(FamilyId::parse);
+        let Some(family) = family else { return Ok(None) };
+        let Some(record) = self.ctx.store.family(&family).await? else { return Ok(None) };
+        let grant: Grant = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;
+        Ok(Some((family, grant)))
+    }
+
+    /// Returns the scopes that an access token of `family` grants now; `None` when its grant has ended, or its client is not known any
+    /// more. Takes one round trip to the store.
+    pub(crate) async fn current_scopes(
+        &self,
+        family: &FamilyId,
+        grant: &Grant,
+        claims: &Claims,
+    ) -> Result<Option<GrantedScopes>, StoreError> {
+        let source = self.clients.source(&grant.client);
+        let mut keys = vec![Key::family(family)];
+        keys.extend(Grants::revocation_keys(grant));
+        if let ClientSource::Registered(key) = &source {
+            keys.push(key.clone());
+        }
+        let config = &self.ctx.config;
+        let mut records = self.ctx.store.get_many(&keys).await?;
+        let registered: OAuthClient;
+        let client_scopes = match source {
+            ClientSource::Anonymous if config.allow_default_public => None,
+            ClientSource::Configured(client) => client.scopes.as_deref(),
+            // The scopes of a document apply to codes and refresh tokens only.
+            ClientSource::Document if documents::check(&grant.client, &config.cimd).is_some() => None,
+            ClientSource::Registered(_) => {
+                let Some(record) = records.pop().flatten() else { return Ok(None) };
+                registered = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;
+                registered.scopes.as_deref()
+            }
+            ClientSource::Anonymous | ClientSource::Document => return Ok(None),
+        };
+        let mut records = records.into_iter();
+        let is_alive = records.next().flatten().is_some();
+        if !is_alive || !self.grants.is_active_given(grant, records.flatten()) {
+            return Ok(None);
+        }
+        let ceiling = self.grants.ceiling_for(&grant.sub, &grant.client, client_scopes);
+        Ok(Some(ceiling.narrow(&RecordedScopes::of_claims(claims))))
+    }
+
+    /// Returns the grant of an access token and the scopes it grants now, when the grant holds.
+    pub(crate) async fn current(
+        &self,
+        claims: &Claims,
+    ) -> Result<Option<(Grant, GrantedScopes)>, StoreError> {
+        let Some((family, grant)) = self.grant_of(claims).await? else { return Ok(None) };
+        let scopes = self.current_scopes(&family, &grant, claims).await?;
+        Ok(scopes.map(|scopes| (grant, scopes)))
+    }
+
+    /// Returns the grant of an access or refresh token; `None` when the token is not valid.
+    pub(crate) async fn origin(&self, token: &str) -> Result<Option<TokenOrigin>, StoreError> {
+        if let Some(family) = FamilyId::of_token(token) {
+            let Some(found) = self.ctx.store.find(&Digest::of(token), &family).await? else {
+                return Ok(None);
+            };
+            let grant = serde_json::from_slice(&found.grant).map_err(|_| StoreError::Corrupt)?;
+            return Ok(Some(TokenOrigin { family, grant, jti: None }));
+        }
+        let Ok(claims) = self.verify(token, &[&self.ctx.deployment.resource]).await else { return Ok(None) };
+        let Some((family, grant)) = self.grant_of(&claims).await? else { return Ok(None) };
+        let jti = claims.get("jti").and_then(Value::as_str).map(str::to_owned);
+        Ok(Some(TokenOrigin { family, grant, jti }))
+    }
+}

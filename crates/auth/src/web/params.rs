@@ -1,0 +1,127 @@
+//! Parameters of a request, from its query or its form.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use axum::body::{Body, to_bytes};
+use http::{HeaderMap, StatusCode, header, request::Parts};
+
+use crate::error::OAuthError;
+use crate::error_codes::Code;
+
+const MAX_BODY_BYTES: usize = 64 * 1024;
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Parameters by name. Only `resource` and the boxes of the consent form may occur more than once.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Params {
+    single: BTreeMap<String, String>,
+    /// Values of `resource`, in order.
+    pub(crate) resources: Vec<String>,
+    /// Values of `grant_scope`, the ticked boxes of the consent form.
+    pub(crate) granted_scopes: Vec<String>,
+    /// Names of other parameters that occur more than once.
+    pub(crate) repeated: Vec<String>,
+}
+
+impl Params {
+    pub(crate) fn parse(text: &[u8]) -> Self {
+        let mut params = Self::default();
+        for (name, value) in url::form_urlencoded::parse(text) {
+            // An empty value counts as omitted (RFC 6749 §3.1).
+            if value.is_empty() {
+                continue;
+            }
+            match &*name {
+                "resource" => params.resources.push(value.into_owned()),
+                "grant_scope" => params.granted_scopes.push(value.into_owned()),
+                _ => {
+                    if params.single.insert(name.clone().into_owned(), value.into_owned()).is_some() {
+                        params.repeated.push(name.into_owned());
+                    }
+                }
+            }
+        }
+        params
+    }
+
+    /// The parameters of the query.
+    pub(crate) fn of_query(parts: &Parts) -> Self {
+        Self::parse(parts.uri.query().unwrap_or_default().as_bytes())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.single.get(name).map(String::as_str)
+    }
+
+    /// Returns the value of `name`, or `invalid_request` with the text `missing`.
+    pub(crate) fn require(&self, name: &'static str, missing: &'static str) -> Result<&str, OAuthError> {
+        self.get(name).ok_or_else(|| OAuthError::invalid_request(missing))
+    }
+
+    pub(crate) fn is_repeated(&self, name: &str) -> bool {
+        self.repeated.iter().any(|repeated| repeated == name)
+    }
+
+    /// Returns the parameters with one of `names`, and `resource`.
+    pub(crate) fn only(&self, names: &[&str]) -> Self {
+        let single = self.single.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        Self {
+            single: single.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            resources: self.resources.clone(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.single.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Returns the parameters as a form, to be stored.
+    pub(crate) fn to_text(&self) -> String {
+        let mut out = url::form_urlencoded::Serializer::new(String::new());
+        out.extend_pairs(&self.single);
+        out.extend_pairs(self.resources.iter().map(|value| ("resource", value)));
+        out.finish()
+    }
+}
+
+/// Reads a body of at most 64 KiB within ten seconds.
+pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, OAuthError> {
+    let refused = |status, text| OAuthError::new(Code::InvalidRequest, text).with_status(status);
+    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
+        Ok(Ok(bytes)) => Ok(bytes.to_vec()),
+        Ok(Err(_)) => Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large")),
+        Err(_) => Err(refused(StatusCode::REQUEST_TIMEOUT, "the body came too slowly")),
+    }
+}
+
+/// Reads a form. Its content type must be that of a form, and no parameter may occur twice.
+pub(crate) async fn read_form(parts: &Parts, body: Body) -> Result<Params, OAuthError> {
+    let content_type =
+        parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type = content_type.split(';').next().unwrap_or_default().trim();
+    if !content_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+        return Err(OAuthError::invalid_request("the body must be application/x-www-form-urlencoded"));
+    }
+    let params = Params::parse(&read_body(body).await?);
+    if !params.repeated.is_empty() {
+        return Err(OAuthError::invalid_request("a parameter is repeated"));
+    }
+    Ok(params)
+}
+
+/// Returns the value of a cookie.
+pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(found, value)| *found == name && !value.is_empty()).map(|(_, value)| value.to_owned())
+}
+
+/// Returns the token of an `Authorization: Bearer` header.
+pub(crate) fn bearer(parts: &Parts) -> Option<&str> {
+    let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    value
+        .split_once(' ')
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim())
+}

@@ -1,0 +1,72 @@
+//! Pages and redirects.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use url::Url;
+
+use crate::{error::OAuthError, pages, store::StoreError};
+
+/// Marks a response with status 503 that the token store did not cause, so that it is not counted as its failure.
+#[derive(Clone, Copy)]
+pub(crate) struct ProviderUnavailable;
+
+/// A page with an error.
+pub(crate) fn page(status: StatusCode, text: &str) -> Response {
+    pages::error(status, text).into_response()
+}
+
+/// A page with status 400.
+pub(crate) fn bad_request(text: &str) -> Response {
+    page(StatusCode::BAD_REQUEST, text)
+}
+
+/// An [`OAuthError`] as a page.
+pub(crate) fn error_page(error: OAuthError) -> Response {
+    let text = match error.status {
+        StatusCode::TOO_MANY_REQUESTS => "There were too many tries. Wait a little.",
+        StatusCode::SERVICE_UNAVAILABLE => "The service is not available at the moment.",
+        _ => &error.description,
+    };
+    let mut response = page(error.status, text);
+    if let Some(seconds) = error.retry_after_s {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// A [`StoreError`] as a page.
+pub(crate) fn store_page(error: StoreError) -> Response {
+    error_page(error.into())
+}
+
+/// Returns `target` with `pairs` added to its query.
+pub(crate) fn with_query(target: &str, pairs: &[(&str, &str)]) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(pairs);
+    let separator = if target.contains('?') { '&' } else { '?' };
+    format!("{target}{separator}{}", query.finish())
+}
+
+/// A redirect that must not be cached: 302 after GET, 303 after POST.
+pub(crate) fn redirect(status: StatusCode, target: &str) -> Response {
+    let mut response = status.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    match HeaderValue::try_from(target) {
+        Ok(target) => {
+            headers.insert(header::LOCATION, target);
+            response
+        }
+        Err(_) => bad_request("The address to go back to is not usable."),
+    }
+}
+
+/// Returns the source that the answer to a form may lead to, for `form-action` in a page's policy.
+pub(crate) fn form_target(redirect: &str) -> Option<String> {
+    let url = Url::parse(redirect).ok()?;
+    match url.origin() {
+        url::Origin::Tuple(..) => Some(url.origin().ascii_serialization()),
+        url::Origin::Opaque(_) => Some(format!("{}:", url.scheme())),
+    }
+}
