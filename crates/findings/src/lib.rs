@@ -39,8 +39,7 @@ pub struct Finding {
 impl Finding {
     /// A finding at a JSON pointer, without a line.
     pub fn new(pointer: &str, problem: impl Into<String>) -> Self {
-        let path: Vec<String> =
-            pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+        let path: Vec<String> = pointer.split('/').skip(1).map(unescape).collect();
         Self { pointer: pointer.to_owned(), path: path.join("."), line: None, problem: problem.into() }
     }
 
@@ -66,6 +65,11 @@ impl fmt::Display for Finding {
 /// A key escaped for a JSON pointer.
 pub fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
+}
+
+/// A part of a JSON pointer as a key.
+pub fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
 }
 
 /// Adds lines to the findings and sorts them by line. Duplicates are removed.

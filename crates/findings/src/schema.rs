@@ -6,7 +6,7 @@ use jsonschema::{
 };
 use serde_json::Value;
 
-use crate::{Finding, escape, unknown};
+use crate::{Finding, escape, unescape, unknown};
 
 /// A schema that does not compile.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Schema {
         // Schema paths go through `$ref`: follow them part by part.
         let mut here = &self.source;
         for part in object.split('/').skip(1) {
-            let part = part.replace("~1", "/").replace("~0", "~");
+            let part = unescape(part);
             if part == "$ref" {
                 let target =
                     here.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));

@@ -5,7 +5,8 @@ use std::{
     path::Path,
 };
 
-use gatewright_findings::{Finding, Format, Lines, with_lines};
+use gatewright_findings::{Finding, Format, Lines, unescape, with_lines};
+use serde_json::Value;
 
 use super::{AppConfig, Config, Source, check::auth_finding, file, interpolate, schema, sections::Sections};
 use crate::{args::ConfigArgs, environment::environment, exit::BadConfig};
@@ -79,7 +80,12 @@ impl Config {
         let (filled, mut findings) = interpolate::apply(&mut value, environment);
         findings.extend(interpolate::typed(&mut value, &filled, schema::violations));
         let source = Source::of(&value);
-        let Sections { mut config, unreadable, findings: unread } = Sections::read(value);
+        let Sections { mut config, unreadable, findings: mut unread } = Sections::read(value.clone());
+        if !unreadable.is_empty() {
+            // Reading a section stops at its first bad key: find those that follow the ones that are known.
+            prune(&mut value, &findings);
+            unread = Sections::read(value).findings;
+        }
         // The schema explains a value of the wrong type better, and does not show it.
         let explained = Explained::by(&findings);
         findings.extend(unread.into_iter().filter(|finding| !explained.contains(&finding.pointer)));
@@ -119,6 +125,15 @@ impl Config {
         }
         self.apps.extend(servers.into_iter().map(|(id, upstream)| (id, AppConfig::upstream(upstream))));
         Ok(())
+    }
+}
+
+/// Removes the keys with findings.
+fn prune(value: &mut Value, findings: &[Finding]) {
+    for (around, key) in findings.iter().filter_map(|finding| finding.pointer.rsplit_once('/')) {
+        if let Some(Value::Object(fields)) = value.pointer_mut(around) {
+            fields.swap_remove(&unescape(key));
+        }
     }
 }
 

@@ -44,7 +44,7 @@ fn every_bad_field_is_named_with_its_line_and_a_suggestion() {
 
 #[test]
 fn problems_of_every_section_are_reported_at_once() {
-    let text = "http:\n  host: here\ncodecall:\n  vm: { timeoutMs: 0 }\nauth:\n  mode: transparent\ninfo:\n  nam: x\napps:\n  web: { url: https://a.example/mcp, timeout: soon }\n  \
+    let text = "http: { prot: 1,\n  host: here }\ncodecall:\n  vm: { timeoutMs: 0 }\nauth:\n  mode: transparent\ninfo:\n  nam: x\napps:\n  web: { url: https://a.example/mcp, timeout: soon }\n  \
                 cli: { command: ' ' }\n  bad id: { builtin: crm }\nrateLimits:\n  - { tool: 'c*m:x', limit: 1, window: 1s }\n";
     let (code, body) = check(".yaml", text);
     assert_eq!(code, 2);
@@ -53,6 +53,7 @@ fn problems_of_every_section_are_reported_at_once() {
         .map(|finding| (finding["line"].as_u64().unwrap(), finding["path"].as_str().unwrap()))
         .collect();
     let expected = [
+        (1, "http.prot"),
         (2, "http.host"),
         (4, "codecall.vm.timeoutMs"),
         (8, "info.nam"),

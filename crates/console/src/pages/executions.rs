@@ -10,9 +10,7 @@ use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{NavItem, missing, overview::time, page, status, waterfall};
-use gatewright_core::Ending;
-
+use super::{NavItem, ending, missing, page, time, waterfall};
 use crate::{ConsoleState, Entry, OPERATOR, text};
 
 /// Rows on one page.
@@ -88,12 +86,6 @@ pub(crate) fn row(Entry { id, execution }: &Entry) -> Markup {
             (waterfall::bars(&execution.calls, execution.duration))
         }
     }
-}
-
-/// The status of a call or of an execution.
-pub(crate) fn ending(ending: &Ending) -> Markup {
-    let word = if ending.is_ok() { "ok" } else { ending.status() };
-    status(ending.is_ok(), word)
 }
 
 fn caller(subject: &str) -> Markup {

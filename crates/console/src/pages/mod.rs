@@ -15,7 +15,10 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use gatewright_core::rmcp::{ServerHandler, model::ToolAnnotations};
+use gatewright_core::{
+    Ending,
+    rmcp::{ServerHandler, model::ToolAnnotations},
+};
 use http::{HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
@@ -135,6 +138,17 @@ pub(crate) fn encode(text: &str) -> String {
 /// A status as a coloured word.
 pub(crate) fn status(ok: bool, word: &str) -> Markup {
     html! { span.status.ok[ok].bad[!ok] { (text::line(word, 40)) } }
+}
+
+/// The status of a call or of an execution.
+pub(crate) fn ending(ending: &Ending) -> Markup {
+    let word = if ending.is_ok() { "ok" } else { ending.status() };
+    status(ending.is_ok(), word)
+}
+
+/// A time of day in UTC.
+pub(crate) fn time(at: std::time::SystemTime) -> Markup {
+    html! { time datetime=(text::instant(at)) title=(text::instant(at)) { (text::clock(at)) " UTC" } }
 }
 
 /// Annotations of a tool as tags.

@@ -7,7 +7,7 @@ use gatewright_core::AppHealth;
 use http::StatusCode;
 use maud::{Markup, html};
 
-use super::{NavItem, encode, executions, page};
+use super::{NavItem, encode, executions, page, time};
 use crate::{ConsoleState, text};
 
 /// Executions on this page.
@@ -66,9 +66,4 @@ pub(crate) fn apps(state: &ConsoleState) -> Markup {
             }
         }
     }
-}
-
-/// A time of day in UTC.
-pub(crate) fn time(at: std::time::SystemTime) -> Markup {
-    html! { time datetime=(text::instant(at)) title=(text::instant(at)) { (text::clock(at)) " UTC" } }
 }

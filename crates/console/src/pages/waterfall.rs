@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use gatewright_core::CallRecord;
 use maud::{Markup, html};
 
-use gatewright_core::CallRecord;
-
-use super::{executions::ending, tool_path};
+use super::{ending, tool_path};
 use crate::text;
 
 /// Units of the drawing's width.
