@@ -89,7 +89,7 @@ fn a_server_that_wants_a_token_is_told_from_one_that_is_not_there() {
     };
     complains("", "pass it with --token or GATEWRIGHT_TOKEN");
     complains("--token not-the-token", "does not accept the access token");
-    complains("--token 'not-the-token x'", "characters that no token has");
+    complains("--token 'not-the-token x'", "characters that are not allowed in tokens");
     complains("--header not-the-token", "`Name: value`");
     let (token, _) = demo.lines.trim_start().split_once("\n\n").unwrap();
     let with = |rest: &str| {
