@@ -130,9 +130,13 @@ impl Config {
 
 /// Removes the keys with findings.
 fn prune(value: &mut Value, findings: &[Finding]) {
+    let mut bad: HashMap<&str, HashSet<String>> = HashMap::new();
     for (around, key) in findings.iter().filter_map(|finding| finding.pointer.rsplit_once('/')) {
+        bad.entry(around).or_default().insert(unescape(key));
+    }
+    for (around, keys) in bad {
         if let Some(Value::Object(fields)) = value.pointer_mut(around) {
-            fields.swap_remove(&unescape(key));
+            fields.retain(|key, _| !keys.contains(key));
         }
     }
 }

@@ -50,7 +50,7 @@ struct Reader {
 
 impl Reader {
     fn section<T: DeserializeOwned + Default>(&mut self, key: &'static str) -> T {
-        let Some(value) = self.fields.remove(key) else { return T::default() };
+        let Some(value) = self.fields.shift_remove(key) else { return T::default() };
         serde_path_to_error::deserialize(value).unwrap_or_else(|error| {
             let pointer = format!("/{key}{}", pointer(error.path()));
             self.report(key, Finding::new(&pointer, error.into_inner().to_string()));
@@ -60,7 +60,7 @@ impl Reader {
 
     fn apps(&mut self) -> IndexMap<String, AppConfig> {
         const KEY: &str = "apps";
-        let fields: Map<String, Value> = match self.fields.remove(KEY) {
+        let fields: Map<String, Value> = match self.fields.shift_remove(KEY) {
             None => return IndexMap::new(),
             Some(Value::Object(fields)) => fields,
             Some(_) => {
