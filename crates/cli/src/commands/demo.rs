@@ -7,6 +7,7 @@ use gatewright_auth::{
     config::{ClientConfig, LocalConfig, LoginMethod, Mode},
 };
 use gatewright_codecall::CodeCallConfig;
+use gatewright_core::Revision;
 use indexmap::IndexMap;
 
 use crate::{
@@ -91,7 +92,7 @@ fn random_secret() -> String {
 
 /// Lines to paste. With `secret`, they get a token first.
 fn tour(base: &str, path: &str, tools: usize, secret: Option<&str>) -> String {
-    let url = format!("{base}{path}");
+    let (url, revision) = (format!("{base}{path}"), Revision::LATEST.as_str());
     let (token, bearer) = match secret {
         None => (String::new(), ""),
         Some(secret) => (
@@ -130,7 +131,7 @@ Paste these lines into another terminal:
 
   # The same with curl
   curl -s {url}{bearer} -H 'content-type: application/json' -H 'accept: application/json, text/event-stream' \
-    -H 'mcp-protocol-version: 2026-07-28' -H 'mcp-method: tools/list' -d '{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}'
+    -H 'mcp-protocol-version: {revision}' -H 'mcp-method: tools/list' -d '{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{revision}","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}'
 
   # Connect Claude Code
   claude mcp add --transport http gatewright {url}

@@ -1,14 +1,13 @@
 //! Validation of `InitializeResult` (lifecycle of 2024-11-05 to 2025-11-25).
 
-use gatewright_core::rmcp::model::ProtocolVersion;
+use gatewright_core::{Era, Revision};
 use serde_json::Value;
 
 use crate::{base::text::shorten, protocol::ClientError};
 
 /// Protocol revisions with `initialize`, oldest first.
 fn revisions() -> impl Iterator<Item = &'static str> {
-    let known = ProtocolVersion::KNOWN_VERSIONS.iter().filter(|version| version.has_initialize());
-    known.map(ProtocolVersion::as_str)
+    Revision::ALL.into_iter().filter(|revision| revision.era() == Era::Session).map(Revision::as_str)
 }
 
 /// Rejects a result that lacks a required member of `InitializeResult`, or names a revision that the client neither supports

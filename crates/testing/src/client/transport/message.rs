@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use gatewright_core::Era;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::protocol::ClientError;
 
-/// First protocol revision without `initialize` and sessions.
-const STATELESS: &str = "2026-07-28";
-
 /// True for protocol revisions without `initialize` and sessions.
 pub(crate) fn is_stateless(version: &str) -> bool {
-    version >= STATELESS
+    Era::of_version(version).is_stateless()
 }
 
 /// A message or event from the server.
