@@ -9,6 +9,7 @@ use aws_lc_rs::{
     hkdf::{HKDF_SHA256, Salt},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use data_encoding::HEXLOWER;
 
 use crate::clock::Entropy;
 
@@ -27,11 +28,7 @@ pub(crate) fn sha256(bytes: impl AsRef<[u8]>) -> [u8; 32] {
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
-        text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
-        text
-    })
+    HEXLOWER.encode(bytes)
 }
 
 pub(crate) fn sha256_hex(bytes: impl AsRef<[u8]>) -> String {

@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, sync::Arc};
 
+use data_encoding::HEXLOWER;
 use rmcp::model::JsonObject;
 
 pub(crate) const TRACEPARENT: &str = "traceparent";
@@ -82,16 +83,16 @@ impl TraceContext {
 
     /// The trace's id as it is written: 32 hexadecimal digits.
     pub fn trace_id(&self) -> String {
-        hex(&self.trace_id)
+        HEXLOWER.encode(&self.trace_id)
     }
 
     /// `traceparent` for whoever is called from here.
     pub fn to_header(&self) -> String {
         let mut text = String::with_capacity(55);
         text.push_str("00-");
-        push_hex(&mut text, &self.trace_id);
+        HEXLOWER.encode_append(&self.trace_id, &mut text);
         text.push('-');
-        push_hex(&mut text, &self.span_id);
+        HEXLOWER.encode_append(&self.span_id, &mut text);
         text.push_str(if self.sampled { "-01" } else { "-00" });
         text
     }
@@ -146,36 +147,10 @@ fn random<const N: usize>() -> [u8; N] {
     id
 }
 
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    push_hex(&mut text, bytes);
-    text
-}
-
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-}
-
 /// The bytes that lower-case hexadecimal digits stand for.
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != N || !rest.is_empty() {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = digit(*high)? << 4 | digit(*low)?;
-    }
-    Some(bytes)
+    let is_whole = text.len() == 2 * N;
+    is_whole.then(|| HEXLOWER.decode(text.as_bytes()).ok())??.try_into().ok()
 }
 
 #[cfg(test)]
@@ -187,11 +162,14 @@ mod tests {
     #[test]
     fn a_span_stays_in_the_trace_of_the_one_above() {
         let span = TraceContext::below(Some(ABOVE));
-        assert_eq!(hex(&span.trace_id), "4bf92f3577b34da6a3ce929d0e0e4736");
-        assert_eq!(span.parent_id.map(|id| hex(&id)).as_deref(), Some("00f067aa0ba902b7"));
+        assert_eq!(HEXLOWER.encode(&span.trace_id), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(span.parent_id.map(|id| HEXLOWER.encode(&id)).as_deref(), Some("00f067aa0ba902b7"));
         let child = span.child();
         assert_eq!((child.trace_id, child.parent_id), (span.trace_id, Some(span.span_id)));
-        assert_eq!(child.to_header(), format!("00-{}-{}-01", hex(&span.trace_id), hex(&child.span_id)));
+        assert_eq!(
+            child.to_header(),
+            format!("00-{}-{}-01", HEXLOWER.encode(&span.trace_id), HEXLOWER.encode(&child.span_id))
+        );
     }
 
     #[test]
@@ -199,7 +177,7 @@ mod tests {
         let other = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00";
         let (message, http) = ((Some(ABOVE), Some("a=1")), (Some(other), Some("b=2")));
         let both = TraceContext::of(Incoming { message, http });
-        assert_eq!(hex(&both.trace_id), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(HEXLOWER.encode(&both.trace_id), "4bf92f3577b34da6a3ce929d0e0e4736");
         assert_eq!((both.state.as_deref(), both.link), (Some("a=1"), Some(([0xaa; 16], [0xbb; 8]))));
         let one = TraceContext::of(Incoming { http, ..Incoming::default() });
         assert_eq!((one.trace_id, one.sampled, one.link), ([0xaa; 16], false, None));

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use data_encoding::HEXLOWER;
 use reqwest::{Client, Response, StatusCode, Url, header::LOCATION, redirect::Policy};
 use sha2::{Digest as _, Sha256};
 
@@ -217,7 +218,7 @@ async fn is_whole(folder: &Path) -> bool {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(bytes)
 }
 
 fn is_id(id: &str) -> bool {

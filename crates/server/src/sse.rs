@@ -6,7 +6,6 @@
 use std::{
     borrow::Cow,
     collections::HashMap,
-    fmt::Write as _,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -19,6 +18,7 @@ use axum::{
     extract::{Query, State, rejection::QueryRejection},
 };
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use gatewright_core::Gateway;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use rmcp::{
@@ -272,8 +272,5 @@ impl Transport<RoleServer> for SseTransport {
 fn unguessable() -> Result<String, getrandom::Error> {
     let mut random = [0u8; 16];
     getrandom::fill(&mut random)?;
-    Ok(random.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    Ok(HEXLOWER.encode(&random))
 }

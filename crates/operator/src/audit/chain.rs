@@ -1,5 +1,6 @@
 //! The digests that chain lines together, and the events about the file itself.
 
+use data_encoding::HEXLOWER;
 use serde::de::IgnoredAny;
 use sha2::{Digest as _, Sha256};
 
@@ -22,11 +23,7 @@ pub(crate) fn sha256_hex(text: &[u8]) -> String {
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let both = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
-    let mut text = String::with_capacity(2 * bytes.len());
-    text.extend(bytes.iter().flat_map(both).map(char::from));
-    text
+    HEXLOWER.encode(bytes)
 }
 
 /// The digest of a line: over the one before, and the line itself up to its own digest.
