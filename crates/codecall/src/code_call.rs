@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
-use gatewright_core::{Change, InputSchema, Invoker, ToolNames, rmcp::model::Tool};
+use gatewright_core::{Change, InputSchema, InvalidField, Invoker, ToolNames, rmcp::model::Tool};
 use gatewright_embedding::{EmbeddingError, SemanticSearch};
 use serde_json::Value;
 
 use crate::{
-    CodeCallConfig, ConfigError, Strategy, live_index::LiveIndex, meta_tools, semantic::Semantic,
-    settings::Settings,
+    CodeCallConfig, Strategy, live_index::LiveIndex, meta_tools, semantic::Semantic, settings::Settings,
 };
 
 /// Code mode over the tools that `invoker` reaches.
@@ -65,7 +64,7 @@ impl CodeCall {
     ///
     /// # Errors
     /// The first field that is out of range; nothing has changed then.
-    pub fn reconfigure(&self, config: &CodeCallConfig) -> Result<(), ConfigError> {
+    pub fn reconfigure(&self, config: &CodeCallConfig) -> Result<(), InvalidField> {
         if let Some(problem) = config.problems().into_iter().next() {
             return Err(problem);
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gatewright_agentscript::{Adapter as PoolAdapter, Limits, PoolConfig, Preset};
+use gatewright_core::InvalidField;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -196,23 +197,13 @@ impl Default for SanitizationConfig {
     }
 }
 
-/// A field of [`CodeCallConfig`] that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {problem}")]
-pub struct ConfigError {
-    /// Path of the field below `codecall`, such as `vm.timeoutMs`.
-    pub path: &'static str,
-    /// The problem, and what to change.
-    pub problem: String,
-}
-
 impl CodeCallConfig {
     /// Every field that is out of range.
-    pub fn problems(&self) -> Vec<ConfigError> {
+    pub fn problems(&self) -> Vec<InvalidField> {
         let mut problems = Vec::new();
-        let mut check = |path, fits: bool, problem: &str| {
+        let mut check = |path: &'static str, fits: bool, problem: &str| {
             if !fits {
-                problems.push(ConfigError { path, problem: problem.to_owned() });
+                problems.push(InvalidField::new(path, problem));
             }
         };
         let vm = &self.vm;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfigError, Secret};
+use gatewright_core::InvalidField;
+
+use crate::Secret;
 
 /// Ranking of `codecall:search`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -98,11 +100,11 @@ impl EmbeddingConfig {
         }
     }
 
-    pub(crate) fn problems(&self) -> Vec<ConfigError> {
+    pub(crate) fn problems(&self) -> Vec<InvalidField> {
         let mut problems = Vec::new();
         let mut check = |path, fits: bool, problem: &str| {
             if !fits {
-                problems.push(ConfigError { path, problem: problem.to_owned() });
+                problems.push(InvalidField::new(path, problem));
             }
         };
         check(

@@ -24,7 +24,7 @@ mod unwrap;
 mod visibility;
 
 pub use code_call::CodeCall;
-pub use config::{Adapter, CodeCallConfig, ConfigError, SanitizationConfig, VmConfig, WorkerConfig};
+pub use config::{Adapter, CodeCallConfig, SanitizationConfig, VmConfig, WorkerConfig};
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
 pub use gatewright_core::Secret;
 pub use meta_tools::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};

@@ -5,12 +5,12 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::Network;
+use gatewright_core::{InvalidField, Network};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{ClusterConfig, TlsConfig};
+use crate::{ClusterConfig, TlsConfig, guard::Guard};
 
 /// The HTTP server: address, limits and timeouts. Durations are texts such as `"5m"` or `"30s"`. Each instance counts its own connections, requests,
 /// streams and sessions: n instances take n times as many.
@@ -142,39 +142,25 @@ fn address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<IpAddr, D::Error
     }
 }
 
-/// A field of [`HttpConfig`] that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("http.{field}: {problem}")]
-pub struct InvalidHttpConfig {
-    /// Name of the field, as in the file.
-    pub field: &'static str,
-    /// The problem, and what would be right.
-    pub problem: String,
-}
-
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl HttpConfig {
-    /// Checks every field that has a range.
-    ///
-    /// # Errors
-    /// Names the first field that is out of its range.
-    pub fn validate(&self) -> Result<(), InvalidHttpConfig> {
-        let wrong = |field, problem: String| Err(InvalidHttpConfig { field, problem });
+    /// Every field that cannot be used.
+    pub fn problems(&self) -> Vec<InvalidField> {
+        let mut problems = Vec::new();
+        let mut wrong =
+            |field: &'static str, problem: String| problems.push(InvalidField::new(field, problem));
         let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
         if !self.path.starts_with('/') || self.path.len() < 2 || !self.path.chars().all(plain) {
-            return wrong("path", format!("`{}` is not a path such as `/mcp`", self.path));
+            wrong("path", format!("`{}` is not a path such as `/mcp`", self.path));
         }
         if ["/healthz", "/readyz", "/sse", "/messages"].contains(&self.path.as_str()) {
-            return wrong("path", format!("`{}` is taken by the server itself", self.path));
+            wrong("path", format!("`{}` is taken by the server itself", self.path));
         }
         if let Some(url) = &self.public_url
             && (!matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.path() != "/")
         {
-            return wrong(
-                "publicUrl",
-                format!("`{url}` must be `https://host` or `http://host`, without a path"),
-            );
+            wrong("publicUrl", format!("`{url}` must be `https://host` or `http://host`, without a path"));
         }
         for (field, value, most) in [
             ("maxBodyBytes", self.max_body_bytes, 64 << 20),
@@ -184,7 +170,7 @@ impl HttpConfig {
             ("maxSessions", self.max_sessions, 1_000_000),
         ] {
             if !(1..=most).contains(&value) {
-                return wrong(field, format!("{value} is not between 1 and {most}"));
+                wrong(field, format!("{value} is not between 1 and {most}"));
             }
         }
         for (field, value, least, most) in [
@@ -196,19 +182,20 @@ impl HttpConfig {
             ("keepAlive", self.keep_alive, 1_000, DAY),
         ] {
             if value < Duration::from_millis(least) || value > most {
-                return wrong(field, format!("{value:?} is not between {least} ms and {most:?}"));
+                wrong(field, format!("{value:?} is not between {least} ms and {most:?}"));
             }
         }
         if let Some(bad) = self.trusted_proxies.iter().find(|text| Network::parse(text).is_none()) {
             let problem = format!("`{bad}` is not an address or a network such as 10.0.0.0/8");
-            return wrong("trustedProxies", problem);
+            wrong("trustedProxies", problem);
         }
         if self.cluster.as_ref().is_some_and(|cluster| cluster.advertise.is_some()) {
             let problem = "was removed: instances reach each other through the Redis of `auth.tokenStorage` or `http.cluster.redis`; \
                            delete this key";
-            return wrong("cluster.advertise", problem.to_owned());
+            wrong("cluster.advertise", problem.to_owned());
         }
-        crate::guard::Guard::new(self).map(drop)
+        problems.extend(Guard::new(self).1);
+        problems
     }
 
     /// The base of addresses that reach the server directly when it listens at `address`.
@@ -231,7 +218,7 @@ mod tests {
     fn an_empty_section_is_the_default_and_a_misspelt_key_is_refused() {
         let config: HttpConfig = serde_json::from_str("{}").unwrap();
         assert_eq!(config, HttpConfig::default());
-        assert_eq!(config.validate(), Ok(()));
+        assert_eq!(config.problems(), []);
         let error = serde_json::from_str::<HttpConfig>(r#"{"prot": 1}"#).unwrap_err();
         assert!(error.to_string().contains("unknown field `prot`"), "{error}");
     }
@@ -245,9 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn names_the_field_that_is_out_of_range() {
-        let field =
-            |json: &str| serde_json::from_str::<HttpConfig>(json).unwrap().validate().unwrap_err().field;
+    fn names_every_field_that_is_out_of_range() {
+        let fields = |json: &str| {
+            let problems = serde_json::from_str::<HttpConfig>(json).unwrap().problems().into_iter();
+            problems.map(|problem| problem.path.into_owned()).collect::<Vec<_>>()
+        };
+        let field = |json: &str| fields(json).concat();
         assert_eq!(field(r#"{"path": "mcp"}"#), "path");
         assert_eq!(field(r#"{"path": "/healthz"}"#), "path");
         assert_eq!(field(r#"{"publicUrl": "https://a.example/x"}"#), "publicUrl");
@@ -260,5 +250,7 @@ mod tests {
         let advertise = format!(r#"{{"cluster": {{"key": "{key}", "advertise": "10.0.0.5:3000"}}}}"#);
         assert_eq!(field(&advertise), "cluster.advertise");
         assert_eq!(field(r#"{"allowedHosts": ["https://app.example"]}"#), "allowedHosts");
+        let many = r#"{"path": "mcp", "maxSessions": 0, "keepAlive": "1ms", "allowedHosts": ["a/b", "c/d"]}"#;
+        assert_eq!(fields(many), ["path", "maxSessions", "keepAlive", "allowedHosts", "allowedHosts"]);
     }
 }

@@ -4,7 +4,9 @@
 
 use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
 
-use crate::config::{HttpConfig, InvalidHttpConfig};
+use gatewright_core::InvalidField;
+
+use crate::config::HttpConfig;
 
 /// A Host or Origin that is not allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +38,9 @@ pub(crate) struct Guard {
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 impl Guard {
-    pub(crate) fn new(config: &HttpConfig) -> Result<Self, InvalidHttpConfig> {
-        let mut guard = Self::default();
+    /// The guard, and the entries of the configuration that are left out because they cannot be read.
+    pub(crate) fn new(config: &HttpConfig) -> (Self, Vec<InvalidField>) {
+        let (mut guard, mut problems) = (Self::default(), Vec::new());
         for host in LOOPBACK {
             guard.hosts.push((host.to_owned(), None));
             for scheme in ["http", "https"] {
@@ -55,7 +58,7 @@ impl Guard {
             match host_and_port(entry) {
                 _ if entry == "*" => guard.any_host = true,
                 Some(host) => guard.hosts.push(host),
-                None => return wrong("allowedHosts", entry, "`name` or `name:port`"),
+                None => problems.push(unreadable("allowedHosts", entry, "`name` or `name:port`")),
             }
         }
         for entry in &config.allowed_origins {
@@ -64,17 +67,15 @@ impl Guard {
                 "null" => guard.null_origin = true,
                 _ => match allowed_origin(entry) {
                     Some(origin) => guard.origins.push((origin, true)),
-                    None => {
-                        return wrong(
-                            "allowedOrigins",
-                            entry,
-                            "`https://host`, with `:port` or `:*` if needed",
-                        );
-                    }
+                    None => problems.push(unreadable(
+                        "allowedOrigins",
+                        entry,
+                        "`https://host`, with `:port` or `:*` if needed",
+                    )),
                 },
             }
         }
-        Ok(guard)
+        (guard, problems)
     }
 
     /// Checks the host a request names: every one, for whoever reads it next may go by another (RFC 9112 §3.2).
@@ -127,8 +128,8 @@ impl Guard {
     }
 }
 
-fn wrong<T>(field: &'static str, entry: &str, right: &str) -> Result<T, InvalidHttpConfig> {
-    Err(InvalidHttpConfig { field, problem: format!("`{entry}` is not of the form {right}") })
+fn unreadable(field: &'static str, entry: &str, right: &str) -> InvalidField {
+    InvalidField::new(field, format!("`{entry}` is not of the form {right}"))
 }
 
 fn bare(host: &str) -> String {
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
 
     fn guard(json: &str) -> Guard {
-        Guard::new(&serde_json::from_str(json).unwrap()).unwrap()
+        Guard::new(&serde_json::from_str(json).unwrap()).0
     }
 
     fn headers(name: http::HeaderName, value: &str) -> HeaderMap {

@@ -33,7 +33,7 @@ mod tls;
 
 pub use auth::{Authenticator, HttpResponse};
 pub use cluster::{ClusterConfig, ClusterKey, ClusterRedis};
-pub use config::{HttpConfig, InvalidHttpConfig};
+pub use config::HttpConfig;
 pub use http_metrics::{Occupancy, Occupied};
 pub use lines::LineTransport;
 pub use relay::{Delivery, FromPeers, NotDelivered, PeerChannel};

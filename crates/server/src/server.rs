@@ -9,7 +9,7 @@ use axum::{
     middleware::from_fn,
     routing::{get, post},
 };
-use gatewright_core::{CallerAddress, Gateway, Network, caller_address, proxied_over_https};
+use gatewright_core::{CallerAddress, Gateway, InvalidField, Network, caller_address, proxied_over_https};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
@@ -29,7 +29,7 @@ use crate::{
     auth::Authenticator,
     body,
     cluster::{BootId, Cluster},
-    config::{HttpConfig, InvalidHttpConfig},
+    config::HttpConfig,
     connections::Places,
     edge::{self, Edge},
     gate::RequestGate,
@@ -49,9 +49,9 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// A field of the configuration cannot be used.
-    #[error(transparent)]
-    Config(#[from] InvalidHttpConfig),
+    /// Fields of the configuration cannot be used.
+    #[error("{}", .0.iter().map(|field| format!("http.{field}")).collect::<Vec<_>>().join("; "))]
+    Config(Vec<InvalidField>),
     /// The address is taken, or not this machine's.
     #[error("cannot listen on {address}: {source}; choose another `http.port` or `http.host`")]
     Bind {
@@ -101,6 +101,12 @@ pub struct ServerBuilder {
 impl std::fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServerBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl From<InvalidField> for ServeError {
+    fn from(field: InvalidField) -> Self {
+        Self::Config(vec![field])
     }
 }
 
@@ -162,7 +168,10 @@ impl ServerBuilder {
     /// # Errors
     /// A field of the configuration is out of its range, or the address cannot be had.
     pub async fn bind(self) -> Result<Bound, ServeError> {
-        self.config.validate()?;
+        let problems = self.config.problems();
+        if !problems.is_empty() {
+            return Err(ServeError::Config(problems));
+        }
         let certificate = self.config.tls.as_ref().map(Certificate::open).transpose()?;
         let address = SocketAddr::new(self.config.host, self.config.port);
         let bind_error = |source| ServeError::Bind { address, source };
@@ -179,7 +188,7 @@ impl ServerBuilder {
         let places = Arc::new(Places::new(self.config.max_connections, proxies.to_vec()));
         let stopping = CancellationToken::new();
         let end = CancellationToken::new();
-        let guard = Arc::new(Guard::new(&self.config)?);
+        let guard = Arc::new(Guard::new(&self.config).0);
         let paths = vec![self.config.path.clone(), "/sse".to_owned(), "/messages".to_owned()];
         let has_https_url = self.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
         let https_only = has_https_url && self.authenticator.is_some();
@@ -273,9 +282,9 @@ struct KeepAlive {
 fn others(
     config: &HttpConfig,
     channel: Option<Arc<dyn PeerChannel>>,
-) -> Result<Option<Others>, InvalidHttpConfig> {
+) -> Result<Option<Others>, InvalidField> {
     let Some(cluster) = &config.cluster else { return Ok(None) };
-    let wrong = |problem: &str| InvalidHttpConfig { field: "cluster", problem: problem.to_owned() };
+    let wrong = |problem: &str| InvalidField::new("cluster", problem);
     let channel = channel.ok_or_else(|| wrong("needs a channel to the other instances"))?;
     let own = BootId::random().map_err(|_| wrong("the system gives no random numbers"))?;
     let relay = Relay::new(&cluster.key, own, channel);

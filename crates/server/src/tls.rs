@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use crate::InvalidHttpConfig;
+use gatewright_core::InvalidField;
 
 /// Longest certificate or key file, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -35,8 +35,8 @@ pub struct TlsConfig {
 
 impl TlsConfig {
     /// Reads both files.
-    fn load(&self) -> Result<Arc<ServerConfig>, InvalidHttpConfig> {
-        let wrong = |field, problem: String| InvalidHttpConfig { field, problem };
+    fn load(&self) -> Result<Arc<ServerConfig>, InvalidField> {
+        let wrong = |field, problem: String| InvalidField::new(field, problem);
         let read = |field, path: &Path| {
             read_bounded(path)
                 .map_err(|error| wrong(field, format!("{} cannot be read: {error}", path.display())))
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    pub(crate) fn open(files: &TlsConfig) -> Result<Self, InvalidHttpConfig> {
+    pub(crate) fn open(files: &TlsConfig) -> Result<Self, InvalidField> {
         let current = RwLock::new(files.load()?);
         Ok(Self(Arc::new(CertificateFiles { files: files.clone(), current })))
     }
@@ -109,8 +109,8 @@ impl Certificate {
     ///
     /// # Errors
     /// They cannot be used; then the pair before goes on.
-    pub fn reload(&self) -> Result<(), InvalidHttpConfig> {
-        let new = self.0.files.load()?;
+    pub fn reload(&self) -> Result<(), InvalidField> {
+        let new = self.0.files.load().map_err(|field| field.below("http"))?;
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = new;
         Ok(())
     }
@@ -134,9 +134,9 @@ mod tests {
         files
     }
 
-    fn problem(files: &TlsConfig) -> (&'static str, String) {
-        let InvalidHttpConfig { field, problem } = files.load().unwrap_err();
-        (field, problem)
+    fn problem(files: &TlsConfig) -> (std::borrow::Cow<'static, str>, String) {
+        let InvalidField { path, problem } = files.load().unwrap_err();
+        (path, problem)
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl UpstreamApp {
     /// Starts to connect, and returns at once: the health is [`AppHealth::Starting`] until the server's lists are read
     /// or the first try failed. `environment` is the gateway's own; the server sees only what `inheritEnv` names.
     ///
-    /// A configuration that [`UpstreamConfig::check`] refuses gives an app that is down for good.
+    /// A configuration that with [problems](UpstreamConfig::problems) gives an app that is down for good.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -50,10 +50,10 @@ impl UpstreamApp {
         environment: HashMap<String, String>,
         user: Option<User>,
     ) -> Arc<Self> {
-        let bad = config.check().err();
+        let bad = config.problems().into_iter().next();
         let shared = Arc::new(Upstream::new(id, config, environment, user));
         match bad {
-            Some(bad) => shared.link.down(bad.to_string()),
+            Some(bad) => shared.link.down(bad.problem),
             None => {
                 shared.tasks.spawn(supervisor::supervise(shared.clone()));
             }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
-use gatewright_core::Secret;
+use gatewright_core::{InvalidField, Secret};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -182,11 +182,6 @@ impl Default for UpstreamConfig {
     }
 }
 
-/// A configuration that cannot work. Display names the key and says what to change.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct BadUpstream(pub(crate) String);
-
 impl UpstreamConfig {
     /// A command without arguments.
     pub fn command(program: impl Into<String>) -> Self {
@@ -220,108 +215,126 @@ impl UpstreamConfig {
         self.max_sessions.unwrap_or(if self.is_of_users() { MOST_USERS } else { MOST_SESSIONS })
     }
 
-    /// Checks what no schema says: that the keys fit together.
-    ///
-    /// # Errors
-    /// Both or neither of `command` and `url`, a key of the other kind, a value out of range, a URL or header that is none.
-    pub fn check(&self) -> Result<(), BadUpstream> {
-        let bad = |problem: String| Err(BadUpstream(problem));
-        let both = |given: &[(&str, bool)]| {
-            given
-                .iter()
-                .filter(|(_, given)| *given)
-                .map(|(key, _)| format!("`{key}`"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        match (&self.command, &self.url) {
+    /// Fields that cannot be used, beyond what a schema says: keys that do not fit together, values out of range, a URL or header
+    /// that is none.
+    pub fn problems(&self) -> Vec<InvalidField> {
+        let mut problems = match (&self.command, &self.url) {
             (None, None) => {
-                return bad("an app needs `command` (a program to run) or `url` (a server's address)".into());
+                vec![whole("an app needs `command` (a program to run) or `url` (a server's address)")]
             }
-            (Some(_), Some(_)) => return bad("an app has `command` or `url`, not both".into()),
-            (Some(command), None) => {
-                if command.trim().is_empty() {
-                    return bad("`command` is empty".into());
-                }
-                if !matches!(self.transport, None | Some(TransportType::Stdio)) {
-                    return bad("`type` of an app with `command` is `stdio`, or left out".into());
-                }
-                let wrong = both(&[("headers", !self.headers.is_empty()), ("auth", self.auth.is_some())]);
-                if !wrong.is_empty() {
-                    return bad(format!("{wrong} belongs to an app with `url`; this one has `command`"));
-                }
-            }
-            (None, Some(url)) => {
-                if self.transport == Some(TransportType::Stdio) {
-                    return bad("`type: stdio` needs `command`, not `url`".into());
-                }
-                let wrong = both(&[
-                    ("args", !self.args.is_empty()),
-                    ("env", !self.env.is_empty()),
-                    ("cwd", self.cwd.is_some()),
-                ]);
-                if !wrong.is_empty() {
-                    return bad(format!("{wrong} belongs to an app with `command`; this one has `url`"));
-                }
-                match url::Url::parse(url) {
-                    Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {}
-                    _ => return bad("`url` must be an address like `https://host/mcp`".into()),
-                }
-                self.request_headers()?;
-                if let Some(UpstreamAuth::Oauth(oauth)) = &self.auth {
-                    self.check_oauth(oauth)?;
-                }
-            }
-        }
-        if self.timeout.is_zero() || self.connect_timeout.is_zero() {
-            return bad("`timeout` and `connectTimeout` must be longer than nothing, like `60s`".into());
-        }
-        if self.max_concurrency == 0 || self.max_concurrency > tokio::sync::Semaphore::MAX_PERMITS {
-            return bad("`maxConcurrency` must be at least 1".into());
-        }
-        if self.is_of_users() && self.sessions == Some(Sessions::Shared) {
-            return bad("`auth.type: oauth` calls the server as each user, which cannot share a connection; take `sessions: shared` out".into());
-        }
-        if self.max_sessions.is_some_and(|most| !(1..=10_000).contains(&most)) {
-            return bad("`maxSessions` must be 1 to 10000".into());
-        }
-        if self.session_idle < Duration::from_secs(1) {
-            return bad("`sessionIdle` must be at least 1s".into());
-        }
-        if self.max_message_bytes < 1024 {
-            return bad("`maxMessageBytes` must be at least 1024".into());
-        }
-        if !(0.0..=1.0).contains(&self.restart.jitter) {
-            return bad("`restart.jitter` must be between 0 and 1".into());
-        }
-        if self.restart.initial.is_zero() || self.restart.max < self.restart.initial {
-            return bad("`restart.initial` must be longer than nothing and at most `restart.max`".into());
-        }
-        Ok(())
+            (Some(_), Some(_)) => vec![whole("an app has `command` or `url`, not both")],
+            (Some(command), None) => self.problems_of_command(command),
+            (None, Some(url)) => self.problems_of_url(url),
+        };
+        problems.extend(self.out_of_range());
+        problems
     }
 
-    fn check_oauth(&self, oauth: &OauthClient) -> Result<(), BadUpstream> {
-        let bad = |problem: &str| Err(BadUpstream(problem.to_owned()));
-        if self.transport() != TransportType::Http {
-            return bad("`auth.type: oauth` needs Streamable HTTP; take `type: sse` out");
+    fn problems_of_command(&self, command: &str) -> Vec<InvalidField> {
+        let mut problems = Vec::new();
+        if command.trim().is_empty() {
+            problems.push(InvalidField::new("command", "`command` is empty"));
         }
-        if self.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
-            return bad("`headers.authorization` and `auth.type: oauth` both say who calls; keep one");
+        if !matches!(self.transport, None | Some(TransportType::Stdio)) {
+            let problem = "`type` of an app with `command` is `stdio`, or left out";
+            problems.push(InvalidField::new("type", problem));
         }
-        if oauth.client_secret.is_some() && oauth.client_id.is_none() {
-            return bad("`auth.clientSecret` needs `auth.clientId`");
+        let foreign = [("headers", !self.headers.is_empty()), ("auth", self.auth.is_some())];
+        problems.extend(belong_to("url", "command", &foreign));
+        problems
+    }
+
+    fn problems_of_url(&self, url: &str) -> Vec<InvalidField> {
+        let mut problems = Vec::new();
+        if self.transport == Some(TransportType::Stdio) {
+            problems.push(InvalidField::new("type", "`type: stdio` needs `command`, not `url`"));
         }
-        match oauth.issuer.as_deref().map(url::Url::parse) {
-            None => Ok(()),
-            Some(Ok(issuer)) if matches!(issuer.scheme(), "http" | "https") => Ok(()),
-            Some(_) => bad("`auth.issuer` must be an address like `https://login.example.com`"),
+        let foreign =
+            [("args", !self.args.is_empty()), ("env", !self.env.is_empty()), ("cwd", self.cwd.is_some())];
+        problems.extend(belong_to("command", "url", &foreign));
+        if !is_http(url) {
+            problems.push(InvalidField::new("url", "`url` must be an address like `https://host/mcp`"));
         }
+        problems.extend(self.request_headers().err());
+        if let Some(UpstreamAuth::Oauth(oauth)) = &self.auth {
+            problems.extend(self.problems_of_oauth(oauth));
+        }
+        problems
+    }
+
+    fn out_of_range(&self) -> Vec<InvalidField> {
+        let restart = &self.restart;
+        let most_calls = tokio::sync::Semaphore::MAX_PERMITS;
+        let checks = [
+            (
+                "timeout",
+                !self.timeout.is_zero() && !self.connect_timeout.is_zero(),
+                "`timeout` and `connectTimeout` must be longer than nothing, like `60s`",
+            ),
+            (
+                "maxConcurrency",
+                (1..=most_calls).contains(&self.max_concurrency),
+                "`maxConcurrency` must be at least 1",
+            ),
+            (
+                "sessions",
+                !(self.is_of_users() && self.sessions == Some(Sessions::Shared)),
+                "`auth.type: oauth` calls the server as each user, which cannot share a connection; take `sessions: shared` out",
+            ),
+            (
+                "maxSessions",
+                self.max_sessions.is_none_or(|most| (1..=10_000).contains(&most)),
+                "`maxSessions` must be 1 to 10000",
+            ),
+            ("sessionIdle", self.session_idle >= Duration::from_secs(1), "`sessionIdle` must be at least 1s"),
+            ("maxMessageBytes", self.max_message_bytes >= 1024, "`maxMessageBytes` must be at least 1024"),
+            (
+                "restart.jitter",
+                (0.0..=1.0).contains(&restart.jitter),
+                "`restart.jitter` must be between 0 and 1",
+            ),
+            (
+                "restart.initial",
+                !restart.initial.is_zero() && restart.max >= restart.initial,
+                "`restart.initial` must be longer than nothing and at most `restart.max`",
+            ),
+        ];
+        let bad = checks.into_iter().filter(|(_, fits, _)| !fits);
+        bad.map(|(path, _, problem)| InvalidField::new(path, problem)).collect()
+    }
+
+    fn problems_of_oauth(&self, oauth: &OauthClient) -> Vec<InvalidField> {
+        let names_caller = |name: &String| name.eq_ignore_ascii_case("authorization");
+        let checks = [
+            (
+                "auth.type",
+                self.transport() == TransportType::Http,
+                "`auth.type: oauth` needs Streamable HTTP; take `type: sse` out",
+            ),
+            (
+                "headers",
+                !self.headers.keys().any(names_caller),
+                "`headers.authorization` and `auth.type: oauth` both say who calls; keep one",
+            ),
+            (
+                "auth.clientSecret",
+                oauth.client_secret.is_none() || oauth.client_id.is_some(),
+                "`auth.clientSecret` needs `auth.clientId`",
+            ),
+            (
+                "auth.issuer",
+                oauth.issuer.as_deref().is_none_or(is_http),
+                "`auth.issuer` must be an address like `https://login.example.com`",
+            ),
+        ];
+        let bad = checks.into_iter().filter(|(_, fits, _)| !fits);
+        bad.map(|(path, _, problem)| InvalidField::new(path, problem)).collect()
     }
 
     /// Every header of `headers` and `auth`, marked as sensitive.
     pub(crate) fn request_headers(
         &self,
-    ) -> Result<HashMap<http::HeaderName, http::HeaderValue>, BadUpstream> {
+    ) -> Result<HashMap<http::HeaderName, http::HeaderValue>, InvalidField> {
         let mut all: Vec<(String, String)> =
             self.headers.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
         match &self.auth {
@@ -334,13 +347,13 @@ impl UpstreamConfig {
         let mut headers = HashMap::new();
         for (name, value) in all {
             let parsed = http::HeaderName::try_from(name.as_str());
-            let key = parsed.map_err(|_| BadUpstream(format!("header `{name}` is not a valid name")))?;
+            let key = parsed.map_err(|_| bad_header(format!("header `{name}` is not a valid name")))?;
             const RESERVED: [&str; 4] = ["accept", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
             if RESERVED.contains(&key.as_str()) {
-                return Err(BadUpstream(format!("header `{name}` is set by the protocol; take it out")));
+                return Err(bad_header(format!("header `{name}` is set by the protocol; take it out")));
             }
             let mut value = http::HeaderValue::try_from(value).map_err(|_| {
-                BadUpstream(format!("the value of header `{name}` holds characters no header may hold"))
+                bad_header(format!("the value of header `{name}` holds characters no header may hold"))
             })?;
             value.set_sensitive(true);
             headers.insert(key, value);
@@ -378,6 +391,26 @@ impl UpstreamConfig {
     }
 }
 
+fn whole(problem: &str) -> InvalidField {
+    InvalidField::new("", problem)
+}
+
+fn bad_header(problem: String) -> InvalidField {
+    InvalidField::new("headers", problem)
+}
+
+fn is_http(url: &str) -> bool {
+    url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+/// The problem of keys that are given and belong to an app with `other`, where this one has `own`.
+fn belong_to(other: &str, own: &str, keys: &[(&'static str, bool)]) -> Option<InvalidField> {
+    let given: Vec<&str> = keys.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect();
+    let names: Vec<String> = given.iter().map(|key| format!("`{key}`")).collect();
+    let problem = format!("{} belongs to an app with `{other}`; this one has `{own}`", names.join(", "));
+    given.first().map(|first| InvalidField::new(*first, problem))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,7 +422,7 @@ mod tests {
     #[test]
     fn a_command_needs_nothing_else_and_a_misspelt_key_is_refused() {
         let config = read(r#"{"command": "server", "timeout": "5s"}"#).unwrap();
-        assert_eq!(config.check(), Ok(()));
+        assert_eq!(config.problems(), []);
         assert_eq!((config.timeout.as_secs(), config.max_concurrency), (5, 64));
         assert!(read(r#"{"comand": "server"}"#).unwrap_err().to_string().contains("comand"));
     }
@@ -413,9 +446,17 @@ mod tests {
             (r#"{"url": "http://x", "auth": {"type": "oauth", "issuer": "x"}}"#, "`auth.issuer`"),
             (r#"{"command": "a", "restart": {"jitter": 2}}"#, "`restart.jitter`"),
         ] {
-            let problem = read(json).unwrap().check().unwrap_err().to_string();
-            assert!(problem.contains(named), "{json}: {problem}");
+            let problems = read(json).unwrap().problems();
+            assert!(problems.len() == 1 && problems[0].problem.contains(named), "{json}: {problems:?}");
         }
+    }
+
+    #[test]
+    fn every_problem_is_named() {
+        let json = r#"{"url": "ftp://x", "args": ["a"], "maxConcurrency": 0, "restart": {"jitter": 2}}"#;
+        let problems = read(json).unwrap().problems();
+        let paths: Vec<&str> = problems.iter().map(|problem| &*problem.path).collect();
+        assert_eq!(paths, ["args", "url", "maxConcurrency", "restart.jitter"]);
     }
 
     #[test]

@@ -79,13 +79,13 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
             starting.shake_hands(transport, Some(process)).await
         }
         TransportType::Http => {
-            let headers = config.request_headers().map_err(|bad| failed(bad.to_string()))?;
+            let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
             let client = BoundedClient { id: shared.id.clone(), inner: client, user: shared.user.clone() };
             starting.shake_hands(http::streamable(client, config, headers), None).await
         }
         TransportType::Sse => {
-            let headers = config.request_headers().map_err(|bad| failed(bad.to_string()))?;
+            let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
             let connecting = SseTransport::connect(&shared.id, client, config, headers);
             let transport = tokio::select! {

@@ -45,7 +45,7 @@ mod user;
 
 pub use app::UpstreamApp;
 pub use config::{
-    BadUpstream, INHERITED, OauthClient, RestartConfig, Sessions, TransportType, UpstreamAuth, UpstreamConfig,
+    INHERITED, OauthClient, RestartConfig, Sessions, TransportType, UpstreamAuth, UpstreamConfig,
 };
 pub use gatewright_core::Secret;
 pub use mcp_servers::{McpServersError, parse_mcp_servers};

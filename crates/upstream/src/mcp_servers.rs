@@ -84,7 +84,10 @@ pub fn parse_mcp_servers(json: &str) -> Result<IndexMap<String, UpstreamConfig>,
         }
         let config: UpstreamConfig =
             serde_json::from_value(Value::Object(keys)).map_err(|error| failed(error.to_string()))?;
-        config.check().map_err(|error| failed(error.to_string()))?;
+        let problems: Vec<String> = config.problems().into_iter().map(|field| field.problem).collect();
+        if !problems.is_empty() {
+            return Err(failed(problems.join("; ")));
+        }
         let id = app_id(&name);
         gatewright_core::check_app_id(&id).map_err(failed)?;
         if servers.insert(id.clone(), config).is_some() {

@@ -57,7 +57,7 @@ impl PerCallerApp {
     /// An app that connects for each caller as `config.sessions` says. With `credentials`, requests carry the token of the caller's
     /// user. It is up at once. `environment` is the gateway's own.
     ///
-    /// A configuration that [`UpstreamConfig::check`] refuses gives an app that is down for good.
+    /// A configuration that with [problems](UpstreamConfig::problems) gives an app that is down for good.
     ///
     /// # Panics
     /// Outside a Tokio runtime.
@@ -68,10 +68,10 @@ impl PerCallerApp {
         credentials: Option<Arc<dyn UserCredentials>>,
     ) -> Arc<Self> {
         let connections = Connections::new(config.most_sessions(), config.session_idle);
-        match config.check() {
-            Err(bad) => connections.link.down(bad.to_string()),
-            Ok(()) if credentials.is_some() => connections.link.up(authorize::catalog(id)),
-            Ok(()) => connections.link.up(Catalog::default()),
+        match config.problems().into_iter().next() {
+            Some(bad) => connections.link.down(bad.problem),
+            None if credentials.is_some() => connections.link.up(authorize::catalog(id)),
+            None => connections.link.up(Catalog::default()),
         }
         Arc::new(Self { id: id.to_owned(), config, environment, credentials, connections })
     }

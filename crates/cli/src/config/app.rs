@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
-use gatewright_core::{AppOptions, SchemaMode, ScopeRule, ToolOverride};
+use gatewright_core::{AppOptions, InvalidField, SchemaMode, ScopeRule, ToolOverride};
 use gatewright_findings::Finding;
 use gatewright_upstream::UpstreamConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -151,16 +151,19 @@ impl AppConfig {
 
     /// Problems that the schema cannot express, at `pointer`.
     pub(super) fn problems(&self, pointer: &str) -> Vec<Finding> {
-        let mut found = Vec::new();
+        let mut found = match &self.kind {
+            AppKind::Builtin(_) => Vec::new(),
+            AppKind::Upstream(upstream) => upstream.problems(),
+        };
         if self.options().timeout < Duration::from_millis(1) {
-            found.push(Finding::new(&format!("{pointer}/timeout"), "must be at least 1 ms"));
+            found.retain(|field| field.path != "timeout");
+            found.push(InvalidField::new("timeout", "must be at least 1 ms"));
         }
-        if let AppKind::Upstream(upstream) = &self.kind
-            && let Err(problem) = upstream.check()
-        {
-            found.push(Finding::new(pointer, problem.to_string()));
-        }
-        found
+        let finding = |field: InvalidField| {
+            let place = format!("{pointer}/{}", field.path.replace('.', "/"));
+            Finding::new(place.trim_end_matches('/'), field.problem)
+        };
+        found.into_iter().map(finding).collect()
     }
 }
 

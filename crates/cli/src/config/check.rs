@@ -51,8 +51,8 @@ fn apps(config: &Config) -> Vec<Finding> {
 }
 
 fn http(config: &Config) -> Vec<Finding> {
-    let wrong = config.http.validate().err();
-    wrong.into_iter().map(|wrong| Finding::at(&format!("http.{}", wrong.field), wrong.problem)).collect()
+    let problems = config.http.problems().into_iter();
+    problems.map(|wrong| Finding::at(&format!("http.{}", wrong.path), wrong.problem)).collect()
 }
 
 fn codecall(config: &Config) -> Vec<Finding> {

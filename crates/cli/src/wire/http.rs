@@ -51,7 +51,7 @@ pub async fn listen(
 /// Reports a bad certificate as an error of the configuration.
 fn explain(error: ServeError) -> anyhow::Error {
     match error {
-        ServeError::Config(wrong) => BadConfig(wrong.to_string()).into(),
+        error @ ServeError::Config(_) => BadConfig(error.to_string()).into(),
         other => other.into(),
     }
 }
