@@ -96,6 +96,18 @@ fn hop_address(hop: &str) -> Option<IpAddr> {
     bare.parse::<IpAddr>().ok().or_else(with_port).map(|ip| ip.to_canonical())
 }
 
+/// Header fields of one connection, which are not passed on (RFC 9110 §7.6.1), and the length, which is computed anew.
+pub const HOP_BY_HOP: [&str; 8] = [
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

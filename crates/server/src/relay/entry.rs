@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::{CallerAddress, Principal};
-use http::{HeaderName, Response, StatusCode, header, request::Parts};
+use gatewright_core::{CallerAddress, HOP_BY_HOP, Principal};
+use http::{HeaderName, Response, StatusCode, request::Parts};
 
 use super::{
     Relay,
@@ -31,20 +31,6 @@ fn is_sent_on(name: &HeaderName) -> bool {
         "user-agent",
     ];
     SENT_ON.contains(&name.as_str()) || name.as_str().starts_with("mcp-")
-}
-
-/// Headers of one connection (RFC 9110 §7.6.1); they are not passed back.
-fn is_end_to_end(name: &HeaderName) -> bool {
-    let of_the_connection = [
-        header::CONNECTION,
-        HeaderName::from_static("keep-alive"),
-        header::TE,
-        header::TRAILER,
-        header::TRANSFER_ENCODING,
-        header::UPGRADE,
-        header::CONTENT_LENGTH,
-    ];
-    !of_the_connection.contains(name)
 }
 
 impl Relay {
@@ -120,7 +106,8 @@ fn answer(mut exchange: Exchange, part: Part) -> Option<Response<Body>> {
     let meta: ResponseMeta = read_meta(&part)?;
     let status = StatusCode::from_u16(meta.status).ok()?;
     let mut received = headers(meta.headers);
-    let names: Vec<HeaderName> = received.keys().filter(|name| !is_end_to_end(name)).cloned().collect();
+    let names: Vec<HeaderName> =
+        received.keys().filter(|name| HOP_BY_HOP.contains(&name.as_str())).cloned().collect();
     for name in names {
         received.remove(name);
     }

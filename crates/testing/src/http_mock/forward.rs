@@ -2,15 +2,12 @@
 
 use std::sync::OnceLock;
 
+use gatewright_core::HOP_BY_HOP;
 use http_body_util::BodyExt as _;
 use hyper::{Method, Response, body::Bytes};
 
 use super::{call::HttpCall, response::HttpResponse};
 use crate::base::net::{direct_client, root_cause};
-
-/// Headers of one connection (RFC 9110 §7.6.1), and the length, which is computed anew.
-const HOP_BY_HOP: [&str; 7] =
-    ["connection", "content-length", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
 
 /// The network, with a client that is created for the first call.
 #[derive(Default)]
