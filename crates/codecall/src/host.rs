@@ -22,7 +22,10 @@ use gatewright_core::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{CodeCall, Failure, Mode, ToolValue, describe, meta_tools};
+use crate::{
+    CodeCall, Mode, describe, meta_tools,
+    unwrap::{Failure, ToolValue},
+};
 
 /// Answers the host calls of one run.
 pub(crate) struct ScriptHost {

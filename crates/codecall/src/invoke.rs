@@ -12,7 +12,10 @@ use gatewright_core::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, Failure, ToolValue, meta_tools};
+use crate::{
+    CodeCall, meta_tools,
+    unwrap::{Failure, ToolValue},
+};
 
 /// Input of `codecall:invoke`.
 #[derive(Debug, Deserialize)]

@@ -29,5 +29,4 @@ pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
 pub use gatewright_core::Secret;
 pub use meta_tools::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 
-pub use unwrap::{Failure, ToolValue, unwrap_result};
 pub use visibility::Mode;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 /// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ToolValue {
+pub(crate) enum ToolValue {
     /// The tool's value.
     Ok(Value),
     /// The tool's failure, or why it was not reached.
@@ -19,15 +19,15 @@ pub enum ToolValue {
 
 /// A failed tool call.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Failure {
+pub(crate) struct Failure {
     /// The tool's own code, up to 256 bytes, or `TOOL_EXECUTION_ERROR`.
-    pub code: String,
+    pub(crate) code: String,
     /// The tool's message, up to 8 KiB: of a longer one the middle is left out.
-    pub message: String,
+    pub(crate) message: String,
     /// Seconds to wait before the next try, where a rate limit says so.
-    pub retry_after_seconds: Option<u64>,
+    pub(crate) retry_after_seconds: Option<u64>,
     /// Scopes that the caller lacks.
-    pub required_scopes: Vec<String>,
+    pub(crate) required_scopes: Vec<String>,
 }
 
 impl Failure {
@@ -73,7 +73,7 @@ impl From<InvokeError> for Failure {
 
 impl ToolValue {
     /// The value of any answer an invocation can have.
-    pub fn of(answer: Result<CallToolResponse, InvokeError>) -> Self {
+    pub(crate) fn of(answer: Result<CallToolResponse, InvokeError>) -> Self {
         match answer {
             Ok(CallToolResponse::Complete(result)) => unwrap_result(result),
             Ok(CallToolResponse::InputRequired(_)) => Self::Failed(Failure::new(
@@ -92,7 +92,7 @@ impl ToolValue {
 /// Unwraps a result: `structuredContent`; else the one text item, parsed as JSON when it parses; else the content
 /// array. An error's code is taken from `structuredContent.code`, `structuredContent.error.code` or `_meta.code`, and
 /// `retryAfterSeconds` from the same places.
-pub fn unwrap_result(result: CallToolResult) -> ToolValue {
+fn unwrap_result(result: CallToolResult) -> ToolValue {
     if result.is_error == Some(true) {
         return failure(&result);
     }

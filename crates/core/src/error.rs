@@ -138,7 +138,7 @@ impl InvokeError {
 
     /// The error as a tool result that a model can read, with [`InvokeError::details`] as `_meta`. It has no structured
     /// content: that would have to fit the tool's output schema.
-    pub fn as_tool_error(&self) -> CallToolResult {
+    pub(crate) fn as_tool_error(&self) -> CallToolResult {
         let mut result = CallToolResult::error(vec![ContentBlock::text(self.to_string())]);
         result.meta = Some(MetaObject(self.details()));
         result

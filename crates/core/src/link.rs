@@ -74,7 +74,7 @@ impl CatalogLink {
     }
 
     /// Says the server's lists changed.
-    pub fn mark_stale(&self) {
+    pub(crate) fn mark_stale(&self) {
         self.stale.notify_one();
     }
 
@@ -98,11 +98,11 @@ impl CatalogLink {
 
 /// The client side of a connection that only feeds a [`CatalogLink`].
 #[derive(Debug, Clone)]
-pub struct LinkHandler {
+pub(crate) struct LinkHandler {
     /// The link that the connection feeds.
-    pub link: Arc<CatalogLink>,
+    pub(crate) link: Arc<CatalogLink>,
     /// The client info of the gateway.
-    pub info: ClientConfig,
+    pub(crate) info: ClientConfig,
 }
 
 impl ClientHandler for LinkHandler {

@@ -21,8 +21,8 @@ use tokio::sync::broadcast;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, LinkHandler, Permit, Revision,
-    memory_transport,
+    App, AppEvent, AppFuture, AppHealth, CallContext, Catalog, CatalogLink, Permit, Revision,
+    link::LinkHandler, memory_transport,
 };
 
 /// An [`App`] made of an `rmcp` [`ServerHandler`].

@@ -87,7 +87,7 @@ impl TraceContext {
     }
 
     /// `traceparent` for whoever is called from here.
-    pub fn to_header(&self) -> String {
+    pub(crate) fn to_header(&self) -> String {
         let mut text = String::with_capacity(55);
         text.push_str("00-");
         HEXLOWER.encode_append(&self.trace_id, &mut text);

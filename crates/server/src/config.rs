@@ -205,7 +205,7 @@ impl HttpConfig {
     }
 
     /// Returns `true` if the page at `/` is shown.
-    pub fn shows_landing(&self) -> bool {
+    pub(crate) fn shows_landing(&self) -> bool {
         self.landing.unwrap_or(self.host.is_loopback())
     }
 }
