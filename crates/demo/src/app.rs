@@ -1,12 +1,15 @@
-//! The server handler that serves a table of tools and a shelf of resources and prompts.
+//! The server handler of a demo app: its router of tools, and a shelf of resources and prompts.
 
 use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
+use rmcp::handler::server::router::tool::ToolRouter;
+use rmcp::handler::server::tool::ToolCallContext;
+use rmcp::handler::server::wrapper::Json;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, JsonObject,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, JsonObject,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, Prompt, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
     ReadResourceResult, Reference, Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities,
@@ -15,21 +18,20 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
+use crate::answer::Failure;
 use crate::dataset::{Dataset, State};
-use crate::tool::{Args, Failure, Spec};
-use crate::{billing, check, crm, support};
+use crate::{billing, crm, support};
 
 /// One demo app: a server handler over a [`Dataset`]. Cloning it shares the data.
 #[derive(Clone)]
 pub struct App {
-    inner: Arc<Inner>,
+    parts: Arc<Parts>,
 }
 
-struct Inner {
+struct Parts {
     name: &'static str,
     instructions: &'static str,
-    /// Sorted by name.
-    tools: Vec<(Tool, Spec)>,
+    router: ToolRouter<App>,
     shelf: Shelf,
     data: Arc<Dataset>,
 }
@@ -42,9 +44,14 @@ pub(crate) struct Shelf {
     /// The MIME type and text behind a URI.
     pub(crate) read: fn(&State, &str) -> Option<(&'static str, String)>,
     /// The text of a prompt; `None` when there is no prompt of that name.
-    pub(crate) prompt: fn(&State, &str, &Args<'_>) -> Option<Result<String, Failure>>,
+    pub(crate) prompt: fn(&State, &str, &JsonObject) -> Option<Result<String, Failure>>,
     /// Every value an argument can take, for the prompt or template named.
     pub(crate) values: fn(&State, &str, &str) -> Vec<String>,
+}
+
+/// Returns an argument of a prompt.
+pub(crate) fn argument<'a>(arguments: &'a JsonObject, name: &str) -> Option<&'a str> {
+    arguments.get(name).and_then(Value::as_str)
 }
 
 impl App {
@@ -52,78 +59,58 @@ impl App {
     #[must_use]
     pub fn crm(data: Arc<Dataset>) -> Self {
         let instructions = "Accounts (customer companies) and the users who belong to them.";
-        Self::new("crm", instructions, crm::tools(), crm::shelf(), data)
+        Self::new("crm", instructions, Self::accounts() + Self::users(), crm::shelf(), data)
     }
 
     /// Products, orders, invoices and revenue.
     #[must_use]
     pub fn billing(data: Arc<Dataset>) -> Self {
         let instructions = "Products, orders, invoices and revenue. Amounts are in cents.";
-        Self::new("billing", instructions, billing::tools(), billing::shelf(), data)
+        let router = Self::products() + Self::orders() + Self::invoices();
+        Self::new("billing", instructions, router, billing::shelf(), data)
     }
 
     /// Support tickets and the agents who answer them.
     #[must_use]
     pub fn support(data: Arc<Dataset>) -> Self {
         let instructions = "Support tickets, their comments and the agents who answer them.";
-        Self::new("support", instructions, support::tools(), support::shelf(), data)
+        Self::new("support", instructions, Self::tickets() + Self::work(), support::shelf(), data)
     }
 
     fn new(
         name: &'static str,
         instructions: &'static str,
-        specs: Vec<Spec>,
+        router: ToolRouter<Self>,
         shelf: Shelf,
         data: Arc<Dataset>,
     ) -> Self {
-        let mut tools: Vec<(Tool, Spec)> = specs.into_iter().map(|spec| (spec.tool(name), spec)).collect();
-        tools.sort_by_key(|(_, spec)| spec.name);
-        let inner = Inner { name, instructions, tools, shelf, data };
-        Self { inner: Arc::new(inner) }
+        Self { parts: Arc::new(Parts { name, instructions, router, shelf, data }) }
     }
 
     /// The name the app is meant to be mounted under.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.inner.name
+        self.parts.name
     }
 
     /// Every tool, sorted by name.
-    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
-        self.inner.tools.iter().map(|(tool, _)| tool)
+    #[must_use]
+    pub fn tools(&self) -> Vec<Tool> {
+        self.parts.router.list_all()
     }
 
-    /// Calls a tool, without a client or a session.
-    ///
-    /// A refusal is a result with `isError`, whose `structuredContent` has `code` (`NOT_FOUND`,
-    /// `VALIDATION_ERROR` or `RATE_LIMIT`) and `message`.
-    ///
-    /// # Errors
-    /// When there is no tool of that name (-32602).
-    pub fn call(&self, name: &str, arguments: &JsonObject) -> Result<CallToolResult, ErrorData> {
-        let (tool, spec) = self
-            .find(name)
-            .ok_or_else(|| ErrorData::invalid_params(format!("Unknown tool: {name}"), None))?;
-        let outcome = match check::problem(&tool.input_schema, arguments) {
-            Some(problem) => Err(Failure::Validation(problem)),
-            None => self.inner.data.with(|state| (spec.run)(state, &Args(arguments))),
-        };
-        Ok(match outcome {
-            Ok(value) => CallToolResult::structured(value),
-            Err(failure) => CallToolResult::structured_error(failure.to_value()),
-        })
-    }
-
-    fn find(&self, name: &str) -> Option<&(Tool, Spec)> {
-        let tools = &self.inner.tools;
-        let at = tools.binary_search_by_key(&name, |(_, spec)| spec.name).ok()?;
-        tools.get(at)
+    /// Runs `work` alone on the data; its result is the answer of a tool.
+    pub(crate) fn with<T>(
+        &self,
+        work: impl FnOnce(&mut State) -> Result<T, Failure>,
+    ) -> Result<Json<T>, Failure> {
+        self.parts.data.with(work).map(Json)
     }
 }
 
 impl std::fmt::Debug for App {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("App").field(&self.inner.name).finish()
+        f.debug_tuple("App").field(&self.parts.name).finish()
     }
 }
 
@@ -143,10 +130,10 @@ impl ServerHandler for App {
             .enable_prompts()
             .enable_completions()
             .build();
-        let name = format!("gatewright-demo-{}", self.inner.name);
+        let name = format!("gatewright-demo-{}", self.parts.name);
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new(name, env!("CARGO_PKG_VERSION")))
-            .with_instructions(self.inner.instructions)
+            .with_instructions(self.parts.instructions)
     }
 
     async fn list_tools(
@@ -155,20 +142,19 @@ impl ServerHandler for App {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(request)?;
-        Ok(ListToolsResult::with_all_items(self.tools().cloned().collect()))
+        Ok(ListToolsResult::with_all_items(self.tools()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.find(name).map(|(tool, _)| tool.clone())
+        self.parts.router.get(name).cloned()
     }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.unwrap_or_default();
-        self.call(&request.name, &arguments).map(CallToolResponse::Complete)
+        self.parts.router.call(ToolCallContext::new(self, request, context)).await
     }
 
     async fn list_resources(
@@ -177,7 +163,7 @@ impl ServerHandler for App {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         one_page(request)?;
-        Ok(ListResourcesResult::with_all_items(self.inner.shelf.resources.clone()))
+        Ok(ListResourcesResult::with_all_items(self.parts.shelf.resources.clone()))
     }
 
     async fn list_resource_templates(
@@ -186,7 +172,7 @@ impl ServerHandler for App {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         one_page(request)?;
-        Ok(ListResourceTemplatesResult::with_all_items(self.inner.shelf.templates.clone()))
+        Ok(ListResourceTemplatesResult::with_all_items(self.parts.shelf.templates.clone()))
     }
 
     async fn read_resource(
@@ -195,7 +181,7 @@ impl ServerHandler for App {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let read = self.inner.data.with(|state| (self.inner.shelf.read)(state, &uri));
+        let read = self.parts.data.with(|state| (self.parts.shelf.read)(state, &uri));
         let Some((mime_type, text)) = read else {
             let message = format!("Resource not found: {uri}");
             return Err(ErrorData::resource_not_found(message, Some(json!({ "uri": uri }))));
@@ -210,7 +196,7 @@ impl ServerHandler for App {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         one_page(request)?;
-        Ok(ListPromptsResult::with_all_items(self.inner.shelf.prompts.clone()))
+        Ok(ListPromptsResult::with_all_items(self.parts.shelf.prompts.clone()))
     }
 
     async fn get_prompt(
@@ -219,7 +205,7 @@ impl ServerHandler for App {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let unknown = || ErrorData::invalid_params(format!("Unknown prompt: {}", request.name), None);
-        let shelf = &self.inner.shelf;
+        let shelf = &self.parts.shelf;
         let prompt = shelf.prompts.iter().find(|prompt| prompt.name == request.name).ok_or_else(unknown)?;
         let arguments = request.arguments.clone().unwrap_or_default();
         for wanted in prompt.arguments.iter().flatten() {
@@ -230,9 +216,9 @@ impl ServerHandler for App {
             }
         }
         let text = self
-            .inner
+            .parts
             .data
-            .with(|state| (shelf.prompt)(state, &request.name, &Args(&arguments)))
+            .with(|state| (shelf.prompt)(state, &request.name, &arguments))
             .ok_or_else(unknown)?
             .map_err(|failure| ErrorData::invalid_params(failure.message(), None))?;
         let mut result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]);
@@ -251,7 +237,7 @@ impl ServerHandler for App {
             _ => return Ok(CompleteResult::default()),
         };
         let values =
-            self.inner.data.with(|state| (self.inner.shelf.values)(state, &target, &request.argument.name));
+            self.parts.data.with(|state| (self.parts.shelf.values)(state, &target, &request.argument.name));
         let start = request.argument.value.to_lowercase();
         let mut values: Vec<String> =
             values.into_iter().filter(|value| value.to_lowercase().starts_with(&start)).collect();

@@ -19,15 +19,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod answer;
 mod app;
 mod billing;
-mod check;
 mod crm;
 mod dataset;
 mod everything;
-mod schema;
 mod support;
-mod tool;
 
 use std::sync::Arc;
 

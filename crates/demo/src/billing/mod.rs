@@ -6,12 +6,3 @@ mod products;
 mod shelf;
 
 pub(crate) use shelf::shelf;
-
-use crate::tool::Spec;
-
-pub(crate) fn tools() -> Vec<Spec> {
-    let mut all = products::tools();
-    all.extend(orders::tools());
-    all.extend(invoices::tools());
-    all
-}

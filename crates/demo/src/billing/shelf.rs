@@ -3,7 +3,7 @@
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 use serde_json::json;
 
-use crate::app::Shelf;
+use crate::app::{Shelf, argument};
 use crate::dataset::TODAY;
 
 const JSON: &str = "application/json";
@@ -44,7 +44,7 @@ pub(crate) fn shelf() -> Shelf {
         },
         prompt: |state, name, args| {
             (name == "remind_payment").then(|| {
-                let invoice = state.invoice(args.text("invoice_id"))?;
+                let invoice = state.invoice(argument(args, "invoice_id").unwrap_or_default())?;
                 let account = state.account(&invoice.account_id)?;
                 Ok(format!(
                     "Today is {TODAY}. Write a short, friendly reminder to {} about the invoice {}: {}.{:02} {}, \

@@ -3,7 +3,7 @@
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 use serde_json::json;
 
-use crate::app::Shelf;
+use crate::app::{Shelf, argument};
 
 const PRICING: &str = "\
 # Pricing
@@ -73,7 +73,7 @@ pub(crate) fn shelf() -> Shelf {
         },
         prompt: |state, name, args| {
             (name == "summarise_account").then(|| {
-                let account = state.account(args.text("account_id"))?;
+                let account = state.account(argument(args, "account_id").unwrap_or_default())?;
                 let of = |id: &str| id == account.id;
                 Ok(format!(
                     "Summarise in five sentences how things stand with {name} ({id}): plan {plan}, status {status}, \

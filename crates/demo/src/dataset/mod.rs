@@ -12,9 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use date::{is_date, plus_days};
-pub(crate) use records::{Account, Comment, Invoice, Item, Order, Product, Ticket, User};
+pub(crate) use records::{
+    Account, AccountStatus, Category, Comment, Invoice, InvoiceStatus, Item, Order, OrderStatus, Plan,
+    Priority, Product, Role, Ticket, TicketStatus, User, word,
+};
 
-use crate::tool::Failure;
+use crate::answer::Failure;
 
 /// The day it always is in the demo, so that every answer is the same on every run.
 pub const TODAY: &str = "2026-03-31";

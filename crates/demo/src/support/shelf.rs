@@ -3,8 +3,8 @@
 use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
 use serde_json::json;
 
-use crate::app::Shelf;
-use crate::tool::Failure;
+use crate::answer::Failure;
+use crate::app::{Shelf, argument};
 
 const JSON: &str = "application/json";
 const TONES: [&str; 3] = ["apologetic", "friendly", "formal"];
@@ -66,8 +66,8 @@ pub(crate) fn shelf() -> Shelf {
         },
         prompt: |state, name, args| {
             (name == "draft_reply").then(|| {
-                let ticket = state.ticket(args.text("ticket_id"))?;
-                let tone = args.optional("tone").unwrap_or("friendly");
+                let ticket = state.ticket(argument(args, "ticket_id").unwrap_or_default())?;
+                let tone = argument(args, "tone").unwrap_or("friendly");
                 if !TONES.contains(&tone) {
                     return Failure::invalid(format!("'tone' must be one of: {}.", TONES.join(", ")));
                 }

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,22 +26,54 @@ fn an_unknown_id_is_not_found_in_every_tool_that_takes_one() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_refused_with_the_name_of_the_argument() {
+fn arguments_of_another_shape_are_refused_by_the_schema_and_by_the_tool() {
+    let demo = Demo::new();
+    let tools: BTreeMap<String, Value> = demo.tools().into_iter().collect();
+    for (tool, arguments, by_schema, by_tool) in [
+        ("crm:users_get", json!({}), "\"id\" is a required property", "missing field `id`"),
+        ("crm:users_get", json!({ "id": 7 }), "/id", "integer `7`, expected a string"),
+        (
+            "crm:users_get",
+            json!({ "id": "usr_0001", "verbose": true }),
+            "'verbose'",
+            "unknown field `verbose`",
+        ),
+        ("crm:users_list", json!({ "role": "boss" }), "/role", "`admin`, `billing`, `member`, `viewer`"),
+        ("crm:users_list", json!({ "limit": 2.5 }), "/limit", "floating point `2.5`"),
+        ("crm:users_list", json!({ "limit": -1 }), "/limit", "integer `-1`"),
+        (
+            "billing:orders_create",
+            json!({ "userId": "usr_0001", "items": [{ "productId": "prd_0001" }] }),
+            "/items/0",
+            "missing field `quantity`",
+        ),
+        ("support:tickets_stats", json!({ "a": 1 }), "does not allow", "unknown field `a`"),
+    ] {
+        let schema = jsonschema::validator_for(&tools[tool]["inputSchema"]).unwrap();
+        let error = schema.iter_errors(&arguments).next().unwrap();
+        let refused = format!("{} {error}", error.instance_path());
+        assert!(refused.contains(by_schema), "{tool} {arguments}: {refused}");
+        let result = demo.result(tool, arguments.clone());
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(result["isError"] == true && text.contains(by_tool), "{tool} {arguments}: {text}");
+    }
+}
+
+#[test]
+fn values_that_do_not_fit_are_refused_with_the_name_of_the_argument() {
     let demo = Demo::new();
     for (tool, arguments, says) in [
-        ("crm:users_get", json!({}), "'id' is required"),
-        ("crm:users_get", json!({ "id": 7 }), "'id' must be of type string"),
-        ("crm:users_get", json!({ "id": "usr_0001", "verbose": true }), "'verbose' is not known"),
-        ("crm:users_list", json!({ "role": "boss" }), "admin, billing, member, viewer"),
-        ("crm:users_list", json!({ "limit": 0 }), "from 1 to 100"),
-        ("crm:users_list", json!({ "limit": 2.5 }), "from 1 to 100"),
+        ("crm:users_list", json!({ "limit": 0 }), "'limit' must be a whole number from 1 to 100"),
+        ("crm:users_list", json!({ "limit": 101 }), "from 1 to 100"),
         ("crm:users_list", json!({ "cursor": "abc" }), "'abc' is not a cursor"),
         ("crm:users_list", json!({ "cursor": "ünï_0001" }), "is not a cursor"),
+        ("crm:users_search", json!({ "query": "q".repeat(2001) }), "'query' is longer than 2000 characters"),
         (
             "crm:users_create",
             json!({ "accountId": "acc_0001", "name": "N", "email": "n@" }),
             "e-mail address",
         ),
+        ("crm:users_update", json!({ "id": "usr_0002", "email": "n@" }), "'email' must be an e-mail address"),
         (
             "crm:users_create",
             json!({ "accountId": "acc_0001", "name": " ", "email": "n@b.co" }),
@@ -49,11 +82,15 @@ fn arguments_that_do_not_fit_are_refused_with_the_name_of_the_argument() {
         ("billing:orders_create", json!({ "userId": "usr_0001", "items": [] }), "'items' must not be empty"),
         (
             "billing:orders_create",
-            json!({ "userId": "usr_0001", "items": [{ "productId": "prd_0001" }] }),
-            "'items[0].quantity'",
+            json!({ "userId": "usr_0001", "items": [{ "productId": "prd_0001", "quantity": 0 }] }),
+            "'quantity' must be from 1 to 1000",
+        ),
+        (
+            "billing:products_set_price",
+            json!({ "id": "prd_0001", "priceCents": 100_000_001 }),
+            "'priceCents' must be 100000000 or less",
         ),
         ("billing:revenue_report", json!({ "from": "2026-02-30" }), "YYYY-MM-DD"),
-        ("support:tickets_stats", json!({ "a": 1 }), "takes none"),
     ] {
         let message = demo.refusal(tool, arguments.clone(), "VALIDATION_ERROR");
         assert!(message.contains(says), "{tool} {arguments}: {message}");

@@ -28,7 +28,7 @@ fn as_json(value: &impl serde::Serialize) -> Value {
 #[tokio::test]
 async fn a_client_lists_and_calls_the_tools_of_each_app() {
     for (name, app) in apps(&Dataset::seeded()) {
-        let expected: Vec<String> = app.tools().map(|tool| tool.name.to_string()).collect();
+        let expected: Vec<String> = app.tools().iter().map(|tool| tool.name.to_string()).collect();
         let client = connect(app).await;
         let tools = client.list_all_tools().await.unwrap();
         let names: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();

@@ -61,39 +61,30 @@ fn author_written_examples_call_only_tools_that_exist() {
     assert!(with_examples >= 8, "{with_examples}");
 }
 
-/// The apps check arguments themselves and know only these words.
+/// The schemas are those of the types that the tools take and return.
 #[test]
-fn input_schemas_use_only_keywords_the_argument_check_knows() {
-    const KNOWN: [&str; 14] = [
-        "type",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "enum",
-        "format",
-        "minimum",
-        "maximum",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "description",
-        "examples",
-    ];
-    fn walk(schema: &Value, name: &str) {
-        for (keyword, value) in schema.as_object().unwrap() {
-            assert!(KNOWN.contains(&keyword.as_str()) || keyword == "default", "{name}: {keyword}");
-            match keyword.as_str() {
-                "properties" => value.as_object().unwrap().values().for_each(|schema| walk(schema, name)),
-                "items" => walk(value, name),
-                "format" => assert!(value == "email" || value == "date", "{name}: {value}"),
-                "type" => assert!(value.is_string(), "{name}: {value}"),
-                _ => {}
-            }
+fn schemas_are_closed_described_and_without_references() {
+    fn walk(schema: &Value, at: &str) {
+        if let Some(properties) = schema["properties"].as_object() {
+            assert!(
+                schema["additionalProperties"] == false || schema["additionalProperties"].is_object(),
+                "{at}"
+            );
+            properties.iter().for_each(|(name, schema)| walk(schema, &format!("{at}/{name}")));
+        }
+        if schema["items"].is_object() {
+            walk(&schema["items"], &format!("{at}/*"));
         }
     }
     for (name, tool) in Demo::new().tools() {
-        walk(&tool["inputSchema"], &name);
+        for schema in ["inputSchema", "outputSchema"] {
+            let text = tool[schema].to_string();
+            assert!(!text.contains("$ref"), "{name}: {text}");
+            walk(&tool[schema], &format!("{name} {schema}"));
+        }
+        for (argument, schema) in tool["inputSchema"]["properties"].as_object().into_iter().flatten() {
+            assert!(schema["description"].as_str().is_some_and(|text| text.len() > 5), "{name}: {argument}");
+        }
     }
 }
 

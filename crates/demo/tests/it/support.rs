@@ -1,9 +1,19 @@
 use std::sync::Arc;
 
-use gatewright_demo::{App, Dataset, apps};
+use gatewright_demo::{Dataset, apps};
+use rmcp::{
+    ServiceExt as _,
+    model::CallToolRequestParams,
+    service::{RoleClient, RunningService},
+};
 use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
 
-pub(crate) struct Demo(Vec<(&'static str, App)>);
+/// A client of each app.
+pub(crate) struct Demo {
+    runtime: Runtime,
+    clients: Vec<(&'static str, RunningService<RoleClient, ()>)>,
+}
 
 impl Demo {
     pub(crate) fn new() -> Self {
@@ -11,22 +21,39 @@ impl Demo {
     }
 
     pub(crate) fn over(data: &Arc<Dataset>) -> Self {
-        Self(apps(data))
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let clients = runtime.block_on(async {
+            let mut clients = Vec::new();
+            for (name, app) in apps(data) {
+                let (near, far) = tokio::io::duplex(1 << 16);
+                tokio::spawn(async move {
+                    if let Ok(server) = app.serve(far).await {
+                        let _ = server.waiting().await;
+                    }
+                });
+                clients.push((name, ().serve(near).await.unwrap()));
+            }
+            clients
+        });
+        Self { runtime, clients }
     }
 
-    pub(crate) fn app(&self, name: &str) -> &App {
-        &self.0.iter().find(|(known, _)| *known == name).unwrap().1
+    /// Calls `app:tool`; the result as JSON.
+    pub(crate) fn result(&self, name: &str, arguments: Value) -> Value {
+        let (app, tool) = name.split_once(':').unwrap();
+        let client = &self.clients.iter().find(|(known, _)| *known == app).unwrap().1;
+        let arguments = arguments.as_object().cloned().unwrap();
+        let call = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        serde_json::to_value(self.runtime.block_on(client.call_tool(call)).unwrap()).unwrap()
     }
 
     /// Calls `app:tool`; the flag says whether it refused.
     pub(crate) fn call(&self, name: &str, arguments: Value) -> (bool, Value) {
-        let (app, tool) = name.split_once(':').unwrap();
-        let arguments = arguments.as_object().cloned().unwrap();
-        let result = self.app(app).call(tool, &arguments).unwrap();
-        let text = &result.content[0].as_text().unwrap().text;
-        let value = result.structured_content.unwrap();
+        let result = self.result(name, arguments);
+        let text = result["content"][0]["text"].as_str().unwrap();
+        let value = result["structuredContent"].clone();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap(), value, "text and structure differ");
-        (result.is_error.unwrap(), value)
+        (result["isError"].as_bool().unwrap(), value)
     }
 
     pub(crate) fn ok(&self, name: &str, arguments: Value) -> Value {
@@ -63,21 +90,20 @@ impl Demo {
 
     /// `app:tool` and the tool, for every tool.
     pub(crate) fn tools(&self) -> Vec<(String, Value)> {
-        let of = |(app, handler): &(&str, App)| {
-            let app = (*app).to_owned();
-            let tools = handler
-                .tools()
-                .map(move |tool| (format!("{app}:{}", tool.name), serde_json::to_value(tool).unwrap()));
-            tools.collect::<Vec<_>>()
-        };
-        self.0.iter().flat_map(of).collect()
+        let mut all = Vec::new();
+        for (app, client) in &self.clients {
+            for tool in self.runtime.block_on(client.list_all_tools()).unwrap() {
+                all.push((format!("{app}:{}", tool.name), serde_json::to_value(tool).unwrap()));
+            }
+        }
+        all
     }
 }
 
 /// Required arguments, from the examples and choices in the schema.
 pub(crate) fn arguments(schema: &Value) -> Value {
     let mut made = Map::new();
-    for name in schema["required"].as_array().unwrap() {
+    for name in schema["required"].as_array().into_iter().flatten() {
         let name = name.as_str().unwrap();
         let rules = &schema["properties"][name];
         let value = rules.pointer("/examples/0").or_else(|| rules.pointer("/enum/0"));
