@@ -282,7 +282,7 @@ impl Crate {
                 }
                 [&parent, rest].concat()
             }
-            _ if self.0.contains_key(&[from, &[first.clone()]].concat()) => [from, path].concat(),
+            _ if self.0.contains_key(&[from, std::slice::from_ref(first)].concat()) => [from, path].concat(),
             _ => return None,
         };
         let len = (0..=absolute.len()).rev().find(|len| self.0.contains_key(&absolute[..*len]))?;
