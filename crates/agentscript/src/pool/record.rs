@@ -13,13 +13,12 @@ use std::{
 use futures::{FutureExt, stream::FuturesUnordered};
 use serde_json::value::RawValue;
 
-use super::Inputs;
 use crate::{
     engine::names,
     excerpt::{MESSAGE_BYTES, NAME_BYTES},
     host::{Host, ToolCall, ToolFailure},
     limits::Limits,
-    outcome::{CallRecord, CallStatus, Outcome, RunError, RunResult, WorkerError},
+    outcome::{CallRecord, CallStatus, Inputs, Outcome, RunError, RunResult, WorkerError},
     protocol::{self, Frame, FrameError, MessageKind},
 };
 

@@ -1,6 +1,6 @@
 //! Rejects invisible characters.
 
-use super::Violation;
+use super::violation::Violation;
 use crate::outcome::IllegalKind;
 
 /// Refuses control, invisible and direction-changing characters anywhere, string and comment included.

@@ -10,7 +10,7 @@ use oxc::{
     span::GetSpan,
 };
 
-use super::Violation;
+use super::violation::Violation;
 use crate::outcome::IllegalKind;
 
 /// Stack that [`ScriptSource::validate`](crate::ScriptSource::validate) may use, in bytes. An ordinary script uses some kilobytes; the rest is address space.

@@ -9,7 +9,7 @@ use oxc::{
     span::SourceType,
 };
 
-use super::{Violation, nesting};
+use super::{nesting, violation::Violation};
 use crate::{rejection::Rejection, script::locate};
 
 pub(super) struct Parsed<'a> {

@@ -24,9 +24,9 @@ use oxc::{
 };
 
 use super::{
-    Violation,
     fold::{Folder, Known, Value},
     names,
+    violation::Violation,
 };
 use crate::{
     limits::Preset,

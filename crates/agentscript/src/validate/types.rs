@@ -18,7 +18,7 @@ use oxc::{
     span::{GetSpan, SourceType, Span},
 };
 
-use super::Violation;
+use super::violation::Violation;
 use crate::outcome::IllegalKind;
 
 /// Makes a typed program plain JavaScript. Spans stay those of the text.

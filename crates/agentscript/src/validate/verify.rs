@@ -10,7 +10,7 @@ use oxc::{
     str::Str,
 };
 
-use super::{Violation, nesting};
+use super::{nesting, violation::Violation};
 use crate::outcome::IllegalKind;
 
 /// Stands for the slash of `</script` in the raw text of a template until it is printed: the printer would write `<\/script`. No script

@@ -11,11 +11,11 @@ use oxc::{
 };
 
 use super::{
-    Violation,
     fold::{Folder, Known, Value},
     growth::Growth,
     rules::{self, Facts, Table},
     ticks::Additions,
+    violation::Violation,
 };
 use crate::policy::ScriptPolicy;
 

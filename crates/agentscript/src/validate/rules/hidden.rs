@@ -51,10 +51,10 @@ pub(super) fn error_stack(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violat
 }
 
 /// Value of a variable that holds a new error.
-pub(in crate::validate) const ERROR: &str = "\0error";
+pub(crate) const ERROR: &str = "\0error";
 
 /// Tests for an expression that makes an error.
-pub(in crate::validate) fn is_new_error(expression: &Expression<'_>) -> bool {
+pub(crate) fn is_new_error(expression: &Expression<'_>) -> bool {
     match expression.get_inner_expression() {
         Expression::NewExpression(it) => {
             matches!(&it.callee, Expression::Identifier(name) if name.name.ends_with("Error"))

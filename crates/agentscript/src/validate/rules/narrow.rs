@@ -11,7 +11,7 @@ use oxc::{
 use super::{Facts, refuse};
 use crate::{
     outcome::IllegalKind::{IllegalBuiltinAccess, IllegalSyntax},
-    validate::Violation,
+    validate::violation::Violation,
 };
 
 /// `Array(n)` and `new Array(n)` where the text does not spell the length.

@@ -66,9 +66,9 @@ fn is_tool_function(facts: &Facts<'_>, expression: &Expression<'_>, depth: u8) -
 }
 
 /// Value of a variable that is an alias of `callTool` or `getTool`.
-pub(in crate::validate) const TOOL_FUNCTION: &str = "\0tool";
+pub(crate) const TOOL_FUNCTION: &str = "\0tool";
 
 /// Tests for an alias of a function that calls tools.
-pub(in crate::validate) fn is_alias(facts: &Facts<'_>, expression: &Expression<'_>) -> bool {
+pub(crate) fn is_alias(facts: &Facts<'_>, expression: &Expression<'_>) -> bool {
     is_tool_function(facts, expression, 0)
 }
