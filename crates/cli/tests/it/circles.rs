@@ -21,6 +21,7 @@ const KNOWN: &[(&str, &[&str])] = &[
             "engine/locale/number",
         ],
     ),
+    ("agentscript", &["pool", "pool/drive", "pool/process", "pool/record"]),
     (
         "agentscript",
         &[
@@ -31,20 +32,6 @@ const KNOWN: &[(&str, &[&str])] = &[
             "validate/rules/narrow",
             "validate/rules/syntax",
             "validate/rules/tools",
-        ],
-    ),
-    (
-        "cli",
-        &[
-            "assemble",
-            "audit",
-            "config",
-            "config/file",
-            "embedding",
-            "instances",
-            "operate",
-            "reload",
-            "reload/apps",
         ],
     ),
     (
