@@ -5,7 +5,7 @@
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
 //! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in,
-//! `adapt` gives the tree the form in which it is printed, `print` writes the text that runs and `verify` reads it again.
+//! `adapt` gives the tree the form in which it is printed, `slashes` knows what the engine misreads, `print` writes the text that runs and `verify` reads it again.
 
 mod adapt;
 mod characters;
@@ -16,6 +16,7 @@ mod nesting;
 mod parse;
 mod print;
 mod rules;
+mod slashes;
 mod ticks;
 mod types;
 pub(crate) mod verify;
@@ -32,6 +33,7 @@ use oxc::{
     allocator::Allocator,
     ast::ast::RegExpLiteral,
     ast_visit::VisitJs,
+    semantic::Scoping,
     span::{SourceType, Span},
 };
 
@@ -39,7 +41,7 @@ pub use nesting::VALIDATE_STACK;
 use violation::Violation;
 
 use crate::{
-    outcome::Location,
+    outcome::{IllegalKind, Location},
     policy::ScriptPolicy,
     rejection::Rejection,
     script::{Script, locate},
@@ -47,6 +49,9 @@ use crate::{
 
 /// Arenas kept between runs are at most this large, in bytes.
 const KEEP_ARENA: usize = 1024 * 1024;
+
+/// Most variables, parameters, functions and classes that a script declares.
+const MAX_NAMES: usize = 4_000;
 
 thread_local! {
     static ARENA: RefCell<Option<Allocator>> = const { RefCell::new(None) };
@@ -78,7 +83,9 @@ fn tree<'a>(
     let plain = parse::parse(arena, text, SourceType::mjs()).map_err(refused)?;
     // `f<T>(x)` is valid JavaScript, but nobody means two comparisons.
     let maybe_generic = text.match_indices(">(").any(|(at, _)| !text[..at].ends_with('='));
-    if plain.errors.is_none() && !maybe_generic {
+    // The parser takes the modifiers of class members for JavaScript.
+    let has_types = types::remain(&plain.program);
+    if plain.errors.is_none() && !maybe_generic && !has_types {
         return Ok(plain);
     }
     let mut typed = parse::parse(arena, text, SourceType::ts().with_module(true)).map_err(refused)?;
@@ -87,10 +94,11 @@ fn tree<'a>(
         typed.analyse();
         return Ok(typed);
     }
-    if plain.errors.is_none() {
+    if plain.errors.is_none() && !has_types {
         return Ok(plain);
     }
-    let farther = if typed.error_offset() > plain.error_offset() { &typed } else { &plain };
+    let farther =
+        if plain.errors.is_none() || typed.error_offset() > plain.error_offset() { &typed } else { &plain };
     let broken_rule = walk::walk(&plain.program, &plain.scoping, policy).violation;
     Err(broken_rule.map_or_else(|| farther.syntax_error(text), refused))
 }
@@ -99,7 +107,7 @@ fn tree<'a>(
 fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script, Rejection> {
     let parse::Parsed { mut program, scoping, semantic, .. } = tree(arena, text, policy)?;
     let walked = walk::walk(&program, &scoping, policy);
-    if let Some(violation) = walked.violation {
+    if let Some(violation) = walked.violation.or_else(|| too_many_names(&scoping)) {
         return Err(violation.at(text));
     }
     if let Some(error) = semantic {
@@ -109,8 +117,21 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
     adapt::adapt(arena, &mut program);
     verify::normalize(arena, &mut program);
     let (printed, places) = print::print(&program);
-    verify::check(arena, &program, &printed).map_err(|violation| violation.at(text))?;
-    Ok(Script::new(printed, text, places, walked.additions.returns))
+    let checked = verify::check(arena, &program, &printed);
+    let script = Script::new(printed, text, places, walked.additions.returns);
+    checked.map_err(|Violation { kind, offset, message }| {
+        let location = script.map_location(locate(script.text(), offset));
+        Rejection::Illegal { kind, message, location }
+    })?;
+    Ok(script)
+}
+
+/// Refuses the first name beyond [`MAX_NAMES`]: the engine looks through all names of a scope for each that it declares.
+fn too_many_names(scoping: &Scoping) -> Option<Violation> {
+    let name = scoping.symbol_ids().nth(MAX_NAMES)?;
+    let message =
+        format!("the script declares more than {MAX_NAMES} names; keep its data in arrays and objects");
+    Some(Violation { kind: IllegalKind::IllegalSyntax, offset: scoping.symbol_span(name).start, message })
 }
 
 /// Returns the names that a script uses and does not declare. Applies no rules.

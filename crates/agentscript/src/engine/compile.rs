@@ -179,4 +179,39 @@ mod tests {
         let failed = compiler.script(&wrapped("return /(/;"), "script", &limits(MIB), None);
         assert!(matches!(failed, Err(RunError::SyntaxError { .. })));
     }
+
+    #[test]
+    fn compiling_the_longest_and_deepest_scripts_takes_no_longer_than_their_length_allows() {
+        let compiler = Compiler::new().unwrap();
+        let time = |body: &str| {
+            let script = crate::ScriptSource::new(body)
+                .validate(&crate::ScriptPolicy::new(crate::Preset::Secure), &Limits::default())
+                .unwrap_or_else(|error| panic!("{error:?}: {body:.60}"));
+            let text = wrapped(script.text());
+            let once = || {
+                let started = Instant::now();
+                assert!(compiler.script(&text, "script", &limits(64 * MIB), None).is_ok(), "{body:.60}");
+                started.elapsed()
+            };
+            (0..3).map(|_| once()).min().unwrap().as_secs_f64() * 1e3
+        };
+        for (before, open, close) in [
+            ("let a = 1; return ", "a?(a=a?(a=", "):1):1"),
+            ("let a; return ", "(a=", ")"),
+            ("let a = 1; return ", "a?async(a=", "):1"),
+            ("return ", "[", "]"),
+        ] {
+            let nested = |depth: usize| {
+                let levels = depth / open.matches(['(', '[']).count();
+                format!("{before}{}1{}", open.repeat(levels), close.repeat(levels))
+            };
+            let (half, whole) = (time(&nested(90)), time(&nested(180)));
+            println!("{open}: {half:.1} and {whole:.1} ms");
+            assert!(whole < 100.0, "{open}: {whole} ms");
+        }
+        let names: Vec<String> = (0..4_000).map(|n| format!("a{n}")).collect();
+        let all = time(&format!("const [{}]=[]", names.join(",")));
+        println!("4,000 names: {all:.1} ms");
+        assert!(all < 2_000.0, "{all} ms");
+    }
 }

@@ -3,15 +3,20 @@
 //! The printer drops parentheses, flattens nested sequences and chains of one logical operator, and shortens `{ a: a }`. The tree gets this
 //! form first, so that `verify` can compare it with what was printed. The engine does not spread a text into an object, leaves the array
 //! of a template's parts open to changes, and knows only the last of several labels.
+//!
+//! At an opening bracket the engine scans ahead to the closing one and guesses from the token before a slash whether it divides. The guess is
+//! right for what is printed: a regular expression follows a comma (`(0, /x/)`), and what is divided ends in no template or keyword. From
+//! the same scan it takes that parameters without a `=` compute nothing: a computed key among them gets a default.
 
 use oxc::{
     allocator::{Allocator, ArenaVec, ReplaceWith, TakeIn},
     ast::{
         ast::{
-            Argument, BindingPattern, BindingProperty, BreakStatement, ContinueStatement, Expression,
-            LabelIdentifier, LabeledStatement, LogicalExpression, LogicalOperator, NumberBase,
-            ObjectProperty, ObjectPropertyKind, Program, PropertyKey, PropertyKind, Statement,
-            TaggedTemplateExpression, TemplateLiteral, UnaryOperator,
+            Argument, AssignmentExpression, BinaryExpression, BinaryOperator, BindingPattern,
+            BindingProperty, BreakStatement, ContinueStatement, Expression, LabelIdentifier,
+            LabeledStatement, LogicalExpression, LogicalOperator, ObjectProperty, ObjectPropertyKind,
+            Program, PropertyKey, PropertyKind, SequenceExpression, Statement, TaggedTemplateExpression,
+            TemplateLiteral, UnaryOperator,
         },
         builder::AstBuilder,
     },
@@ -20,7 +25,7 @@ use oxc::{
     str::Ident,
 };
 
-use super::nesting::MAX_DEPTH;
+use super::{nesting::MAX_DEPTH, slashes};
 
 /// Rewrites `program`.
 pub(super) fn adapt<'a>(arena: &'a Allocator, program: &mut Program<'a>) {
@@ -35,13 +40,9 @@ struct Adapt<'a> {
 
 impl<'a> VisitJsMut<'a> for Adapt<'a> {
     fn visit_expression(&mut self, it: &mut Expression<'a>) {
-        while matches!(it, Expression::ParenthesizedExpression(_)) {
-            it.replace_with(|it| match it {
-                Expression::ParenthesizedExpression(it) => it.unbox().expression,
-                it => it,
-            });
-        }
+        unwrap(it);
         match it {
+            Expression::RegExpLiteral(_) => it.replace_with(|it| slashes::behind_zero(it, &self.build)),
             Expression::SequenceExpression(_) => self.flatten_sequence(it),
             Expression::LogicalExpression(_) => self.flatten_logical(it),
             _ => {}
@@ -53,6 +54,29 @@ impl<'a> VisitJsMut<'a> for Adapt<'a> {
                 it => it,
             });
         }
+    }
+
+    fn visit_sequence_expression(&mut self, it: &mut SequenceExpression<'a>) {
+        it.expressions.iter_mut().for_each(unwrap);
+        if matches!(it.expressions.first(), Some(Expression::RegExpLiteral(_))) {
+            it.expressions.insert(0, slashes::zero(&self.build));
+        }
+        // A regular expression in a sequence follows a comma.
+        for part in it.expressions.iter_mut().filter(|part| !matches!(part, Expression::RegExpLiteral(_))) {
+            self.visit_expression(part);
+        }
+    }
+
+    fn visit_binary_expression(&mut self, it: &mut BinaryExpression<'a>) {
+        walk_js_mut::walk_binary_expression(self, it);
+        if it.operator == BinaryOperator::Division && !slashes::may_divide(&it.left) {
+            it.left.replace_with(|left| slashes::behind_zero(left, &self.build));
+        }
+    }
+
+    fn visit_assignment_expression(&mut self, it: &mut AssignmentExpression<'a>) {
+        walk_js_mut::walk_assignment_expression(self, it);
+        slashes::adapt_assignment(it, &self.build);
     }
 
     fn visit_object_property_kind(&mut self, it: &mut ObjectPropertyKind<'a>) {
@@ -76,6 +100,9 @@ impl<'a> VisitJsMut<'a> for Adapt<'a> {
 
     fn visit_binding_property(&mut self, it: &mut BindingProperty<'a>) {
         walk_js_mut::walk_binding_property(self, it);
+        if it.computed && !matches!(it.value, BindingPattern::AssignmentPattern(_)) {
+            it.value.replace_with(|value| slashes::with_default(value, &self.build));
+        }
         let bound = match &it.value {
             BindingPattern::AssignmentPattern(pattern) => &pattern.left,
             value => value,
@@ -159,8 +186,7 @@ impl<'a> Adapt<'a> {
         let TaggedTemplateExpression { span, tag, quasi, .. } = it;
         let TemplateLiteral { span: parts_span, quasis, expressions, .. } = quasi;
         let build = &self.build;
-        let zero = || Expression::new_numeric_literal(SPAN, 0.0, None, NumberBase::Decimal, build);
-        let zeros = ArenaVec::from_iter_in(expressions.iter().map(|_| zero()), build);
+        let zeros = ArenaVec::from_iter_in(expressions.iter().map(|_| slashes::zero(build)), build);
         let parts = Expression::new_tagged_template_expression(
             parts_span,
             Expression::new_identifier(SPAN, "__ag_parts", build),
@@ -177,6 +203,16 @@ impl<'a> Adapt<'a> {
         let function = Expression::new_identifier(SPAN, function, &self.build);
         let arguments = ArenaVec::from_array_in([Argument::from(argument)], &self.build);
         Expression::new_call_expression(SPAN, function, None, arguments, false, &self.build)
+    }
+}
+
+/// Takes the parentheses off.
+fn unwrap(it: &mut Expression<'_>) {
+    while matches!(it, Expression::ParenthesizedExpression(_)) {
+        it.replace_with(|it| match it {
+            Expression::ParenthesizedExpression(it) => it.unbox().expression,
+            it => it,
+        });
     }
 }
 

@@ -13,7 +13,7 @@ use oxc::{
         },
         builder::AstBuilder,
     },
-    ast_visit::{VisitJsMut, walk_js_mut},
+    ast_visit::{VisitJs, VisitJsMut, walk_js, walk_js_mut},
     semantic::ScopeFlags,
     span::{GetSpan, SourceType, Span},
 };
@@ -30,6 +30,57 @@ pub(super) fn remove<'a>(arena: &'a Allocator, program: &mut Program<'a>) -> Res
     types.visit_program(program);
     program.source_type = SourceType::mjs();
     types.violation.map_or(Ok(()), Err)
+}
+
+/// Tests for modifiers of TypeScript. Where they hold no type, the parser reads them in JavaScript too.
+pub(super) fn remain(program: &Program<'_>) -> bool {
+    let mut modifiers = Modifiers(false);
+    modifiers.visit_program(program);
+    modifiers.0
+}
+
+struct Modifiers(bool);
+
+impl<'a> VisitJs<'a> for Modifiers {
+    fn visit_class(&mut self, it: &Class<'a>) {
+        self.0 |= it.r#abstract || it.declare || !it.implements.is_empty();
+        walk_js::walk_class(self, it);
+    }
+
+    fn visit_class_element(&mut self, it: &ClassElement<'a>) {
+        self.0 |= match it {
+            ClassElement::TSIndexSignature(_) => true,
+            ClassElement::MethodDefinition(it) => {
+                it.accessibility.is_some() || it.optional || it.r#override || it.value.body.is_none()
+            }
+            ClassElement::PropertyDefinition(it) => {
+                it.r#type != PropertyDefinitionType::PropertyDefinition
+                    || it.accessibility.is_some()
+                    || it.declare
+                    || it.definite
+                    || it.optional
+                    || it.r#override
+                    || it.readonly
+            }
+            ClassElement::StaticBlock(_) | ClassElement::AccessorProperty(_) => false,
+        };
+        walk_js::walk_class_element(self, it);
+    }
+
+    fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
+        self.0 |= it.accessibility.is_some() || it.readonly || it.r#override || it.optional;
+        walk_js::walk_formal_parameter(self, it);
+    }
+
+    fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
+        self.0 |= it.definite;
+        walk_js::walk_variable_declarator(self, it);
+    }
+
+    fn visit_statement(&mut self, it: &Statement<'a>) {
+        self.0 |= is_type_only(it);
+        walk_js::walk_statement(self, it);
+    }
 }
 
 struct Types<'a> {

@@ -4,13 +4,18 @@ use oxc::{
     allocator::Allocator,
     ast::ast::{ArrowFunctionExpression, CallExpression, Function, NewExpression, Program, TemplateElement},
     ast_visit::{VisitJsMut, walk_js_mut},
-    parser::{ParseOptions, Parser},
+    parser::{ParseOptions, Parser, config::TokensParserConfig},
     semantic::ScopeFlags,
     span::{ContentEq, SourceType},
     str::Str,
 };
 
-use super::{nesting, violation::Violation};
+use super::{
+    nesting,
+    slashes::{self, MAX_BRACKETS, Misread},
+    types,
+    violation::Violation,
+};
 use crate::outcome::IllegalKind;
 
 /// Stands for the slash of `</script` in the raw text of a template until it is printed: the printer would write `<\/script`. No script
@@ -25,7 +30,7 @@ pub(super) fn normalize<'a>(arena: &'a Allocator, program: &mut Program<'a>) {
 /// Compares `printed` with the normalized `program` that it was printed from.
 ///
 /// # Errors
-/// They are not the same program, or `printed` has more brackets than can be read.
+/// They are not the same program, `printed` has more brackets than can be read, or the engine would misread it. The offset is one of `printed`.
 pub(super) fn check(arena: &Allocator, program: &Program<'_>, printed: &str) -> Result<(), Violation> {
     // The calls that were added nest too.
     nesting::bound(printed, u64::MAX).map_err(|violation| Violation { offset: 0, ..violation })?;
@@ -34,9 +39,18 @@ pub(super) fn check(arena: &Allocator, program: &Program<'_>, printed: &str) -> 
         preserve_parens: false,
         ..ParseOptions::default()
     };
-    let mut read = Parser::new(arena, printed, SourceType::mjs()).with_options(options).parse();
+    let parser = Parser::new(arena, printed, SourceType::mjs()).with_options(options);
+    let mut read = parser.with_config(TokensParserConfig).parse();
     let faulty = read.panicked || read.diagnostics.errors().next().is_some();
-    if !faulty {
+    let scanned = slashes::scan(&read.tokens);
+    if let Err(Misread::TooDeep(at)) = scanned {
+        let message = format!(
+            "the script nests brackets deeper than {MAX_BRACKETS} levels; put parts of it into variables or functions"
+        );
+        return Err(Violation { kind: IllegalKind::IllegalSyntax, offset: at, message });
+    }
+    // The parser takes the modifiers of class members for JavaScript.
+    if !faulty && scanned.is_ok() && !types::remain(&read.program) {
         normalize(arena, &mut read.program);
         if read.program.directives.is_empty() && read.program.body.content_eq(&program.body) {
             return Ok(());
@@ -138,6 +152,28 @@ mod tests {
                 Err(UNFAITHFUL.to_owned()),
                 "{other}"
             );
+        }
+    }
+
+    #[test]
+    fn a_slash_that_the_engine_would_misread_is_refused() {
+        let arena = Allocator::default();
+        for (text, is_read) in [
+            ("f(0, /a/);", true),
+            ("{} /a/.x;", false),
+            ("if (1) /a/.x;", false),
+            ("a.b / 2;", true),
+            ("a.in / 2;", false),
+            ("a.of /= 2;", false),
+            ("`a` / 2;", false),
+            ("`a${b}` / 2;", false),
+            ("a.this / 2;", true),
+            ("class A { readonly a = 1 }", false),
+            ("class A { readonly = 1 }", true),
+        ] {
+            let mut program = Parser::new(&arena, text, SourceType::mjs()).parse().program;
+            normalize(&arena, &mut program);
+            assert_eq!(check(&arena, &program, text).is_ok(), is_read, "{text}");
         }
     }
 }

@@ -231,6 +231,46 @@ fn a_script_that_nests_too_deep_is_told_where() {
 }
 
 #[test]
+fn brackets_within_each_other_are_counted_as_they_are_printed() {
+    for (before, open, close, most) in [
+        ("return ", "[", "]", 200),
+        ("return ", "{a:", "}", 200),
+        ("return '((((((((((' + ", "`([{${", "}`", 99),
+        ("return /[([{]/.test() + ", "f(", ")", 200),
+    ] {
+        let nested = |times: usize| format!("{before}{}1{}", open.repeat(times), close.repeat(times));
+        let fits = |times| validate(&nested(times)).is_ok();
+        let deepest = (1..=201).rev().find(|times| fits(*times));
+        assert!(deepest.is_some_and(|found| (most - 2..=most).contains(&found)), "{open}: {deepest:?}");
+    }
+}
+
+#[test]
+fn a_script_that_nests_too_many_brackets_is_told_where() {
+    let text = "const a =\n  ".to_owned() + &"[".repeat(201) + &"]".repeat(201);
+    let Err(Rejection::Illegal { kind: IllegalKind::IllegalSyntax, message, location }) = validate(&text)
+    else {
+        panic!("it is refused");
+    };
+    assert!(message.contains("nests brackets deeper than 200 levels"), "{message}");
+    assert_eq!((location.line, location.column), (2, 203));
+}
+
+#[test]
+fn a_script_declares_four_thousand_names_and_no_more() {
+    let names = |count: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!("a{n}")).collect();
+        format!("const [{}] = []", names.join(","))
+    };
+    assert!(validate(&names(4_000)).is_ok());
+    let Err(Rejection::Illegal { kind: IllegalKind::IllegalSyntax, message, .. }) = validate(&names(4_001))
+    else {
+        panic!("it is refused");
+    };
+    assert!(message.contains("more than 4000 names"), "{message}");
+}
+
+#[test]
 fn long_flat_scripts_are_not_taken_for_deep_ones() {
     let texts = [
         "const v = 1\n".to_owned(),
