@@ -46,9 +46,34 @@
       throw new TypeErrorCtor(what + ' holds a circular reference, an object inside itself, which JSON cannot carry: pick the fields you need into a new object');
     }
   };
+  // Halves of surrogate pairs become U+FFFD on the way out: keys that differ in nothing else would become one.
+  const withoutLoss = (json, what) => {
+    if (json === undefined || !json.includes('\\ud')) return json;
+    const queue = [parse(json)];
+    for (let i = 0; i < queue.length; i++) {
+      const at = queue[i];
+      if (at === null || typeof at !== 'object') continue;
+      tick();
+      const names = keys(at), seen = new SetCtor();
+      for (let k = 0; k < names.length; k++) {
+        seen.add(names[k].toWellFormed());
+        queue[queue.length] = at[names[k]];
+      }
+      if (seen.size < names.length) throw new TypeErrorCtor(what + ' holds two keys that differ only in halves of surrogate pairs, which JSON cannot carry');
+    }
+    return json;
+  };
+  const refusePromise = (holder, key, what) => {
+    const place = key === '' ? ' is a promise' : ' holds a promise as ' + (isArray(holder) ? 'element ' : 'property ') + key.slice(0, 100).toWellFormed();
+    throw new TypeErrorCtor(what + place + ': await it, or a list of them with await Promise.all(list)');
+  };
+  const enter = function (key, value) {
+    if (value instanceof PromiseCtor) refusePromise(this, key, 'callTool: the input');
+    return listForm(value);
+  };
   const inputText = (input) => {
     if (input === undefined) return '{}';
-    const json = withoutCycles(input, undefined, 'callTool: the input');
+    const json = withoutLoss(withoutCycles(input, enter, 'callTool: the input'), 'callTool: the input');
     if (json === undefined) throw new TypeErrorCtor('callTool: the input is a ' + typeof input + ', which JSON cannot carry');
     return json;
   };
@@ -150,18 +175,8 @@
   const mapEach = Map.prototype.forEach, setEach = Set.prototype.forEach;
   const regexpText = RegExp.prototype.toString, isView = ArrayBuffer.isView;
   const holds = (get, value) => { try { get.call(value); return true; } catch { return false; } };
-  const plainForm = (value) => {
-    if (typeof value === 'bigint') {
-      const digits = StringFn(value);
-      if (digits.length > 4096) throw new RangeErrorCtor('the result holds a BigInt of more than 4096 digits');
-      return digits;
-    }
-    if (value === null || typeof value !== 'object' || isArray(value)) return value;
-    if (value instanceof ErrorCtor) {
-      const out = { name: messageOf(value.name), message: messageOf(value.message) };
-      if (value.code !== undefined) out.code = value.code;
-      return out;
-    }
+  // A map or a set as JSON has them.
+  const listForm = (value) => {
     if (value instanceof MapCtor && holds(mapSize, value)) {
       const pairs = [];
       let textual = true;
@@ -176,13 +191,27 @@
       setEach.call(value, (v) => { tick(); items[items.length] = v; });
       return items;
     }
+    return value;
+  };
+  const plainForm = (value) => {
+    if (typeof value === 'bigint') {
+      const digits = StringFn(value);
+      if (digits.length > 4096) throw new RangeErrorCtor('the result holds a BigInt of more than 4096 digits');
+      return digits;
+    }
+    if (value === null || typeof value !== 'object' || isArray(value)) return value;
+    if (value instanceof ErrorCtor) {
+      const out = { name: messageOf(value.name), message: messageOf(value.message) };
+      if (value.code !== undefined) out.code = value.code;
+      return out;
+    }
     if (value instanceof RegExpCtor) return regexpText.call(value);
     if (isView(value) && !(value instanceof DataViewCtor)) {
       const items = [];
       for (let i = 0; i < value.length; i++) { tick(); items[i] = value[i]; }
       return items;
     }
-    return value;
+    return listForm(value);
   };
   const leave = function (key, value) {
     const raw = this[key];
@@ -191,8 +220,13 @@
     }
     return plainForm(value);
   };
-  const encode = (value, what) => {
-    const json = withoutCycles(value, leave, what);
+  const leaveResult = function (key, value) {
+    if (value instanceof PromiseCtor) refusePromise(this, key, 'the result');
+    return leave.call(this, key, value);
+  };
+  const leaveConsole = function (key, value) { return value instanceof PromiseCtor ? '[Promise]' : leave.call(this, key, value); };
+  const encode = (value, replacer, what) => {
+    const json = withoutCycles(value, replacer, what);
     return json === undefined ? 'null' : json;
   };
 
@@ -353,7 +387,7 @@
       case 'object':
         if (value === null) return 'null';
         if (value instanceof ErrorCtor) return messageOf(value.name) + ': ' + messageOf(value.message);
-        return encode(value, 'console: the value');
+        return value instanceof PromiseCtor ? '[Promise]' : encode(value, leaveConsole, 'console: the value');
       default: return StringFn(value);
     }
   };
@@ -391,7 +425,7 @@
     };
     main().then((value) => {
       let json;
-      try { json = encode(value, 'the result'); } catch (error) { fail(error, true); return; }
+      try { json = withoutLoss(encode(value, leaveResult, 'the result'), 'the result'); } catch (error) { fail(error, true); return; }
       done(json);
     }, (error) => fail(error, false));
   };
@@ -516,6 +550,8 @@
       const at = getOwnPropertyDescriptor(proto, name);
       if (at === undefined || !('value' in at)) continue;
       const value = at.value;
+      // Only the getter holds it from here on, and what a function holds is not found below.
+      find(value);
       defineProperty(proto, name, { get: () => value, set: ownSetter(name, proto), enumerable: false, configurable: false });
     }
   };

@@ -283,6 +283,8 @@ mod tests {
                     add(property.value, name);
                     add(property.get, 'get ' + name);
                     add(property.set, 'set ' + name);
+                    // What a getter holds, its properties do not lead to.
+                    if (property.get) { try { add(property.get.call(at), 'result of ' + name); } catch { } }
                 }
             }
             return open.join() + ' of ' + queue.length;

@@ -58,3 +58,58 @@ async fn text_that_is_not_well_formed_unicode_survives_as_text() {
     assert_eq!(value(&outcome), json!({ "s": "\u{1F600}" }));
     assert_eq!(outcome.logs, ["x\u{FFFD}y"]);
 }
+
+#[tokio::test]
+async fn maps_and_sets_in_the_input_of_a_tool_have_the_form_of_results() {
+    let outcome = run(
+        "return await callTool('echo', { a: new Map([['k', new Set([1])]]), b: new Map([[1, 2]]), c: new Set(['x']), d: new Date(0) })",
+    )
+    .await;
+    assert_eq!(
+        value(&outcome),
+        json!({ "a": { "k": [1] }, "b": [[1, 2]], "c": ["x"], "d": "1970-01-01T00:00:00.000Z" })
+    );
+}
+
+#[tokio::test]
+async fn keys_that_would_become_one_are_an_error_and_others_are_replaced() {
+    for source in [
+        r#"return {"\ud800": 1, "\ud801": 2}"#,
+        r#"return [{ a: new Map([["x\udc00", 1], ["x\ufffd", 2]]) }]"#,
+        r#"return await callTool('echo', { a: [{"\ud800": 1, "\ud801": 2}] })"#,
+    ] {
+        let outcome = run(source).await;
+        let Err(RunError::RuntimeError { name, message, .. }) = &outcome.result else {
+            panic!("{source}: {outcome:?}");
+        };
+        assert_eq!(&**name, "TypeError");
+        assert!(message.contains("two keys that differ only in halves of surrogate pairs"), "{message}");
+    }
+    let outcome = run(r#"return {"\ud800": "\ud801", "\\ud800": "\ud83d\ude00"}"#).await;
+    assert_eq!(value(&outcome), json!({ "\u{fffd}": "\u{fffd}", "\\ud800": "\u{1f600}" }));
+}
+
+#[tokio::test]
+async fn a_promise_in_a_result_or_an_input_is_an_error_that_says_where() {
+    for (source, place) in [
+        ("return [1, 2].map(async (n) => n)", "the result holds a promise as element 0"),
+        ("return { a: { later: Promise.resolve(1) } }", "the result holds a promise as property later"),
+        (
+            "return await callTool('echo', { n: callTool('echo', {}) })",
+            "the input holds a promise as property n",
+        ),
+        ("return await callTool('echo', callTool('echo', {}))", "the input is a promise"),
+        ("return new Map([['k', new Set([Promise.resolve(1)])]])", "the result holds a promise as element 0"),
+    ] {
+        let outcome = run(source).await;
+        let Err(RunError::RuntimeError { name, message, .. }) = &outcome.result else {
+            panic!("{source}: {outcome:?}");
+        };
+        assert_eq!(&**name, "TypeError");
+        assert!(message.contains(place) && message.contains("await Promise.all"), "{message}");
+    }
+    let outcome =
+        run("console.log(Promise.resolve(1), { p: Promise.resolve(1) }); return Promise.resolve([2])").await;
+    assert_eq!(value(&outcome), json!([2]));
+    assert_eq!(outcome.logs, [r#"[Promise] {"p":"[Promise]"}"#]);
+}

@@ -19,7 +19,7 @@ return { then(r) { r(1); r(2); r(new Promise(() => {})) } }
 return Promise.resolve(Promise.resolve(7))
 
 //// result nested promise
-// expect: ok {"p":{},"q":[{}]}
+// expect: runtime TypeError
 return { p: Promise.resolve(1), q: [Promise.reject(1)] }
 
 //// result getter loop
