@@ -74,8 +74,8 @@ fn is_frame(line: &str) -> bool {
         return rest == "<anonymous>"
             || rest == "native"
             || rest.ends_with("(native)")
-            || ends_in_position(rest)
-            || rest.ends_with("(<anonymous>)");
+            || rest.ends_with("(<anonymous>)")
+            || names_a_place(rest);
     }
     if line.starts_with("File \"") && line.contains("\", line ") {
         return true;
@@ -90,6 +90,18 @@ fn is_frame(line: &str) -> bool {
     line.split_once('@').is_some_and(|(name, place)| {
         !name.contains(' ') && place.contains(['/', '<']) && ends_in_position(place)
     })
+}
+
+/// Tests for what follows `at` in a frame: `f (file.js:1:2)` or `file.js:1:2`, and not a time (`Berlin (12:30:00)`) or words (`line 3:4`).
+fn names_a_place(frame: &str) -> bool {
+    let place = match frame.strip_suffix(')') {
+        Some(inner) => inner.rsplit_once('(').map_or("", |(_, place)| place),
+        None => frame.strip_prefix("async ").unwrap_or(frame),
+    };
+    let file = place.trim_end_matches(|c: char| c == ':' || c.is_ascii_digit());
+    ends_in_position(place)
+        && file.contains(|c: char| c.is_alphabetic() || c == '<')
+        && (!file.contains(' ') || file.contains(['/', '\\']))
 }
 
 /// Tests for a text that ends like `file.js:12`, `file.js:12:3` or `(file.js:12:3)`.
@@ -136,6 +148,7 @@ mod tests {
         assert_eq!(clean(r"open C:\Users\ann\x.txt failed"), "open [path] failed");
         assert_eq!(clean("open D:/data/x failed"), "open [path] failed");
         assert_eq!(clean(r"read \\server\share\file"), "read [path]");
+        assert_eq!(clean("open /data/x and /builds/team/x"), "open [path] and [path]");
         assert_eq!(clean("see file:///srv/app/main.rs"), "see [path]");
         assert_eq!(clean("File:///C:/x/y.ts!"), "[path]!");
     }
@@ -215,7 +228,16 @@ mod tests {
             ),
             "thread 'main' panicked"
         );
-        assert_eq!(clean("meet me at noon\nat 10:30 we eat"), "meet me at noon\nat 10:30 we eat");
+        assert_eq!(clean("E: x\n    at a.B.c(B.java:12)\n    at async file:///srv/x.mjs:3:4\n"), "E: x");
+        assert_eq!(clean("E: x\n    at f (C:\\Program Files\\x y.js:1:2)"), "E: x");
+        for text in [
+            "meet me at noon\nat 10:30 we eat",
+            "Delivery\nat Berlin (12:30:00)",
+            "at line 3:4",
+            "Call me\n at 10:30",
+        ] {
+            assert_eq!(clean(text), text);
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 const PATH: &str = "[path]";
 
 /// First parts of absolute Unix paths that never are routes.
-const ROOTS: [&str; 28] = [
+const ROOTS: [&str; 30] = [
     "home",
     "root",
     "usr",
@@ -40,6 +40,8 @@ const ROOTS: [&str; 28] = [
     "snap",
     "Library",
     "Applications",
+    "data",
+    "builds",
 ];
 
 /// Those of them that are paths without anything below them.
