@@ -425,7 +425,7 @@ pub struct LimitsConfig {
     pub token: u64,
     /// Authorization endpoint. Default 120.
     pub authorize: u64,
-    /// LoginMethod. Default 30.
+    /// Submitted login pages per minute. Default 30.
     pub login: u64,
     /// Registration. Default 20.
     pub register: u64,

@@ -58,7 +58,7 @@ fn problems_of_every_section_are_reported_at_once() {
         (4, "codecall.vm.timeoutMs"),
         (8, "info.nam"),
         (10, "apps.web.timeout"),
-        (11, "apps.cli"),
+        (11, "apps.cli.command"),
         (12, "apps.bad id"),
     ];
     // The checks of `auth` read `http` too, and those of rate limits read `apps`: they wait until both can be read.
