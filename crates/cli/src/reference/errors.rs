@@ -164,7 +164,7 @@ fn upstreams(text: &mut String) {
     }
 }
 
-const UPSTREAM: [(&str, &str); 8] = [
+const UPSTREAM: [(&str, &str); 10] = [
     ("UPSTREAM_UNREACHABLE", "the request could not be sent; try again"),
     (
         "UPSTREAM_ENDED",
@@ -175,6 +175,10 @@ const UPSTREAM: [(&str, &str); 8] = [
     ("UPSTREAM_TOO_LARGE", "the answer is longer than `maxMessageBytes` of the app"),
     ("UPSTREAM_FAILED", "the call failed for another reason; see the message"),
     ("UPSTREAM_AUTHORIZATION", "no token of the caller for the server can be obtained; see the message"),
+    (
+        "CALLER_CANNOT_BE_ASKED",
+        "the server asked the caller something in a call that carries no answers; see the message",
+    ),
     ("CALLER_GONE", "the caller could not be reached, or left, before it answered a question of the server"),
     ("TIMEOUT", "no answer within `timeout` of the app"),
 ];
