@@ -63,7 +63,7 @@ impl ServerBuilder {
         }
     }
 
-    /// Sets the program: see [`Server::builder`].
+    /// Sets the program: see `Server::builder`.
     pub fn server(mut self, server: impl Into<String>) -> Self {
         self.server = server.into();
         self
