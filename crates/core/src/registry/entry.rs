@@ -47,7 +47,7 @@ impl Default for AppOptions {
 pub struct AppEntry {
     /// The app's id.
     pub id: Arc<str>,
-    /// The app. What it does for callers is reached with a permit only: see [`Registry::view`].
+    /// The app. What it does for callers is reached with a permit only: see `Registry::view`.
     pub app: Arc<dyn App>,
     /// Options for showing and calling it.
     pub options: Arc<AppOptions>,
