@@ -17,9 +17,11 @@ mod live_index;
 mod meta_tools;
 mod plugin;
 mod reply;
+mod result_shape;
 mod search;
 mod semantic;
 mod settings;
+mod shapes;
 mod unwrap;
 mod visibility;
 

@@ -1,0 +1,205 @@
+//! Output schemas, read as descriptions of the unwrapped value.
+
+use std::sync::Arc;
+
+use gatewright_core::rmcp::model::JsonObject;
+use serde_json::{Value, json};
+
+/// Name of the one property that SDKs wrap results in.
+pub(crate) const RESULT: &str = "result";
+/// Mark of FastMCP on an output schema whose results are wrapped.
+const MARK: &str = "x-fastmcp-wrap-result";
+/// Where references of a property's schema point to.
+const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
+/// Levels of a schema that are looked at.
+const DEEPEST: usize = 32;
+
+/// Returns `true` if results of this schema are unwrapped: it has the mark of FastMCP, or `result` is its only property and required.
+pub(crate) fn wraps(schema: &JsonObject) -> bool {
+    let Some(Value::Object(properties)) = schema.get("properties") else { return false };
+    let Some(_) = properties.get(RESULT) else { return false };
+    if schema.get(MARK) == Some(&Value::Bool(true)) {
+        return true;
+    }
+    let required = schema.get("required").and_then(Value::as_array);
+    properties.len() == 1
+        && required.is_some_and(|names| names.iter().any(|name| name == RESULT))
+        && matches!(schema.get("additionalProperties"), None | Some(Value::Bool(false)))
+        && !schema.contains_key("patternProperties")
+}
+
+/// The schema of the value that scripts get; `None` when it says nothing about it.
+pub(crate) fn as_scripts_see_it(schema: &Arc<JsonObject>) -> Option<Arc<JsonObject>> {
+    let mut inner = if wraps(schema) { Arc::new(unwrapped(schema)?) } else { schema.clone() };
+    if is_vacuous(&inner) {
+        return None;
+    }
+    if has_long_integers(&inner, DEEPEST) {
+        allow_digits(Arc::make_mut(&mut inner), DEEPEST);
+    }
+    Some(inner)
+}
+
+fn unwrapped(schema: &JsonObject) -> Option<JsonObject> {
+    let mut inner = schema.get("properties")?.get(RESULT)?.as_object()?.clone();
+    for name in DEFINITIONS {
+        if let Some(definitions) = schema.get(name) {
+            inner.entry(name).or_insert_with(|| definitions.clone());
+        }
+    }
+    Some(inner)
+}
+
+/// Returns `true` for a schema that any object, any array or any value fits.
+pub(crate) fn is_vacuous(schema: &JsonObject) -> bool {
+    const TELLING: [&str; 15] = [
+        "$ref",
+        "$dynamicRef",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "enum",
+        "const",
+        "if",
+        "patternProperties",
+        "prefixItems",
+        "dependentSchemas",
+        "required",
+        "contains",
+        "format",
+        "pattern",
+    ];
+    let telling = |name: &&str| match schema.get(*name) {
+        Some(Value::Array(parts)) => !parts.is_empty(),
+        Some(_) => true,
+        None => false,
+    };
+    let open = |name: &str| match schema.get(name) {
+        None | Some(Value::Bool(true)) => true,
+        Some(Value::Object(inner)) => is_vacuous(inner),
+        Some(_) => false,
+    };
+    let has_properties =
+        schema.get("properties").and_then(Value::as_object).is_some_and(|named| !named.is_empty());
+    let kind_is_open = match schema.get("type") {
+        None => true,
+        Some(kind) => kind == "object" || kind == "array",
+    };
+    // An object that has no members at all is closed, which says something only of servers that mean it: few do.
+    let members_open =
+        open("additionalProperties") || schema.get("additionalProperties") == Some(&Value::Bool(false));
+    kind_is_open && !has_properties && members_open && open("items") && !TELLING.iter().any(telling)
+}
+
+/// Returns `true` for a schema of integers that JavaScript may round.
+fn is_long_integer(schema: &JsonObject) -> bool {
+    const SAFE: f64 = 9_007_199_254_740_991.0;
+    let is_integer = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "integer"),
+        Some(kind) => kind == "integer",
+        None => false,
+    };
+    let beyond =
+        |name: &str| schema.get(name).and_then(Value::as_f64).is_some_and(|bound| bound.abs() > SAFE);
+    let long_format = schema.get("format").is_some_and(|format| format == "int64" || format == "uint64");
+    is_integer && (long_format || beyond("maximum") || beyond("minimum"))
+}
+
+fn has_long_integers(schema: &JsonObject, levels: usize) -> bool {
+    levels > 0
+        && (is_long_integer(schema)
+            || schema.values().any(|value| match value {
+                Value::Object(inner) => has_long_integers(inner, levels - 1),
+                Value::Array(items) => items
+                    .iter()
+                    .filter_map(Value::as_object)
+                    .any(|inner| has_long_integers(inner, levels - 1)),
+                _ => false,
+            }))
+}
+
+/// Adds `string` to the types of integers that JavaScript may round: scripts get their digits.
+fn allow_digits(schema: &mut JsonObject, levels: usize) {
+    if levels == 0 {
+        return;
+    }
+    if is_long_integer(schema) {
+        let kinds = match schema.get("type") {
+            Some(Value::Array(kinds)) => kinds.clone(),
+            Some(kind) => vec![kind.clone()],
+            None => Vec::new(),
+        };
+        let kinds: Vec<Value> =
+            kinds.into_iter().filter(|kind| kind != "string").chain([json!("string")]).collect();
+        schema.insert("type".to_owned(), kinds.into());
+        schema.entry("description").or_insert_with(|| json!("text of its digits beyond 2^53"));
+    }
+    for value in schema.values_mut() {
+        match value {
+            Value::Object(inner) => allow_digits(inner, levels - 1),
+            Value::Array(items) => {
+                items
+                    .iter_mut()
+                    .filter_map(Value::as_object_mut)
+                    .for_each(|inner| allow_digits(inner, levels - 1));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(schema: Value) -> Option<Value> {
+        let Value::Object(schema) = schema else { panic!("an object") };
+        as_scripts_see_it(&Arc::new(schema)).map(|schema| Value::Object((*schema).clone()))
+    }
+
+    #[test]
+    fn a_wrapped_schema_is_that_of_its_result_with_the_definitions_it_refers_to() {
+        let users = json!({"type": "array", "items": {"$ref": "#/$defs/User"}});
+        let defs = json!({"User": {"type": "object", "properties": {"id": {"type": "integer"}}}});
+        let wrapped = json!({"type": "object", "properties": {"result": users}, "required": ["result"],
+            "$defs": defs, "x-fastmcp-wrap-result": true});
+        let inner = seen(wrapped.clone()).unwrap();
+        assert_eq!((&inner["items"]["$ref"], &inner["$defs"]), (&users["items"]["$ref"], &defs));
+        let mut unmarked = wrapped;
+        unmarked.as_object_mut().unwrap().shift_remove(MARK);
+        assert_eq!(seen(unmarked), Some(inner));
+    }
+
+    #[test]
+    fn a_result_among_other_properties_is_not_unwrapped() {
+        let page = json!({"type": "object", "required": ["result"],
+            "properties": {"result": {"type": "string"}, "next": {"type": "string"}}});
+        assert_eq!(seen(page.clone()), Some(page));
+    }
+
+    #[test]
+    fn a_schema_that_anything_fits_says_nothing() {
+        for vacuous in [
+            json!({}),
+            json!({"type": "object"}),
+            json!({"type": "object", "properties": {}, "additionalProperties": true}),
+            json!({"type": "object", "properties": {"result": {}}, "required": ["result"]}),
+            json!({"type": "object", "properties": {"result": {"type": "array", "items": {}}}, "required": ["result"]}),
+            json!({"type": "object", "properties": {"result": {"type": "array", "items": {"type": "object"}}},
+                "x-fastmcp-wrap-result": true}),
+        ] {
+            assert_eq!(seen(vacuous.clone()), None, "{vacuous}");
+        }
+        assert!(seen(json!({"type": "object", "additionalProperties": {"type": "integer"}})).is_some());
+        assert!(seen(json!({"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]})).is_some());
+    }
+
+    #[test]
+    fn integers_of_64_bits_may_be_text() {
+        let schema = json!({"type": "object", "properties": {
+            "id": {"type": "integer", "format": "int64"}, "age": {"type": "integer", "maximum": 150}}});
+        let seen = seen(schema).unwrap();
+        assert_eq!(seen["properties"]["id"]["type"], json!(["integer", "string"]));
+        assert_eq!(seen["properties"]["age"]["type"], "integer");
+    }
+}

@@ -1,0 +1,3 @@
+//! Shapes of results: what a tool's output schema says of the value that scripts get.
+
+pub(crate) mod declared;
