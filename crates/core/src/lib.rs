@@ -50,7 +50,7 @@ pub use link::CatalogLink;
 pub use local_app::LocalApp;
 pub use memory::{MemoryTransport, memory_transport};
 pub use names::{ToolNames, check_app_id};
-pub use network::{HOP_BY_HOP, Network, caller_address, counted_address, proxied_over_https};
+pub use network::{BodyTimeout, HOP_BY_HOP, Network, caller_address, counted_address, proxied_over_https};
 pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
     ScriptFacts, Subject, Trail,

@@ -1,6 +1,14 @@
 //! The address of a caller behind proxies.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+/// Longest wait for the body of a request. The server that accepted it sets this as an extension, for routes that read bodies
+/// themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BodyTimeout(pub Duration);
 
 /// A network such as `10.0.0.0/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

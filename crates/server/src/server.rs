@@ -9,7 +9,9 @@ use axum::{
     middleware::from_fn,
     routing::{get, post},
 };
-use gatewright_core::{CallerAddress, Gateway, InvalidField, Network, caller_address, proxied_over_https};
+use gatewright_core::{
+    BodyTimeout, CallerAddress, Gateway, InvalidField, Network, caller_address, proxied_over_https,
+};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
@@ -307,10 +309,11 @@ impl Dispatcher {
         let caller = caller_address(address, request.headers(), &proxies);
         request.extensions_mut().insert(CallerAddress(caller));
         let over_https = encrypted || proxied_over_https(address, request.headers(), &proxies);
-        let (request, unfinished) = body::watched(request);
+        let (mut request, unfinished) = body::watched(request);
         let mut response = if is_endpoint {
             edge::pass(&edge, request, over_https, |request| mcp::serve(&endpoint, request)).await
         } else {
+            request.extensions_mut().insert(BodyTimeout(endpoint.gate().body_time));
             let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
             edge::pass(&edge, request, over_https, other).await
         };
