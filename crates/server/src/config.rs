@@ -24,7 +24,8 @@ pub struct HttpConfig {
     pub host: IpAddr,
     /// Port to listen on; 0 takes a free one. Default 3000.
     pub port: u16,
-    /// Path of the MCP endpoint; begins with `/`. Default `/mcp`.
+    /// Path of the MCP endpoint; begins with `/`. Not below `/oauth` or `/.well-known`, and not one of the server's own (`/healthz`, `/readyz`,
+    /// `/sse`, `/messages`). Default `/mcp`.
     pub path: String,
     /// Serves HTTPS. Both files are read again when they change; open connections go on. Default: none, plain HTTP.
     pub tls: Option<TlsConfig>,
@@ -87,7 +88,7 @@ pub struct HttpConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub connection_idle: Duration,
-    /// Longest wait for the body of a request. Default 30 s; then 408.
+    /// Longest wait for the body of a request, those to the authorization server included. Default 30 s; then 408.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub body_read_timeout: Duration,
@@ -142,6 +143,39 @@ fn address<'de, D: serde::Deserializer<'de>>(from: D) -> Result<IpAddr, D::Error
     }
 }
 
+/// Paths of the server itself.
+const OWN_PATHS: [&str; 4] = ["/healthz", "/readyz", "/sse", "/messages"];
+/// Roots of the authorization server's endpoints, and of the metadata of it and of the resource (RFC 8414, RFC 9728).
+const AUTHORIZATION_ROOTS: [&str; 2] = ["/oauth", "/.well-known"];
+
+/// Returns the reason why `path` cannot be that of the MCP endpoint.
+fn path_problem(path: &str) -> Option<&'static str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
+    let segments = path.strip_prefix('/').filter(|rest| !rest.is_empty() && rest.chars().all(plain));
+    let Some(segments) = segments else { return Some("is not a path such as `/mcp`") };
+    let below =
+        |root: &&str| path.strip_prefix(*root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if segments
+        .strip_suffix('/')
+        .unwrap_or(segments)
+        .split('/')
+        .any(|segment| matches!(segment, "" | "." | ".."))
+    {
+        Some(
+            "has a segment that is empty, `.` or `..`, which clients remove before they send a request; write the path without it, such as \
+             `/mcp`",
+        )
+    } else if OWN_PATHS.contains(&path) {
+        Some("is taken by the server itself; choose another path, such as `/mcp`")
+    } else if AUTHORIZATION_ROOTS.iter().any(below) {
+        Some(
+            "is an address of the authorization server or of its metadata; choose another path, such as `/mcp`",
+        )
+    } else {
+        None
+    }
+}
+
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl HttpConfig {
@@ -150,12 +184,8 @@ impl HttpConfig {
         let mut problems = Vec::new();
         let mut wrong =
             |field: &'static str, problem: String| problems.push(InvalidField::new(field, problem));
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.~".contains(c);
-        if !self.path.starts_with('/') || self.path.len() < 2 || !self.path.chars().all(plain) {
-            wrong("path", format!("`{}` is not a path such as `/mcp`", self.path));
-        }
-        if ["/healthz", "/readyz", "/sse", "/messages"].contains(&self.path.as_str()) {
-            wrong("path", format!("`{}` is taken by the server itself", self.path));
+        if let Some(problem) = path_problem(&self.path) {
+            wrong("path", format!("`{}` {problem}", self.path));
         }
         if let Some(url) = &self.public_url
             && (!matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.path() != "/")
@@ -232,6 +262,38 @@ mod tests {
     }
 
     #[test]
+    fn the_endpoint_is_at_no_address_of_the_authorization_server_and_at_none_that_clients_rewrite() {
+        for path in [
+            "/healthz",
+            "/messages",
+            "/oauth",
+            "/oauth/token",
+            "/.well-known/jwks.json",
+            "/.well-known/oauth-protected-resource/mcp",
+            "/mcp/../healthz",
+            "/./mcp",
+            "/mcp/..",
+            "//mcp",
+            "/mcp//tools",
+            "/mcp//",
+            "//",
+        ] {
+            let problems = HttpConfig { path: path.to_owned(), ..HttpConfig::default() }.problems();
+            assert!(
+                problems.len() == 1 && problems[0].problem.contains("such as `/mcp`"),
+                "{path}: {problems:?}"
+            );
+        }
+        for path in ["/mcp", "/mcp/", "/oauth2/mcp", "/a/.well-known", "/v1.2/~me/..mcp"] {
+            assert_eq!(
+                HttpConfig { path: path.to_owned(), ..HttpConfig::default() }.problems(),
+                [],
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
     fn names_every_field_that_is_out_of_range() {
         let fields = |json: &str| {
             let problems = serde_json::from_str::<HttpConfig>(json).unwrap().problems().into_iter();
@@ -239,7 +301,6 @@ mod tests {
         };
         let field = |json: &str| fields(json).concat();
         assert_eq!(field(r#"{"path": "mcp"}"#), "path");
-        assert_eq!(field(r#"{"path": "/healthz"}"#), "path");
         assert_eq!(field(r#"{"publicUrl": "https://a.example/x"}"#), "publicUrl");
         assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
         assert_eq!(field(r#"{"maxConnections": 0}"#), "maxConnections");

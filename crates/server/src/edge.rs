@@ -1,4 +1,4 @@
-//! The first step of every request: the Host check, the answers browsers need, and the headers of every response.
+//! The first step of every request: the checks of `guard`, the answers browsers need, and the headers of every response.
 //!
 //! A page of an origin that is configured (`http.allowedOrigins`, `http.publicUrl`) may read answers (CORS). Pages on
 //! loopback may not unless they are listed: any local page could otherwise use a server that asks nobody who they are.
@@ -8,7 +8,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
-use crate::{guard::Guard, refusal};
+use crate::{
+    guard::{self, Guard},
+    refusal,
+};
 
 /// The guard, and the paths that speak MCP.
 pub(crate) struct Edge {
@@ -37,6 +40,9 @@ where
     let is_probe = matches!(path, "/healthz" | "/readyz");
     if !is_probe && let Err(why) = edge.guard.host(request.uri(), request.headers()) {
         return finish(refusal::unwelcome(&why));
+    }
+    if let Err(why) = guard::unambiguous(request.headers()) {
+        return finish(refusal::ambiguous(why));
     }
     if edge.https_only && !over_https && !is_probe {
         let is_mcp = edge.paths.iter().any(|own| own == path);

@@ -1,4 +1,5 @@
-//! Host and Origin: refuses requests that a page on the web made a browser send (DNS rebinding).
+//! Checks of the headers of every request: Host and Origin, so that no page on the web makes a browser send it (DNS rebinding), and
+//! headers that could be read in two ways.
 //!
 //! MCP 2025-11-25 and 2026-07-28, transports: servers MUST validate `Origin`.
 
@@ -14,6 +15,44 @@ pub(crate) enum SourceError {
     NoHost,
     Host(String),
     Origin(String),
+}
+
+/// Headers that two recipients could read in different ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderError {
+    /// A header of one value has several.
+    Repeated(&'static str),
+    /// A transfer coding other than `chunked`.
+    TransferCoding,
+}
+
+/// Headers of one value that are read here or by `rmcp`. `Authorization` and `DPoP` are left to whoever authenticates.
+const SINGLE: [&str; 8] = [
+    "host",
+    "content-type",
+    "transfer-encoding",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "mcp-method",
+    "mcp-name",
+    "last-event-id",
+];
+
+/// Checks that the headers leave no choice: of two values the next recipient may go by the other (RFC 9110 §5.3), and a body ends where
+/// its only transfer coding, `chunked`, says (RFC 9112 §6.1).
+pub(crate) fn unambiguous(headers: &HeaderMap) -> Result<(), HeaderError> {
+    // As a rule no header is repeated at all.
+    if headers.len() != headers.keys_len()
+        && let Some(name) = SINGLE.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some())
+    {
+        return Err(HeaderError::Repeated(name));
+    }
+    match headers.get(header::TRANSFER_ENCODING) {
+        Some(coding) if !coding.as_bytes().eq_ignore_ascii_case(b"chunked") => {
+            Err(HeaderError::TransferCoding)
+        }
+        _ => Ok(()),
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,6 +288,26 @@ mod tests {
         assert_eq!(guard.host(&absolute, &headers(header::HOST, "localhost")), Err(evil));
         let origins = twice(header::ORIGIN, "http://localhost", "http://evil.example");
         assert_eq!(guard.origin(&origins), Err(SourceError::Origin("http://evil.example".to_owned())));
+    }
+
+    #[test]
+    fn a_header_of_one_value_is_sent_once_and_chunked_is_the_only_transfer_coding() {
+        let check = |pairs: &[(&'static str, &'static str)]| {
+            let pair = |(name, value): &(&'static str, &'static str)| {
+                (http::HeaderName::from_static(name), HeaderValue::from_static(value))
+            };
+            unambiguous(&HeaderMap::from_iter(pairs.iter().map(pair)))
+        };
+        for name in SINGLE {
+            assert_eq!(
+                check(&[(name, "chunked"), ("accept", "a"), (name, "chunked")]),
+                Err(HeaderError::Repeated(name))
+            );
+        }
+        assert_eq!(check(&[("accept", "a"), ("accept", "b"), ("transfer-encoding", "Chunked")]), Ok(()));
+        for coding in ["chunked, chunked", "gzip, chunked", "gzip", "identity", ""] {
+            assert_eq!(check(&[("transfer-encoding", coding)]), Err(HeaderError::TransferCoding), "{coding}");
+        }
     }
 
     #[test]

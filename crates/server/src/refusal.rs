@@ -9,7 +9,10 @@ use rmcp::model::ErrorCode;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use crate::{body::BodyError, guard::SourceError};
+use crate::{
+    body::BodyError,
+    guard::{HeaderError, SourceError},
+};
 
 /// "Unauthorized" (contract: JSON-RPC error codes).
 const UNAUTHORIZED: i32 = -32001;
@@ -58,6 +61,23 @@ pub(crate) fn unwelcome(why: &SourceError) -> Response<Body> {
             &format!("Origin `{origin}` is not allowed; if it is yours, add it to `http.allowedOrigins`"),
         ),
     }
+}
+
+/// The answer to headers that could be read in two ways. The connection closes: where the body ends is not certain.
+pub(crate) fn ambiguous(why: HeaderError) -> Response<Body> {
+    let mut response = match why {
+        HeaderError::Repeated(name) => {
+            let code = if name.starts_with("mcp-") { ErrorCode::HEADER_MISMATCH.0 } else { TRANSPORT };
+            let message = format!("the header `{name}` is sent more than once; send it once");
+            rpc(StatusCode::BAD_REQUEST, Value::Null, code, &message, None)
+        }
+        HeaderError::TransferCoding => transport(
+            StatusCode::NOT_IMPLEMENTED,
+            "Transfer-Encoding must be `chunked`, once; no other transfer coding is supported",
+        ),
+    };
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// The answer to a request over plain HTTP where only HTTPS will do: a JSON-RPC error, or one of OAuth (RFC 6749 §5.2).

@@ -208,7 +208,7 @@ fn protocol(text: &mut String) {
          | -32000 | rejected by the transport: Host, Origin, size, load, an unknown session (HTTP 404); see the HTTP status |\n\
          | -32001 | not authenticated (HTTP 401), or the token lacks scopes (HTTP 403); see `WWW-Authenticate` and `data` |\n\
          | -32002 | resource not found, up to 2025-11-25 |\n\
-         | -32020 | a header of HTTP and the body disagree (from 2026-07-28 on) |\n\
+         | -32020 | a header of HTTP and the body disagree (from 2026-07-28 on), or a header of MCP is sent twice |\n\
          | -32021 | the request needs a capability that the client does not declare (from 2026-07-28 on) |\n\
          | -32022 | unsupported protocol version; `data.supported` lists the supported ones |\n\
          | -32042 | the user must open an address first (URL elicitation, 2025-11-25) |\n\

@@ -149,3 +149,20 @@ async fn methods_without_a_meaning_are_not_allowed() {
     assert_eq!(response.headers()["allow"], "GET, POST, DELETE");
     assert_eq!(answer(response).await["jsonrpc"], "2.0");
 }
+
+#[tokio::test]
+async fn a_request_with_two_values_of_a_header_that_has_one_is_refused() {
+    let rig = start(json!({})).await;
+    let id = rig.open("x").await;
+    let ping = || rig.in_session(&id, "ping", json!({}));
+    assert_eq!(ping().send().await.unwrap().status(), 200);
+    for (name, value) in [
+        ("mcp-protocol-version", "2025-06-18"),
+        ("mcp-protocol-version", "2025-11-25"),
+        ("mcp-session-id", "another"),
+        ("content-type", "text/plain"),
+    ] {
+        let (status, _, text) = refused(ping().header(name, value)).await;
+        assert!(status == 400 && text.contains(name), "{name}: {status} {text}");
+    }
+}

@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::support::{PATIENCE, Rig, start};
+use crate::support::{PATIENCE, Rig, start, start_with};
 
 async fn connect(rig: &Rig) -> TcpStream {
     TcpStream::connect(rig.base.strip_prefix("http://").unwrap()).await.unwrap()
@@ -132,6 +132,41 @@ async fn an_unread_body_closes_the_connection_and_is_not_taken_for_the_next_requ
         assert!(answer.starts_with("http/1.1 415") && answer.contains("\r\nconnection: close"), "{answer}");
         assert!(!answer.contains("keep-alive") && answer.matches("http/1.1").count() == 1, "{answer}");
     }
+}
+
+#[tokio::test]
+async fn a_transfer_coding_that_two_recipients_could_read_differently_closes_the_connection() {
+    let rig = start(json!({})).await;
+    let chunked = "transfer-encoding: chunked";
+    for (coding, status) in [
+        (format!("{chunked}\r\n{chunked}"), 400),
+        (format!("{chunked}, chunked"), 501),
+        ("transfer-encoding: gzip, chunked".to_owned(), 501),
+    ] {
+        let mut stream = connect(&rig).await;
+        let next = "0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
+        stream.write_all((post("application/json", &coding) + next).as_bytes()).await.unwrap();
+        let answer = all(&mut stream).await;
+        assert!(answer.starts_with(&format!("http/1.1 {status}")), "{coding}: {answer}");
+        assert!(
+            answer.contains("\r\nconnection: close") && answer.matches("http/1.1").count() == 1,
+            "{answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn other_routes_know_the_longest_wait_for_a_body() {
+    use gatewright_core::BodyTimeout;
+    use gatewright_server::axum::{Extension, Router, routing::post};
+
+    let route = post(async |Extension(BodyTimeout(time)): Extension<BodyTimeout>| format!("{time:?}"));
+    let rig = start_with(json!({"bodyReadTimeout": "7s"}), |server| {
+        server.merge(Router::new().route("/form", route))
+    })
+    .await;
+    let answer = rig.http.post(format!("{}/form", rig.base)).send().await.unwrap().text().await.unwrap();
+    assert_eq!(answer, "7s");
 }
 
 #[tokio::test]
