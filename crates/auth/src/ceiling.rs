@@ -9,7 +9,7 @@ use crate::{
     config::AuthConfig,
     error::OAuthError,
     error_codes::Code,
-    scopes::{RecordedScopes, USER_SCOPES},
+    scopes::{RecordedScopes, USER_SCOPES, is_scope_token},
 };
 
 /// Scopes that were within every ceiling when they were checked.
@@ -100,7 +100,7 @@ impl Ceiling<'_> {
     /// Returns the scopes granted to a request for `requested`, or for the default scopes when it names none.
     ///
     /// # Errors
-    /// `invalid_scope` when none can be granted.
+    /// `invalid_scope` when one is no scope (RFC 6749 §3.3), or none can be granted.
     pub(crate) fn request(&self, requested: Option<&str>) -> Result<GrantedScopes, OAuthError> {
         let requested = match requested {
             Some(text) => RecordedScopes::parse(text),
@@ -109,6 +109,12 @@ impl Ceiling<'_> {
             }
             None => RecordedScopes::new(self.config.default_scopes.clone()),
         };
+        if !requested.names().iter().all(|scope| is_scope_token(scope)) {
+            return Err(OAuthError::new(
+                Code::InvalidScope,
+                "a scope contains a character that no scope may have",
+            ));
+        }
         let granted = self.narrow(&requested);
         if granted.is_empty() {
             return Err(OAuthError::new(Code::InvalidScope, "none of the scopes can be granted"));

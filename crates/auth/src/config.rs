@@ -397,7 +397,7 @@ pub struct ClientConfig {
     pub grant_types: Option<Vec<String>>,
     /// Scopes it may ask for; all when absent. Tokens that it has lose what is taken out here.
     pub scopes: Option<Vec<String>>,
-    /// Resource whose tokens it may introspect, as a resource server.
+    /// Resource whose tokens it may introspect, as a resource server: the address of the MCP endpoint (`http.publicUrl` with `http.path`).
     pub introspects: Option<String>,
 }
 

@@ -11,6 +11,11 @@ pub(crate) const USER_SCOPES: [&str; 4] = ["openid", "profile", "email", "offlin
 /// Subject and client of tokens for callers without a login. No configured client may have this name.
 pub(crate) const ANONYMOUS: &str = "anonymous";
 
+/// Returns the values of a space-delimited list (RFC 6749 §3.3). No other character separates them.
+pub(crate) fn space_delimited(text: &str) -> impl Iterator<Item = &str> {
+    text.split(' ').filter(|value| !value.is_empty())
+}
+
 /// Returns whether a text can be one scope (RFC 6749 §3.3): printable ASCII without spaces, quotes and backslashes.
 pub(crate) fn is_scope_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|c| c.is_ascii_graphic() && c != b'"' && c != b'\\')
@@ -28,7 +33,7 @@ impl RecordedScopes {
 
     /// Splits a `scope` parameter.
     pub(crate) fn parse(text: &str) -> Self {
-        Self(text.split_ascii_whitespace().map(str::to_owned).collect())
+        Self(space_delimited(text).map(str::to_owned).collect())
     }
 
     /// Returns the scopes of the `scope` claim of an access token of this server.

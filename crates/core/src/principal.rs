@@ -19,7 +19,7 @@ pub enum Scopes {
 impl Scopes {
     /// Reads a space-separated scope string (RFC 6749 §3.3).
     pub fn parse(text: &str) -> Self {
-        Self::Granted(text.split_ascii_whitespace().map(str::to_owned).collect())
+        Self::Granted(text.split(' ').filter(|scope| !scope.is_empty()).map(str::to_owned).collect())
     }
 
     /// Returns `true` if `scope` is granted, by name or through a `*` grant above it.

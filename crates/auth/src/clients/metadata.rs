@@ -12,7 +12,7 @@ use crate::{
     json::{self, NotAnObject},
     keys::{JwkSet, VerifyingKey},
     net, pages,
-    scopes::is_scope_token,
+    scopes::{is_scope_token, space_delimited},
 };
 
 use super::client::{AuthMethod, OAuthClient, Origin};
@@ -286,7 +286,7 @@ impl ClientMetadata {
     fn scopes(&self) -> Result<Option<Vec<String>>, MetadataError> {
         let Some(text) = &self.scope else { return Ok(None) };
         let mut scopes: Vec<String> = Vec::new();
-        for scope in text.split(' ').filter(|scope| !scope.is_empty()) {
+        for scope in space_delimited(text) {
             if !is_scope_token(scope) {
                 return Err(MetadataError::of("scope", "holds a character that no scope may have"));
             }

@@ -82,6 +82,13 @@ impl AuthConfig {
                     say(&format!("clients[{at}].redirectUris[{n}]"), why.into());
                 }
             }
+            if client.introspects.as_ref().is_some_and(|resource| *resource != deployment.resource) {
+                let problem = format!(
+                    "must be `{}`, the only resource that tokens are issued for",
+                    deployment.resource
+                );
+                say(&format!("clients[{at}].introspects"), problem);
+            }
             if let Err(why) = crate::clients::OAuthClient::from_config(client) {
                 say(&format!("clients[{at}]"), why);
             }

@@ -73,7 +73,7 @@ impl UpstreamVault {
                 "Connecting other services needs `auth.sessionMode: stateful` on this server.",
             ));
         }
-        let params = Params::of_query(parts);
+        let params = Params::of_query(parts).map_err(error_page)?;
         let id = params.get("id").unwrap_or_default();
         let over =
             || bad_request("This address is over or was never given out. Call the tool again for a new one.");
@@ -154,7 +154,7 @@ impl UpstreamVault {
         let ctx = &services.ctx;
         let unmatched =
             || bad_request("The answer of the other service cannot be matched. Call the tool again.");
-        let params = Params::of_query(parts);
+        let params = Params::of_query(parts).map_err(error_page)?;
         let state = params.get("state").ok_or_else(unmatched)?;
         // Single use: taken before anything else is looked at.
         let key = Key::secret("connecting", state);

@@ -27,7 +27,6 @@ use crate::{
 };
 
 const MAX_QUERY_BYTES: usize = 16 * 1024;
-const MAX_STATE_BYTES: usize = 4096;
 const MAX_NONCE_BYTES: usize = 1024;
 const MAX_HINT_CHARS: usize = 256;
 
@@ -50,7 +49,10 @@ pub(super) async fn endpoint(State(services): State<Arc<Services>>, request: Req
         if parts.uri.query().is_some_and(|query| query.len() > MAX_QUERY_BYTES) {
             return page(StatusCode::URI_TOO_LONG, "The request is too long.");
         }
-        (Params::of_query(&parts), StatusCode::FOUND)
+        match Params::of_query(&parts) {
+            Ok(params) => (params, StatusCode::FOUND),
+            Err(error) => return error_page(error),
+        }
     };
     match start(&services, &parts.headers, params, &ip, status).await {
         Ok(response) | Err(response) => response,
@@ -67,10 +69,7 @@ async fn start(
     let Services { ctx, authorizations, .. } = services;
     let params = pushed_or(services, params).await?;
     let (client, redirect_uri) = client_and_redirect_uri(services, &params, Some(ip)).await?;
-    let state = params.get("state").filter(|_| !params.is_repeated("state"));
-    if state.is_some_and(|state| state.len() > MAX_STATE_BYTES) {
-        return Err(bad_request("The state is too long."));
-    }
+    let state = params.state().map_err(error_page)?;
     let rejected = |error: OAuthError| {
         let mut pairs = vec![("error", error.code.as_str()), ("error_description", &*error.description)];
         pairs.extend(state.map(|state| ("state", state)));
@@ -87,7 +86,7 @@ async fn start(
         browser: sha256_hex(&browser.value),
         expires_ms: ctx.clock.now_ms() + AUTHORIZATION_LIFETIME.as_millis() as u64,
         logged_in: false,
-        force_consent: has_prompt(&params, "consent"),
+        force_consent: params.has_prompt("consent"),
         upstream: None,
         return_path: None,
         login,
@@ -97,7 +96,7 @@ async fn start(
     let bytes = serde_json::to_vec(&request).map_or(0, |text| text.len());
     authorizations.reserve(ip, bytes, AUTHORIZATION_LIFETIME).map_err(error_page)?;
     authorizations.save(&id, None, &request).await.map_err(store_page)?;
-    let step = Step { id: &id, browser: &browser.value, silent: has_prompt(&params, "none"), status };
+    let step = Step { id: &id, browser: &browser.value, silent: params.has_prompt("none"), status };
     let mut response = advance(services, step, request).await;
     authorizations.set_browser_cookie(&browser, &mut response);
     Ok(response)
@@ -126,10 +125,6 @@ async fn use_session(
         record_login(services, request, client, &session, Some(sha256_hex(id)), now_ms);
     }
     Ok(())
-}
-
-fn has_prompt(params: &Params, prompt: &str) -> bool {
-    params.get("prompt").is_some_and(|text| text.split_ascii_whitespace().any(|word| word == prompt))
 }
 
 /// Returns the client and the redirect URI of a request. An error about either must not redirect.
@@ -226,10 +221,9 @@ fn code_challenge(params: &Params) -> Result<&str, OAuthError> {
 
 /// Checks `prompt`, `max_age` and `nonce` (OpenID Connect Core §3.1.2.1).
 fn check_openid(params: &Params) -> Result<(), OAuthError> {
-    let prompts: Vec<&str> = params.get("prompt").unwrap_or_default().split_ascii_whitespace().collect();
-    let problem = if prompts.iter().any(|word| !PROMPTS.contains(word)) {
+    let problem = if params.prompts().any(|value| !PROMPTS.contains(&value)) {
         "prompt may hold none, login, consent and select_account"
-    } else if prompts.contains(&"none") && prompts.len() > 1 {
+    } else if params.has_prompt("none") && params.prompts().count() > 1 {
         "prompt=none stands alone"
     } else if params.get("max_age").is_some_and(|text| text.parse::<u64>().is_err()) {
         "max_age is a number of seconds"
@@ -254,7 +248,7 @@ async fn read_login(services: &Services, params: &Params, client: &str) -> Resul
         },
     };
     Ok(LoginRequest {
-        force: has_prompt(params, "login") || has_prompt(params, "select_account"),
+        force: params.has_prompt("login") || params.has_prompt("select_account"),
         max_age: params.get("max_age").and_then(|text| text.parse().ok()),
         hint: params.get("login_hint").map(|hint| pages::plain(hint, MAX_HINT_CHARS)),
         subject,

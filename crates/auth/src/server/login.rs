@@ -22,7 +22,10 @@ use crate::{
 /// Shows the current step of an authorization request, after a reload or a redirect.
 pub(super) async fn show(State(services): State<Arc<Services>>, request: Request<Body>) -> Response {
     let (parts, _) = request.into_parts();
-    let params = Params::of_query(&parts);
+    let params = match Params::of_query(&parts) {
+        Ok(params) => params,
+        Err(error) => return error_page(error),
+    };
     let id = params.get("pending").unwrap_or_default();
     match services.authorizations.load(&parts.headers, id).await {
         Ok(Stored { request, browser, .. }) => {

@@ -42,7 +42,7 @@ fn logout_parameters(params: &Params) -> Vec<(&str, &str)> {
 
 /// Asks the user whether to sign out.
 async fn ask(services: &Services, parts: &Parts) -> Result<Response, Response> {
-    let params = Params::of_query(parts);
+    let params = Params::of_query(parts).map_err(error_page)?;
     requesting_client(services, &params).await?;
     let Some(session) = services.sessions.id(&parts.headers) else {
         return Ok(signed_out_already(services, &params).await);
@@ -89,6 +89,7 @@ async fn sign_out(services: &Services, parts: &Parts, body: Body) -> Result<Resp
 /// Returns the identifier of the client that asks: its `client_id`, or the audience of its `id_token_hint`. Both must name the same one
 /// (§2). An ID token that cannot be verified names none.
 async fn requesting_client(services: &Services, params: &Params) -> Result<Option<String>, Response> {
+    params.state().map_err(error_page)?;
     let named = params.get("client_id").map(str::to_owned);
     let Some(hint) = params.get("id_token_hint") else { return Ok(named) };
     match (services.tokens.id_token_hint(hint).await.ok(), named) {

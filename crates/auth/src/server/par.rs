@@ -68,6 +68,7 @@ async fn accept(services: &Services, parts: Parts, body: Body) -> Result<Respons
         }
         params.set("dpop_jkt", &jkt);
     }
+    params.state()?;
     read_grant(services, &params, &client, &redirect_uri)?;
     let request_uri = push(services, client, &params, &ip).await?;
     let body = json!({"request_uri": request_uri, "expires_in": PUSHED_REQUEST_LIFETIME.as_secs()});

@@ -22,7 +22,7 @@ use crate::{
     tuning::AUTHORIZATION_LIFETIME,
     web::{
         params::{Params, cookie},
-        responses::{bad_request, store_page},
+        responses::{bad_request, error_page, store_page},
     },
 };
 
@@ -37,7 +37,7 @@ async fn come_back(services: &Services, parts: &Parts) -> Result<Response, Respo
     let Services { ctx, authorizations, .. } = services;
     let provider =
         services.provider.as_ref().ok_or_else(|| bad_request("No sign-in service is configured."))?;
-    let params = Params::of_query(parts);
+    let params = Params::of_query(parts).map_err(error_page)?;
     let unmatched = || bad_request("The answer of the sign-in service cannot be matched.");
     let state = params.get("state").ok_or_else(unmatched)?;
     // Single use: taken before anything else is looked at.

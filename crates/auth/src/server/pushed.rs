@@ -44,7 +44,7 @@ pub(super) async fn pushed_or(services: &Services, params: Params) -> Result<Par
     {
         return Err(gone());
     }
-    Ok(Params::parse(pushed.text.as_bytes()))
+    Params::parse(pushed.text.as_bytes()).map_err(|_| gone())
 }
 
 /// Stores the parameters of a request and returns its `request_uri`. The record counts for the network of the caller.

@@ -86,8 +86,8 @@ fn check_grants(ctx: &Context, client: &OAuthClient) -> Result<(), OAuthError> {
 
 /// Reads the metadata of a request. A client that wants ID tokens signed in one way is not given others (OpenID Connect Registration 1.0
 /// §2).
-async fn read_metadata(services: &Services, body: Body) -> Result<ClientMetadata, OAuthError> {
-    let metadata = ClientMetadata::parse(&read_body(body).await?)?;
+async fn read_metadata(services: &Services, parts: &Parts, body: Body) -> Result<ClientMetadata, OAuthError> {
+    let metadata = ClientMetadata::parse(&read_body(parts, body).await?)?;
     if let Some(algorithm) = &metadata.id_token_signed_response_alg
         && !services.tokens.keys.snapshot().await.algorithms().contains(algorithm)
     {
@@ -108,7 +108,7 @@ async fn create(services: &Services, parts: &Parts, body: Body) -> Result<Respon
         return Err(invalid_token());
     }
     let id = format!("gwc_{}", mint::<16>(&*ctx.entropy));
-    let metadata = read_metadata(services, body).await?;
+    let metadata = read_metadata(services, parts, body).await?;
     let mut client = metadata.into_client(id, AuthMethod::ClientSecretBasic, Origin::Registered)?;
     check_grants(ctx, &client)?;
     let all = ctx.store.hit(&Key::single("registrations"), REGISTRATION_WINDOW).await?;
@@ -169,7 +169,7 @@ async fn authorized(services: &Services, parts: &Parts, id: &str) -> Result<OAut
 
 async fn update(services: &Services, parts: &Parts, body: Body, id: &str) -> Result<Response, OAuthError> {
     let before = authorized(services, parts, id).await?;
-    let metadata = read_metadata(services, body).await?;
+    let metadata = read_metadata(services, parts, body).await?;
     if metadata.client_id.as_deref() != Some(id) {
         return Err(invalid_metadata("client_id must be the client's own"));
     }

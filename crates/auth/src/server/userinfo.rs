@@ -17,6 +17,7 @@ use crate::{
     error::{OAuthError, no_store},
     error_codes::Code,
     records::Grant,
+    web::params::single_header,
 };
 
 pub(super) async fn endpoint(State(services): State<Arc<Services>>, request: Request<Body>) -> Response {
@@ -41,7 +42,7 @@ fn insufficient_scope(text: &'static str) -> OAuthError {
 /// Returns the grant of the request's access token and its scopes, which include `openid`.
 async fn authorize(services: &Services, parts: &Parts) -> Result<(Grant, GrantedScopes), OAuthError> {
     let ctx = &services.ctx;
-    let authorization = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let authorization = single_header(&parts.headers, header::AUTHORIZATION);
     let (scheme, token) = authorization.and_then(|value| value.split_once(' ')).ok_or_else(invalid_token)?;
     let is_dpop = scheme.eq_ignore_ascii_case("dpop");
     if !is_dpop && !scheme.eq_ignore_ascii_case("bearer") {

@@ -3,12 +3,15 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use axum::body::{Body, to_bytes};
-use http::{HeaderMap, StatusCode, header, request::Parts};
+use gatewright_core::BodyTimeout;
+use http::{HeaderMap, HeaderName, StatusCode, header, request::Parts};
 
 use crate::error::OAuthError;
-use crate::error_codes::Code;
+use crate::{error_codes::Code, scopes::space_delimited};
 
 const MAX_BODY_BYTES: usize = 64 * 1024;
+const MAX_STATE_BYTES: usize = 4096;
+/// Longest wait for a body where the server sets none (`http.bodyReadTimeout`).
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Parameters by name. Only `resource` and the boxes of the consent form may occur more than once.
@@ -24,9 +27,17 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    pub(crate) fn parse(text: &[u8]) -> Self {
+    /// Parses a query or a form.
+    ///
+    /// # Errors
+    /// `invalid_request` for bytes that are not UTF-8: decoded, they would be other ones than were sent.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, OAuthError> {
         let mut params = Self::default();
         for (name, value) in url::form_urlencoded::parse(text) {
+            // The decoder puts this character in the place of such bytes; nobody sends it on purpose.
+            if [&name, &value].iter().any(|text| text.contains(char::REPLACEMENT_CHARACTER)) {
+                return Err(OAuthError::invalid_request("a parameter is not UTF-8"));
+            }
             // An empty value counts as omitted (RFC 6749 §3.1).
             if value.is_empty() {
                 continue;
@@ -41,11 +52,14 @@ impl Params {
                 }
             }
         }
-        params
+        Ok(params)
     }
 
-    /// The parameters of the query.
-    pub(crate) fn of_query(parts: &Parts) -> Self {
+    /// Returns the parameters of the query.
+    ///
+    /// # Errors
+    /// As [`Params::parse`].
+    pub(crate) fn of_query(parts: &Parts) -> Result<Self, OAuthError> {
         Self::parse(parts.uri.query().unwrap_or_default().as_bytes())
     }
 
@@ -56,6 +70,32 @@ impl Params {
     /// Returns the value of `name`, or `invalid_request` with the text `missing`.
     pub(crate) fn require(&self, name: &'static str, missing: &'static str) -> Result<&str, OAuthError> {
         self.get(name).ok_or_else(|| OAuthError::invalid_request(missing))
+    }
+
+    /// Returns the `state`, which goes back to the client as it came; `None` when there is none, or more than one.
+    ///
+    /// # Errors
+    /// `invalid_request` for one that is too long or contains control characters (RFC 6749 appendix A.5).
+    pub(crate) fn state(&self) -> Result<Option<&str>, OAuthError> {
+        match self.get("state").filter(|_| !self.is_repeated("state")) {
+            Some(state) if state.len() > MAX_STATE_BYTES => {
+                Err(OAuthError::invalid_request("The state is too long."))
+            }
+            Some(state) if state.contains(char::is_control) => {
+                Err(OAuthError::invalid_request("The state contains control characters."))
+            }
+            state => Ok(state),
+        }
+    }
+
+    /// Returns `true` if `prompt` contains `value` (OpenID Connect Core §3.1.2.1).
+    pub(crate) fn has_prompt(&self, value: &str) -> bool {
+        self.prompts().any(|prompt| prompt == value)
+    }
+
+    /// Returns the values of `prompt`.
+    pub(crate) fn prompts(&self) -> impl Iterator<Item = &str> {
+        space_delimited(self.get("prompt").unwrap_or_default())
     }
 
     pub(crate) fn is_repeated(&self, name: &str) -> bool {
@@ -85,10 +125,11 @@ impl Params {
     }
 }
 
-/// Reads a body of at most 64 KiB within ten seconds.
-pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, OAuthError> {
+/// Reads a body of at most 64 KiB within the time that the server sets, or ten seconds.
+pub(crate) async fn read_body(parts: &Parts, body: Body) -> Result<Vec<u8>, OAuthError> {
     let refused = |status, text| OAuthError::new(Code::InvalidRequest, text).with_status(status);
-    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY_BYTES)).await {
+    let timeout = parts.extensions.get::<BodyTimeout>().map_or(BODY_TIMEOUT, |timeout| timeout.0);
+    match tokio::time::timeout(timeout, to_bytes(body, MAX_BODY_BYTES)).await {
         Ok(Ok(bytes)) => Ok(bytes.to_vec()),
         Ok(Err(_)) => Err(refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large")),
         Err(_) => Err(refused(StatusCode::REQUEST_TIMEOUT, "the body came too slowly")),
@@ -97,13 +138,12 @@ pub(crate) async fn read_body(body: Body) -> Result<Vec<u8>, OAuthError> {
 
 /// Reads a form. Its content type must be that of a form, and no parameter may occur twice.
 pub(crate) async fn read_form(parts: &Parts, body: Body) -> Result<Params, OAuthError> {
-    let content_type =
-        parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type = single_header(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
     let content_type = content_type.split(';').next().unwrap_or_default().trim();
     if !content_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
         return Err(OAuthError::invalid_request("the body must be application/x-www-form-urlencoded"));
     }
-    let params = Params::parse(&read_body(body).await?);
+    let params = Params::parse(&read_body(parts, body).await?)?;
     if !params.repeated.is_empty() {
         return Err(OAuthError::invalid_request("a parameter is repeated"));
     }
@@ -117,9 +157,16 @@ pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     pairs.find(|(found, value)| *found == name && !value.is_empty()).map(|(_, value)| value.to_owned())
 }
 
+/// Returns the value of a header that is sent once; `None` when there is none, or more than one.
+pub(crate) fn single_header(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
 /// Returns the token of an `Authorization: Bearer` header.
 pub(crate) fn bearer(parts: &Parts) -> Option<&str> {
-    let value = parts.headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let value = single_header(&parts.headers, header::AUTHORIZATION)?;
     value
         .split_once(' ')
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))

@@ -226,3 +226,27 @@ fn secrets_are_not_printed() {
     let printed = format!("{:?}", read(production()));
     assert!(!printed.contains(&crate::support::rsa_jwk().d.unwrap()) && !printed.contains("\"p\""));
 }
+
+#[test]
+fn a_client_introspects_tokens_for_the_endpoint_and_no_other_resource() {
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    let problems = |resource: &str| {
+        let client =
+            json!({"clientId": "rs", "clientSecret": "s", "grantTypes": [], "introspects": resource});
+        let mut value = production();
+        crate::support::site::merge(&mut value, json!({"clients": [client]}));
+        read(value).validate(&deployment)
+    };
+    assert_eq!(problems("https://mcp.acme.com/mcp"), []);
+    for bad in
+        ["", "*", "mcp", "https://mcp.acme.com", "https://mcp.acme.com/mcp/", "https://MCP.acme.com/mcp"]
+    {
+        let found = problems(bad);
+        assert_eq!(
+            found.iter().map(|problem| &*problem.path).collect::<Vec<_>>(),
+            ["auth.clients[0].introspects"],
+            "{bad}"
+        );
+        assert!(found[0].message.contains("`https://mcp.acme.com/mcp`"), "{}", found[0]);
+    }
+}

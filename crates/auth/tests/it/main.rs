@@ -37,6 +37,8 @@ mod openid;
 #[cfg(test)]
 mod operations;
 #[cfg(test)]
+mod parameters;
+#[cfg(test)]
 mod parked;
 #[cfg(test)]
 mod passkeys;

@@ -168,6 +168,8 @@ impl Site {
         store: Arc<dyn Store>,
     ) -> Self {
         let mut value = config();
+        // The only resource that may be introspected is that of the server.
+        value["clients"][3]["introspects"] = json!(format!("{issuer}/mcp"));
         merge(&mut value, over);
         let config: AuthConfig = serde_json::from_value(value).unwrap();
         let heard = Arc::new(Heard::default());
