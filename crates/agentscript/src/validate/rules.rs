@@ -1,4 +1,4 @@
-//! The rules of each preset. The rules themselves, one function each, are in the modules below.
+//! The rules of each preset. The rules themselves, one function each, are in the modules below; `rule` has what they are made of.
 //!
 //! A rule looks at one node and returns a violation or nothing. It does not descend: the walk calls it for every node of its kind.
 
@@ -6,63 +6,21 @@ mod free;
 mod hidden;
 mod members;
 mod narrow;
+mod rule;
 mod syntax;
 mod tools;
 
 use std::sync::OnceLock;
 
-use oxc::{
-    ast::{
-        AstKind, AstType,
-        ast::{
-            AssignmentTargetProperty, BinaryOperator, CallExpression, Expression, IdentifierReference,
-            PropertyKey, UnaryOperator,
-        },
-    },
-    semantic::Scoping,
-    span::GetSpan,
-};
+use oxc::ast::AstType;
 
-use super::{
-    fold::{Folder, Known, Value},
-    names,
-    violation::Violation,
-};
-use crate::{
-    limits::Preset,
-    outcome::IllegalKind::{
-        self, IllegalBuiltinAccess, IllegalGlobalAccess, IllegalIdentifier, IllegalLoop, IllegalModuleAccess,
-        IllegalPrototypeAccess, IllegalSyntax, SelfReferenceBlocked,
-    },
-    policy::ScriptPolicy,
-};
+pub(super) use rule::Facts;
+use rule::Rule;
 
-/// Facts about a node that rules need.
-pub(super) struct Facts<'s> {
-    pub(super) policy: &'s ScriptPolicy,
-    pub(super) scoping: &'s Scoping,
-    pub(super) known: &'s Known,
-    /// Number of functions with a `this` of their own around the node.
-    pub(super) this_depth: u32,
-    /// The innermost of them is a plain function, neither method nor accessor.
-    pub(super) in_plain_function: bool,
-}
-
-impl Facts<'_> {
-    fn folder(&self) -> Folder<'_> {
-        Folder { scoping: self.scoping, known: self.known }
-    }
-
-    /// Tests for a name that the script does not declare.
-    fn is_free(&self, reference: &IdentifierReference<'_>) -> bool {
-        reference.reference_id.get().is_none_or(|id| self.scoping.get_reference(id).symbol_id().is_none())
-    }
-}
+use crate::limits::Preset;
 
 pub(super) use hidden::{ERROR, is_new_error};
 pub(super) use tools::{TOOL_FUNCTION, is_alias};
-
-pub(super) type Rule = fn(&Facts<'_>, AstKind<'_>) -> Option<Violation>;
 
 /// Rules of every preset, by the node they look at.
 const ALWAYS: &[(AstType, Rule)] = &[
@@ -140,8 +98,4 @@ pub(super) fn table(preset: Preset) -> &'static Table {
         Preset::LockedDown => STRICT.get_or_init(|| build(&[ALWAYS, LOCKED_DOWN])),
         Preset::Secure | Preset::Balanced | Preset::Experimental => USUAL.get_or_init(|| build(&[ALWAYS])),
     }
-}
-
-fn refuse(kind: IllegalKind, at: impl GetSpan, message: impl Into<String>) -> Option<Violation> {
-    Some(Violation::new(kind, at.span().start, message))
 }

@@ -31,7 +31,14 @@ pub(super) struct Walked<'s> {
 pub(super) fn walk<'s>(program: &Program<'_>, scoping: &'s Scoping, policy: &ScriptPolicy) -> Walked<'s> {
     let known = Known::default();
     let mut walk = Walk {
-        facts: Facts { policy, scoping, known: &known, this_depth: 0, in_plain_function: false },
+        facts: Facts {
+            policy,
+            scoping,
+            known: &known,
+            this_depth: 0,
+            in_plain_function: false,
+            compared: Vec::new(),
+        },
         table: rules::table(policy.preset),
         method_next: false,
         plain: Vec::new(),
@@ -58,6 +65,12 @@ struct Walk<'s> {
 
 impl<'a> VisitJs<'a> for Walk<'_> {
     fn enter_node(&mut self, node: AstKind<'a>) {
+        if let AstKind::BinaryExpression(it) = node
+            && it.operator.is_equality()
+        {
+            let operands = [&it.left, &it.right].map(|side| side.get_inner_expression().span());
+            self.facts.compared.extend(operands);
+        }
         for rule in &self.table[node.ty() as usize] {
             if let Some(violation) = rule(&self.facts, node) {
                 // The walk is nearly, not quite, in order of the text.
@@ -101,6 +114,9 @@ impl<'a> VisitJs<'a> for Walk<'_> {
     fn leave_node(&mut self, node: AstKind<'a>) {
         match node {
             AstKind::ArrowFunctionExpression(_) => self.functions -= 1,
+            AstKind::BinaryExpression(it) if it.operator.is_equality() => {
+                self.facts.compared.truncate(self.facts.compared.len() - 2);
+            }
             AstKind::Function(_) => {
                 self.functions -= 1;
                 self.facts.this_depth -= 1;

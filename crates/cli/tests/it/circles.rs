@@ -11,29 +11,7 @@ const MOST: usize = 3;
 
 /// Circles that are still to be undone: they may lose files, and no file may join them. Take off what is gone.
 const KNOWN: &[(&str, &[&str])] = &[
-    (
-        "agentscript",
-        &[
-            "engine/locale",
-            "engine/locale/collate",
-            "engine/locale/currency",
-            "engine/locale/date",
-            "engine/locale/number",
-        ],
-    ),
     ("agentscript", &["pool", "pool/drive", "pool/process", "pool/record"]),
-    (
-        "agentscript",
-        &[
-            "validate/rules",
-            "validate/rules/free",
-            "validate/rules/hidden",
-            "validate/rules/members",
-            "validate/rules/narrow",
-            "validate/rules/syntax",
-            "validate/rules/tools",
-        ],
-    ),
     (
         "console",
         &[

@@ -7,7 +7,7 @@ use std::{cell::Cell, cmp::Ordering, collections::VecDeque, str::Chars};
 
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical, decompose_compatible};
 
-use super::{Mistake, Options};
+use super::options::{Mistake, Options};
 
 /// Spaces, in order.
 const SPACES: &str = "\t\n\u{b}\u{c}\r\u{85}\u{2028}\u{2029} ";

@@ -1,6 +1,6 @@
 //! Currencies as CLDR 48 (ICU 78, Node 22) has them in English: their signs, and how many digits stand behind the point.
 
-use super::{Mistake, Options, shortened};
+use super::options::{Mistake, Options, shortened};
 
 const CURRENCY: usize = 2;
 const CURRENCY_DISPLAY: usize = 3;

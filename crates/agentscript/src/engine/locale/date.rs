@@ -6,7 +6,7 @@
 mod moment;
 mod write;
 
-use super::{Mistake, Options, shortened};
+use super::options::{Mistake, Options, shortened};
 use moment::Moment;
 
 const WEEKDAY: usize = 1;

@@ -1,8 +1,8 @@
 //! Numbers as English writes them: groups of three, percent, money, short forms, a chosen number of digits.
 
 use super::{
-    Mistake, Options,
     currency::{Money, currency},
+    options::{Mistake, Options},
 };
 
 const STYLE: usize = 1;

@@ -1,6 +1,15 @@
 //! Rules about names: free ones, reserved ones, and those of the API.
 
-use super::*;
+use oxc::ast::{
+    AstKind,
+    ast::{Expression, UnaryOperator},
+};
+
+use super::rule::{Facts, refuse};
+use crate::{
+    outcome::IllegalKind::{IllegalGlobalAccess, IllegalIdentifier},
+    validate::{names, violation::Violation},
+};
 
 fn reserved_message(name: &str) -> String {
     format!(

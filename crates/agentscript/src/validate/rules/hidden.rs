@@ -1,6 +1,18 @@
 //! Rules about constructs that only hide something, or reach behind the language.
 
-use super::*;
+use oxc::{
+    ast::{
+        AstKind,
+        ast::{BinaryOperator, Expression},
+    },
+    span::GetSpan,
+};
+
+use super::rule::{Facts, refuse};
+use crate::{
+    outcome::IllegalKind::{IllegalBuiltinAccess, IllegalGlobalAccess, IllegalPrototypeAccess},
+    validate::{fold::Value, names, violation::Violation},
+};
 
 pub(super) fn symbol_hook(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let (object, names, span) = match node {
@@ -63,7 +75,7 @@ pub(crate) fn is_new_error(expression: &Expression<'_>) -> bool {
     }
 }
 
-/// Rejects a reserved name in pieces: `'con' + 'structor'`.
+/// Rejects a reserved name in pieces: `'con' + 'structor'`. One that is only compared leads nowhere.
 pub(super) fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::BinaryExpression(it) = node else { return None };
     let Expression::StringLiteral(last) = it.right.get_inner_expression() else { return None };
@@ -71,6 +83,9 @@ pub(super) fn assembled_name(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Vio
     let hides = |name: &&str| name.ends_with(end) && name.len() > end.len() && !end.is_empty();
     if it.operator != BinaryOperator::Addition || !["constructor", "__proto__", "prototype"].iter().any(hides)
     {
+        return None;
+    }
+    if facts.compared.contains(&it.span) {
         return None;
     }
     let left = facts.folder().texts(&it.left);

@@ -1,6 +1,18 @@
 //! Rules about property names, written or computed, read, destructured or defined.
 
-use super::*;
+use oxc::{
+    ast::{
+        AstKind,
+        ast::{AssignmentTargetProperty, Expression, PropertyKey},
+    },
+    span::GetSpan,
+};
+
+use super::rule::{Facts, refuse};
+use crate::{
+    outcome::IllegalKind::IllegalPrototypeAccess,
+    validate::{names, violation::Violation},
+};
 
 pub(super) fn member(_: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::StaticMemberExpression(it) = node else { return None };

@@ -8,7 +8,7 @@ use oxc::{
     span::GetSpan,
 };
 
-use super::{Facts, refuse};
+use super::rule::{Facts, refuse};
 use crate::{
     outcome::IllegalKind::{IllegalBuiltinAccess, IllegalSyntax},
     validate::violation::Violation,

@@ -1,6 +1,17 @@
 //! Rules about syntax, for every preset and for `locked_down`.
 
-use super::*;
+use oxc::{
+    ast::{AstKind, ast::Expression},
+    span::GetSpan,
+};
+
+use super::rule::{Facts, refuse};
+use crate::{
+    outcome::IllegalKind::{
+        IllegalBuiltinAccess, IllegalGlobalAccess, IllegalLoop, IllegalModuleAccess, IllegalSyntax,
+    },
+    validate::violation::Violation,
+};
 
 pub(super) fn top_level_this(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     if facts.this_depth > 0 {

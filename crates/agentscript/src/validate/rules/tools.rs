@@ -1,6 +1,15 @@
 //! Rules about calls that reach tools.
 
-use super::*;
+use oxc::{
+    ast::{
+        AstKind,
+        ast::{CallExpression, Expression},
+    },
+    span::GetSpan,
+};
+
+use super::rule::{Facts, refuse};
+use crate::{outcome::IllegalKind::SelfReferenceBlocked, validate::violation::Violation};
 
 pub(super) fn self_reference(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
     let AstKind::CallExpression(call) = node else { return None };

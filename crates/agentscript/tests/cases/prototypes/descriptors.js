@@ -26,6 +26,18 @@ return Object['define' + 'Property']({}, 'x', {})
 // expect: illegal IllegalPrototypeAccess
 const c = 'con' + 'struc' + 'tor'; return c
 
+//// assembled name that is only compared
+// expect: ok ["length"]
+return ['constructor', 'length', '__proto__'].filter((k) => k !== "constr" + "uctor" && ('__pro' + 'to__') !== k)
+
+//// assembled name beside a comparison
+// expect: illegal IllegalPrototypeAccess
+return [][(1 === 1 ? 'con' + 'structor' : '')]
+
+//// assembled name inside a comparison
+// expect: illegal IllegalPrototypeAccess
+return []['con' + 'structor'] === 1
+
 //// assembled proto
 // expect: illegal IllegalPrototypeAccess
 return ['__pro' + 'to__']
