@@ -27,8 +27,11 @@ impl Host for Recorded {
     fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
         let next = self.0.lock().ok().and_then(|mut answers| answers.next());
         Box::pin(async move {
-            let failure =
-                |code: &str, message: String| ToolFailure { code: code.to_owned(), message, ends_run: false };
+            let failure = |code: &str, message: String| ToolFailure {
+                code: code.to_owned(),
+                message,
+                ..ToolFailure::default()
+            };
             // The recorded host was not asked: its policy had refused the call.
             let Some(next) = next else {
                 return Err(failure("ACCESS_DENIED", "the tool is not allowed".to_owned()));
@@ -51,7 +54,7 @@ impl Host for Recorded {
             Err(ToolFailure {
                 code: "TOOL_NOT_FOUND".to_owned(),
                 message: "no such tool".to_owned(),
-                ends_run: false,
+                ..ToolFailure::default()
             })
         })
     }

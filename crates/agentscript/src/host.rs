@@ -1,6 +1,9 @@
 //! The calls that a script makes to its embedder: the only way out of the sandbox.
 
-use std::{future::Future, pin::Pin};
+use std::{
+    future::{Future, ready},
+    pin::Pin,
+};
 
 use serde_json::value::RawValue;
 
@@ -19,7 +22,7 @@ pub struct ToolCall {
 }
 
 /// The reason why a host call failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ToolFailure {
     /// Stable code, such as `TOOL_NOT_FOUND` or one the tool itself reported.
@@ -28,6 +31,10 @@ pub struct ToolFailure {
     pub message: String,
     /// Ends the run at once: the script cannot catch it (contract: `SELF_REFERENCE_BLOCKED`).
     pub ends_run: bool,
+    /// Seconds to wait before the next try, where a rate limit says so; the error's `retryAfterSeconds`.
+    pub retry_after_seconds: Option<u64>,
+    /// Scopes that the caller lacks; the error's `requiredScopes`.
+    pub required_scopes: Vec<String>,
 }
 
 /// Answers the host calls of a run.
@@ -39,4 +46,9 @@ pub trait Host: Send + Sync + 'static {
 
     /// Returns the tool's metadata (name, description, schemas) as JSON text.
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
+
+    /// Receives a value that the script gave to `progress`, at most ten in a second. All of them count for [`Outcome::progress`](crate::Outcome::progress).
+    fn progress(&self, _: Box<RawValue>) -> HostFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
 }

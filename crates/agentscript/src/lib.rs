@@ -24,7 +24,8 @@ mod worker;
 pub use host::{Host, HostFuture, ToolCall, ToolFailure};
 pub use limits::{Limits, Preset};
 pub use outcome::{
-    CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, RunError, RunResult, WorkerError,
+    CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, PROGRESS_BYTES, PROGRESS_VALUES,
+    RunError, RunResult, WorkerError,
 };
 pub use policy::ScriptPolicy;
 pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};

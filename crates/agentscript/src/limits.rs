@@ -42,9 +42,9 @@ pub struct Limits {
     pub script_bytes: u64,
     /// Length of the returned value as JSON text, in bytes. The embedder limits its whole reply to the same number.
     pub result_bytes: u64,
-    /// All console lines of a run together, in bytes. One more ends the run; the lines so far are kept.
+    /// All console lines of a run together, in bytes. The line that goes beyond is shortened, later ones are left out and counted.
     pub log_bytes: u64,
-    /// Console lines of a run. One more ends the run; the lines so far are kept.
+    /// Console lines of a run. Later ones are left out and counted.
     pub log_lines: u32,
     /// One message between the run and its host, in bytes.
     pub message_bytes: u64,

@@ -25,4 +25,8 @@ pub(crate) struct CallFailure {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) ends_run: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) retry_after_seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) required_scopes: Vec<String>,
 }

@@ -53,6 +53,11 @@ impl fmt::Display for IllegalKind {
     }
 }
 
+/// Most values of `progress` that are kept.
+pub const PROGRESS_VALUES: usize = 20;
+/// Most bytes of JSON of the values of `progress` that are kept, together; one value may not be longer.
+pub const PROGRESS_BYTES: usize = 16 * 1024;
+
 /// The value that a script returned, as JSON text, or why there is none.
 pub type RunResult = Result<Box<RawValue>, RunError>;
 
@@ -98,6 +103,8 @@ pub enum RunError {
         message: String,
         /// The tool's code.
         code: String,
+        /// Place of the call, when known.
+        location: Option<Location>,
     },
     /// Time ran out and the engine ended the run; the message names the calls that were still open. A script stuck in a native
     /// loop is ended by the watchdog instead: [`WorkerError::Timeout`].
@@ -128,7 +135,7 @@ impl RunError {
                 excerpt::cut_name(name);
                 excerpt::cut_message(message);
             }
-            Self::ToolError { tool_name, message, code } => {
+            Self::ToolError { tool_name, message, code, .. } => {
                 excerpt::cut_name(tool_name);
                 excerpt::cut_message(message);
                 excerpt::cut_name(code);
@@ -165,7 +172,9 @@ pub enum WorkerError {
     #[error("the execution was cancelled")]
     Aborted,
     /// The worker sent more messages than allowed.
-    #[error("the worker sent more than {0} messages per second")]
+    #[error(
+        "the script called callTool and getTool more than {0} times in one second; keep what getTool returns in a variable"
+    )]
     MessageFlood(u32),
     /// The worker sent something that is not a message.
     #[error("the worker sent a malformed message")]
@@ -277,8 +286,12 @@ pub struct Outcome {
     /// error `{name, message, code?}`; a regular expression its source. A cycle, a `toJSON` function of the script's, or more
     /// than 100 levels is a [`RunError::RuntimeError`].
     pub result: RunResult,
-    /// Console lines so far, in order.
+    /// Console lines so far, in order, within `Limits::log_lines` and `Limits::log_bytes`.
     pub logs: Vec<String>,
+    /// Console lines that were left out or shortened because of these limits.
+    pub logs_omitted: u32,
+    /// The latest values that the script gave to `progress`, as JSON text, in order: up to [`PROGRESS_VALUES`] and [`PROGRESS_BYTES`].
+    pub progress: Vec<Box<RawValue>>,
     /// Tool calls so far, in the order the script made them.
     pub calls: Vec<CallRecord>,
     /// Wall-clock time of the run.

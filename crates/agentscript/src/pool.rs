@@ -244,6 +244,8 @@ impl WorkerPool {
         let failed = |error| Outcome {
             result: Err(error),
             logs: Vec::new(),
+            logs_omitted: 0,
+            progress: Vec::new(),
             calls: Vec::new(),
             duration: started.elapsed(),
             inputs: None,

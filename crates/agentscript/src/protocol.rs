@@ -20,10 +20,12 @@ pub(crate) enum MessageKind {
     Call = 2,
     /// Worker to pool: `getTool`; head is the name.
     GetTool = 3,
-    /// Worker to pool: one console line, in body.
+    /// Worker to pool: one console line, in body; or, with an id, how many were left out.
     Log = 4,
     /// Worker to pool: the run ended; head is `Ok` or the error, body the value.
     Done = 5,
+    /// Worker to pool: a value for `progress`, in body.
+    Progress = 6,
     /// Pool to worker: a run; head is its settings, body the script and its context.
     Run = 16,
     /// Pool to worker: a call succeeded; body is the result.
@@ -42,6 +44,7 @@ impl MessageKind {
             Self::GetTool,
             Self::Log,
             Self::Done,
+            Self::Progress,
             Self::Run,
             Self::Answer,
             Self::Failure,

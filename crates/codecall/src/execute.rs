@@ -69,14 +69,19 @@ impl Settings {
         let mut reply = Reply::new(&self.limits);
         // The engine writes no number that cannot be read; a worker that was taken over may.
         let invalid = RunError::Worker(WorkerError::MessageInvalid);
+        let mut progress: &[Box<RawValue>] = &[];
         match outcome.result.and_then(|result| read(&result).ok_or(invalid)) {
             Ok(result) => reply.put("ok", "result", result),
             Err(error) => {
                 let (status, error) = self.failure(error);
                 reply.put(status, "error", error);
+                // A result says what was done.
+                progress = &outcome.progress;
             }
         }
+        reply.put_all("progress", progress);
         reply.put_all("logs", &outcome.logs);
+        reply.omit("logs", outcome.logs_omitted as usize);
         if self.config.vm.call_log {
             reply.put_all("calls", &outcome.calls);
         }
@@ -103,10 +108,10 @@ impl Settings {
                 let error = json!({"source": "script", "code": "EXECUTION_ERROR", "name": name, "message": clean(&message)});
                 ("runtime_error", located(error, location))
             }
-            RunError::ToolError { tool_name, message, code } => (
-                "tool_error",
-                json!({"source": "tool", "toolName": tool_name, "code": code, "message": clean(&message)}),
-            ),
+            RunError::ToolError { tool_name, message, code, location } => {
+                let error = json!({"source": "tool", "toolName": tool_name, "code": code, "message": clean(&message)});
+                ("tool_error", located(error, location))
+            }
             RunError::Timeout { message } => {
                 ("timeout", json!({"code": codes::TIMEOUT, "message": clean(&message)}))
             }
@@ -167,18 +172,24 @@ impl Reply {
     fn put_all<T: Serialize>(&mut self, name: &str, items: &[T]) {
         let mut kept = Vec::new();
         for item in items {
-            let value = json!(item);
+            let Ok(value) = serde_json::to_value(item) else { continue };
             // A comma goes with it.
             let len = json_len(&value) + 1;
             let Some(room) = self.room.checked_sub(len) else { break };
             self.room = room;
             kept.push(value);
         }
-        if kept.len() < items.len() {
-            self.omitted.insert(name.to_owned(), json!(items.len() - kept.len()));
-        }
+        self.omit(name, items.len() - kept.len());
         if !kept.is_empty() {
             self.body.insert(name.to_owned(), Value::Array(kept));
+        }
+    }
+
+    /// Counts items that were left out.
+    fn omit(&mut self, name: &str, more: usize) {
+        if more > 0 {
+            let before = self.omitted.get(name).and_then(Value::as_u64).unwrap_or(0);
+            self.omitted.insert(name.to_owned(), json!(before + more as u64));
         }
     }
 
@@ -237,6 +248,8 @@ mod tests {
         Outcome {
             result,
             logs: vec!["\u{1}\"line\"".repeat(100); 1_000],
+            logs_omitted: 0,
+            progress: Vec::new(),
             calls: vec![call; 10_000],
             duration: Duration::ZERO,
             inputs: None,

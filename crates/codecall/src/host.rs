@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use gatewright_agentscript::{Host, HostFuture, Sanitizer, ToolCall, ToolFailure};
+use gatewright_agentscript::{Host, HostFuture, Sanitizer, ToolCall, ToolFailure, excerpt};
 use gatewright_core::{
     Caller, Invoker, PermittedTool, codes, off_thread,
     rmcp::{
@@ -85,7 +85,7 @@ impl ScriptHost {
         let arguments = arguments.await.map_err(|_| ToolFailure {
             code: codes::VALIDATION_ERROR.to_owned(),
             message: format!("the input of `{}` must be an object", call.name),
-            ends_run: false,
+            ..ToolFailure::default()
         })?;
         let params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
         let mut context = self.context.clone();
@@ -105,6 +105,7 @@ impl ScriptHost {
                 code: codes::SELF_REFERENCE_BLOCKED.to_owned(),
                 message: format!("a script cannot call `{name}`; call the tools of apps"),
                 ends_run: true,
+                ..ToolFailure::default()
             });
         }
         if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(name)) {
@@ -137,7 +138,9 @@ impl ScriptHost {
 
     /// A failure as the script sees it. Its details are kept for the reply of a run that ends with it.
     fn tool_failure(&self, name: &str, failure: Failure) -> ToolFailure {
-        let seen = self.failure(&failure.code, &failure.message);
+        let mut seen = self.failure(&failure.code, &failure.message);
+        seen.retry_after_seconds = failure.retry_after_seconds;
+        seen.required_scopes.clone_from(&failure.required_scopes);
         if failure.has_details() {
             let mut detailed = self.detailed.lock().unwrap_or_else(PoisonError::into_inner);
             if detailed.len() < MOST_DETAILED || detailed.contains_key(name) {
@@ -157,16 +160,15 @@ impl ScriptHost {
         ToolFailure {
             code: code.to_owned(),
             message: self.sanitizer.text(message).into_owned(),
-            ends_run: false,
+            ..ToolFailure::default()
         }
     }
 
-    /// Tells a client that asked for progress which call of the plan is done.
-    async fn tell_progress(&self, name: &str) {
+    /// Sends a client that asked for progress the next step of the plan: a call that is done, or a value of the script.
+    async fn tell_progress(&self, message: String) {
         let Some(token) = &self.progress else { return };
         let done = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
-        let params = ProgressNotificationParam::new(token.clone(), f64::from(done))
-            .with_message(format!("{name} done"));
+        let params = ProgressNotificationParam::new(token.clone(), f64::from(done)).with_message(message);
         // A client that is gone needs no progress.
         let _ = self.context.peer.notify_progress(params).await;
     }
@@ -190,9 +192,13 @@ impl Host for ScriptHost {
         Box::pin(async move {
             let name = call.name.clone();
             let answer = self.call(call).await;
-            self.tell_progress(&name).await;
+            self.tell_progress(format!("{name} done")).await;
             answer
         })
+    }
+
+    fn progress(&self, value: Box<RawValue>) -> HostFuture<'_, ()> {
+        Box::pin(async move { self.tell_progress(excerpt::name(value.get()).into_owned()).await })
     }
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {

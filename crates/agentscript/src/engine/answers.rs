@@ -41,6 +41,12 @@ pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result
             let value = Object::new(ctx.clone())?;
             value.set("code", failure.code)?;
             value.set("message", failure.message)?;
+            if let Some(seconds) = failure.retry_after_seconds {
+                value.set("retryAfterSeconds", seconds as f64)?;
+            }
+            if !failure.required_scopes.is_empty() {
+                value.set("requiredScopes", failure.required_scopes)?;
+            }
             (false, value.into_value())
         }
         _ => {

@@ -3,7 +3,7 @@
 use super::names;
 use crate::{
     limits::Limits,
-    outcome::{IllegalKind, RunError, WorkerError},
+    outcome::{IllegalKind, Location, RunError, WorkerError},
 };
 
 /// The time limit; the pool, which knows the open calls, writes the message.
@@ -35,23 +35,12 @@ pub(super) fn message_too_large(limits: &Limits) -> RunError {
     WorkerError::MessageTooLarge(limits.message_bytes).into()
 }
 
-pub(super) fn log_lines(limits: &Limits) -> RunError {
-    let message = format!("log limit reached: the script may write {} console lines", limits.log_lines);
-    RunError::runtime(names::LOG, message)
-}
-
-pub(super) fn log_bytes(limits: &Limits) -> RunError {
-    let message =
-        format!("log limit reached: the script may write {} bytes to the console", limits.log_bytes);
-    RunError::runtime(names::LOG, message)
-}
-
 /// Access at run time to `name`, which leads out of the language subset.
-pub(super) fn illegal_access(name: &str) -> RunError {
+pub(super) fn illegal_access(name: &str, location: Option<Location>) -> RunError {
     RunError::IllegalAccess {
         kind: IllegalKind::IllegalPrototypeAccess,
         message: format!("access to '{name}' is not allowed; for data with such a key use a Map"),
-        location: None,
+        location,
     }
 }
 
@@ -66,8 +55,7 @@ mod tests {
     #[test]
     fn no_script_can_give_an_error_a_name_that_the_engine_or_the_pool_gives() {
         let limits = Limits::default();
-        let all =
-            [timeout, iterations, tool_calls, memory, pending_calls, message_too_large, log_lines, log_bytes];
+        let all = [timeout, iterations, tool_calls, memory, pending_calls, message_too_large];
         for error in all.map(|error| error(&limits)) {
             if let RunError::RuntimeError { name, .. } = error {
                 assert!(names::is_own(&name), "{name}");

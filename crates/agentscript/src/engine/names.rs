@@ -4,14 +4,14 @@ use crate::outcome::WorkerError;
 
 pub(crate) const ITERATIONS: &str = "IterationLimitError";
 pub(crate) const TOOL_CALLS: &str = "ToolCallLimitError";
-pub(crate) const LOG: &str = "LogLimitError";
 pub(crate) const DEADLOCK: &str = "DeadlockError";
 pub(crate) const RESULT_SIZE: &str = "ResultSizeError";
 pub(crate) const RESULT_DEPTH: &str = "ResultDepthError";
 pub(crate) const HOST: &str = "HostError";
 pub(crate) const HOST_LIMIT: &str = "HostLimitError";
-/// No error has this name, but readers would take it for a limit.
+/// No error has these names, but readers would take them for limits.
 const MEMORY: &str = "MemoryLimitError";
+const LOG: &str = "LogLimitError";
 
 const OWN: [&str; 9] =
     [ITERATIONS, TOOL_CALLS, LOG, DEADLOCK, RESULT_SIZE, RESULT_DEPTH, HOST, HOST_LIMIT, MEMORY];

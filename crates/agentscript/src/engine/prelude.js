@@ -1,7 +1,7 @@
 // The one piece of JavaScript of ours in a realm. It is evaluated before any script, receives the native door `host`,
 // and returns the functions the engine drives a run with. Everything it needs
 // later it takes hold of now.
-(function (host, tick, made, returns, now, random, speciesOf, done, failed, inEnglish, question) {
+(function (host, tick, made, returns, now, random, scriptAsks, done, failed, inEnglish, question) {
   'use strict';
   const { freeze, isFrozen, preventExtensions, defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getOwnPropertySymbols,
     getPrototypeOf, setPrototypeOf, create, keys } = Object;
@@ -12,13 +12,20 @@
   const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
   const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol, WeakMapCtor = WeakMap, WeakSetCtor = WeakSet;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
-  const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4;
+  const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4, PROGRESS = 5;
 
   // ---- the door to tools ----
   const waiting = new Map();
   const toolErrors = new WeakMap();
   const text = (value) => StringFn(value).toWellFormed();
 
+  const here = () => stackOf.call(new ErrorCtor());
+  // What a program can act on.
+  const DETAILS = ['retryAfterSeconds', 'requiredScopes'];
+  const withDetails = (target, failure) => {
+    for (let i = 0; i < DETAILS.length; i++) if (failure[DETAILS[i]] !== undefined) target[DETAILS[i]] = failure[DETAILS[i]];
+    return target;
+  };
   const toolError = (failure) => {
     const error = new ErrorCtor(failure.message);
     const field = (name, value, enumerable) =>
@@ -26,6 +33,7 @@
     field('name', 'ToolError', false);
     field('code', failure.code, true);
     field('toolName', failure.toolName, true);
+    withDetails(error, failure);
     toolErrors.set(error, failure);
     return error;
   };
@@ -33,9 +41,9 @@
     if (typeof name !== 'string' || name === '') throw new TypeErrorCtor(who + ': the tool name must be a non-empty string');
     return text(name);
   };
-  const ask = (kind, name, body, quiet) =>
+  const ask = (kind, name, body, quiet, stack) =>
     new PromiseCtor((resolve, reject) => {
-      waiting.set(host(kind, name, body), { name, resolve, reject, quiet });
+      waiting.set(host(kind, name, body), { name, resolve, reject, quiet, stack });
     });
   // The engine says "circular reference" and no more.
   const withoutCycles = (value, replacer, what, space) => {
@@ -80,7 +88,7 @@
   const callTool = async function callTool(name, input, options) {
     const tool = nameOf(name, 'callTool');
     const quiet = options !== undefined && options !== null && options.throwOnError === false;
-    return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet);
+    return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet, here());
   };
   const deliver = (id, ok, value) => {
     const open = waiting.get(id);
@@ -89,9 +97,9 @@
     if (ok) {
       open.resolve(open.quiet ? { success: true, data: value, error: null } : value);
     } else if (open.quiet) {
-      open.resolve({ success: false, data: null, error: { message: value.message, code: value.code } });
+      open.resolve({ success: false, data: null, error: withDetails({ message: value.message, code: value.code }, value) });
     } else {
-      open.reject(toolError({ toolName: open.name, code: value.code, message: value.message }));
+      open.reject(toolError(withDetails({ toolName: open.name, code: value.code, message: value.message, stack: open.stack }, value)));
     }
   };
 
@@ -99,7 +107,7 @@
   const getTool = function getTool(name) {
     const tool = nameOf(name, 'getTool');
     const answer = question(tool, deliver);
-    if (!answer.ok) throw toolError({ toolName: tool, code: answer.value.code, message: answer.value.message });
+    if (!answer.ok) throw toolError(withDetails({ toolName: tool, code: answer.value.code, message: answer.value.message, stack: here() }, answer.value));
     return answer.value;
   };
 
@@ -124,6 +132,15 @@
       return 'unprintable error';
     }
   };
+  // An operation's error as a slot of `settle` has it.
+  const reasonOf = (error) => {
+    const reason = { name: 'Error', code: undefined, message: messageOf(error) };
+    if (error === null || typeof error !== 'object') return reason;
+    try { if (typeof error.name === 'string') reason.name = text(error.name); } catch { }
+    try { if (typeof error.code === 'string') reason.code = text(error.code); } catch { }
+    const failure = toolErrors.get(error);
+    return failure === undefined ? reason : withDetails(reason, failure);
+  };
   const parallel = async function __safe_parallel(fns, options) {
     if (!isArray(fns)) throw new TypeErrorCtor('__safe_parallel: the first argument must be an array of functions');
     const total = fns.length;
@@ -142,6 +159,7 @@
       }
       lanes = min(20, floor(asked));
     }
+    const settle = options !== undefined && options !== null && options.settle === true;
     const results = [], failed = [];
     for (let i = 0; i < total; i++) { results[i] = undefined; failed[i] = null; }
     let next = 0, failures = 0;
@@ -149,8 +167,10 @@
       while (next < total) {
         const i = next++;
         try {
-          results[i] = await begin(work[i]);
+          const value = await begin(work[i]);
+          results[i] = settle ? { status: 'fulfilled', value } : value;
         } catch (error) {
+          if (settle) { results[i] = { status: 'rejected', reason: reasonOf(error) }; continue; }
           failed[i] = { message: messageOf(error) };
           failures++;
         }
@@ -398,6 +418,16 @@
     for (let i = 0; i < args.length; i++) line += (i === 0 ? '' : ' ') + shown(args[i]);
     host(LOG, line.toWellFormed(), '');
   };
+  // ---- checkpoints ----
+  const leaveProgress = function (key, value) {
+    if (value instanceof PromiseCtor) refusePromise(this, key, 'progress: the value');
+    return leave.call(this, key, value);
+  };
+  const progress = function progress(value) {
+    tick();
+    const bytes = host(PROGRESS, '', withoutLoss(encode(value, leaveProgress, 'progress: the value'), 'progress: the value'));
+    if (bytes > 0) throw new RangeErrorCtor('progress: the value is ' + bytes + ' bytes of JSON; at most 16384 are kept: give what you need to go on, such as ids');
+  };
   const consoleObject = {};
   const level = { log: (...args) => log(...args), info: (...args) => log(...args), debug: (...args) => log(...args),
     warn: (...args) => log(...args), error: (...args) => log(...args) };
@@ -406,7 +436,7 @@
   // ---- how a run starts and ends ----
   const describe = (error) => {
     const tool = (typeof error === 'object' && error !== null) ? toolErrors.get(error) : undefined;
-    if (tool !== undefined) return ['tool', tool.toolName, tool.message, tool.code, ''];
+    if (tool !== undefined) return ['tool', tool.toolName, tool.message, tool.code, tool.stack];
     let name = 'Error', message, stack = '';
     if (typeof error === 'object' && error !== null) {
       try { const own = error.name; if (typeof own === 'string' && own !== '') name = own; } catch { }
@@ -485,6 +515,7 @@
   hidden(global, 'getTool', getTool);
   hidden(global, '__safe_parallel', parallel);
   hidden(global, 'structuredClone', structuredClone);
+  hidden(global, 'progress', progress);
   hidden(global, '__ag_tick', tick);
   hidden(global, '__ag_made', made);
   hidden(global, '__ag_returns', returns);
@@ -497,7 +528,7 @@
     'EvalError', 'AggregateError', 'Infinity', 'NaN', 'undefined', 'parseInt', 'parseFloat', 'isNaN', 'isFinite',
     'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
-    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns',
+    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'progress', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns',
     '__ag_spread', '__ag_parts', 'console']) kept[name] = true;
 
   const prototypes = new Set(), found = [];
@@ -538,7 +569,7 @@
   for (const name of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) delete Error[name];
 
   // Ends the run: the native side does not return.
-  const refuse = (name) => { host(ILLEGAL, name, ''); };
+  const refuse = (name) => { host(ILLEGAL, name, here()); };
   const ownSetter = (name, home) => function (value) {
     if (this === home) throw new TypeErrorCtor("cannot assign to read only property '" + name + "'");
     defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
@@ -562,7 +593,7 @@
     if (value !== PromiseCtor.prototype) delete value.constructor;
   }
   for (const value of species) {
-    defineProperty(value, 'constructor', { get: speciesOf, set: ownSetter('constructor', value), enumerable: false, configurable: false });
+    defineProperty(value, 'constructor', { get: () => { if (scriptAsks()) refuse('constructor'); }, set: ownSetter('constructor', value), enumerable: false, configurable: false });
   }
   overridable(Object.prototype, ['toString', 'toLocaleString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable']);
   overridable(Error.prototype, ['name', 'message', 'toString']);

@@ -102,7 +102,8 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
                     )
                 }
                 2 => for_host.log(&name).map(|()| 0),
-                _ => Err(for_host.illegal(&name)),
+                5 => for_host.progress(&without_halves(body)),
+                _ => Err(for_host.illegal(&name, &body)),
             };
             sent.map_err(|terminated| throw(&ctx, &terminated))
         })?;
@@ -123,15 +124,10 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
     })?;
     let now = Function::new(ctx.clone(), move || for_now.now_ms.get().floor())?;
     let random = Function::new(ctx.clone(), move || for_random.next_random())?;
-    let for_species = Rc::clone(state);
-    // `undefined` for the engine's own functions; a script that asks is at its end.
-    let species = Function::new(ctx.clone(), move |ctx: Ctx<'js>| {
-        let asks = ctx.script_or_module_name(0).and_then(|name| name.to_string().ok());
-        if asks.as_deref() == Some(NAME) {
-            Err(throw(&ctx, &for_species.illegal("constructor")))
-        } else {
-            Ok(())
-        }
+    // Tests whether the script itself, and not a function of the engine, reads the property whose getter calls this.
+    let script_asks = Function::new(ctx.clone(), move |ctx: Ctx<'js>| {
+        let asks = ctx.script_or_module_name(1).and_then(|name| name.to_string().ok());
+        asks.as_deref() == Some(NAME)
     })?;
     let (on_done, on_failed) = (Rc::clone(state), Rc::clone(state));
     let done = Function::new(ctx.clone(), move |Text(json): Text| on_done.settle(Ok(without_halves(json))))?;
@@ -139,7 +135,7 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
         ctx.clone(),
         move |kind: String, Text(name): Text, Text(message): Text, Text(code): Text, Text(stack): Text| {
             let error = if kind == "tool" {
-                RunError::ToolError { tool_name: name, message, code }
+                RunError::ToolError { tool_name: name, message, code, location: location(&stack) }
             } else {
                 on_failed.result_is_faulty.set(kind == "result");
                 // The names of limits are the engine's to give.
@@ -181,7 +177,7 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
             }
         },
     )?;
-    let natives = [host, tick, made, returns, now, random, species, done, failed, english, question];
+    let natives = [host, tick, made, returns, now, random, script_asks, done, failed, english, question];
     let exports = prelude.call((Rest(natives.to_vec()),))?;
     Ok((exports, natives.into()))
 }

@@ -45,6 +45,7 @@ impl Realm {
             let exports = self.exports.clone().restore(&ctx).ok()?;
             drive(&ctx, &exports, &self.state, &code, context, settings).err()
         });
+        self.state.report_omitted_logs();
         self.take_result(failure, limits).map_err(|error| self.in_source(error, script))
     }
 
@@ -73,7 +74,8 @@ impl Realm {
     fn in_source(&self, mut error: RunError, script: &Script) -> RunError {
         match &mut error {
             RunError::IllegalAccess { location: Some(location), .. }
-            | RunError::RuntimeError { location: Some(location), .. } => {
+            | RunError::RuntimeError { location: Some(location), .. }
+            | RunError::ToolError { location: Some(location), .. } => {
                 *location = script.map_location(*location);
             }
             // The engine found fault with the result when the script's own code had ended.

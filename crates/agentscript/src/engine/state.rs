@@ -6,11 +6,11 @@ use std::{
     time::Instant,
 };
 
-use super::limit_errors;
+use super::{limit_errors, places::location};
 use crate::{
     excerpt,
     limits::Limits,
-    outcome::RunError,
+    outcome::{PROGRESS_BYTES, RunError},
     protocol::MessageKind,
     worker::{Link, heap::Heap},
 };
@@ -40,6 +40,8 @@ pub(crate) struct RunState {
     pub(crate) open: Cell<u32>,
     log_bytes: Cell<u64>,
     log_lines: Cell<u32>,
+    /// Console lines that were left out or shortened.
+    logs_omitted: Cell<u32>,
     /// Milliseconds since the Unix epoch as the script sees them.
     pub(crate) now_ms: Cell<f64>,
     /// State of the generator behind `Math.random`.
@@ -71,6 +73,7 @@ impl RunState {
             open: Cell::new(0),
             log_bytes: Cell::new(0),
             log_lines: Cell::new(0),
+            logs_omitted: Cell::new(0),
             now_ms: Cell::new(0.0),
             random: Cell::new(1),
         }
@@ -90,6 +93,7 @@ impl RunState {
         self.open.set(0);
         self.log_bytes.set(0);
         self.log_lines.set(0);
+        self.logs_omitted.set(0);
         self.max_iterations.set(limits.max_iterations);
         self.memory_bytes.set(limits.memory_bytes);
         self.deadline.set(Instant::now().checked_add(limits.timeout));
@@ -214,28 +218,52 @@ impl RunState {
         Ok(id)
     }
 
-    /// Ends a run that reached for `name`, which leads out of the language subset.
-    pub(crate) fn illegal(&self, name: &str) -> Terminated {
-        self.end(|_| limit_errors::illegal_access(name));
+    /// Ends a run that reached for `name`, which leads out of the language subset, at the place that `stack` names.
+    pub(crate) fn illegal(&self, name: &str, stack: &str) -> Terminated {
+        self.end(|_| limit_errors::illegal_access(name, location(stack)));
         Terminated
     }
 
-    /// Sends a console line.
+    /// Sends a console line. One that goes beyond the limits is shortened or left out, and counted.
     pub(crate) fn log(&self, line: &str) -> Result<(), Terminated> {
-        let limits = self.limits.borrow();
-        let (lines, bytes) = (self.log_lines.get() + 1, self.log_bytes.get() + line.len() as u64);
-        if lines > limits.log_lines {
-            self.end(limit_errors::log_lines);
-        } else if bytes > limits.log_bytes {
-            self.end(limit_errors::log_bytes);
+        self.refuse()?;
+        let (most_lines, most_bytes) = {
+            let limits = self.limits.borrow();
+            (limits.log_lines, limits.log_bytes)
+        };
+        let room = usize::try_from(most_bytes.saturating_sub(self.log_bytes.get())).unwrap_or(usize::MAX);
+        let fits = line.len() <= room;
+        if !fits || self.log_lines.get() >= most_lines {
+            self.logs_omitted.set(self.logs_omitted.get().saturating_add(1));
         }
-        if self.is_terminated() {
-            return Err(Terminated);
+        let line = if fits { line } else { &line[..line.floor_char_boundary(room)] };
+        if self.log_lines.get() >= most_lines || (line.is_empty() && !fits) {
+            return Ok(());
         }
-        self.log_bytes.set(bytes);
-        self.log_lines.set(lines);
+        // Behind a line that was shortened there is no room.
+        self.log_bytes.set(if fits { self.log_bytes.get() + line.len() as u64 } else { most_bytes });
+        self.log_lines.set(self.log_lines.get() + 1);
         let sent = self.link.borrow_mut().send(MessageKind::Log, self.run.get(), 0, "", &[line]);
         self.sent(&sent)
+    }
+
+    /// Tells the pool how many console lines were left out, if any: it goes out with the end of the run.
+    pub(super) fn report_omitted_logs(&self) {
+        let omitted = self.logs_omitted.get();
+        if omitted > 0 {
+            // A link that fails here fails with the end of the run.
+            let _ = self.link.borrow_mut().queue(MessageKind::Log, self.run.get(), omitted, "", &[]);
+        }
+    }
+
+    /// Sends a value that the script gave to `progress`. One that is too long is not sent: the answer is how long it is.
+    pub(crate) fn progress(&self, json: &str) -> Result<u32, Terminated> {
+        self.refuse()?;
+        if json.len() > PROGRESS_BYTES {
+            return Ok(u32::try_from(json.len()).unwrap_or(u32::MAX));
+        }
+        let sent = self.link.borrow_mut().send(MessageKind::Progress, self.run.get(), 0, "", &[json]);
+        self.sent(&sent).map(|()| 0)
     }
 
     /// Writes queued calls while the script goes on computing.

@@ -7,13 +7,12 @@ use std::{
 };
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
-use serde_json::value::RawValue;
 use tokio::{io::AsyncReadExt, net::UnixStream};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Inputs, Lease, RunRequest,
-    record::{Answering, FRAME_SLACK, Record, RunEnd},
+    record::{Answer, Answering, FRAME_SLACK, Record, RunEnd},
 };
 use crate::{
     engine::names,
@@ -79,8 +78,8 @@ pub(crate) fn replay(received: &[u8], limits: Limits, host: &Arc<dyn Host>) -> (
         for some in received.chunks(100) {
             input.extend_from_slice(some);
             act(&mut input, &mut record, host, &mut answering, true)?;
-            while let Some(Some((id, is_call, answer))) = answering.next().now_or_never() {
-                put_answer(&mut output, &mut record, id, is_call, answer)?;
+            while let Some(Some(answer)) = answering.next().now_or_never() {
+                put_answer(&mut output, &mut record, answer)?;
             }
         }
         Err(RunEnd::Disconnected)
@@ -152,11 +151,11 @@ async fn talk(
                 }
                 act(&mut input, record, host, &mut answering, output.is_empty())?;
             }
-            Some((id, is_call, answer)) = answering.next(), if !answering.is_empty() => {
-                put_answer(&mut output, record, id, is_call, answer)?;
+            Some(answer) = answering.next(), if !answering.is_empty() => {
+                put_answer(&mut output, record, answer)?;
                 // Answers that are ready together travel together.
-                while let Some(Some((id, is_call, answer))) = answering.next().now_or_never() {
-                    put_answer(&mut output, record, id, is_call, answer)?;
+                while let Some(Some(answer)) = answering.next().now_or_never() {
+                    put_answer(&mut output, record, answer)?;
                 }
             }
             () = async { if output.is_empty() { pending().await } else { let _ = to.writable().await; } } => {}
@@ -223,13 +222,8 @@ fn act(
     record.check_host(input.len() as u64)
 }
 
-fn put_answer(
-    output: &mut Vec<u8>,
-    record: &mut Record,
-    id: u32,
-    is_call: bool,
-    answer: Option<Result<Box<RawValue>, ToolFailure>>,
-) -> Result<(), RunEnd> {
+fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Result<(), RunEnd> {
+    let Answer::To { id, is_call, answer } = answer else { return Ok(()) };
     let Some(answer) = answer else {
         record.close(id, CallStatus::Error, Some("HOST_PANIC".to_owned()));
         let function = if is_call { "callTool" } else { "getTool" };
@@ -247,12 +241,12 @@ fn put_answer(
             record.check_host((output.len() + value.get().len()) as u64)?;
             protocol::put(output, MessageKind::Answer, record.run, id, &elapsed, &[value.get()]);
         }
-        Err(ToolFailure { code, message, ends_run }) => {
+        Err(ToolFailure { code, message, ends_run, retry_after_seconds, required_scopes }) => {
             let (code, message) =
                 (excerpt::name(&code).into_owned(), excerpt::message(&message).into_owned());
             record.memory += code.len() as u64;
             record.close(id, CallStatus::Error, Some(code.clone()));
-            let failure = CallFailure { code, message, ends_run };
+            let failure = CallFailure { code, message, ends_run, retry_after_seconds, required_scopes };
             let head =
                 serde_json::to_string(&failure).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
             record.check_host((output.len() + head.len()) as u64)?;

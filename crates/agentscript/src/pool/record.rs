@@ -3,6 +3,7 @@
 //! A message that a worker may not send ends the worker.
 
 use std::{
+    collections::VecDeque,
     future::Future,
     panic::AssertUnwindSafe,
     pin::Pin,
@@ -18,7 +19,10 @@ use crate::{
     excerpt::{MESSAGE_BYTES, NAME_BYTES},
     host::{Host, ToolCall, ToolFailure},
     limits::Limits,
-    outcome::{CallRecord, CallStatus, Inputs, Outcome, RunError, RunResult, WorkerError},
+    outcome::{
+        CallRecord, CallStatus, Inputs, Outcome, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult,
+        WorkerError,
+    },
     protocol::{self, Frame, FrameError, MessageKind},
 };
 
@@ -32,10 +36,19 @@ const RECORD_BYTES: u64 = 192;
 const ASKED_BYTES: u64 = 16;
 /// Memory of a console line beside its text, in bytes.
 const LINE_BYTES: u64 = 48;
+/// Shortest time between two values of `progress` that the host is given.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 /// Most open calls to name in the message of a timeout.
 const MOST_NAMED: usize = 10;
 
-type Answer = (u32, bool, Option<Result<Box<RawValue>, ToolFailure>>);
+/// What came of a request to the host.
+pub(super) enum Answer {
+    /// The answer to message `id`; none when the host panicked.
+    To { id: u32, is_call: bool, answer: Option<Result<Box<RawValue>, ToolFailure>> },
+    /// The host took a value of `progress`.
+    Taken,
+}
+
 pub(super) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// The end of a conversation with a worker.
@@ -65,6 +78,10 @@ pub(super) struct Record {
     started: Instant,
     logs: Vec<String>,
     log_bytes: u64,
+    logs_omitted: u32,
+    /// The latest values of `progress`, and the time when the host was last given one.
+    progress: VecDeque<Box<RawValue>>,
+    passed_on: Option<Instant>,
     calls: Vec<CallRecord>,
     /// The host calls of the worker, by message id.
     asked: Vec<Asked>,
@@ -92,6 +109,9 @@ impl Record {
             started,
             logs: Vec::new(),
             log_bytes: 0,
+            logs_omitted: 0,
+            progress: VecDeque::new(),
+            passed_on: None,
             calls: Vec::new(),
             asked: Vec::new(),
             open: 0,
@@ -130,6 +150,14 @@ impl Record {
                 self.open_call(frame)?;
                 answering.push(self.answer(frame, host)?);
                 self.check_host(0)?;
+                Ok(None)
+            }
+            MessageKind::Log if frame.id > 0 => {
+                self.logs_omitted = frame.id;
+                Ok(None)
+            }
+            MessageKind::Progress => {
+                answering.extend(self.keep_progress(frame.body, host)?);
                 Ok(None)
             }
             MessageKind::Log => {
@@ -219,18 +247,47 @@ impl Record {
         Ok(())
     }
 
+    /// Keeps a value of `progress`, and returns what passes it on to the host if that is not done too often.
+    fn keep_progress(&mut self, json: &str, host: &Arc<dyn Host>) -> Result<Option<Answering>, RunEnd> {
+        let invalid = || RunEnd::from(WorkerError::MessageInvalid);
+        if json.len() > PROGRESS_BYTES || protocol::too_deep(json) {
+            return Err(invalid());
+        }
+        let value = RawValue::from_string(json.to_owned()).map_err(|_| invalid())?;
+        self.memory += json.len() as u64;
+        self.progress.push_back(value.clone());
+        let mut bytes: usize = self.progress.iter().map(|value| value.get().len()).sum();
+        while bytes > PROGRESS_BYTES || self.progress.len() > PROGRESS_VALUES {
+            let Some(oldest) = self.progress.pop_front() else { break };
+            bytes -= oldest.get().len();
+            self.memory -= oldest.get().len() as u64;
+        }
+        self.check_host(0)?;
+        if self.passed_on.is_some_and(|at| at.elapsed() < PROGRESS_PAUSE) {
+            return Ok(None);
+        }
+        self.passed_on = Some(Instant::now());
+        let host = Arc::clone(host);
+        // A host that panics here loses a message about progress and nothing else.
+        let taken = AssertUnwindSafe(async move { host.progress(value).await }).catch_unwind();
+        Ok(Some(Box::pin(taken.map(|_| Answer::Taken))))
+    }
+
     fn answer(&mut self, frame: &Frame<'_>, host: &Arc<dyn Host>) -> Result<Answering, RunEnd> {
         let (id, host, name) = (frame.id, Arc::clone(host), frame.head.to_owned());
         if frame.kind == MessageKind::GetTool {
             let answer = async move { host.get_tool(name).await };
-            return Ok(Box::pin(
-                AssertUnwindSafe(answer).catch_unwind().map(move |got| (id, false, got.ok())),
-            ));
+            return Ok(Box::pin(AssertUnwindSafe(answer).catch_unwind().map(move |got| Answer::To {
+                id,
+                is_call: false,
+                answer: got.ok(),
+            })));
         }
         let Some(weight) = protocol::weight(frame.body) else {
             let message = format!("the input is nested deeper than {} levels", protocol::MAX_DEPTH);
-            let failure = ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ends_run: false };
-            return Ok(Box::pin(async move { (id, true, Some(Err(failure))) }));
+            let failure =
+                ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ..ToolFailure::default() };
+            return Ok(Box::pin(async move { Answer::To { id, is_call: true, answer: Some(Err(failure)) } }));
         };
         if let Some(asked) = self.asked.last_mut() {
             asked.memory = weight;
@@ -241,7 +298,8 @@ impl Record {
             .map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
         let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let answer = async move { host.call_tool(ToolCall { index, name, input }).await };
-        Ok(Box::pin(AssertUnwindSafe(answer).catch_unwind().map(move |got| (id, true, got.ok()))))
+        let answer = AssertUnwindSafe(answer).catch_unwind();
+        Ok(Box::pin(answer.map(move |got| Answer::To { id, is_call: true, answer: got.ok() })))
     }
 
     pub(super) fn close(&mut self, id: u32, status: CallStatus, code: Option<String>) {
@@ -304,7 +362,7 @@ impl Record {
 
     /// Returns true when the worker has asked for nothing and written nothing.
     pub(super) fn is_untouched(&self) -> bool {
-        self.asked.is_empty() && self.logs.is_empty()
+        self.asked.is_empty() && self.logs.is_empty() && self.progress.is_empty()
     }
 
     pub(super) fn finish(mut self, result: RunResult, inputs: Inputs) -> Outcome {
@@ -315,6 +373,8 @@ impl Record {
         Outcome {
             result,
             logs: self.logs,
+            logs_omitted: self.logs_omitted,
+            progress: self.progress.into(),
             calls: self.calls,
             duration: self.started.elapsed(),
             inputs: Some(inputs),

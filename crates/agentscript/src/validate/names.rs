@@ -207,5 +207,6 @@ pub(super) fn is_frozen(name: &str) -> bool {
             | "encodeURI"
             | "decodeURI"
             | "structuredClone"
+            | "progress"
     )
 }

@@ -20,7 +20,7 @@ async fn syntax_error_gives_line_and_column() {
 #[tokio::test]
 async fn an_uncaught_tool_error_is_a_tool_error_with_the_tools_code() {
     match run("await callTool('fail', {})").await.result {
-        Err(RunError::ToolError { tool_name, message, code }) => {
+        Err(RunError::ToolError { tool_name, message, code, .. }) => {
             assert_eq!(
                 (tool_name.as_str(), message.as_str(), code.as_str()),
                 ("fail", "no such user", "NOT_FOUND")
@@ -339,4 +339,56 @@ async fn a_bad_regular_expression_is_reported_at_its_place() {
             other => panic!("{script}: {other:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn an_uncaught_tool_error_is_placed_at_its_call() {
+    for (source, line) in [
+        ("const a = 1;\nawait callTool('fail', {})", 2),
+        (
+            "const f = async () => {\n  return callTool('fail', {});\n};\nawait callTool('echo', {});\nreturn await f()",
+            2,
+        ),
+        ("try {\n await callTool('fail', {}) } catch (e) {\n throw e }", 2),
+        ("const a = 1;\nreturn a + getTool('missing')", 2),
+    ] {
+        match run(source).await.result {
+            Err(RunError::ToolError { location, .. }) => {
+                assert_eq!(location.map(|at| at.line), Some(line), "{source}");
+            }
+            other => panic!("{source}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn keys_that_lead_out_of_the_subset_at_run_time_are_placed() {
+    for source in [
+        "const k = JSON.parse('\"const' + 'ructor\"');\nreturn ({})[k]",
+        "const k = JSON.parse('\"const' + 'ructor\"');\nreturn [][k]",
+        "let k = '__pro'; k += 'to__';\nreturn ({})[k]",
+    ] {
+        match run(source).await.result {
+            Err(RunError::IllegalAccess { location, .. }) => {
+                assert_eq!(location.map(|at| at.line), Some(2), "{source}");
+            }
+            other => panic!("{source}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_catches_a_tool_error_sees_when_to_try_again_and_which_scopes_it_lacks() {
+    let source = "const out = [];
+         try { await callTool('limited', {}) } catch (e) { out.push([e.code, e.retryAfterSeconds, e.requiredScopes]) }
+         out.push((await callTool('limited', {}, { throwOnError: false })).error);
+         const [slot] = await __safe_parallel([() => callTool('limited', {})], { settle: true });
+         out.push(slot.reason.retryAfterSeconds);
+         try { await callTool('fail', {}) } catch (e) { out.push('retryAfterSeconds' in e) }
+         return out";
+    let error = json!({
+        "code": "RATE_LIMIT", "message": "slow down", "retryAfterSeconds": 7, "requiredScopes": ["crm"]
+    });
+    let expected = json!([["RATE_LIMIT", 7, ["crm"]], error, 7, false]);
+    assert_eq!(value(&run(source).await), expected);
 }

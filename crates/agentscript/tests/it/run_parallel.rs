@@ -128,3 +128,22 @@ async fn what_is_not_a_function_is_refused_before_anything_runs() {
     assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "TypeError"));
     assert!(outcome.calls.is_empty());
 }
+
+#[tokio::test]
+async fn settle_gives_the_outcome_of_each_slot_in_order() {
+    let outcome = run("return await __safe_parallel([
+           () => callTool('echo', { a: 1 }), () => callTool('fail', {}), async () => { throw new TypeError('mine') },
+           async () => { throw 'text' }, async () => undefined], { settle: true })")
+    .await;
+    let rejected = |reason| json!({ "status": "rejected", "reason": reason });
+    assert_eq!(
+        value(&outcome),
+        json!([
+            { "status": "fulfilled", "value": { "a": 1 } },
+            rejected(json!({ "name": "ToolError", "code": "NOT_FOUND", "message": "no such user" })),
+            rejected(json!({ "name": "TypeError", "message": "mine" })),
+            rejected(json!({ "name": "Error", "message": "text" })),
+            { "status": "fulfilled" },
+        ])
+    );
+}

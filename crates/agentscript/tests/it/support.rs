@@ -35,10 +35,10 @@ pub(crate) fn raw(value: &Value) -> Box<RawValue> {
 
 /// A failure with `code`.
 pub(crate) fn failure(code: &str, message: &str) -> ToolFailure {
-    ToolFailure { code: code.to_owned(), message: message.to_owned(), ends_run: false }
+    ToolFailure { code: code.to_owned(), message: message.to_owned(), ..ToolFailure::default() }
 }
 
-/// Tools of the tests: `echo` gives its input, `fail` fails, `never` does not answer, `self` ends the run, `panic` panics,
+/// Tools of the tests: `echo` gives its input, `fail` fails, `limited` says when to try again, `never` does not answer, `self` ends the run, `panic` panics,
 /// `big` gives a text of `bytes`; anything else is not found.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
@@ -53,6 +53,11 @@ impl Host for Tools {
             match call.name.as_str() {
                 "echo" => Ok(raw(&input)),
                 "fail" => Err(failure("NOT_FOUND", "no such user")),
+                "limited" => Err(ToolFailure {
+                    retry_after_seconds: Some(7),
+                    required_scopes: vec!["crm".to_owned()],
+                    ..failure("RATE_LIMIT", "slow down")
+                }),
                 "never" => std::future::pending().await,
                 "self" => Err(ToolFailure {
                     ends_run: true,
