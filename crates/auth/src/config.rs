@@ -107,6 +107,9 @@ pub struct AuthConfig {
     pub trusted_proxies: Vec<String>,
     /// Requires pushed authorization requests (RFC 9126).
     pub require_par: bool,
+    /// Lets authorization requests leave `state` out, as some MCP clients do. PKCE, which is always required, still ties the code to the client that
+    /// asked. Default false.
+    pub state_optional: bool,
     /// Requires the server's nonce in DPoP proofs (RFC 9449 §8).
     pub require_dpop_nonce: bool,
     /// Secret that encrypts vaults and stored keys. Derived from `local.signKey` when absent.

@@ -172,7 +172,9 @@ pub(super) fn read_grant(
     if params.get("request").is_some() {
         return Err(OAuthError::new(Code::RequestNotSupported, "request objects are not supported"));
     }
-    params.require("state", "state is required")?;
+    if !services.ctx.config.state_optional {
+        params.require("state", "state is required")?;
+    }
     match params.require("response_type", "response_type is required")? {
         "code" => {}
         _ => return Err(OAuthError::new(Code::UnsupportedResponseType, "only code is supported")),

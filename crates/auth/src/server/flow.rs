@@ -114,12 +114,20 @@ pub(crate) fn error_redirect(
     if request.return_path.is_some() {
         return bad_request("The sign-in was not completed.");
     }
-    let pairs = [
-        ("error", code.as_str()),
-        ("error_description", text),
-        ("state", &request.state),
-        ("iss", &services.ctx.deployment.public_url),
-    ];
+    let pairs = [("error", code.as_str()), ("error_description", text)];
+    back_to_client(services, request, &pairs, status)
+}
+
+/// Redirects to the client with `pairs`, its `state` if it sent one, and the issuer (RFC 9207).
+fn back_to_client(
+    services: &Services,
+    request: &AuthorizationRequest,
+    pairs: &[(&str, &str)],
+    status: StatusCode,
+) -> Response {
+    let mut pairs = pairs.to_vec();
+    pairs.extend((!request.state.is_empty()).then_some(("state", request.state.as_str())));
+    pairs.push(("iss", &services.ctx.deployment.public_url));
     redirect(status, &with_query(&request.grant.redirect, &pairs))
 }
 
@@ -138,9 +146,7 @@ pub(super) async fn finish(
         return Ok(error_redirect(services, &request, Code::AccessDenied, "nothing was allowed", status));
     }
     let code = services.tokens.issue_code(&request.grant, &scopes, at_ms).await?;
-    let pairs =
-        [("code", code.as_str()), ("state", &request.state), ("iss", &services.ctx.deployment.public_url)];
-    Ok(redirect(status, &with_query(&request.grant.redirect, &pairs)))
+    Ok(back_to_client(services, &request, &[("code", code.as_str())], status))
 }
 
 /// Starts the session of a user who just signed in, and goes on to the next step.

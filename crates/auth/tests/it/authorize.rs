@@ -153,6 +153,18 @@ async fn a14_a15_and_a16_state_and_issuer_come_back_to_the_letter() {
 }
 
 #[tokio::test]
+async fn state_may_be_left_out_where_the_configuration_says_so_and_pkce_may_not() {
+    let site = Site::with(json!({"stateOptional": true})).await;
+    let browser = site.browser();
+    let page = browser.to_consent(&[("state", ""), ("prompt", "consent")]).await;
+    let location = browser.decide(&page, &["read"], "allow").await.location();
+    assert!(!location.contains_key("state") && location["iss"] == ISSUER, "{location:?}");
+    assert_eq!(site.redeem(&location["code"]).await.status, 200);
+    let refused = site.get(&ask(&[("state", ""), ("code_challenge", "")])).await.location();
+    assert_eq!((refused["error"].as_str(), refused.get("state")), ("invalid_request", None));
+}
+
+#[tokio::test]
 async fn a17_a18_a19_and_a20_a_resource_must_be_ours() {
     let site = Site::new().await;
     for resource in [
