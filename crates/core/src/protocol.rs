@@ -39,6 +39,11 @@ impl Revision {
         }
     }
 
+    /// The revision of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|revision| revision.as_str() == name)
+    }
+
     /// The era that the revision belongs to.
     pub const fn era(self) -> Era {
         match self {

@@ -4,7 +4,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CompleteRequestParams, CompleteResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-        ReadResourceRequestParams, ReadResourceResponse, Reference,
+        ReadResourceRequestParams, ReadResourceResponse, Reference, ResourceContents,
     },
     service::RequestContext,
 };
@@ -29,6 +29,7 @@ impl Gateway {
                 Ok(mut response) => {
                     match &mut response {
                         ReadResourceResponse::Complete(result) => {
+                            name_as_asked(&mut result.contents, uri.strip_suffix(item.local()));
                             result.cache_scope.get_or_insert(rmcp::model::CacheScope::Private);
                             stamp::complete(&mut result.result_type);
                             self.stamp(&context, &mut result.meta);
@@ -113,6 +114,18 @@ impl Gateway {
         sealed: Option<String>,
     ) -> Result<Option<String>, ErrorData> {
         self.shared.invoker.opened(caller.principal(), &object(kind, key), sealed).map_err(invalid)
+    }
+}
+
+/// Puts the prefix by which the gateway tells an app's URIs from another's in front of those that the app answered with.
+fn name_as_asked(contents: &mut [ResourceContents], prefix: Option<&str>) {
+    let Some(prefix) = prefix.filter(|prefix| !prefix.is_empty()) else { return };
+    for content in contents {
+        match content {
+            ResourceContents::TextResourceContents { uri, .. }
+            | ResourceContents::BlobResourceContents { uri, .. } => uri.insert_str(0, prefix),
+            _ => {}
+        }
     }
 }
 

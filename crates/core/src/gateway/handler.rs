@@ -141,7 +141,10 @@ impl ServerHandler for Gateway {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let work = async |caller, _| {
+        let work = async |caller, context: RequestContext<RoleServer>| {
+            if Era::of(&context).is_stateless() {
+                return Err(unknown::method("logging/setLevel"));
+            }
             self.set_session_level(request.level, &caller).await;
             Ok(())
         };

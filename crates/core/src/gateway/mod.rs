@@ -1,6 +1,6 @@
 //! The MCP server in front of the registry, for every transport and both protocol eras.
 //!
-//! The methods of MCP are in `handler`. //! Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, log levels in `log_levels`, scopes
+//! The methods of MCP are in `handler`. Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, log levels in `log_levels`, scopes
 //! that are asked for before a request is dispatched in `challenge`; what observers are told of everything but calls in `operate`.
 
 mod calls;

@@ -45,7 +45,7 @@ pub(super) fn label(method: &str) -> &'static str {
 pub(super) fn refusal(request: &CustomRequest, era: Era) -> ErrorData {
     let params = request.params.clone().unwrap_or_else(|| Value::Object(Default::default()));
     let problem = match request.method.as_str() {
-        method if !era.has_method(method) => return unknown(method),
+        name if !era.has_method(name) => return method(name),
         "initialize" => problem::<InitializeRequestParams>(params),
         "tools/call" => problem::<CallToolRequestParams>(params),
         "prompts/get" => problem::<GetPromptRequestParams>(params),
@@ -60,7 +60,7 @@ pub(super) fn refusal(request: &CustomRequest, era: Era) -> ErrorData {
         "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
             problem::<PaginatedRequestParams>(params)
         }
-        method => return unknown(method),
+        name => return method(name),
     };
     ErrorData::invalid_params(
         format!("the params of `{}` do not fit: {}", request.method, clipped(&problem)),
@@ -68,8 +68,9 @@ pub(super) fn refusal(request: &CustomRequest, era: Era) -> ErrorData {
     )
 }
 
-fn unknown(method: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", clipped(method)), None)
+/// The error for a method that is not served.
+pub(super) fn method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{}`", clipped(name)), None)
 }
 
 fn problem<T: DeserializeOwned>(params: Value) -> String {

@@ -279,6 +279,26 @@ fn row(method: &str, task: &str) -> (Row, bool, Value) {
 }
 
 #[tokio::test]
+async fn a_resource_answers_with_the_uri_that_was_asked_for() {
+    let registry = Registry::new(ToolNames::Colon);
+    for app in ["one", "two"] {
+        let vault = Arc::new(LocalApp::start(Vault).await.unwrap());
+        registry.add(app, vault, AppOptions::default());
+    }
+    let gateway = Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new());
+    let client = client(&gateway, granted("ada", ""), false).await;
+    let listed = ask(&client, "resources/list", json!({})).await.unwrap();
+    let mut uris: Vec<&str> =
+        listed["resources"].as_array().unwrap().iter().map(|one| one["uri"].as_str().unwrap()).collect();
+    uris.push("two:vault://box/7");
+    assert!(uris.iter().any(|uri| uri.contains(":vault://")), "{uris:?}");
+    for uri in uris {
+        let read = ask(&client, "resources/read", json!({"uri": uri})).await.unwrap();
+        assert_eq!(read["contents"][0]["uri"], uri);
+    }
+}
+
+#[tokio::test]
 async fn every_method_asks_for_the_scopes_of_what_it_names_and_lists_show_nothing_else() {
     let gateway = gateway(scoped()).await;
     let (full, narrow, anonymous) =
