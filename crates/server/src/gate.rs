@@ -105,6 +105,19 @@ impl RequestGate {
         room.clone().try_acquire_owned().map_err(|_| refusal::busy(full))
     }
 
+    /// Makes room for `more` messages of a request that has `permit` for its first.
+    pub(crate) fn more_room(
+        &self,
+        permit: &mut OwnedSemaphorePermit,
+        more: usize,
+    ) -> Result<(), Response<Body>> {
+        let full = |_| refusal::busy("too many requests at once; `http.maxConcurrency` is the limit");
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        let taken = self.calls.clone().try_acquire_many_owned(more).map_err(full)?;
+        permit.merge(taken);
+        Ok(())
+    }
+
     /// Done when a stream that `parts` opened must end with its caller's token.
     pub(crate) fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
         match &self.authenticator {

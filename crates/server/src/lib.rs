@@ -10,6 +10,7 @@
 extern crate self as gatewright_server;
 
 mod auth;
+mod batch;
 mod body;
 mod cluster;
 mod config;
@@ -20,6 +21,7 @@ mod guard;
 mod health;
 mod http_metrics;
 mod idle;
+mod in_flight;
 mod landing;
 mod lines;
 mod mcp;

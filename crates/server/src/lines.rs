@@ -2,9 +2,10 @@
 
 use std::{borrow::Cow, io, sync::Arc};
 
+use gatewright_core::Revision;
 use rmcp::{
     RoleServer,
-    model::JsonRpcMessage,
+    model::{JsonRpcMessage, ServerResult},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -15,7 +16,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::refusal::not_a_message_code;
+use crate::{batch, in_flight::InFlight, refusal::not_a_message_code};
 
 /// Longest line read, in bytes. Longer ones are answered with an error.
 const MOST_BYTES: usize = 16 << 20;
@@ -30,6 +31,11 @@ pub struct LineTransport<R, W> {
     /// be dropped at any await.
     owed: Option<JoinHandle<io::Result<()>>>,
     writer: Arc<Mutex<Option<W>>>,
+    in_flight: InFlight,
+    /// The handshake agreed on 2025-03-26, which has batches.
+    takes_batches: bool,
+    /// Messages of a batch that are not read yet, first one last.
+    batch: Vec<Box<[u8]>>,
 }
 
 impl<R, W> std::fmt::Debug for LineTransport<R, W> {
@@ -48,7 +54,26 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
             met_a_request: false,
             owed: None,
             writer: Arc::new(Mutex::new(Some(writer))),
+            in_flight: InFlight::default(),
+            takes_batches: false,
+            batch: Vec::new(),
         }
+    }
+
+    /// Takes the line apart when it is a batch of a client that may send one; false when it is something else.
+    fn take_batch(&mut self) -> bool {
+        if !self.takes_batches || !batch::is_batch(&self.line) {
+            return false;
+        }
+        match batch::messages(&self.line) {
+            Ok(messages) => {
+                let bytes = messages.iter().rev().map(|message| message.get().as_bytes().into());
+                self.batch = bytes.collect();
+            }
+            Err(why) => self.owe(-32600, &format!("Invalid Request: {why}")),
+        }
+        self.line.clear();
+        true
     }
 
     /// Reads on until the line is whole; `false` at the end of the input. Can be dropped and called again.
@@ -114,6 +139,12 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        self.in_flight.send(&message);
+        if let JsonRpcMessage::Response(response) = &message
+            && let ServerResult::InitializeResult(agreed) = &response.result
+        {
+            self.takes_batches = agreed.protocol_version.as_str() == Revision::V2025_03_26.as_str();
+        }
         let writer = self.writer.clone();
         async move { write(&writer, serde_json::to_vec(&message)?).await }
     }
@@ -124,12 +155,19 @@ where
                 tracing::warn!(%error, "an answer cannot be written");
                 return None;
             }
-            match self.read_line().await {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => {
-                    tracing::warn!(%error, "the input cannot be read");
-                    return None;
+            if let Some(message) = self.batch.pop() {
+                self.line = message.into_vec();
+            } else {
+                match self.read_line().await {
+                    Ok(true) => {}
+                    Ok(false) => return None,
+                    Err(error) => {
+                        tracing::warn!(%error, "the input cannot be read");
+                        return None;
+                    }
+                }
+                if self.take_batch() {
+                    continue;
                 }
             }
             let line = self.line.trim_ascii();
@@ -140,6 +178,11 @@ where
             match serde_json::from_slice(line) {
                 Ok(message) => {
                     self.line.clear();
+                    if let Err(refused) = self.in_flight.receive(&message) {
+                        // Without the id: it would be read as the answer to the first request.
+                        self.owe(refused.code.0, &refused.message);
+                        continue;
+                    }
                     // `rmcp` gives up on a client whose first message is no request.
                     self.met_a_request |= matches!(message, JsonRpcMessage::Request(_));
                     if self.met_a_request {

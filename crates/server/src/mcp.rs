@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{Era, Gateway, Principal};
+use gatewright_core::{Era, Gateway, Principal, Revision};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -15,6 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    batch,
     body::GuardedBody,
     cluster::{Cluster, SESSION_ID},
     config::HttpConfig,
@@ -24,6 +25,7 @@ use crate::{
     sessions::{OwnedSessions, Owner, on_behalf_of},
 };
 
+const VERSION_HEADER: &str = "mcp-protocol-version";
 const BOTH_KINDS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The Streamable HTTP endpoint.
@@ -61,12 +63,27 @@ impl Endpoint {
             .disable_allowed_origins()
             .with_max_request_body_bytes(config.max_body_bytes)
             .with_sse_keep_alive(Some(config.keep_alive))
+            // `sessions` primes the streams of clients that know such events.
+            .with_sse_retry(None)
             .with_legacy_session_mode(config.sessions)
             .with_json_response(config.json_response)
             .with_cancellation_token(end);
         let gateway = gate.gateway.clone();
         let service = StreamableHttpService::new(move || Ok(gateway.session()), sessions.clone(), settings);
         Self { gate, service, sessions, with_sessions: config.sessions, others }
+    }
+}
+
+impl Endpoint {
+    /// Returns `true` if a request with these headers may hold a batch: the session is of 2025-03-26, the one revision that has them.
+    fn takes_batches(&self, headers: &HeaderMap) -> bool {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let revision = match (self.with_sessions, text(SESSION_ID), text(VERSION_HEADER)) {
+            (true, id, _) => id.and_then(|id| self.sessions.revision(id)),
+            (false, _, None) => Some(Revision::V2025_03_26),
+            (false, _, Some(version)) => Revision::named(version),
+        };
+        revision == Some(Revision::V2025_03_26)
     }
 }
 
@@ -182,24 +199,58 @@ async fn here(
     {
         return Err(refusal::session_not_found());
     }
+    if batch::is_batch(&message) && endpoint.takes_batches(&parts.headers) {
+        return many(endpoint, &parts, &message, place, &owner).await;
+    }
+    let mut answer = one(endpoint, parts, message, owner).await;
+    let (Ok(response) | Err(response)) = &mut answer;
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions && !era.is_stateless() {
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+    }
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        // The session is gone when this is sent; clients take 202 for a failure.
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    answer.map(|response| place.hold(response))
+}
+
+/// Serves the messages of a batch, each as if it had come alone.
+async fn many(
+    endpoint: &Endpoint,
+    parts: &Parts,
+    body: &Bytes,
+    mut place: Place,
+    owner: &Owner,
+) -> Result<Response<Body>, Response<Body>> {
+    let messages = batch::messages(body).map_err(|why| refusal::bad_batch(&why))?;
+    endpoint.gate.more_room(&mut place.permit, messages.len() - 1)?;
+    let mut answers = Vec::with_capacity(messages.len());
+    for message in messages {
+        let message = body.slice_ref(message.get().as_bytes());
+        let (Ok(answer) | Err(answer)) = one(endpoint, parts.clone(), message, owner.clone()).await;
+        answers.push(answer);
+    }
+    Ok(place.hold(batch::answer(answers)))
+}
+
+/// Has `rmcp` serve one message. Its refusals are made JSON-RPC errors.
+async fn one(
+    endpoint: &Endpoint,
+    parts: Parts,
+    message: Bytes,
+    owner: Owner,
+) -> Result<Response<Body>, Response<Body>> {
     let request = Request::from_parts(parts, Full::new(message.clone()));
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
     let (response, met_the_cap) = on_behalf_of(owner, Box::pin(endpoint.service.handle(request))).await;
     if met_the_cap {
         return Err(refusal::too_many_sessions());
     }
-    let (mut parts, body) = response.into_parts();
-    if parts.status == StatusCode::METHOD_NOT_ALLOWED && endpoint.with_sessions && !era.is_stateless() {
-        parts.headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
-    }
-    if ends_session && parts.status == StatusCode::ACCEPTED {
-        // The session is gone when this is sent; clients take 202 for a failure.
-        parts.status = StatusCode::NO_CONTENT;
-    }
+    let (parts, body) = response.into_parts();
     if refusal::is_plain(&parts) {
         return Err(refusal::translate(parts, body, &message).await);
     }
-    Ok(place.hold(Response::from_parts(parts, Body::new(body))))
+    Ok(Response::from_parts(parts, Body::new(body)))
 }
 
 /// Clients that take anything, or do not say, take what MCP sends.

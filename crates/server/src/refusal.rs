@@ -5,11 +5,12 @@ use bytes::Bytes;
 use gatewright_core::Revision;
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt;
-use rmcp::model::ErrorCode;
+use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use crate::{
+    batch,
     body::BodyError,
     guard::{HeaderError, SourceError},
 };
@@ -192,14 +193,26 @@ pub(crate) fn not_a_message(body: &[u8]) -> Response<Body> {
     rpc(StatusCode::BAD_REQUEST, id_of(body), code, &message, None)
 }
 
+/// The answer to a message that its session cannot take.
+pub(crate) fn invalid(request: &[u8], why: &ErrorData) -> Response<Body> {
+    rpc(StatusCode::BAD_REQUEST, id_of(request), why.code.0, &why.message, None)
+}
+
+/// The answer to a batch that is not served.
+pub(crate) fn bad_batch(why: &str) -> Response<Body> {
+    let message = format!("Invalid Request: {why}");
+    rpc(StatusCode::BAD_REQUEST, Value::Null, ErrorCode::INVALID_REQUEST.0, &message, None)
+}
+
 /// Code and text for bytes that are no JSON-RPC message.
 pub(crate) fn not_a_message_code(body: &[u8]) -> (i32, String) {
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(body) {
         return (ErrorCode::PARSE_ERROR.0, format!("Parse error: {error}"));
     }
-    let batch = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
-    let why =
-        if batch { "batches are not supported; send one message" } else { "not a JSON-RPC 2.0 message" };
+    let why = match batch::is_batch(body) {
+        true => "batches are of MCP 2025-03-26 alone; send one message",
+        false => "not a JSON-RPC 2.0 message",
+    };
     (ErrorCode::INVALID_REQUEST.0, format!("Invalid Request: {why}"))
 }
 

@@ -16,12 +16,12 @@ use std::{
 };
 
 use futures::{Stream, StreamExt as _, stream};
-use gatewright_core::{Principal, REQUEST_CANCELLED};
+use gatewright_core::{Principal, REQUEST_CANCELLED, Revision};
 use rmcp::{
     ErrorData,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
-        JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+        JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult,
     },
     transport::streamable_http_server::session::{
         ServerSseMessage, SessionId, SessionManager,
@@ -31,7 +31,10 @@ use rmcp::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster::{Cluster, own_id};
+use crate::{
+    cluster::{Cluster, own_id},
+    in_flight::{InFlight, Tracked},
+};
 
 /// To whom a session belongs: subject and client of its principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +56,25 @@ fn freed(
     stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
 ) -> Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>> {
     Box::pin(stream)
+}
+
+/// The events of `stream` as a client gets them, without those that only prime it where it does not know them: before 2025-11-25 an
+/// event without data is an error to clients (SEP-1699).
+fn events(
+    stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+    primes: bool,
+) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    stream.filter_map(move |mut event| {
+        event.event_id = event.event_id.as_deref().map(following);
+        std::future::ready((primes || event.message.is_some()).then_some(event))
+    })
+}
+
+/// The id of the event after that of `id`. `rmcp` replays from an id on, that event included: clients get ids that are one higher, so
+/// that the one they name is the first they did not get.
+fn following(id: &str) -> String {
+    let (index, stream) = id.split_at(id.find('/').unwrap_or(id.len()));
+    index.parse().map_or_else(|_| id.to_owned(), |index: usize| format!("{}{stream}", index + 1))
 }
 
 /// Requests whose POST waits for an answer. `rmcp` ends such a stream without one when the request is cancelled.
@@ -126,6 +148,7 @@ struct Unanswered {
     sessions: Weak<LocalSessionManager>,
     session: SessionId,
     request: RequestId,
+    in_flight: InFlight,
     /// Resumptions of the session's streams: in all, and before this request.
     resumed: (Arc<AtomicU64>, u64),
 }
@@ -162,6 +185,7 @@ impl Unanswered {
         let why = "its client closed the connection".to_owned();
         let params = CancelledNotificationParam::new(Some(self.request), Some(why));
         let message = ClientJsonRpcMessage::notification(CancelledNotification::new(params).into());
+        let _ = self.in_flight.receive(&message);
         // A session that has ended has no requests.
         let _ = sessions.accept_message(&self.session, message).await;
     }
@@ -196,6 +220,16 @@ struct Known {
     owner: Owner,
     /// Resumptions of its streams.
     resumed: Arc<AtomicU64>,
+    in_flight: InFlight,
+    /// Agreed on in its `initialize`.
+    revision: Option<Revision>,
+}
+
+impl Known {
+    /// Returns `true` if the client knows events that only prime a stream.
+    fn primes(&self) -> bool {
+        self.revision >= Some(Revision::V2025_11_25)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -228,6 +262,15 @@ impl OwnedSessions {
         self.known().get(id).is_some_and(|known| known.owner == *owner)
     }
 
+    /// The revision that a session's `initialize` agreed on.
+    pub(crate) fn revision(&self, id: &str) -> Option<Revision> {
+        self.known().get(id)?.revision
+    }
+
+    fn primes(&self, id: &SessionId) -> bool {
+        self.known().get(id).is_some_and(Known::primes)
+    }
+
     /// Number of open sessions.
     pub(crate) fn open(&self) -> usize {
         self.known().len()
@@ -250,7 +293,7 @@ impl OwnedSessions {
 
 impl SessionManager for OwnedSessions {
     type Error = SessionsError;
-    type Transport = <LocalSessionManager as SessionManager>::Transport;
+    type Transport = Tracked<<LocalSessionManager as SessionManager>::Transport>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
         if self.known().len() >= self.most {
@@ -262,11 +305,13 @@ impl SessionManager for OwnedSessions {
             self.inner.close_session(&own).await?;
             return Err(SessionsError::NoOwner);
         };
+        let in_flight = InFlight::default();
+        let transport = Tracked { inner: transport, in_flight: in_flight.clone() };
         let fits = {
             let mut known = self.known();
             let fits = known.len() < self.most;
             if fits {
-                known.insert(id.clone(), Known { owner, resumed: Arc::default() });
+                known.insert(id.clone(), Known { owner, resumed: Arc::default(), in_flight, revision: None });
             }
             fits
         };
@@ -282,7 +327,14 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, SessionsError> {
-        Ok(self.inner.initialize_session(&own(id), message).await?)
+        let answer = self.inner.initialize_session(&own(id), message).await?;
+        if let JsonRpcMessage::Response(response) = &answer
+            && let ServerResult::InitializeResult(agreed) = &response.result
+            && let Some(known) = self.known().get_mut(id)
+        {
+            known.revision = Revision::named(agreed.protocol_version.as_str());
+        }
+        Ok(answer)
     }
 
     /// Another principal's session is unknown: every use of a session asks here first.
@@ -308,15 +360,23 @@ impl SessionManager for OwnedSessions {
         let JsonRpcMessage::Request(request) = &message else {
             return Ok(freed(self.inner.create_stream(&own(id), message).await?));
         };
+        let (resumed, in_flight, primes) = match self.known().get(id) {
+            Some(known) => (known.resumed.clone(), known.in_flight.clone(), known.primes()),
+            None => Default::default(),
+        };
+        if let Err(refused) = in_flight.receive(&message) {
+            let error = ServerJsonRpcMessage::error(refused, Some(request.id.clone()));
+            return Ok(freed(stream::iter([ServerSseMessage::from_message(error)])));
+        }
         let wait = Wait::begin(&self.waiting, id, &request.id);
-        let resumed = self.known().get(id).map(|known| known.resumed.clone()).unwrap_or_default();
         let unanswered = Unanswered {
             sessions: Arc::downgrade(&self.inner),
             session: own(id),
             request: request.id.clone(),
+            in_flight,
             resumed: (resumed.clone(), resumed.load(Ordering::Relaxed)),
         };
-        let stream = freed(self.inner.create_stream(&own(id), message).await?);
+        let stream = freed(events(self.inner.create_stream(&own(id), message).await?, primes));
         let stream = freed(stream::unfold((stream, wait), |(mut stream, mut wait)| async move {
             let next = wait.next(&mut stream).await?;
             Some((next, (stream, wait)))
@@ -336,6 +396,9 @@ impl SessionManager for OwnedSessions {
         {
             wait.cancel();
         }
+        if let Some(known) = self.known().get(id) {
+            let _ = known.in_flight.receive(&message);
+        }
         Ok(self.inner.accept_message(&own(id), message).await?)
     }
 
@@ -343,7 +406,11 @@ impl SessionManager for OwnedSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        Ok(freed(self.inner.create_standalone_stream(&own(id)).await?))
+        let primes = self.primes(id);
+        let retry = self.inner.session_config.sse_retry.filter(|_| primes);
+        let priming = stream::iter(retry.map(|retry| ServerSseMessage::priming("0", retry)));
+        let stream = self.inner.create_standalone_stream(&own(id)).await?;
+        Ok(freed(priming.chain(events(stream, primes))))
     }
 
     async fn resume(
@@ -354,6 +421,18 @@ impl SessionManager for OwnedSessions {
         if let Some(known) = self.known().get(id) {
             known.resumed.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(freed(self.inner.resume(&own(id), last_event_id).await?))
+        let primes = self.primes(id);
+        Ok(freed(events(self.inner.resume(&own(id), last_event_id).await?, primes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::following;
+
+    #[test]
+    fn the_id_a_client_names_is_the_first_that_it_did_not_get() {
+        assert_eq!((following("0").as_str(), following("41/7").as_str()), ("1", "42/7"));
+        assert_eq!(following("of another kind"), "of another kind");
     }
 }

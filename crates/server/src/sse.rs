@@ -38,7 +38,13 @@ use tokio_util::{
 };
 
 use crate::{
-    body::GuardedBody, config::HttpConfig, gate::RequestGate, mcp::is_json, refusal, sessions::Owner,
+    body::GuardedBody,
+    config::HttpConfig,
+    gate::RequestGate,
+    in_flight::{InFlight, Tracked},
+    mcp::is_json,
+    refusal,
+    sessions::Owner,
 };
 
 /// Messages that wait on their way through one session, each way.
@@ -47,8 +53,9 @@ const ROOM: usize = 64;
 struct Session {
     owner: Owner,
     inbox: mpsc::Sender<ClientJsonRpcMessage>,
-    /// Requests of the client that are not answered yet.
+    /// Number of requests of the client that are not answered yet.
     unanswered: Arc<AtomicUsize>,
+    in_flight: InFlight,
 }
 
 type Sessions = Mutex<HashMap<String, Arc<Session>>>;
@@ -96,7 +103,9 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     let Ok(id) = unguessable() else { return refusal::busy("no session id can be made; try again") };
     let (inbox, from_client) = mpsc::channel(ROOM);
     let (to_client, outbox) = mpsc::channel(ROOM);
-    let session = Arc::new(Session { owner, inbox, unanswered: Arc::default() });
+    let in_flight = InFlight::default();
+    let session =
+        Arc::new(Session { owner, inbox, unanswered: Arc::default(), in_flight: in_flight.clone() });
     let unanswered = session.unanswered.clone();
     {
         let mut sessions = endpoint.sessions();
@@ -111,7 +120,8 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
         sessions: endpoint.sessions.clone(),
         _stop: stop.clone().drop_guard(),
     };
-    let transport = SseTransport { from_client, to_client: Some(to_client) };
+    let inner = SseTransport { from_client, to_client: Some(to_client) };
+    let transport = Tracked { inner, in_flight };
     endpoint.tasks.spawn(serve(endpoint.gate.gateway.session(), transport, stop));
 
     let first = format!("event: endpoint\ndata: /messages?sessionId={id}\n\n");
@@ -130,7 +140,7 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     response
 }
 
-async fn serve(gateway: Gateway, transport: SseTransport, stop: CancellationToken) {
+async fn serve(gateway: Gateway, transport: Tracked<SseTransport>, stop: CancellationToken) {
     match gateway.serve_with_ct(transport, stop).await {
         Ok(running) => {
             let _ = running.waiting().await;
@@ -211,6 +221,9 @@ pub(crate) async fn say(
     let Ok(mut message) = serde_json::from_slice::<ClientJsonRpcMessage>(&bytes) else {
         return refusal::not_a_message(&bytes);
     };
+    if let Err(refused) = session.in_flight.receive(&message) {
+        return refusal::invalid(&bytes, &refused);
+    }
     match &mut message {
         JsonRpcMessage::Request(request) => {
             session.unanswered.fetch_add(1, Ordering::AcqRel);

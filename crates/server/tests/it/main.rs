@@ -9,6 +9,8 @@ mod cluster;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
+mod corners;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod fuzz;

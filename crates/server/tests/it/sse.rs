@@ -102,3 +102,24 @@ async fn at_the_end_of_the_server_open_requests_are_answered_and_then_the_stream
     rig.end().await;
     assert!(!mcp.is_connected());
 }
+
+#[tokio::test]
+async fn a_second_request_with_an_id_in_flight_is_refused() {
+    let rig = start(json!({"legacySse": true})).await;
+    let (mut events, url) = open(&rig, "x").await;
+    let params = json!({
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+    });
+    say(&rig, &url, "x", message(0, "initialize", &params)).send().await.unwrap();
+    events.next().await.unwrap();
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned();
+    say(&rig, &url, "x", initialized).send().await.unwrap();
+    let wait = message(1, "tools/call", &json!({"name": "app:wait"}));
+    say(&rig, &url, "x", wait).send().await.unwrap();
+    rig.tools.started.notified().await;
+    let (status, code, _) = refused(say(&rig, &url, "x", message(1, "ping", &json!({})))).await;
+    assert_eq!((status, code), (400, -32600));
+    rig.tools.go_on.notify_one();
+    assert!(events.next().await.unwrap().contains("done"));
+    assert_eq!(say(&rig, &url, "x", message(1, "ping", &json!({}))).send().await.unwrap().status(), 202);
+}

@@ -13,15 +13,17 @@ struct Line {
     output: BufReader<tokio::io::DuplexStream>,
     served: tokio::task::JoinHandle<()>,
     stop: CancellationToken,
+    tools: Tools,
 }
 
 async fn connect() -> Line {
+    let tools = Tools::default();
     let (input, server_input) = tokio::io::duplex(1 << 16);
     let (server_output, output) = tokio::io::duplex(1 << 16);
-    let (gateway, stop) = (gateway(Tools::default()).await, CancellationToken::new());
+    let (gateway, stop) = (gateway(tools.clone()).await, CancellationToken::new());
     let serving = gatewright_server::serve_lines(gateway, server_input, server_output, stop.clone());
     let served = tokio::spawn(async move { serving.await.unwrap() });
-    Line { input, output: BufReader::new(output), served, stop }
+    Line { input, output: BufReader::new(output), served, stop, tools }
 }
 
 impl Line {
@@ -38,11 +40,15 @@ impl Line {
 }
 
 fn initialize() -> String {
+    initialize_as("2025-11-25")
+}
+
+fn initialize_as(revision: &str) -> String {
     message(
         1,
         "initialize",
         &json!({
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+            "protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
         }),
     )
 }
@@ -88,8 +94,42 @@ async fn what_was_asked_before_the_end_of_the_input_is_answered() {
 }
 
 #[tokio::test]
+async fn a_second_request_with_an_id_in_flight_is_refused_and_the_first_is_answered() {
+    let mut line = connect().await;
+    line.say(&initialize()).await;
+    line.hear().await;
+    line.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+    line.say(&message(2, "tools/call", &json!({"name": "app:wait"}))).await;
+    line.tools.started.notified().await;
+    line.say(&message(2, "ping", &json!({}))).await;
+    let refused = line.hear().await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32600)), "{refused}");
+    line.tools.go_on.notify_one();
+    let answer = line.hear().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(2), &json!("done")));
+}
+
+#[tokio::test]
+async fn a_client_of_2025_03_26_may_send_batches_and_others_may_not() {
+    let batch = r#"[{"jsonrpc":"2.0","id":2,"method":"ping"},[],{"jsonrpc":"2.0","id":3,"method":"ping"}]"#;
+    for (revision, ids) in [("2025-03-26", "2 3 null"), ("2025-06-18", "null")] {
+        let mut line = connect().await;
+        line.say(&initialize_as(revision)).await;
+        line.hear().await;
+        line.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        line.say(batch).await;
+        let mut heard = Vec::new();
+        for _ in ids.split(' ') {
+            heard.push(line.hear().await["id"].to_string());
+        }
+        heard.sort();
+        assert_eq!(heard.join(" "), ids, "{revision}");
+    }
+}
+
+#[tokio::test]
 async fn a_stop_ends_it_while_the_input_is_open() {
-    let Line { input, output, served, stop } = connect().await;
+    let Line { input, output, served, stop, .. } = connect().await;
     let mcp = Mcp::lines(output, input).timeout(PATIENCE).connect().await.unwrap();
     let bad = mcp.raw().send_raw("hello?").await.unwrap();
     expect(&bad).to_have_error_code(-32700);
