@@ -1,18 +1,35 @@
-//! `codecall:describe`: schemas and examples of tools.
+//! `codecall:describe`: declarations, or schemas and examples, of tools.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use gatewright_core::{Caller, ToolEntry};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::{CodeCall, examples};
+use crate::{
+    CodeCall,
+    declare::{self, Declared},
+    examples, hints,
+    result_shape::ResultShape,
+};
 
 /// Input of `codecall:describe`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct DescribeInput {
     tool_names: Vec<String>,
+    #[serde(default)]
+    detail: Detail,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Detail {
+    /// A TypeScript declaration of each tool.
+    Types,
+    /// The contract's fields.
+    #[default]
+    Full,
 }
 
 impl CodeCall {
@@ -26,11 +43,17 @@ impl CodeCall {
         let names = input.tool_names.into_iter().filter(|name| asked.insert(name.clone()));
         for name in names {
             match view.shows(&name).filter(|tool| settings.config.mode.in_code(tool)) {
-                Some(tool) => tools.push(described(tool)),
+                Some(tool) => tools.push((tool, self.result_shape(tool, caller))),
                 None => not_found.push(name),
             }
         }
-        let mut body = json!({"tools": tools});
+        let mut body = match input.detail {
+            Detail::Types => json!({"types": types(&tools)}),
+            Detail::Full => {
+                let tools = tools.iter().map(|(tool, shape)| described(tool, shape.as_ref()));
+                json!({"tools": tools.collect::<Vec<_>>()})
+            }
+        };
         if !not_found.is_empty() {
             body["notFound"] = json!(not_found);
         }
@@ -38,35 +61,39 @@ impl CodeCall {
     }
 }
 
-fn described(tool: &ToolEntry) -> Value {
-    let mut annotations = Map::new();
-    if let Some(hints) = &tool.tool.annotations {
-        let hints = [
-            ("destructiveHint", hints.destructive_hint),
-            ("idempotentHint", hints.idempotent_hint),
-            ("openWorldHint", hints.open_world_hint),
-            ("readOnlyHint", hints.read_only_hint),
-        ];
-        annotations
-            .extend(hints.into_iter().filter_map(|(name, hint)| Some((name.to_owned(), json!(hint?)))));
-    }
-    json!({
+fn types(tools: &[(&Arc<ToolEntry>, Option<ResultShape>)]) -> String {
+    let declared = tools.iter().map(|(tool, result)| Declared {
+        tool,
+        result: result.as_ref(),
+        example: examples::call_worth_showing(tool),
+    });
+    declare::declarations(&declared.collect::<Vec<_>>())
+}
+
+fn described(tool: &ToolEntry, shape: Option<&ResultShape>) -> Value {
+    let mut described = json!({
         "name": tool.tool.name,
         "appId": *tool.app_id,
         "description": tool.description(),
         "inputSchema": tool.input_schema(),
         "outputSchema": tool.tool.output_schema,
-        "annotations": annotations,
+        "annotations": hints::annotations(tool),
         "usageExamples": examples::of(tool),
-    })
+    });
+    if let Some(ResultShape { schema, observed: Some(answers) }) = shape {
+        described["observedOutput"] = json!({"schema": schema, "answers": answers});
+    }
+    described
 }
 
-/// The result of `getTool`: name, description, input and output schemas.
-pub(crate) fn metadata(tool: &ToolEntry) -> Value {
+/// The result of `getTool`: name, description, input and output schemas, and the declaration.
+pub(crate) fn metadata(tool: &ToolEntry, result: Option<&ResultShape>) -> Value {
+    let declared = Declared { tool, result, example: None };
     json!({
         "name": tool.tool.name,
         "description": tool.description(),
         "inputSchema": tool.input_schema(),
         "outputSchema": tool.tool.output_schema,
+        "types": declare::declarations(&[declared]),
     })
 }

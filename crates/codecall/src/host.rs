@@ -24,6 +24,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     CodeCall, Mode, describe, meta_tools,
+    result_shape::declared,
     unwrap::{Failure, ToolValue},
 };
 
@@ -207,7 +208,7 @@ impl Host for ScriptHost {
             let tool = tool.filter(|tool| self.mode.in_code(tool)).ok_or_else(|| {
                 self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))
             })?;
-            to_raw_value(&describe::metadata(&tool))
+            to_raw_value(&describe::metadata(&tool, declared(&tool).as_ref()))
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
         })
     }

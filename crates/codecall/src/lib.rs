@@ -8,9 +8,11 @@
 mod code_call;
 mod config;
 mod config_embedding;
+mod declare;
 mod describe;
 mod examples;
 mod execute;
+mod hints;
 mod host;
 mod invoke;
 mod live_index;

@@ -45,38 +45,29 @@ pub(crate) fn is_meta_tool(name: &str) -> bool {
     name.starts_with(PREFIX) || position(name).is_some()
 }
 
-/// The four definitions, in the given spelling.
+/// The four definitions, in the given spelling. A model reads them with every request: they are short, and their output schemas
+/// say only what every answer has.
 pub(crate) fn definitions(names: ToolNames) -> Vec<Tool> {
-    let read_only = || ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
-    let acting =
-        || ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true);
+    let read_only = || ToolAnnotations::new().read_only(true).open_world(false);
+    let acting = || ToolAnnotations::new().read_only(false).destructive(true);
+    let (found, ended) = (json!({"type": "object"}), json!({"type": "object", "required": ["status"]}));
     vec![
-        tool(names, SEARCH, "Search tools", read_only(), SEARCH_TEXT, search_input(), search_output()),
-        tool(
-            names,
-            DESCRIBE,
-            "Describe tools",
-            read_only(),
-            DESCRIBE_TEXT,
-            describe_input(),
-            describe_output(),
-        ),
-        tool(names, EXECUTE, "Execute a plan", acting(), EXECUTE_TEXT, execute_input(), execute_output()),
-        tool(names, INVOKE, "Invoke one tool", acting(), INVOKE_TEXT, invoke_input(), invoke_output()),
+        tool(names, SEARCH, read_only(), SEARCH_TEXT, search_input(), found.clone()),
+        tool(names, DESCRIBE, read_only(), DESCRIBE_TEXT, describe_input(), found),
+        tool(names, EXECUTE, acting(), EXECUTE_TEXT, execute_input(), ended.clone()),
+        tool(names, INVOKE, acting(), INVOKE_TEXT, invoke_input(), ended),
     ]
 }
 
 fn tool(
     names: ToolNames,
     name: &str,
-    title: &str,
     annotations: ToolAnnotations,
     description: &'static str,
     input: Value,
     output: Value,
 ) -> Tool {
     Tool::new(names.spell(name), description, object(input))
-        .with_title(title)
         .with_annotations(annotations)
         .with_raw_output_schema(object(output))
 }
@@ -88,24 +79,18 @@ fn object(value: Value) -> Arc<JsonObject> {
     }
 }
 
-const SEARCH_TEXT: &str = "Find tools by what they do. Ask in plain words, for one or several tasks at once. \
-Gives the best matches with a score from 0 to 1; then read their schemas with codecall:describe.";
+const SEARCH_TEXT: &str = "Find tools by what they do: ask in plain words, for one or several tasks at once.";
 
 fn search_input() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "What you want to do, in plain words."},
-            "topK": {"type": "number", "minimum": 1, "maximum": 100, "default": 5, "description": "Most tools to return."},
+            "query": {"type": "string"},
+            "topK": {"type": "number", "minimum": 1, "maximum": 100, "default": 5},
             "filter": {
                 "type": "object",
                 "properties": {
-                    "appIds": {
-                        "type": "array",
-                        "items": {"type": "string"},
-                        "maxItems": MOST_APP_IDS,
-                        "description": "Search these apps only."
-                    }
+                    "appIds": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_APP_IDS}
                 },
                 "additionalProperties": false
             }
@@ -115,206 +100,60 @@ fn search_input() -> Value {
     })
 }
 
-/// The output of a tool without a `status` of its own: what it found, with `required` in it, or why it was refused.
-fn found_or_refused(mut properties: Value, required: &[&str]) -> Value {
-    properties["status"] =
-        json!({"const": "error", "description": "Present only when the call was refused."});
-    properties["error"] = refusal();
-    json!({
-        "type": "object",
-        "properties": properties,
-        "anyOf": [{"required": required}, {"required": ["status", "error"]}]
-    })
-}
-
-fn refusal() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "code": {"type": "string"},
-            "message": {"type": "string"},
-            "retryAfterSeconds": {"type": "integer", "description": "With RATE_LIMIT."},
-            "requiredScopes": {"type": "array", "items": {"type": "string"}, "description": "With ACCESS_DENIED."}
-        },
-        "required": ["code", "message"]
-    })
-}
-
-fn search_output() -> Value {
-    found_or_refused(
-        json!({
-            "tools": {"type": "array", "items": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "appId": {"type": "string"},
-                    "description": {"type": "string"},
-                    "score": {"type": "number", "minimum": 0, "maximum": 1}
-                },
-                "required": ["name", "appId", "description", "score"]
-            }},
-            "totalIndexed": {"type": "number", "description": "How many tools were searched."},
-            "indexStatus": {
-                "type": "object",
-                "description": "There only while the ranking is by words alone although meaning was asked for.",
-                "properties": {
-                    "state": {"type": "string", "enum": ["loading", "building", "unavailable"]},
-                    "done": {"type": "integer", "description": "Tools that have their vector."},
-                    "total": {"type": "integer"},
-                    "code": {"type": "string", "description": "Why it is unavailable."}
-                },
-                "required": ["state"]
-            }
-        }),
-        &["tools", "totalIndexed"],
-    )
-}
-
-const DESCRIBE_TEXT: &str = "Read the input and output schemas of tools, their hints, and short examples in AgentScript. \
-Names come from codecall:search.";
+const DESCRIBE_TEXT: &str = "Declare tools before you call them. detail \"types\": compact TypeScript (recommended); \"full\": \
+JSON Schemas and examples.";
 
 fn describe_input() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "toolNames": {
-                "type": "array",
-                "items": {"type": "string"},
-                "maxItems": MOST_TOOL_NAMES,
-                "description": "Names of tools."
-            }
+            "toolNames": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_TOOL_NAMES},
+            "detail": {"type": "string", "enum": ["types", "full"], "default": "full"}
         },
         "required": ["toolNames"],
         "additionalProperties": false
     })
 }
 
-fn describe_output() -> Value {
-    found_or_refused(
-        json!({
-            "tools": {"type": "array", "items": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "appId": {"type": "string"},
-                    "description": {"type": "string"},
-                    "inputSchema": {"type": "object"},
-                    "outputSchema": {"type": ["object", "null"]},
-                    "annotations": {"type": "object", "properties": {
-                        "destructiveHint": {"type": "boolean"},
-                        "idempotentHint": {"type": "boolean"},
-                        "openWorldHint": {"type": "boolean"},
-                        "readOnlyHint": {"type": "boolean"}
-                    }},
-                    "usageExamples": {"type": "array", "maxItems": 5, "items": {
-                        "type": "object",
-                        "properties": {"description": {"type": "string"}, "code": {"type": "string"}},
-                        "required": ["description", "code"]
-                    }}
-                },
-                "required": ["name", "appId", "description", "inputSchema", "outputSchema", "annotations", "usageExamples"]
-            }},
-            "notFound": {"type": "array", "items": {"type": "string"}}
-        }),
-        &["tools"],
-    )
-}
-
-const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools in one call. The script is a function body: use \
-`await` and `return` at top level. `await callTool(name, input)` gives a tool's result and throws when it fails \
-(`callTool(name, input, {throwOnError: false})` gives `{success, data, error}`); `getTool(name)` gives its \
-schemas; `await __safe_parallel([() => callTool(...), ...], {maxConcurrency: 10})` runs up to 100 calls at once; \
-`codecallContext` holds `context`; `console.log` goes to `logs`. There are no timers, imports, network or globals of a \
-host. Return plain JSON data, and only what you need.";
+const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools; the script is an async function body, so use `await` and \
+`return`. `await callTool(name, input)` gives a tool's result and throws when it fails; with a third argument \
+`{throwOnError: false}` it gives `{success, data, error}`. `await __safe_parallel([() => callTool(...), ...])` runs up to 100 \
+at once. `getTool(name).types` declares a tool; `codecallContext` is `context`; `console.log` goes to `logs`. No timers, imports or \
+network. Return JSON data, only what you need.";
 
 fn execute_input() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "script": {"type": "string", "description": "AgentScript: a JavaScript function body."},
-            "context": {"type": "object", "description": "Data for the script, read as `codecallContext`."},
-            "allowedTools": {
-                "type": "array",
-                "items": {"type": "string"},
-                "maxItems": MOST_ALLOWED_TOOLS,
-                "description": "Only these tools may be called. Default: every tool you can see."
-            }
+            "script": {"type": "string"},
+            "context": {"type": "object"},
+            "allowedTools": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_ALLOWED_TOOLS}
         },
         "required": ["script"],
         "additionalProperties": false
     })
 }
 
-fn execute_output() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "status": {"enum": ["ok", "syntax_error", "illegal_access", "runtime_error", "tool_error", "timeout"]},
-            "result": {"description": "What the script returned."},
-            "logs": {"type": "array", "items": {"type": "string"}},
-            "calls": {"type": "array", "items": {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "status": {"enum": ["ok", "error", "open"]},
-                    "code": {"type": "string"},
-                    "startedMs": {"type": "number"},
-                    "durationMs": {"type": "number"}
-                },
-                "required": ["name", "status", "startedMs", "durationMs"]
-            }},
-            "omitted": {
-                "type": "object",
-                "description": "How many logs and calls the reply had no room for.",
-                "properties": {"logs": {"type": "integer"}, "calls": {"type": "integer"}}
-            },
-            "error": {
-                "type": "object",
-                "properties": {
-                    "message": {"type": "string"},
-                    "code": {"type": "string"},
-                    "kind": {"type": "string"},
-                    "name": {"type": "string"},
-                    "source": {"enum": ["script", "tool"]},
-                    "toolName": {"type": "string"},
-                    "retryAfterSeconds": {"type": "integer", "description": "With RATE_LIMIT."},
-                    "requiredScopes": {"type": "array", "items": {"type": "string"}, "description": "With ACCESS_DENIED."},
-                    "location": {
-                        "type": "object",
-                        "properties": {"line": {"type": "number"}, "column": {"type": "number"}},
-                        "required": ["line", "column"]
-                    }
-                },
-                "required": ["message", "code"]
-            }
-        },
-        "required": ["status"]
-    })
-}
-
-const INVOKE_TEXT: &str =
-    "Call one tool, without a script. For several calls, filters or conditions use codecall:execute.";
+const INVOKE_TEXT: &str = "Call one tool. For several calls, filters or conditions use codecall:execute.";
 
 fn invoke_input() -> Value {
     json!({
         "type": "object",
-        "properties": {
-            "tool": {"type": "string", "description": "Name of the tool."},
-            "input": {"type": "object", "description": "Input of the tool, as its schema says."}
-        },
+        "properties": {"tool": {"type": "string"}, "input": {"type": "object"}},
         "required": ["tool", "input"],
         "additionalProperties": false
     })
 }
 
-fn invoke_output() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "status": {"enum": ["ok", "error"]},
-            "result": {"description": "What the tool returned."},
-            "error": refusal()
-        },
-        "required": ["status"]
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_four_tools_take_less_than_2500_bytes_of_a_context() {
+        for names in [ToolNames::Colon, ToolNames::Underscore] {
+            let size = serde_json::to_string(&definitions(names)).unwrap().len();
+            assert!(size < 2_500, "{size} bytes");
+        }
+    }
 }

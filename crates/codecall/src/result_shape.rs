@@ -20,7 +20,12 @@ pub(crate) struct ResultShape {
 impl CodeCall {
     /// The shape of the results of `tool`, as far as `caller` may know it: the declared output schema, unless it says nothing.
     pub(crate) fn result_shape(&self, tool: &ToolEntry, _caller: &Caller) -> Option<ResultShape> {
-        let declared = tool.tool.output_schema.as_ref().and_then(declared::as_scripts_see_it);
-        declared.map(|schema| ResultShape { schema, observed: None })
+        declared(tool)
     }
+}
+
+/// The shape that the tool declares, unless it says nothing.
+pub(crate) fn declared(tool: &ToolEntry) -> Option<ResultShape> {
+    let declared = tool.tool.output_schema.as_ref().and_then(declared::as_scripts_see_it);
+    declared.map(|schema| ResultShape { schema, observed: None })
 }

@@ -66,3 +66,17 @@ async fn both_spellings_of_a_name_are_accepted(demo: Demo) {
     let body = demo.meta("describe", json!({"toolNames": ["crm_users_get"]})).await;
     assert_eq!(body["tools"][0]["name"], "crm:users_get");
 }
+
+#[gatewright_testing::test]
+async fn types_are_one_declaration_for_each_tool_and_much_shorter(demo: Demo) {
+    let asked = ["crm:users_get", "crm:users_list", "crm:nope"];
+    let types = demo.meta("describe", json!({"toolNames": asked, "detail": "types"})).await;
+    let text = types["types"].as_str().unwrap();
+    assert!(text.contains("'crm:users_get'(input: ") && text.contains("'crm:users_list'(input: "), "{text}");
+    assert!(!text.contains("Promise<unknown>"), "both declare their results: {text}");
+    assert_eq!(types["notFound"], json!(["crm:nope"]));
+    assert!(types.get("tools").is_none());
+    let full = demo.meta("describe", json!({"toolNames": asked, "detail": "full"})).await;
+    assert_eq!(full, demo.meta("describe", json!({"toolNames": asked})).await);
+    assert!(types.to_string().len() * 3 < full.to_string().len(), "{types}");
+}

@@ -12,14 +12,33 @@ fn names(body: &Value) -> Vec<&str> {
 }
 
 #[gatewright_testing::test]
-async fn a_hit_has_exactly_the_four_fields_and_a_score_from_0_to_1(demo: Demo) {
+async fn a_hit_has_the_four_fields_of_the_contract_and_the_names_of_the_parameters(demo: Demo) {
     let body = demo.meta("search", json!({"query": "list users"})).await;
     let hit = body["tools"][0].as_object().unwrap();
     let keys: Vec<_> = hit.keys().map(String::as_str).collect();
-    assert_eq!(keys.len(), 4, "{keys:?}");
+    assert_eq!(keys, ["name", "appId", "description", "parameters", "score"]);
     assert!(hit["name"].is_string() && hit["appId"].is_string() && hit["description"].is_string());
     assert!((0.0..=1.0).contains(&hit["score"].as_f64().unwrap()));
     assert_eq!(hit["name"], "crm:users_list");
+    let body = demo.meta("search", json!({"query": "get one user"})).await;
+    let user = body["tools"].as_array().unwrap().iter().find(|hit| hit["name"] == "crm:users_get").unwrap();
+    assert_eq!(user["parameters"], "id");
+}
+
+#[gatewright_testing::test]
+async fn five_hits_take_less_than_2_kb_and_destructive_tools_are_marked(demo: Demo) {
+    let body = demo.meta("search", json!({"query": "delete or update a user, an order, an invoice"})).await;
+    assert_eq!(names(&body).len(), 5, "{body}");
+    assert!(body.to_string().len() < 2_000, "{body}");
+    for hit in demo.meta("search", json!({"query": "delete remove cancel", "topK": 50})).await["tools"]
+        .as_array()
+        .unwrap()
+    {
+        let snapshot = demo.running.gateway().registry().operator_snapshot();
+        let hints = snapshot.tool(hit["name"].as_str().unwrap()).unwrap().tool.annotations.clone();
+        let destroys = hints.is_some_and(|hints| hints.destructive_hint == Some(true));
+        assert_eq!(hit.get("destructive").is_some(), destroys, "{hit}");
+    }
 }
 
 #[gatewright_testing::test]

@@ -6,9 +6,12 @@ mod intent;
 mod placeholders;
 mod templates;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use gatewright_core::{ToolEntry, UsageExample};
+use serde_json::Value;
 
 /// Contract: `usageExamples` holds up to 5 per tool.
 const MOST: usize = 5;
@@ -24,4 +27,25 @@ pub(crate) fn of(tool: &ToolEntry) -> Vec<UsageExample> {
         examples.extend(generated.into_iter().take(MOST - examples.len()));
     }
     examples
+}
+
+/// Returns `true` for a tool that deletes, by its name.
+pub(crate) fn deletes(tool: &ToolEntry) -> bool {
+    intent::of(tool) == intent::Intent::Delete
+}
+
+/// A call of the tool on one line, where its types leave the reader guessing: the author's first example, else one with nested arguments.
+pub(crate) fn call_worth_showing(tool: &ToolEntry) -> Option<String> {
+    if let Some(own) = tool.meta.examples.first() {
+        // A comment would go on to the end of the one line.
+        let is_plain = !own.code.contains("//");
+        return is_plain.then(|| own.code.split_whitespace().collect::<Vec<_>>().join(" "));
+    }
+    let schema = tool.input_schema();
+    let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
+    let properties = schema.get("properties")?.as_object()?;
+    let mut kinds = required.filter_map(|name| properties.get(name)).map(|property| property.get("type"));
+    let is_nested = kinds.any(|kind| kind.is_none_or(|kind| kind == "array" || kind == "object"));
+    let arguments = is_nested.then(|| arguments::fitting(tool)).flatten()?;
+    Some(format!("callTool({}, {arguments})", Value::from(&*tool.tool.name)))
 }

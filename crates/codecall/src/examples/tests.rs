@@ -3,44 +3,12 @@
 use std::sync::Arc;
 
 use gatewright_agentscript::{Limits, Preset, ScriptPolicy, ScriptSource, VALIDATE_STACK};
-use gatewright_core::{
-    AppOptions, LocalApp, Registry, ToolNames,
-    rmcp::{
-        ErrorData, RoleServer, ServerHandler,
-        model::{ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool},
-        service::RequestContext,
-    },
-};
 use serde_json::{Value, json};
 
-use super::*;
-
-struct Listed(Vec<Tool>);
-
-impl ServerHandler for Listed {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.0.clone()))
-    }
-}
-
-async fn entries(tools: Value) -> Vec<Arc<ToolEntry>> {
-    let tools = serde_json::from_value(tools).unwrap();
-    let registry = Registry::new(ToolNames::Colon);
-    registry.add("t", Arc::new(LocalApp::start(Listed(tools)).await.unwrap()), AppOptions::default());
-    registry.operator_snapshot().tools.clone()
-}
-
-async fn fixtures() -> Vec<Arc<ToolEntry>> {
-    entries(serde_json::from_str(include_str!("fixtures.json")).unwrap()).await
-}
+use super::{
+    testing::{entries, fixtures},
+    *,
+};
 
 /// The one tool with this input schema.
 async fn with_schema(schema: Value) -> Arc<ToolEntry> {

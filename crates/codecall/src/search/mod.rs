@@ -1,5 +1,7 @@
 //! `codecall:search`: finds tools by what they do.
 
+mod hit;
+
 use std::sync::Arc;
 
 use gatewright_core::{Caller, ToolEntry, View};
@@ -59,16 +61,11 @@ impl CodeCall {
         let tools: Vec<Value> = found
             .hits
             .iter()
-            .filter_map(|hit| {
-                let tool = tool_of(&view, &hit.name)?;
+            .filter_map(|found| {
+                let tool = tool_of(&view, &found.name)?;
                 // Three decimals say all there is to say, and cost a model fewer tokens.
-                let score = (f64::from(hit.score) * 1_000.0).round() / 1_000.0;
-                Some(json!({
-                    "name": tool.tool.name,
-                    "appId": hit.app_id,
-                    "description": hit.description,
-                    "score": score,
-                }))
+                let score = (f64::from(found.score) * 1_000.0).round() / 1_000.0;
+                Some(hit::hit(tool, score))
             })
             .collect();
         let mut body = json!({"tools": tools, "totalIndexed": found.total_indexed});

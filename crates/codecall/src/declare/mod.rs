@@ -1,0 +1,138 @@
+//! TypeScript declarations of tools, sized for the context of a model.
+//!
+//! Schemas become types in `read`, equal types are one node in `node`, and `print` writes them with as many comments as there is room
+//! for. Texts are cut in `words`.
+
+mod node;
+mod print;
+mod read;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::HashMap;
+
+use gatewright_core::ToolEntry;
+
+pub(crate) use words::sentence;
+
+use crate::{hints, result_shape::ResultShape};
+use node::{Graph, Id};
+use print::{LEVELS, Level, Printer, plain};
+use read::{Reader, quoted};
+use words::short;
+
+/// Room of an answer, in bytes, as JSON: so much, and so much more for each tool.
+const ROOM: usize = 100;
+const ROOM_OF_A_TOOL: usize = 440;
+/// Longest example that is shown.
+const LONGEST_EXAMPLE: usize = 240;
+
+/// A tool to declare.
+pub(crate) struct Declared<'t> {
+    pub(crate) tool: &'t ToolEntry,
+    pub(crate) result: Option<&'t ResultShape>,
+    /// A call of the tool, in one line of AgentScript.
+    pub(crate) example: Option<String>,
+}
+
+/// The types of one tool.
+struct Types {
+    input: Id,
+    result: Option<Id>,
+}
+
+/// The declarations of `tools`: types that several of them use, then an interface with a method for each.
+pub(crate) fn declarations(tools: &[Declared<'_>]) -> String {
+    if tools.is_empty() {
+        return String::new();
+    }
+    let mut graph = Graph::default();
+    let types: Vec<Types> = tools
+        .iter()
+        .map(|one| Types {
+            input: Reader::read(&mut graph, one.tool.input_schema()),
+            result: one.result.map(|shape| Reader::read(&mut graph, &shape.schema)),
+        })
+        .collect();
+    let inputs: Vec<Id> = types.iter().map(|types| types.input).collect();
+    let results: Vec<Id> = types.iter().filter_map(|types| types.result).collect();
+    let names = graph.names(&inputs, &results);
+    let writer = Writer { graph: &graph, names: &names };
+    let room = ROOM + ROOM_OF_A_TOOL * tools.len();
+    let shared = writer.shared(room / 2);
+    let methods = writer.methods(tools, &types, room.saturating_sub(shared.len()));
+    format!("{shared}interface Tools {{\n{}\n}}", methods.join("\n"))
+}
+
+struct Writer<'g, 's> {
+    graph: &'g Graph<'s>,
+    names: &'g HashMap<Id, String>,
+}
+
+impl Writer<'_, '_> {
+    /// The named types, wordy if they fit into `room`.
+    fn shared(&self, room: usize) -> String {
+        let mut named: Vec<(&Id, &String)> = self.names.iter().collect();
+        named.sort_unstable();
+        let print = |level: Level| -> String {
+            let types = named.iter().map(|(id, name)| {
+                format!(
+                    "type {name} = {};\n",
+                    Printer::new(self.graph, self.names, level, false).in_place(**id)
+                )
+            });
+            types.collect()
+        };
+        let wordy = print(LEVELS[1]);
+        if as_json(&wordy) <= room { wordy } else { print(LEVELS[4]) }
+    }
+
+    /// Each tool gets an equal part of the room; what short ones leave goes to the others.
+    fn methods(&self, tools: &[Declared<'_>], types: &[Types], room: usize) -> Vec<String> {
+        let print = |at: usize, level: usize| self.method(&tools[at], &types[at], LEVELS[level], level == 0);
+        let mut methods: Vec<String> = (0..tools.len()).map(|at| print(at, 0)).collect();
+        let mut order: Vec<usize> = (0..tools.len()).collect();
+        order.sort_by_key(|at| methods[*at].len());
+        let mut room = room;
+        for (done, at) in order.into_iter().enumerate() {
+            let part = room / (tools.len() - done);
+            let mut level = 1;
+            while as_json(&methods[at]) > part && level < LEVELS.len() {
+                methods[at] = print(at, level);
+                level += 1;
+            }
+            room = room.saturating_sub(as_json(&methods[at]));
+        }
+        methods
+    }
+
+    fn method(&self, one: &Declared<'_>, types: &Types, level: Level, with_example: bool) -> String {
+        let mut about = short(one.tool.description(), level.about);
+        if hints::is_destructive(one.tool) {
+            about = format!("[destructive] {about}");
+        }
+        let input = Printer::new(self.graph, self.names, level, false).in_place(types.input);
+        let result = match types.result {
+            Some(result) => Printer::new(self.graph, self.names, level, true).by_name(result),
+            None => "unknown".to_owned(),
+        };
+        let mut text = String::new();
+        if !about.trim().is_empty() {
+            text.push_str(&format!("/** {} */\n", plain(about.trim())));
+        }
+        text.push_str(&format!("{}(input: {input}): Promise<{result}>;", quoted(&one.tool.tool.name)));
+        if let Some(answers) = one.result.and_then(|shape| shape.observed) {
+            text.push_str(&format!(" // observed, {answers} answers"));
+        }
+        if let Some(example) = one.example.as_deref().filter(|e| with_example && e.len() <= LONGEST_EXAMPLE) {
+            text.push_str(&format!("\n// e.g. {}", plain(example)));
+        }
+        text
+    }
+}
+
+/// Bytes of a text in a JSON string.
+fn as_json(text: &str) -> usize {
+    text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\' | b'\n')).count()
+}

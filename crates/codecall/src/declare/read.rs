@@ -1,0 +1,385 @@
+//! JSON Schema to types. Schemas come from servers: depth, nodes and values that are read are bounded.
+
+use std::collections::HashSet;
+
+use gatewright_core::rmcp::model::JsonObject;
+use serde_json::Value;
+
+use super::node::{Graph, Id, Node, Object, Property, free, pascal};
+
+/// Depth at which a schema is cut off.
+const DEEPEST: usize = 10;
+/// Parts of one schema that are read.
+const MOST_PARTS: usize = 1_000;
+/// Properties of one object.
+const MOST_PROPERTIES: usize = 120;
+/// Values of one enum, and the longest that is printed.
+const MOST_VALUES: usize = 16;
+const LONGEST_VALUE: usize = 60;
+/// The longest name of a property.
+const LONGEST_NAME: usize = 100;
+
+/// Reads the schemas of one document, whose `$ref`s point into it.
+pub(super) struct Reader<'g, 's> {
+    graph: &'g mut Graph<'s>,
+    root: &'s JsonObject,
+    /// References that are being followed.
+    open: Vec<&'s Value>,
+    parts: usize,
+}
+
+impl<'g, 's> Reader<'g, 's> {
+    /// The type that `schema` describes.
+    pub(super) fn read(graph: &'g mut Graph<'s>, schema: &'s JsonObject) -> Id {
+        let mut reader = Self { graph, root: schema, open: Vec::new(), parts: 0 };
+        reader.object_schema(schema, "", 0)
+    }
+
+    fn schema(&mut self, schema: &'s Value, hint: &'s str, depth: usize) -> Id {
+        match schema {
+            Value::Object(schema) => self.object_schema(schema, hint, depth),
+            Value::Bool(false) => self.graph.text("never"),
+            _ => self.graph.text("unknown"),
+        }
+    }
+
+    fn object_schema(&mut self, schema: &'s JsonObject, hint: &'s str, depth: usize) -> Id {
+        self.parts += 1;
+        if depth > DEEPEST || self.parts > MOST_PARTS {
+            return self.graph.text("unknown");
+        }
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            return self.reference(reference, depth);
+        }
+        if let Some(value) = schema.get("const") {
+            let text = literal(value);
+            return self.graph.text(text);
+        }
+        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+            let id = self.values(values, schema);
+            self.graph.hint(id, hint);
+            return id;
+        }
+        let id = match ["oneOf", "anyOf"].iter().find_map(|union| schema.get(*union)?.as_array()) {
+            Some(options) if !options.iter().all(only_requires) => self.union(schema, options, hint, depth),
+            _ => match schema.get("allOf").and_then(Value::as_array) {
+                Some(parts) => self.all_of(schema, parts, hint, depth),
+                None => self.typed(schema, hint, depth),
+            },
+        };
+        let title = schema.get("title").and_then(Value::as_str).filter(|title| title.len() <= LONGEST_NAME);
+        self.graph.hint(id, title.unwrap_or(hint));
+        if schema.get("nullable") == Some(&Value::Bool(true)) {
+            let null = self.graph.text("null");
+            return self.graph.union([id, null]);
+        }
+        id
+    }
+
+    fn reference(&mut self, reference: &'s str, depth: usize) -> Id {
+        let Some(target) = self.target(reference) else { return self.graph.text("unknown") };
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        if self.open.iter().any(|open| std::ptr::eq(*open, target)) {
+            return self.named(name, target);
+        }
+        self.open.push(target);
+        let id = self.schema(target, name, depth + 1);
+        self.open.pop();
+        let known = self.graph.recursive.iter_mut().find(|(_, schema, _)| *schema == target);
+        if let Some((_, _, node)) = known {
+            node.get_or_insert(id);
+        }
+        id
+    }
+
+    fn target(&self, reference: &str) -> Option<&'s Value> {
+        let path = reference.strip_prefix("#/")?;
+        let (first, rest) = path.split_once('/').map_or((path, ""), |(first, rest)| (first, rest));
+        let first = self.root.get(first)?;
+        if rest.is_empty() { Some(first) } else { first.pointer(&format!("/{rest}")) }
+    }
+
+    /// The name of a type that contains itself. Equal types of several tools share it.
+    fn named(&mut self, name: &str, target: &'s Value) -> Id {
+        let known = self.graph.recursive.iter().find(|(_, schema, _)| *schema == target);
+        let name = match known {
+            Some((name, _, _)) => name.clone(),
+            None => {
+                let taken: Vec<String> =
+                    self.graph.recursive.iter().map(|(name, _, _)| name.clone()).collect();
+                let name = free(&pascal(name), &taken);
+                self.graph.recursive.push((name.clone(), target, None));
+                name
+            }
+        };
+        self.graph.add(Node::Named(name))
+    }
+
+    fn values(&mut self, values: &'s [Value], schema: &'s JsonObject) -> Id {
+        let mut known: Vec<Id> = Vec::new();
+        for value in values.iter().take(MOST_VALUES) {
+            let text = literal(value);
+            known.push(self.graph.text(text));
+        }
+        if values.len() > MOST_VALUES {
+            let rest = match schema.get("type").and_then(Value::as_str) {
+                Some("integer" | "number") => "number",
+                Some("string") => "string",
+                _ if values.iter().take(MOST_VALUES).all(Value::is_string) => "string",
+                _ => return self.graph.text("unknown"),
+            };
+            // Some values as examples of what the keyword stands for.
+            known.truncate(MOST_VALUES / 2);
+            let rest = self.graph.text(rest);
+            known.push(rest);
+        }
+        self.graph.union(known)
+    }
+
+    fn union(&mut self, schema: &'s JsonObject, options: &'s [Value], hint: &'s str, depth: usize) -> Id {
+        let mut ids = Vec::new();
+        for option in options.iter().take(MOST_VALUES) {
+            ids.push(self.schema(option, hint, depth + 1));
+        }
+        if options.len() > MOST_VALUES {
+            return self.graph.text("unknown");
+        }
+        let union = self.graph.union(ids);
+        if !schema.contains_key("properties") {
+            return union;
+        }
+        let common = self.object(&[schema], depth);
+        self.graph.add(Node::Intersection(vec![common, union]))
+    }
+
+    /// Parts that are objects become one object.
+    fn all_of(&mut self, schema: &'s JsonObject, parts: &'s [Value], hint: &'s str, depth: usize) -> Id {
+        let resolved: Vec<&'s Value> = parts.iter().take(MOST_VALUES).collect();
+        let plain = |part: &&'s Value| -> Option<&'s JsonObject> {
+            let part = match part.get("$ref").and_then(Value::as_str) {
+                Some(reference) => self.target(reference)?,
+                None => part,
+            };
+            let is_open = self.open.iter().any(|open| std::ptr::eq(*open, part));
+            let object = part.as_object().filter(|_| !is_open)?;
+            let compound = ["$ref", "allOf", "anyOf", "oneOf", "enum", "const"];
+            (!compound.iter().any(|key| object.contains_key(*key))
+                && object.get("type").is_none_or(|kind| kind == "object"))
+            .then_some(object)
+        };
+        match resolved.iter().map(plain).collect::<Option<Vec<_>>>() {
+            Some(objects) if objects.iter().any(|object| object.contains_key("properties")) => {
+                let all: Vec<&'s JsonObject> = std::iter::once(schema).chain(objects).collect();
+                self.object(&all, depth)
+            }
+            _ => {
+                let mut ids: Vec<Id> = Vec::new();
+                if schema.contains_key("properties") {
+                    ids.push(self.object(&[schema], depth));
+                }
+                for part in resolved {
+                    ids.push(self.schema(part, hint, depth + 1));
+                }
+                let unknown = self.graph.text("unknown");
+                ids.retain(|id| *id != unknown);
+                ids.dedup();
+                match ids.as_slice() {
+                    [] => self.typed(schema, hint, depth),
+                    [only] => *only,
+                    _ => self.graph.add(Node::Intersection(ids)),
+                }
+            }
+        }
+    }
+
+    fn typed(&mut self, schema: &'s JsonObject, hint: &'s str, depth: usize) -> Id {
+        match schema.get("type") {
+            Some(Value::String(kind)) => self.of_kind(kind, schema, hint, depth),
+            Some(Value::Array(kinds)) => {
+                let kinds: Vec<&'s str> = kinds.iter().filter_map(Value::as_str).take(7).collect();
+                let ids: Vec<Id> =
+                    kinds.into_iter().map(|kind| self.of_kind(kind, schema, hint, depth)).collect();
+                self.graph.union(ids)
+            }
+            _ if ["properties", "additionalProperties", "required"]
+                .iter()
+                .any(|k| schema.contains_key(*k)) =>
+            {
+                self.of_kind("object", schema, hint, depth)
+            }
+            _ if schema.contains_key("items") => self.of_kind("array", schema, hint, depth),
+            _ => self.graph.text("unknown"),
+        }
+    }
+
+    fn of_kind(&mut self, kind: &'s str, schema: &'s JsonObject, hint: &'s str, depth: usize) -> Id {
+        match kind {
+            "object" => self.object(&[schema], depth),
+            "array" => self.array(schema, hint, depth),
+            "integer" | "number" => self.graph.text("number"),
+            "boolean" | "null" | "string" => self.graph.text(kind),
+            _ => self.graph.text("unknown"),
+        }
+    }
+
+    fn array(&mut self, schema: &'s JsonObject, hint: &'s str, depth: usize) -> Id {
+        let places = schema.get("prefixItems").or_else(|| schema.get("items")).and_then(Value::as_array);
+        if let Some(places) = places {
+            let ids: Vec<Id> =
+                places.iter().take(MOST_VALUES).map(|place| self.schema(place, hint, depth + 1)).collect();
+            return self.graph.add(Node::Tuple(ids));
+        }
+        let of = match schema.get("items") {
+            Some(items) => self.schema(items, hint.strip_suffix('s').unwrap_or(hint), depth + 1),
+            None => self.graph.text("unknown"),
+        };
+        self.graph.add(Node::Array(of))
+    }
+
+    /// One object of several schemas that all hold.
+    fn object(&mut self, schemas: &[&'s JsonObject], depth: usize) -> Id {
+        let each = |key: &'static str| schemas.iter().filter_map(move |schema| schema.get(key));
+        let required: HashSet<&str> =
+            each("required").filter_map(Value::as_array).flatten().filter_map(Value::as_str).collect();
+        let mut properties: Vec<Property<'s>> = Vec::new();
+        let mut more = 0;
+        let mut seen = HashSet::new();
+        for (name, schema) in each("properties").filter_map(Value::as_object).flatten() {
+            if !seen.insert(name.as_str()) {
+                continue;
+            }
+            if properties.len() >= MOST_PROPERTIES || name.len() > LONGEST_NAME || self.parts > MOST_PARTS {
+                more += 1;
+                continue;
+            }
+            let of = self.schema(schema, name, depth + 1);
+            let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+            let optional = !required.contains(name.as_str());
+            properties.push(Property { name, optional, of, about, facts: facts(schema) });
+        }
+        // What has to be given comes first.
+        properties.sort_by_key(|property| property.optional);
+        let mut unnamed =
+            each("additionalProperties").chain(each("patternProperties").filter_map(first_value));
+        let rest = unnamed.rfind(|rest| rest.is_object());
+        let rest = rest.map(|rest| self.schema(rest, "", depth + 1));
+        if properties.is_empty() && more == 0 {
+            let is_closed = each("additionalProperties").any(|rest| *rest == Value::Bool(false));
+            return match (rest, is_closed) {
+                (Some(rest), _) => self.graph.add(Node::Record(rest)),
+                (None, true) => self.graph.text("{}"),
+                (None, false) => {
+                    let unknown = self.graph.text("unknown");
+                    self.graph.add(Node::Record(unknown))
+                }
+            };
+        }
+        let rule = schemas.iter().find_map(|schema| rule(schema));
+        self.graph.add(Node::Object(Object { properties, rest, rule, more }))
+    }
+}
+
+fn first_value(schema: &Value) -> Option<&Value> {
+    schema.as_object()?.values().next()
+}
+
+/// Returns `true` for a branch of a union that only says which properties have to be there.
+fn only_requires(option: &Value) -> bool {
+    option.as_object().is_some_and(|option| option.contains_key("required") && option.len() == 1)
+}
+
+/// "one of `a`, `b, c`": the rule of a union whose branches only require.
+fn rule(schema: &JsonObject) -> Option<String> {
+    let options = ["anyOf", "oneOf"].iter().find_map(|union| schema.get(*union)?.as_array())?;
+    if options.is_empty() || options.len() > 6 || !options.iter().all(only_requires) {
+        return None;
+    }
+    let names = options.iter().map(|option| {
+        let names = option["required"].as_array().into_iter().flatten().filter_map(Value::as_str).take(6);
+        names.collect::<Vec<_>>().join(" + ")
+    });
+    let names = names.collect::<Vec<_>>().join(" | ");
+    (names.len() <= 160).then(|| format!("needs {names}"))
+}
+
+/// A JSON value as a literal type: strings, numbers, booleans and null; `unknown` for the rest.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.len() <= LONGEST_VALUE => quoted(text),
+        Value::String(_) => "string".to_owned(),
+        Value::Number(_) | Value::Bool(_) | Value::Null => value.to_string(),
+        Value::Array(_) | Value::Object(_) => "unknown".to_owned(),
+    }
+}
+
+/// `text` in single quotes: double ones would be escaped again in the JSON around it.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() || (!c.is_ascii() && !c.is_alphanumeric()) => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// Default, range, format and length of a value, as far as they matter to who writes one.
+fn facts(schema: &Value) -> String {
+    let Some(schema) = schema.as_object() else { return String::new() };
+    let mut facts: Vec<String> = Vec::new();
+    let text = |key: &str| schema.get(key).and_then(Value::as_str);
+    let number = |key: &str| schema.get(key).filter(|value| value.is_number());
+    if let Some(format) = text("format").filter(|format| format.len() <= 24 && !format.starts_with("int")) {
+        facts.push(format.to_owned());
+    }
+    if let Some(pattern) = text("pattern").filter(|pattern| pattern.len() <= 40) {
+        facts.push(format!("/{pattern}/"));
+    }
+    let (least, most) = (number("minimum"), number("maximum"));
+    match (least, most) {
+        (Some(least), Some(most)) if most.as_f64().is_some_and(|most| most.abs() < 9e15) => {
+            facts.push(format!("{least}-{most}"));
+        }
+        (Some(least), _) if least.as_f64() > Some(1.0) => facts.push(format!(">= {least}")),
+        (None, Some(most)) if most.as_f64().is_some_and(|most| most.abs() < 9e15) => {
+            facts.push(format!("<= {most}"));
+        }
+        _ => {}
+    }
+    let count = |key: &str| schema.get(key).and_then(Value::as_u64);
+    let most_items = count("maxItems").filter(|most| *most < 10_000);
+    match (count("minItems").filter(|least| *least > 0), most_items) {
+        (Some(least), Some(most)) => facts.push(format!("{least}-{most} items")),
+        (Some(least), None) => facts.push(format!("at least {least} items")),
+        (None, Some(most)) => facts.push(format!("at most {most} items")),
+        (None, None) => {}
+    }
+    if let Some(most) = count("maxLength").filter(|most| *most < 1_000) {
+        facts.push(format!("at most {most} characters"));
+    }
+    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+        let text = match default {
+            Value::String(text) if text.len() <= 40 => quoted(text),
+            Value::Bool(_) | Value::Number(_) => default.to_string(),
+            Value::Array(items) if items.is_empty() => "[]".to_owned(),
+            _ => String::new(),
+        };
+        if !text.is_empty() && default != "" {
+            facts.push(format!("default {text}"));
+        }
+    }
+    facts.join(", ")
+}

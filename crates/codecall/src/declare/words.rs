@@ -1,0 +1,110 @@
+//! Descriptions cut to what a reader needs first.
+
+/// Bytes of a text that are looked at, for each character asked for.
+const LOOKED_AT: usize = 8;
+
+/// `text` on one line and in at most `most` characters: whole if it fits, else its first sentence, else cut after a word.
+pub(crate) fn short(text: &str, most: usize) -> String {
+    let line = one_line(text, most);
+    if line.chars().count() <= most {
+        return line;
+    }
+    match first_sentence(&line).filter(|sentence| sentence.chars().count() <= most) {
+        Some(sentence) => sentence.to_owned(),
+        None => cut(&line, most),
+    }
+}
+
+/// The first sentence of `text` on one line, cut after a word to at most `most` characters.
+pub(crate) fn sentence(text: &str, most: usize) -> String {
+    let line = one_line(text, most);
+    let sentence = first_sentence(&line).unwrap_or(&line);
+    if sentence.chars().count() <= most { sentence.to_owned() } else { cut(sentence, most) }
+}
+
+/// The beginning of a text without line breaks, control characters and marks of headings.
+fn one_line(text: &str, most: usize) -> String {
+    let text = &text[..text.floor_char_boundary(most.saturating_mul(LOOKED_AT).saturating_add(64))];
+    let mut line = String::with_capacity(text.len().min(most * 2));
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() || (line.is_empty() && word.chars().all(|c| "#*-=_".contains(c))) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+fn first_sentence(line: &str) -> Option<&str> {
+    // A short beginning is an abbreviation ("e.g. ", "No. ") and no sentence.
+    const LEAST: usize = 12;
+    let ends = line.match_indices(". ").map(|(at, _)| at).find(|at| {
+        let before = &line[..*at];
+        *at >= LEAST && !["e.g", "i.e", "etc", "vs", "approx"].iter().any(|short| before.ends_with(short))
+    });
+    ends.map(|at| &line[..at])
+}
+
+fn cut(line: &str, most: usize) -> String {
+    let end = line.char_indices().nth(most.saturating_sub(1)).map_or(line.len(), |(at, _)| at);
+    let whole = if line[end..].starts_with(' ') { end } else { line[..end].rfind(' ').unwrap_or(end) };
+    // A single word without an end is cut where it is.
+    let end = if whole * 2 < end { end } else { whole };
+    format!("{}…", line[..end].trim_end_matches([' ', ',', ';', ':', '.', '(', '-']))
+}
+
+/// Returns `true` if a short description says no more than the name it describes, such as "Issue number" of `issue_number`.
+pub(super) fn only_repeats(about: &str, name: &str) -> bool {
+    const LONGEST: usize = 40;
+    if about.len() > LONGEST {
+        return false;
+    }
+    let name = name.to_lowercase();
+    let mut words = about.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.all(|word| {
+        let word = word.to_lowercase();
+        let small = ["the", "a", "an", "of", "to", "for", "in", "this", "is"].contains(&word.as_str());
+        small || name.contains(word.trim_end_matches('s')) || (name.len() > 2 && word.contains(&name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_fits_stays_and_a_longer_one_is_cut_to_its_first_sentence_or_after_a_word() {
+        assert_eq!(short("List issues.  Newest\nfirst.", 40), "List issues. Newest first.");
+        assert_eq!(short("List open issues. Newest first, and more of them.", 30), "List open issues");
+        assert_eq!(short("List the issues of a repository that are open", 30), "List the issues of a…");
+        assert_eq!(short(&"x".repeat(100_000), 10), format!("{}…", "x".repeat(9)));
+        assert_eq!(short("Größe; \u{7}Länge", 20), "Größe; Länge");
+        assert_eq!(short("", 10), "");
+    }
+
+    #[test]
+    fn a_sentence_ends_at_its_full_stop_and_not_at_an_abbreviation() {
+        assert_eq!(sentence("## Finds e.g. users. Then more.", 160), "Finds e.g. users");
+        assert_eq!(sentence("Reads a.b.c and all. More", 160), "Reads a.b.c and all");
+        assert_eq!(sentence(&"word ".repeat(100), 20), "word word word word…");
+        assert!(sentence(&"word ".repeat(100_000), 160).chars().count() <= 160);
+    }
+
+    #[test]
+    fn descriptions_that_repeat_the_name_are_known() {
+        for (about, name) in [
+            ("Issue number", "issue_number"),
+            ("The repository", "repository"),
+            ("", "x"),
+            ("Labels", "label"),
+        ] {
+            assert!(only_repeats(about, name), "{about}");
+        }
+        for (about, name) in [("Branch to merge into", "base"), ("Owner or organisation", "owner")] {
+            assert!(!only_repeats(about, name), "{about}");
+        }
+    }
+}
