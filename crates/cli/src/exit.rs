@@ -2,7 +2,9 @@
 
 use std::{path::Path, process::ExitCode};
 
-use gatewright_findings::Finding;
+use gatewright_findings::{Finding, first};
+
+use crate::output::{OutputClosed, errln};
 
 /// The command failed: a server that cannot start, a tool that returned an error.
 pub const FAILED: u8 = 1;
@@ -14,11 +16,13 @@ pub const USAGE: u8 = 2;
 pub struct BadConfig(pub String);
 
 impl BadConfig {
-    /// Every problem in the file at `path`, one a line.
+    /// The problems in the file at `path`, one a line.
     pub fn of_file(path: &Path, findings: &[Finding]) -> Self {
-        let lines: Vec<String> = findings.iter().map(|finding| format!("  {finding}")).collect();
-        let problems = if lines.len() == 1 { "problem" } else { "problems" };
-        Self(format!("{} {problems} in {}:\n{}", lines.len(), path.display(), lines.join("\n")))
+        let (shown, more) = first(findings);
+        let mut lines: Vec<String> = shown.iter().map(|finding| format!("  {finding}")).collect();
+        lines.extend((more > 0).then(|| format!("  and {more} more")));
+        let problems = if findings.len() == 1 { "problem" } else { "problems" };
+        Self(format!("{} {problems} in {}:\n{}", findings.len(), path.display(), lines.join("\n")))
     }
 }
 
@@ -30,8 +34,11 @@ impl std::fmt::Display for BadConfig {
 
 impl std::error::Error for BadConfig {}
 
-/// Prints `error` with its causes to standard error.
+/// Prints `error` with its causes to standard error. A reader of standard output who has read enough is no error.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    if error.is::<OutputClosed>() {
+        return ExitCode::SUCCESS;
+    }
+    errln!("error: {error:#}");
     ExitCode::from(if error.is::<BadConfig>() { USAGE } else { FAILED })
 }

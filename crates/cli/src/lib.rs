@@ -3,6 +3,11 @@
 //! `args` describes the command line, `config` reads a configuration, `wire` builds the parts that run, `reload` applies changes to
 //! them, and `commands` has one file per command. It is a library only for the fuzz targets, not an interface.
 #![forbid(unsafe_code)]
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "`output` escapes what it prints, and does not panic when its reader is gone"
+)]
 
 mod args;
 mod commands;
@@ -12,6 +17,7 @@ mod exit;
 #[doc(hidden)]
 pub mod fuzz;
 mod logging;
+mod output;
 mod reference;
 mod reload;
 mod rpc;

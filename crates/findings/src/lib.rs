@@ -14,25 +14,30 @@
 #![forbid(unsafe_code)]
 
 mod lines;
+mod printable;
 mod schema;
 
 use std::fmt;
 
 pub use lines::{Format, Lines};
+pub use printable::{printable, printable_lines};
 pub use schema::{Schema, SchemaError};
 use serde::Serialize;
 
-/// One bad field.
+/// One bad field. Its texts may repeat keys and values of the file: they are printed and serialized with control characters escaped, and
+/// shortened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// JSON pointer of the field (RFC 6901).
     #[serde(skip)]
     pub pointer: String,
     /// The same as people write it: `apps.crm.url`.
+    #[serde(serialize_with = "printable::serialize::<_, LONGEST_PATH>")]
     pub path: String,
     /// Line in the file, from 1.
     pub line: Option<usize>,
     /// The problem, and how to fix it.
+    #[serde(serialize_with = "printable::serialize::<_, LONGEST_PROBLEM>")]
     pub problem: String,
 }
 
@@ -48,6 +53,15 @@ impl Finding {
         let parts = path.split(['.', '[']).map(|part| format!("/{}", part.trim_end_matches(']')));
         Self::new(&parts.collect::<String>(), problem)
     }
+
+    /// Returns the path and the problem, for output that has the line elsewhere.
+    pub fn without_line(&self) -> String {
+        let problem = printable(&self.problem, LONGEST_PROBLEM);
+        match self.path.as_str() {
+            "" => problem,
+            path => format!("{}: {problem}", printable(path, LONGEST_PATH)),
+        }
+    }
 }
 
 impl fmt::Display for Finding {
@@ -55,11 +69,21 @@ impl fmt::Display for Finding {
         if let Some(line) = self.line {
             write!(f, "line {line}: ")?;
         }
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
-        }
-        f.write_str(&self.problem)
+        f.write_str(&self.without_line())
     }
+}
+
+/// Most findings of a file that are listed.
+const MOST_LISTED: usize = 100;
+/// Longest path of a finding in output, in characters.
+const LONGEST_PATH: usize = 300;
+/// Longest problem in output, in characters.
+const LONGEST_PROBLEM: usize = 2_000;
+
+/// Returns the findings to list, at most 100, and the number of those that are left out.
+pub fn first(findings: &[Finding]) -> (&[Finding], usize) {
+    let (listed, rest) = findings.split_at(findings.len().min(MOST_LISTED));
+    (listed, rest.len())
 }
 
 /// A key escaped for a JSON pointer.
@@ -115,5 +139,24 @@ mod tests {
     fn a_path_with_an_index_becomes_a_pointer() {
         let finding = Finding::at("auth.clients[0].name", "x");
         assert_eq!((&*finding.pointer, &*finding.path), ("/auth/clients/0/name", "auth.clients.0.name"));
+    }
+
+    #[test]
+    fn keys_and_values_of_the_file_are_printed_and_serialized_without_control_characters_and_shortened() {
+        let key = format!("\u{1b}[31ma\nb\u{202e}{}", "x".repeat(10_000));
+        let finding = Finding::new(&format!("/apps/{key}"), format!("`{key}`: unknown"));
+        let text = finding.to_string();
+        assert!(text.starts_with("apps.\\u{1b}[31ma\\nb\\u{202e}xx"), "{text}");
+        for text in [text, finding.without_line(), serde_json::to_string(&finding).unwrap()] {
+            assert!(!text.contains(char::is_control) && text.len() < 3_000, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_full_of_problems_has_a_short_list() {
+        let many = vec![Finding::new("/a", "x"); 5_000];
+        let (listed, more) = first(&many);
+        assert_eq!((listed.len(), more), (100, 4_900));
+        assert_eq!(first(&many[..3]).1, 0);
     }
 }

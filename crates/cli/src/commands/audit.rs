@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::{
     args::{AuditArgs, AuditCommand},
     exit::{self, BadConfig},
+    output::{self, outln},
 };
 
 /// Verifies audit files, oldest first.
@@ -29,14 +30,14 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
             Err(problem) => {
                 let shown = file.display();
                 match json {
-                    true => println!("{}", json!({"ok": false, "file": file, "problem": problem})),
-                    false => println!("{shown}: {problem}"),
+                    true => output::json(&json!({"ok": false, "file": file, "problem": problem}))?,
+                    false => outln!("{shown}: {problem}")?,
                 }
                 return Ok(ExitCode::from(exit::FAILED));
             }
         };
         if !json {
-            print(file, &verified);
+            print(file, &verified)?;
         }
         before = Some(match before {
             Some(all) => Verified {
@@ -50,20 +51,21 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     }
     if let (true, Some(all)) = (*json, before) {
         let Verified { lines, torn, lost, chain, .. } = all;
-        println!("{}", json!({"ok": true, "lines": lines, "torn": torn, "lost": lost, "chain": chain}));
+        output::json(&json!({"ok": true, "lines": lines, "torn": torn, "lost": lost, "chain": chain}))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(file: &Path, verified: &Verified) {
-    println!("{}: {} lines, none changed; last digest {}", file.display(), verified.lines, verified.chain);
+fn print(file: &Path, verified: &Verified) -> anyhow::Result<()> {
+    outln!("{}: {} lines, none changed; last digest {}", file.display(), verified.lines, verified.chain)?;
     if let Some(previous) = &verified.previous {
-        println!("it continues a file that ends with {previous}");
+        outln!("it continues a file that ends with {previous}")?;
     }
     if verified.torn > 0 {
-        println!("{} lines were cut by a crash, which the line after each states", verified.torn);
+        outln!("{} lines were cut by a crash, which the line after each states", verified.torn)?;
     }
     if verified.lost > 0 {
-        println!("{} events could not be written, which later lines state", verified.lost);
+        outln!("{} events could not be written, which later lines state", verified.lost)?;
     }
+    Ok(())
 }

@@ -3,9 +3,15 @@
 use std::process::ExitCode;
 
 use gatewright_auth::FirstUser;
+use gatewright_findings::first;
 use serde_json::json;
 
-use crate::{args::CheckArgs, config::Config, exit};
+use crate::{
+    args::CheckArgs,
+    config::Config,
+    exit,
+    output::{self, errln, outln},
+};
 
 /// Prints every problem with its line and a fix.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
@@ -15,26 +21,25 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     }
     let makes_user = config.is_some_and(|config| config.auth.makes_first_user());
     let shown = args.config.display();
+    let (listed, more) = first(&findings);
     if args.json {
-        println!("{}", json!({"file": shown.to_string(), "ok": findings.is_empty(), "findings": findings}));
+        let file = shown.to_string();
+        output::json(&json!({"file": file, "ok": findings.is_empty(), "findings": listed, "more": more}))?;
     } else if findings.is_empty() {
-        println!("{shown}: ok");
+        outln!("{shown}: ok")?;
         if makes_user {
-            eprintln!(
+            errln!(
                 "{shown}: auth.local.users: no user is configured, so `serve` creates the user `{}` and prints its password at the start",
                 FirstUser::NAME
             );
         }
     } else {
-        for finding in &findings {
-            match finding.line {
-                Some(line) => print!("{shown}:{line}: "),
-                None => print!("{shown}: "),
-            }
-            if !finding.path.is_empty() {
-                print!("{}: ", finding.path);
-            }
-            println!("{}", finding.problem);
+        for finding in listed {
+            let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
+            outln!("{shown}{line}: {}", finding.without_line())?;
+        }
+        if more > 0 {
+            outln!("{shown}: and {more} more problems")?;
         }
     }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })

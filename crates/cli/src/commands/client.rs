@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::{
     args::{ClientArgs, ClientCommand, StoreArgs},
     exit::BadConfig,
+    output::{self, outln},
     wire::auth_store,
 };
 
@@ -25,12 +26,12 @@ async fn list(most: usize, store: &StoreArgs) -> anyhow::Result<()> {
     let server = auth_store::open_shared(store).await?;
     let clients = server.clients(most).await.context("the clients cannot be listed")?;
     if store.json {
-        println!("{:#}", serde_json::to_value(&clients)?);
+        output::pretty_json(&serde_json::to_value(&clients)?)?;
         return Ok(());
     }
-    println!("{:<40} {:<10} {:<20} NAME", "CLIENT", "ORIGIN", "AUTHENTICATION");
+    outln!("{:<40} {:<10} {:<20} NAME", "CLIENT", "ORIGIN", "AUTHENTICATION")?;
     for client in clients {
-        println!("{:<40} {:<10} {:<20} {}", client.id, client.origin, client.authentication, client.name);
+        outln!("{:<40} {:<10} {:<20} {}", client.id, client.origin, client.authentication, client.name)?;
     }
     Ok(())
 }
@@ -40,8 +41,8 @@ async fn remove(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
     let problem = match server.remove_client(id).await.context("the client was not removed")? {
         RemovedClient::Removed => {
             match store.json {
-                true => println!("{}", json!({"removed": id})),
-                false => println!("{id} is removed, and everything granted to it is revoked"),
+                true => output::json(&json!({"removed": id}))?,
+                false => outln!("{id} is removed, and everything granted to it is revoked")?,
             }
             return Ok(());
         }

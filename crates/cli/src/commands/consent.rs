@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::{
     args::{ConsentArgs, ConsentCommand, StoreArgs},
+    output::{self, outln},
     wire::auth_store,
 };
 
@@ -25,13 +26,13 @@ async fn list(user: Option<&str>, most: usize, store: &StoreArgs) -> anyhow::Res
     let consents =
         server.consents(subject.as_deref(), most).await.context("the consents cannot be listed")?;
     if store.json {
-        println!("{:#}", serde_json::to_value(&consents)?);
+        output::pretty_json(&serde_json::to_value(&consents)?)?;
         return Ok(());
     }
-    println!("{:<24} {:<40} {:<12} SCOPES", "USER", "CLIENT", "UNIX TIME");
+    outln!("{:<24} {:<40} {:<12} SCOPES", "USER", "CLIENT", "UNIX TIME")?;
     for consent in consents {
         let (at, scopes) = (consent.at_ms / 1000, consent.scopes.join(" "));
-        println!("{:<24} {:<40} {at:<12} {scopes}", consent.subject, consent.client);
+        outln!("{:<24} {:<40} {at:<12} {scopes}", consent.subject, consent.client)?;
     }
     Ok(())
 }
@@ -41,12 +42,10 @@ async fn withdraw(user: &str, client: &str, store: &StoreArgs) -> anyhow::Result
     let subject = auth_store::known_subject(&server, user)?;
     server.withdraw_consent(&subject, client).await.context("the consent was not withdrawn")?;
     match store.json {
-        true => println!("{}", json!({"withdrawn": {"subject": subject, "client": client}})),
-        false => {
-            println!(
-                "the consent of {subject} for {client} is withdrawn, and its tokens for that user are revoked"
-            )
-        }
+        true => output::json(&json!({"withdrawn": {"subject": subject, "client": client}}))?,
+        false => outln!(
+            "the consent of {subject} for {client} is withdrawn, and its tokens for that user are revoked"
+        )?,
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `gatewright demo`: a complete server with sample apps, and a tour of commands to paste.
 
-use std::{io::Write as _, process::ExitCode};
+use std::process::ExitCode;
 
 use gatewright_auth::{
     AuthConfig, Entropy as _, SystemEntropy,
@@ -13,6 +13,7 @@ use indexmap::IndexMap;
 use crate::{
     args::DemoArgs,
     config::{AppConfig, Builtin, Config},
+    output::outln,
     signals::stop_signal,
     wire::{gateway, http, user_tokens::UserTokens},
 };
@@ -78,7 +79,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let base = format!("http://{}", bound.local_addr());
     let tour = tour(&base, &config.http.path, tools, secret.as_deref());
     // The reader of standard output may be gone; the server continues.
-    let _ = writeln!(std::io::stdout(), "{tour}");
+    let _ = outln!("{tour}");
     bound.serve(stop).await;
     running.stop().await;
     Ok(ExitCode::SUCCESS)

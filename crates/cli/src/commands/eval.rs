@@ -20,6 +20,7 @@ use tokio::runtime::Handle;
 use crate::{
     args::{EvalArgs, EvalCommand, EvalStrategy},
     exit::BadConfig,
+    output,
     wire::embedding,
 };
 
@@ -43,16 +44,16 @@ pub async fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
     })
     .await?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        output::pretty_json(&report)?;
     } else {
-        print!("{report}");
+        output::raw(report.to_string().as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn progress(what: &str, done: usize, of: usize) {
     if std::io::stderr().is_terminal() && (done.is_multiple_of(25) || done == of) {
-        eprint!("\r{done}/{of} {what}{}", if done == of { "\n" } else { "" });
+        output::progress(&format!("\r{done}/{of} {what}{}", if done == of { "\n" } else { "" }));
     }
 }
 

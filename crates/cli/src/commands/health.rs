@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use reqwest::{Url, redirect::Policy};
 
-use crate::{args::HealthArgs, exit};
+use crate::{args::HealthArgs, exit, output::outln};
 
 /// Prints the response of the server. Exit code 0 if it is healthy, 1 otherwise.
 pub async fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
@@ -25,7 +25,7 @@ pub async fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
     let answer = client.get(&url).send().await.with_context(|| format!("no server responds at {url}"))?;
     let status = answer.status();
     let body = answer.text().await.with_context(|| format!("the response of {url} breaks off"))?;
-    println!("{}", body.trim_end());
+    outln!("{}", body.trim_end())?;
     Ok(if status.is_success() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
 }
 

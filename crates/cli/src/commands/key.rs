@@ -12,6 +12,7 @@ use gatewright_auth::{
 use crate::{
     args::{KeyAlgorithm, KeyArgs, KeyCommand},
     exit::BadConfig,
+    output::{self, outln},
     wire::auth_store,
 };
 
@@ -23,8 +24,8 @@ pub async fn run(args: KeyArgs) -> anyhow::Result<ExitCode> {
             let server = open(&config).await?;
             let keys = server.keys().snapshot().await.keys().to_vec();
             match json {
-                true => println!("{:#}", serde_json::to_value(keys)?),
-                false => show(&keys),
+                true => output::pretty_json(&serde_json::to_value(keys)?)?,
+                false => show(&keys)?,
             }
         }
         KeyCommand::Retire { kid, config, json } => retire(&config, &kid, json).await?,
@@ -40,7 +41,7 @@ pub async fn run(args: KeyArgs) -> anyhow::Result<ExitCode> {
                 .into(),
                 other => anyhow::Error::new(other).context("the key was not rotated"),
             })?;
-            show(server.keys().snapshot().await.keys());
+            show(server.keys().snapshot().await.keys())?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -55,14 +56,14 @@ fn generate(algorithm: KeyAlgorithm, out: Option<&Path>) -> anyhow::Result<()> {
     let key = Jwk::generate(algorithm)?;
     let text = serde_json::to_string(&key)?;
     let Some(path) = out else {
-        println!("{text}");
+        outln!("{text}")?;
         return Ok(());
     };
     let mut file = private_file(path).with_context(|| {
         format!("{} cannot be created; an existing file is never replaced", path.display())
     })?;
     writeln!(file, "{text}").with_context(|| format!("{} cannot be written", path.display()))?;
-    println!("{}", key.kid.unwrap_or_default());
+    outln!("{}", key.kid.unwrap_or_default())?;
     Ok(())
 }
 
@@ -102,14 +103,14 @@ async fn retire(path: &Path, kid: &str, json: bool) -> anyhow::Result<()> {
     })?;
     let keys = server.keys().snapshot().await.keys().to_vec();
     match json {
-        true => println!("{:#}", serde_json::json!({"retired": kid, "keys": keys})),
-        false => show(&keys),
+        true => output::pretty_json(&serde_json::json!({"retired": kid, "keys": keys}))?,
+        false => show(&keys)?,
     }
     Ok(())
 }
 
-fn show(keys: &[KeyInfo]) {
-    println!("{:<46} {:<6} {:<8} SINCE (UNIX TIME)", "KEY", "ALG", "STATE");
+fn show(keys: &[KeyInfo]) -> anyhow::Result<()> {
+    outln!("{:<46} {:<6} {:<8} SINCE (UNIX TIME)", "KEY", "ALG", "STATE")?;
     let signing = keys.iter().position(|key| key.signing);
     for (at, key) in keys.iter().enumerate() {
         let state = match signing {
@@ -117,6 +118,7 @@ fn show(keys: &[KeyInfo]) {
             _ if key.signing => "signs",
             _ => "retired",
         };
-        println!("{:<46} {:<6} {state:<8} {}", key.kid, key.alg, key.active_from_ms / 1000);
+        outln!("{:<46} {:<6} {state:<8} {}", key.kid, key.alg, key.active_from_ms / 1000)?;
     }
+    Ok(())
 }

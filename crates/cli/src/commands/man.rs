@@ -5,7 +5,10 @@ use std::{fs, process::ExitCode};
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 
-use crate::args::{Cli, ManArgs};
+use crate::{
+    args::{Cli, ManArgs},
+    output,
+};
 
 /// Prints `gatewright(1)`, or writes the pages of all commands into a folder.
 pub fn run(args: &ManArgs) -> anyhow::Result<ExitCode> {
@@ -15,7 +18,11 @@ pub fn run(args: &ManArgs) -> anyhow::Result<ExitCode> {
             fs::create_dir_all(folder).with_context(shown)?;
             clap_mangen::generate_to(Cli::command(), folder).with_context(shown)?;
         }
-        None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?,
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            output::raw(&page)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

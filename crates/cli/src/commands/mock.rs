@@ -1,9 +1,6 @@
 //! `gatewright mock`: the test kit's servers, for tests in other languages and by hand.
 
-use std::{
-    io::{ErrorKind, Write as _},
-    process::ExitCode,
-};
+use std::{io::ErrorKind, process::ExitCode};
 
 use anyhow::Context as _;
 use gatewright_testing::{
@@ -15,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     args::{MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs},
     exit::BadConfig,
+    output,
     signals::stop_signal,
 };
 
@@ -199,6 +197,5 @@ fn not_bound(port: u16, error: std::io::Error) -> anyhow::Error {
 
 /// Prints a line. The server continues if standard output is closed.
 fn print_line(text: &str) {
-    let mut out = std::io::stdout();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    let _ = output::raw(format!("{text}\n").as_bytes());
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::{args::Reference, config, reference};
+use crate::{args::Reference, config, output, reference};
 
 /// Prints one page as Markdown.
 pub fn run(page: Reference) -> anyhow::Result<ExitCode> {
@@ -11,6 +11,6 @@ pub fn run(page: Reference) -> anyhow::Result<ExitCode> {
         Reference::Errors => reference::errors(),
         Reference::Commands => reference::commands(),
     };
-    print!("{text}");
+    output::raw(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ mod rerun;
 
 use std::{
     collections::BTreeMap,
-    io::{IsTerminal as _, Write as _},
+    io::IsTerminal as _,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::atomic::{AtomicUsize, Ordering},
@@ -21,6 +21,7 @@ use crate::{
     args::{TestArgs, TestFormat},
     environment::environment,
     exit::{self, BadConfig},
+    output::{self, outln},
     signals::stop_signal,
 };
 
@@ -65,7 +66,7 @@ async fn once(args: &TestArgs, options: &RunOptions) -> anyhow::Result<ExitCode>
         for suite in &suites {
             for (name, line) in suite.tests(options) {
                 let line = line.map_or_else(String::new, |line| format!(":{line}"));
-                println!("{}{line}: {name}", suite.path());
+                outln!("{}{line}: {name}", suite.path())?;
             }
         }
         return Ok(ExitCode::SUCCESS);
@@ -78,7 +79,10 @@ async fn once(args: &TestArgs, options: &RunOptions) -> anyhow::Result<ExitCode>
     let reports = suite::run_all(&suites, options, |_, _| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if show_progress {
-            eprint!("\r{done}/{chosen} tests{}", if done >= chosen { "\r\x1b[K" } else { "" });
+            output::progress(&format!(
+                "\r{done}/{chosen} tests{}",
+                if done >= chosen { "\r\x1b[K" } else { "" }
+            ));
         }
     })
     .await;
@@ -156,7 +160,8 @@ fn print_reports(args: &TestArgs, reports: &[SuiteReport]) -> anyhow::Result<()>
         TestFormat::Junit => suite::junit(reports),
         TestFormat::Json => format!("{:#}\n", suite::json(reports)),
     };
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    // The files of reports are written, and the exit code says the same, if nobody reads this one.
+    let _ = output::raw(text.as_bytes());
     for (file, text) in [(&args.junit, suite::junit(reports)), (&args.tap, suite::tap(reports))] {
         if let Some(file) = file {
             std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))?;
@@ -179,7 +184,7 @@ async fn watch(args: &TestArgs, options: &RunOptions, stop: &CancellationToken) 
             exit::report(&error);
         }
         rerun.ran(before, &file_states(&args.files));
-        let _ = writeln!(std::io::stdout(), "waiting for changes; Ctrl-C stops");
+        let _ = outln!("waiting for changes; Ctrl-C stops");
         loop {
             tokio::select! {
                 () = tokio::time::sleep(Duration::from_millis(200)) => {}

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::{
     args::{StoreArgs, TokenArgs, TokenCommand, TokenUser},
     exit::{self, BadConfig},
+    output::{self, errln, outln},
     wire::auth_store,
 };
 
@@ -39,14 +40,14 @@ async fn revoke(store: &StoreArgs) -> anyhow::Result<ExitCode> {
     let revoked = server.revoke_token(token).await.context("the token was not revoked")?;
     match (&revoked, store.json) {
         (Some(revoked), true) => {
-            println!("{}", json!({"revoked": true, "subject": revoked.subject, "client": revoked.client}));
+            output::json(&json!({"revoked": true, "subject": revoked.subject, "client": revoked.client}))?;
         }
         (Some(revoked), false) => {
-            println!("the tokens that {} gave to {} are revoked", revoked.subject, revoked.client);
+            outln!("the tokens that {} gave to {} are revoked", revoked.subject, revoked.client)?;
         }
-        (None, true) => println!("{}", json!({"revoked": false})),
+        (None, true) => output::json(&json!({"revoked": false}))?,
         (None, false) => {
-            eprintln!("the token is not one of these servers, has expired, or was revoked before");
+            errln!("the token is not one of these servers, has expired, or was revoked before");
         }
     }
     Ok(if revoked.is_some() { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })
@@ -63,7 +64,7 @@ fn print(args: &TokenArgs) -> anyhow::Result<ExitCode> {
         None => factory,
     };
     if args.jwks {
-        println!("{:#}", factory.get_public_jwks());
+        output::pretty_json(&factory.get_public_jwks())?;
         return Ok(ExitCode::SUCCESS);
     }
     let options = options(args);
@@ -74,16 +75,16 @@ fn print(args: &TokenArgs) -> anyhow::Result<ExitCode> {
     };
     if args.json {
         let claims = TokenFactory::unverified_claims(&token);
-        println!("{:#}", json!({"token": token, "claims": claims, "jwks": factory.get_public_jwks()}));
+        output::pretty_json(&json!({"token": token, "claims": claims, "jwks": factory.get_public_jwks()}))?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.key.is_none() {
-        eprintln!(
+        errln!(
             "note: the key of this token is not kept, so nothing can verify the token; keep the key with --key FILE, or print its \
              public part with --json"
         );
     }
-    println!("{token}");
+    outln!("{token}")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -15,6 +15,7 @@ use crate::{
     commands::demo,
     config::Config,
     exit::{self, BadConfig},
+    output::{self, errln, outln},
     rpc::Rpc,
     wire::gateway,
 };
@@ -61,7 +62,7 @@ async fn command(args: &ToolsArgs, running: Option<&Running>, rpc: &Rpc) -> anyh
             }
             let body = meta(rpc, "search", input).await?;
             if !args.json {
-                print_hits(&body);
+                print_hits(&body)?;
                 if *verbose {
                     let apps = Some(app.as_slice()).filter(|app| !app.is_empty());
                     explain(running, &Query::new(query).top_k(usize::from(*top_k)).app_ids(apps)).await?;
@@ -110,12 +111,12 @@ async fn list(as_json: bool, running: Option<&Running>, rpc: &Rpc) -> anyhow::Re
     let widest = tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();
     for tool in &tools {
         let description = tool.description.as_deref().unwrap_or_default();
-        println!("{:widest$}  {}", tool.name, first_sentence(description));
+        outln!("{:widest$}  {}", tool.name, first_sentence(description))?;
     }
     if let Some(running) = running {
         for app in &running.gateway().registry().operator_snapshot().apps {
             if let gatewright_core::AppHealth::Down(why) = app.app.health() {
-                eprintln!("app `{}` is down: {why}", app.id);
+                errln!("app `{}` is down: {why}", app.id);
             }
         }
     }
@@ -147,25 +148,26 @@ fn text_of(result: &CallToolResult) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn print_hits(body: &Value) {
+fn print_hits(body: &Value) -> anyhow::Result<()> {
     let hits = body["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
     let width = hits.iter().filter_map(|hit| hit["name"].as_str()).map(str::len).max().unwrap_or_default();
     for hit in hits {
         let text = |key: &str| hit[key].as_str().unwrap_or_default();
-        println!(
+        outln!(
             "{:.3}  {:width$}  {}",
             hit["score"].as_f64().unwrap_or_default(),
             text("name"),
             first_sentence(text("description"))
-        );
+        )?;
     }
     if let Some(status) = body.get("indexStatus") {
         let why = status["code"].as_str().or(status["state"].as_str()).unwrap_or_default();
-        eprintln!("ranked by words alone, not by meaning: {why}");
+        errln!("ranked by words alone, not by meaning: {why}");
     }
     if hits.is_empty() {
-        println!("no tool matches; {} were searched", body["totalIndexed"]);
+        outln!("no tool matches; {} were searched", body["totalIndexed"])?;
     }
+    Ok(())
 }
 
 /// Prints the words of the query that matched each hit, their fields and their shares of the score. With the strategy `embedding`, also
@@ -178,34 +180,34 @@ async fn explain(running: Option<&Running>, query: &Query<'_>) -> anyhow::Result
     };
     if let Some(hits) = code_call.explain_semantic(query, &local_caller()).await {
         for (hit, words) in hits {
-            println!("\n{} {:.3}", hit.name, hit.score);
+            outln!("\n{} {:.3}", hit.name, hit.score)?;
             if let Some(cosine) = hit.cosine {
-                println!("  {:.3}  in words, {cosine:.3} in meaning (cosine)", hit.words);
+                outln!("  {:.3}  in words, {cosine:.3} in meaning (cosine)", hit.words)?;
             }
             if !hit.exact_name {
                 let Blended { by_words, by_meaning, by_either, .. } = hit;
                 let order = by_words + by_meaning + by_either;
-                println!(
+                outln!(
                     "  placed by {order:+.2}: words {by_words:+.2}, meaning {by_meaning:+.2}, the better {by_either:+.2}"
-                );
+                )?;
             }
-            explain_words(&words);
+            explain_words(&words)?;
             if words.terms.is_empty() && !words.exact_name {
-                println!("  not among the 100 best by words");
+                outln!("  not among the 100 best by words")?;
             }
         }
         return Ok(());
     }
     for explanation in code_call.explain(query, &local_caller()).await {
-        println!("\n{} {:.3}", explanation.hit.name, explanation.hit.score);
-        explain_words(&explanation);
+        outln!("\n{} {:.3}", explanation.hit.name, explanation.hit.score)?;
+        explain_words(&explanation)?;
     }
     Ok(())
 }
 
-fn explain_words(explanation: &Explanation) {
+fn explain_words(explanation: &Explanation) -> anyhow::Result<()> {
     if explanation.exact_name {
-        println!("  the query is its name");
+        outln!("  the query is its name")?;
     }
     for term in &explanation.terms {
         let found = if term.found == term.query {
@@ -213,11 +215,12 @@ fn explain_words(explanation: &Explanation) {
         } else {
             format!(" as {} ({:?})", term.found, term.relation)
         };
-        println!("  {:.3}  {}{found} in {}", term.share, term.query, term.fields.join(", "));
+        outln!("  {:.3}  {}{found} in {}", term.share, term.query, term.fields.join(", "))?;
     }
     if !explanation.missing.is_empty() {
-        println!("  not found: {}", explanation.missing.join(", "));
+        outln!("  not found: {}", explanation.missing.join(", "))?;
     }
+    Ok(())
 }
 
 /// Prints the body. Exit code 1 unless its status is `ok`.
@@ -227,7 +230,7 @@ fn print_outcome(body: &Value) -> anyhow::Result<ExitCode> {
 }
 
 fn print_json(body: &Value) -> anyhow::Result<ExitCode> {
-    println!("{}", serde_json::to_string_pretty(body)?);
+    output::pretty_json(body)?;
     Ok(ExitCode::SUCCESS)
 }
 

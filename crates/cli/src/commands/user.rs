@@ -19,6 +19,7 @@ use serde_json::json;
 use crate::{
     args::{StoreArgs, UserArgs, UserCommand},
     exit::BadConfig,
+    output::{self, errln, outln},
     wire::auth_store,
 };
 
@@ -50,9 +51,9 @@ async fn enrol(name: &str, path: &Path, minutes: u64) -> anyhow::Result<ExitCode
         other => BadConfig(other.to_string()).into(),
     })?;
     if made.passkeys > 0 {
-        eprintln!("{name} already has {} passkey(s); they remain valid", made.passkeys);
+        errln!("{name} already has {} passkey(s); they remain valid", made.passkeys);
     }
-    println!("{}", made.expose_link());
+    outln!("{}", made.expose_link())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -61,8 +62,8 @@ async fn sign_out(name: &str, store: &StoreArgs) -> anyhow::Result<ExitCode> {
     let subject = auth_store::known_subject(&server, name)?;
     server.revoke_user(&subject).await.context("the user was not signed out")?;
     match store.json {
-        true => println!("{}", json!({"signedOut": subject})),
-        false => println!("{subject} is signed out everywhere"),
+        true => output::json(&json!({"signedOut": subject}))?,
+        false => outln!("{subject} is signed out everywhere")?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -75,7 +76,7 @@ fn hash() -> anyhow::Result<ExitCode> {
     if password.len() > MAX_BYTES {
         return Err(BadConfig(format!("the password may have at most {MAX_BYTES} bytes")).into());
     }
-    println!("{}", hash_password(&SystemEntropy, &password));
+    outln!("{}", hash_password(&SystemEntropy, &password))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -18,7 +18,7 @@ use gatewright_auth::{
 };
 
 use super::audit::Audit;
-use crate::{config::Config, exit::BadConfig};
+use crate::{config::Config, exit::BadConfig, output::errln};
 
 /// Authentication as the HTTP server needs it.
 pub struct AuthLayer {
@@ -120,7 +120,7 @@ pub async fn server(
 
 /// Prints the generated login to standard error. It stays out of the log, which others may read later.
 fn print_first_user(first: &FirstUser) {
-    eprintln!(
+    errln!(
         "No user is configured (`auth.local.users`). Until there is one, sign in with a generated password, which stays valid as long as the \
          secret of the token store.\n\
          Sign in as `{}` with the password {}",

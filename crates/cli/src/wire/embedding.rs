@@ -12,7 +12,7 @@ use gatewright_embedding::{
     VectorStore,
 };
 
-use crate::environment::environment;
+use crate::{environment::environment, output};
 
 /// The semantic search that a configuration describes, with no tools yet. Downloads the model if it is not in the cache.
 ///
@@ -80,7 +80,7 @@ impl DownloadProgress {
         if std::io::stderr().is_terminal() {
             let of = total.map(|total| format!(" of {total:.1}")).unwrap_or_default();
             let end = if progress.total == Some(progress.done) { "\n" } else { "" };
-            eprint!("\r{}: {done:.1}{of} MiB{end}", progress.file);
+            output::progress(&format!("\r{}: {done:.1}{of} MiB{end}", progress.file));
         } else {
             tracing::info!(file = %progress.file, done_mib = done, total_mib = total, "downloading the model");
         }

@@ -125,6 +125,59 @@ fn text_that_does_not_parse_is_told_with_its_line_and_without_the_secrets_around
 }
 
 #[test]
+fn an_endpoint_at_an_address_of_the_authorization_server_is_refused_with_advice() {
+    for path in ["/oauth/token", "/.well-known/jwks.json", "/healthz", "/mcp/../oauth"] {
+        let (code, body) =
+            check(".yaml", &format!("apps: {{ crm: {{ builtin: crm }} }}\nhttp: {{ path: {path} }}\n"));
+        let finding = &body["findings"][0];
+        assert_eq!(
+            (code, finding["path"].as_str(), finding["line"].as_u64()),
+            (2, Some("http.path"), Some(2)),
+            "{body:#}"
+        );
+        assert!(finding["problem"].as_str().unwrap().contains("such as `/mcp`"), "{body:#}");
+    }
+}
+
+/// Standard output of `check` in its form for people.
+fn printed(text: &str) -> String {
+    let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let output = Command::new(gatewright()).args(["check", "--config"]).arg(file.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn keys_and_values_are_printed_without_control_characters() {
+    let text = "\"\\e[2J\\x9b1m\\u202e\": 1\ntoolNames: \"\\e[31mdots\"\napps: { crm: { builtin: \"a\\nb: ok\" } }\n";
+    let printed = printed(text);
+    assert_eq!(printed.lines().count(), 3, "{printed:?}");
+    assert!(printed.contains(r"\u{1b}[2J\u{9b}1m\u{202e}: unknown key"), "{printed:?}");
+    let is_terminal_control = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!printed.contains(is_terminal_control), "{printed:?}");
+    let (_, body) = check(".yaml", text);
+    assert!(!body["findings"].as_array().unwrap().iter().any(|finding| {
+        [&finding["path"], &finding["problem"]]
+            .iter()
+            .any(|text| text.as_str().unwrap().contains(char::is_control))
+    }));
+}
+
+#[test]
+fn a_hundred_findings_are_listed_and_the_others_counted() {
+    let keys: String = (0..3_000).map(|n| format!("key{n}: 1\n")).collect();
+    let (code, body) = check(".yaml", &keys);
+    assert_eq!(
+        (code, body["findings"].as_array().unwrap().len(), &body["more"]),
+        (2, 100, &Value::from(2_900))
+    );
+    let printed = printed(&keys);
+    assert_eq!(printed.lines().count(), 101);
+    assert!(printed.trim_end().ends_with("and 2900 more problems"), "{}", &printed[printed.len() - 200..]);
+}
+
+#[test]
 fn a_scope_that_a_tool_asks_for_and_nobody_can_be_granted_is_named() {
     let text = |auth: &str| {
         format!(

@@ -61,6 +61,8 @@ mod operate;
 #[cfg(test)]
 mod operators;
 #[cfg(test)]
+mod output;
+#[cfg(test)]
 mod production;
 #[cfg(test)]
 mod production_check;

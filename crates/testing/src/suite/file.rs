@@ -24,9 +24,8 @@ impl std::fmt::Display for SuiteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (number, finding) in self.findings.iter().enumerate() {
             let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-            let path = if finding.path.is_empty() { String::new() } else { format!("{}: ", finding.path) };
             let end = if number == 0 { "" } else { "\n" };
-            write!(f, "{end}{}{line}: {path}{}", self.file, finding.problem)?;
+            write!(f, "{end}{}{line}: {}", self.file, finding.without_line())?;
         }
         Ok(())
     }
