@@ -4,13 +4,14 @@
 //! caller never reaches the engine.
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
-//! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in,
+//! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
 //! `adapt` gives the tree the form in which it is printed, `slashes` knows what the engine misreads, `print` writes the text that runs and `verify` reads it again.
 
 mod adapt;
 mod characters;
 mod fold;
 mod growth;
+mod guards;
 mod names;
 mod nesting;
 mod parse;
@@ -114,6 +115,7 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
         return Err(parse::rejection(text, &error));
     }
     ticks::insert(arena, &mut program, &walked.additions);
+    guards::insert(arena, &mut program, &scoping, text);
     adapt::adapt(arena, &mut program);
     verify::normalize(arena, &mut program);
     let (printed, places) = print::print(&program);

@@ -12,6 +12,7 @@
   const NativeDate = Date, PromiseCtor = Promise, ErrorCtor = Error, TypeErrorCtor = TypeError, RangeErrorCtor = RangeError;
   const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol, WeakMapCtor = WeakMap, WeakSetCtor = WeakSet;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
+  const iteratorSymbol = Symbol.iterator;
   const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4, PROGRESS = 5;
 
   // ---- the door to tools ----
@@ -310,6 +311,53 @@
   const spread = (value) => typeof value === 'string' ? ObjectCtor(value) : value;
   const parts = (strings) => { freeze(strings.raw); return freeze(strings); };
 
+  // ---- what explains errors ----
+  const quoted = (value) => "'" + oneLine(value.slice(0, 60)).toWellFormed() + (value.length > 60 ? "…' of " + value.length + ' characters' : "'");
+  // What a value is, in a few words.
+  const kindOf = (value) => {
+    switch (typeof value) {
+      case 'string': return 'a string ' + quoted(value);
+      case 'number': case 'boolean': return 'the ' + typeof value + ' ' + value;
+      case 'bigint': case 'symbol': case 'function': return 'a ' + typeof value;
+      case 'undefined': return 'undefined';
+    }
+    if (value === null) return 'null';
+    if (isArray(value)) return 'an array of ' + value.length + (value.length === 1 ? ' element' : ' elements');
+    if (value instanceof PromiseCtor) return 'a promise: await it';
+    if (value instanceof ErrorCtor) return 'an error: ' + quoted(messageOf(value));
+    if (value instanceof MapCtor) return 'a Map';
+    if (value instanceof SetCtor) return 'a Set';
+    const names = keys(value);
+    let list = '';
+    for (let i = 0; i < names.length && i < 8; i++) list += (i === 0 ? ' ' : ', ') + names[i].slice(0, 40).toWellFormed();
+    if (names.length > 8) list += ' and ' + (names.length - 8) + ' more';
+    return list === '' ? 'an object without keys' : 'an object with the keys' + list;
+  };
+  // A part of the value that could be meant.
+  const hint = (value, path) => {
+    if (typeof value === 'string') return value.startsWith('[') || value.startsWith('{') ? '; if it is JSON, use JSON.parse(' + path + ')' : '';
+    if (value === null || typeof value !== 'object' || isArray(value)) return '';
+    const names = keys(value);
+    for (let i = 0; i < names.length && i < 100; i++) if (isArray(value[names[i]])) return '; ' + path + '.' + names[i].slice(0, 40).toWellFormed() + ' is an array';
+    return '';
+  };
+  const nil = function (path, key, ...known) {
+    const found = known.length > 0 ? kindOf(known[0]) : 'null or undefined';
+    let message = "cannot read property '" + key + "' of " + found + ': ' + path + ' is ' + found;
+    if (known.length > 1) message += '; ' + known[2] + ' is ' + kindOf(known[1]);
+    throw new TypeErrorCtor(message);
+  };
+  const has = function (value, path, name, ...base) {
+    if (value === null || value === undefined) nil(path, name, value, ...base);
+    if (typeof value[name] === 'function') return value;
+    throw new TypeErrorCtor(path + '.' + name + ' is not a function: ' + path + ' is ' + kindOf(value) + hint(value, path));
+  };
+  const iter = function (value, path) {
+    if (isArray(value)) return value;
+    if (value !== null && value !== undefined && typeof value[iteratorSymbol] === 'function') return value;
+    throw new TypeErrorCtor(path + ' is not iterable: it is ' + kindOf(value) + hint(value, path));
+  };
+
   // ---- texts for people ----
   const numberValue = Number.prototype.valueOf, bigintValue = BigInt.prototype.valueOf, { is } = Object;
   const LONGEST = 1048576;
@@ -521,6 +569,9 @@
   hidden(global, '__ag_returns', returns);
   hidden(global, '__ag_spread', spread);
   hidden(global, '__ag_parts', parts);
+  hidden(global, '__ag_nil', nil);
+  hidden(global, '__ag_has', has);
+  hidden(global, '__ag_iter', iter);
   hidden(global, 'console', consoleObject);
   const kept = { __proto__: null };
   for (const name of ['Object', 'Array', 'String', 'Number', 'Boolean', 'Symbol', 'BigInt', 'Math', 'JSON', 'Date', 'RegExp', 'Map',
@@ -529,7 +580,7 @@
     'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
     'BigInt64Array', 'BigUint64Array', 'structuredClone', 'progress', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns',
-    '__ag_spread', '__ag_parts', 'console']) kept[name] = true;
+    '__ag_spread', '__ag_parts', '__ag_nil', '__ag_has', '__ag_iter', 'console']) kept[name] = true;
 
   const prototypes = new Set(), found = [];
   const find = (value) => { if (value !== null && (typeof value === 'object' || typeof value === 'function') && !isFrozen(value)) found[found.length] = value; };

@@ -8,7 +8,7 @@ use super::{
     answers::receive,
     compile::Compiler,
     names,
-    places::{NAME, wrapped},
+    places::{NAME, called, wrapped},
     raw::{self, Bytecode},
     realm::{self, Realm},
     state::RunState,
@@ -77,6 +77,12 @@ impl Realm {
             | RunError::RuntimeError { location: Some(location), .. }
             | RunError::ToolError { location: Some(location), .. } => {
                 *location = script.map_location(*location);
+                if let RunError::RuntimeError { name, message, location: Some(location) } = &mut error
+                    && (name.as_str(), message.as_str()) == ("TypeError", "not a function")
+                    && let Some(called) = called(script.source(), *location)
+                {
+                    *message = format!("{called} is not a function");
+                }
             }
             // The engine found fault with the result when the script's own code had ended.
             RunError::RuntimeError { location, .. } if self.state.result_is_faulty.get() => {

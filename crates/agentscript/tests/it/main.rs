@@ -7,6 +7,7 @@ mod contract_rows;
 #[cfg(test)]
 mod ecmascript;
 #[cfg(test)]
+mod explain;
 mod growth;
 #[cfg(test)]
 mod host_memory;

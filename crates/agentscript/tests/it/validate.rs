@@ -401,9 +401,12 @@ fn a_tick_receives_the_variables_that_may_hold_a_growing_text() {
         ),
         ("f(() => { return a }); return b", "f(() => { __ag_tick(); return a; }); return b;"),
         ("while (1) f(a?.b.concat(c).d())", "while (1) { __ag_tick(); f(__ag_made(a?.b.concat(c).d())); }"),
-        ("while (1) f(a.b.concat(c))", "while (1) { __ag_tick(); f(__ag_made(a.b.concat(c))); }"),
+        ("while (1) f(a().b.concat(c))", "while (1) { __ag_tick(); f(__ag_made(a().b.concat(c))); }"),
         ("const f = (s, t = s + s) => f(t)", "const f = (s, t = __ag_made(s + s)) => (__ag_tick(), f(t));"),
-        ("function f(s) { return f(s.concat(s)) }", "function f(s) { __ag_tick(s); return f(s.concat(s)); }"),
+        (
+            "function f(s) { return f(s.concat(s)) }",
+            r#"function f(s) { __ag_tick(s); return f((s ?? __ag_nil("s", "concat", s)).concat(s)); }"#,
+        ),
         ("for (let s = 1;; s += 1) { let s = 2 }", "for (let s = 1;; s += 1) { __ag_tick(); let s = 2; }"),
         ("while (1) { let s = 'a'; s += s }", r#"while (1) { __ag_tick(); let s = "a"; s += s; }"#),
         (

@@ -1,0 +1,167 @@
+//! Errors that say which expression was at fault and what its value is.
+
+use gatewright_agentscript::RunError;
+use serde_json::json;
+
+use super::support::{run, value};
+
+async fn message(source: &str) -> String {
+    match run(source).await.result {
+        Err(RunError::RuntimeError { name, message, location }) => {
+            assert_eq!(name, "TypeError", "{source}: {message}");
+            assert!(location.is_some(), "{source}: {message}");
+            message
+        }
+        other => panic!("{source}: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_what_is_no_function_says_what_the_object_is() {
+    for (source, expected) in [
+        (
+            r#"const r = await callTool('echo', '[{"id":1}]'); return r.map((x) => x.id)"#,
+            r#"r.map is not a function: r is a string '[{"id":1}]'; if it is JSON, use JSON.parse(r)"#,
+        ),
+        (
+            "const r = await callTool('echo', { total: 2, items: [1, 2] }); return r.filter(Boolean)",
+            "r.filter is not a function: r is an object with the keys total, items; r.items is an array",
+        ),
+        (
+            "const page = { data: { count: 3 } }; return page.data.map((x) => x)",
+            "page.data.map is not a function: page.data is an object with the keys count",
+        ),
+        (
+            "return (await callTool('echo', { a: 1 })).forEach((x) => x)",
+            "(await callTool('echo', …)).forEach is not a function: (await callTool('echo', …)) is an object with the keys a",
+        ),
+        (
+            "const p = callTool('echo', []); return p.map((x) => x)",
+            "p.map is not a function: p is a promise: await it",
+        ),
+        (
+            "const price = '9.5'; return price.toFixed(2)",
+            "price.toFixed is not a function: price is a string '9.5'",
+        ),
+        ("const o = { a: 1 };\nreturn o.missing(1)", "o.missing is not a function"),
+        ("const f = 5;\nreturn 1 + f(1)", "f is not a function"),
+        ("const n = 5; return n.split(',')", "n.split is not a function: n is the number 5"),
+        ("const r = null; return r.map((x) => x)", "cannot read property 'map' of null: r is null"),
+        (
+            "const r = { list: undefined }; return r.list.map((x) => x)",
+            "cannot read property 'map' of undefined: r.list is undefined; r is an object with the keys list",
+        ),
+    ] {
+        assert_eq!(message(source).await, expected, "{source}");
+    }
+    let long = message("const r = 'é\\n'.repeat(5000); return r.map((x) => x)").await;
+    assert!(long.len() < 300 && long.ends_with("…' of 10000 characters"), "{long}");
+}
+
+#[tokio::test]
+async fn a_read_of_nothing_says_which_part_is_missing_and_what_there_is() {
+    for (source, expected) in [
+        (
+            "const users = [{ id: 1, name: 'a' }]; return users.map((u) => u.address.city)",
+            "cannot read property 'city' of undefined: u.address is undefined; u is an object with the keys id, name",
+        ),
+        (
+            "const r = await callTool('echo', { items: [] }); return r.items[0].id",
+            "cannot read property 'id' of undefined: r.items[0] is undefined; r.items is an array of 0 elements",
+        ),
+        (
+            "const r = await callTool('echo', null); return r.items.length",
+            "cannot read property 'items' of null: r is null",
+        ),
+        (
+            "const users = [{ id: 1 }]; return users.find((u) => u.id === 2).name",
+            "cannot read property 'name' of null or undefined: users.find(…) is null or undefined",
+        ),
+        (
+            "const { items } = await callTool('echo', null); return items",
+            "cannot read property 'items' of null or undefined: (await callTool('echo', …)) is null or undefined",
+        ),
+        (
+            "const r = { a: null }; const { b } = r.a; return b",
+            "cannot read property 'b' of null: r.a is null; r is an object with the keys a",
+        ),
+        ("let r = {}; r.a.b = 1", "cannot set property 'b' of undefined"),
+    ] {
+        assert_eq!(message(source).await, expected, "{source}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_iterated_is_named_with_its_value() {
+    for (source, expected) in [
+        (
+            "const r = { items: [1] }; for (const x of r) { }",
+            "r is not iterable: it is an object with the keys items; r.items is an array",
+        ),
+        ("const r = { n: 1 }; return [...r.n]", "r.n is not iterable: it is the number 1"),
+        ("const r = undefined; return Math.max(...r)", "r is not iterable: it is undefined"),
+        (
+            "const r = { a: {} }; const [x] = r.a; return x",
+            "r.a is not iterable: it is an object without keys",
+        ),
+    ] {
+        assert_eq!(message(source).await, expected, "{source}");
+    }
+}
+
+#[tokio::test]
+async fn errors_that_a_script_catches_and_failures_of_parallel_operations_say_it_too() {
+    let outcome = run("const r = { rows: 'x' }; const out = [];
+         try { r.rows.map((x) => x) } catch (e) { out.push(e.message) }
+         try { await __safe_parallel([async () => r.all.length]) } catch (e) { out.push(e.message) }
+         return out")
+    .await;
+    assert_eq!(
+        value(&outcome),
+        json!([
+            "r.rows.map is not a function: r.rows is a string 'x'",
+            "1 of 1 parallel operations failed\n[0]: cannot read property 'length' of undefined: r.all is undefined; r is an object with the keys rows",
+        ])
+    );
+}
+
+#[tokio::test]
+async fn guards_change_nothing_that_works() {
+    for (source, expected) in [
+        (
+            "const o = { a: { b: { c: 1 } } }; delete o.a.b.c; return [o.a?.b.c ?? 2, typeof o.a.b.x, o.x?.y.z]",
+            json!([2, "undefined", null]),
+        ),
+        (
+            "class A { static B = class { m() { return this.n.v } n = { v: 4 } } } const o = { A }; return new o.A.B().m()",
+            json!(4),
+        ),
+        ("const o = { t: { tag: (s, ...v) => s.join('|') + v[0] } }; return o.t.tag`a${1}b`", json!("a|b1")),
+        (
+            "let n = 0; const f = () => { n++; return { find: () => ({ v: n }) } }; return [f().find().v, n]",
+            json!([1, 1]),
+        ),
+        ("const o = { map() { return this.k.v }, k: { v: 3 } }; return o.map()", json!(3)),
+        (
+            "const s = 'ab'; return [...s, ...new Set([1]), Math.max(...[1, 2]), s.length / 2 / 1, s[0].length]",
+            json!(["a", "b", 1, 2, 1, 1]),
+        ),
+        (
+            "const m = new Map([['a', { b: 1 }]]); for (const [k, v] of m) return [k, v.b, m.get('a').b]",
+            json!(["a", 1, 1]),
+        ),
+        (
+            "function f() { return arguments.length } return [f.name, f(1, 2), [[1], [2]].map(([x]) => x)]",
+            json!(["f", 2, [1, 2]]),
+        ),
+        ("const o = { a: { n: 1 } }; o.a.n += 2; o.a.n++; [o.a.n] = [o.a.n * 2]; return o.a.n", json!(8)),
+        (
+            "async function* g() { yield 1 } const out = []; for await (const x of g()) out.push(x); return out",
+            json!([1]),
+        ),
+        ("const a = { b: [() => 5] }; return a.b[0]()", json!(5)),
+    ] {
+        let outcome = run(source).await;
+        assert_eq!(value(&outcome), expected, "{source}");
+    }
+}
