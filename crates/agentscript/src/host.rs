@@ -7,6 +7,8 @@ use std::{
 
 use serde_json::value::RawValue;
 
+use crate::plan::{PlanFacts, PlanVerdict};
+
 /// A boxed answer of a [`Host`].
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -50,5 +52,10 @@ pub trait Host: Send + Sync + 'static {
     /// Receives a value that the script gave to `progress`, at most ten in a second. All of them count for [`Outcome::progress`](crate::Outcome::progress).
     fn progress(&self, _: Box<RawValue>) -> HostFuture<'_, ()> {
         Box::pin(ready(()))
+    }
+
+    /// Judges a plan before its first call. The facts come from the worker: treat them as hostile. Default: no objections.
+    fn check_plan(&self, _: PlanFacts) -> HostFuture<'_, PlanVerdict> {
+        Box::pin(ready(PlanVerdict::default()))
     }
 }

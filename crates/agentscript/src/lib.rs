@@ -5,12 +5,14 @@
 
 mod engine;
 pub mod excerpt;
+mod facts;
 #[doc(hidden)]
 pub mod fuzz;
 mod host;
 mod limits;
 mod messages;
 mod outcome;
+mod plan;
 mod policy;
 mod pool;
 mod protocol;
@@ -25,7 +27,11 @@ pub use host::{Host, HostFuture, ToolCall, ToolFailure};
 pub use limits::{Limits, Preset};
 pub use outcome::{
     CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, PROGRESS_BYTES, PROGRESS_VALUES,
-    RunError, RunResult, WorkerError,
+    RunError, RunResult, Warning, WorkerError,
+};
+pub use plan::{
+    CallSite, Member, Mistake, Note, Origin, Part, Partial, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning,
+    ResultUse,
 };
 pub use policy::ScriptPolicy;
 pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};

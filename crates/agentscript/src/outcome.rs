@@ -229,6 +229,15 @@ impl WorkerError {
     }
 }
 
+/// A problem of a script that does not keep it from running.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// The problem and what to do.
+    pub message: String,
+    /// Place in the caller's text.
+    pub location: Location,
+}
+
 /// Status of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -294,6 +303,8 @@ pub struct Outcome {
     pub progress: Vec<Box<RawValue>>,
     /// Tool calls so far, in the order the script made them.
     pub calls: Vec<CallRecord>,
+    /// Problems of the script that did not keep it from running, in order of the text.
+    pub warnings: Vec<Warning>,
     /// Wall-clock time of the run.
     pub duration: Duration,
     /// Inputs of the run; `None` when it did not begin.

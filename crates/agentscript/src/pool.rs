@@ -247,6 +247,7 @@ impl WorkerPool {
             logs_omitted: 0,
             progress: Vec::new(),
             calls: Vec::new(),
+            warnings: Vec::new(),
             duration: started.elapsed(),
             inputs: None,
         };

@@ -26,6 +26,8 @@ pub(crate) enum MessageKind {
     Done = 5,
     /// Worker to pool: a value for `progress`, in body.
     Progress = 6,
+    /// Worker to pool: facts about the script, before its first call; body is the facts as JSON.
+    Plan = 7,
     /// Pool to worker: a run; head is its settings, body the script and its context.
     Run = 16,
     /// Pool to worker: a call succeeded; body is the result.
@@ -45,6 +47,7 @@ impl MessageKind {
             Self::Log,
             Self::Done,
             Self::Progress,
+            Self::Plan,
             Self::Run,
             Self::Answer,
             Self::Failure,

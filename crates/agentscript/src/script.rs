@@ -1,6 +1,6 @@
 //! A script that passed the validator, and the way from its places back to the caller's text.
 
-use crate::outcome::Location;
+use crate::{outcome::Location, plan::PlanFacts};
 
 /// Text that passed the validator, ready for the engine.
 #[derive(Debug, Clone)]
@@ -11,11 +11,23 @@ pub struct Script {
     places: Vec<Place>,
     /// Byte offsets in `source` of each `return` outside all functions.
     returns: Vec<u32>,
+    plan: PlanFacts,
 }
 
 impl Script {
-    pub(crate) fn new(text: String, source: &str, places: Vec<Place>, returns: Vec<u32>) -> Self {
-        Self { text, source: source.to_owned(), places, returns }
+    pub(crate) fn new(
+        text: String,
+        source: &str,
+        places: Vec<Place>,
+        returns: Vec<u32>,
+        plan: PlanFacts,
+    ) -> Self {
+        Self { text, source: source.to_owned(), places, returns, plan }
+    }
+
+    /// Facts about the tool calls of the script.
+    pub fn plan(&self) -> &PlanFacts {
+        &self.plan
     }
 
     /// Returns the place of the `number`th `return` outside all functions, in the caller's text. Counted from 0, in the order that

@@ -42,6 +42,7 @@ pub use nesting::VALIDATE_STACK;
 use violation::Violation;
 
 use crate::{
+    facts,
     outcome::{IllegalKind, Location},
     policy::ScriptPolicy,
     rejection::Rejection,
@@ -114,13 +115,14 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
     if let Some(error) = semantic {
         return Err(parse::rejection(text, &error));
     }
+    let plan = facts::collect(&program, &scoping);
     ticks::insert(arena, &mut program, &walked.additions);
     guards::insert(arena, &mut program, &scoping, text);
     adapt::adapt(arena, &mut program);
     verify::normalize(arena, &mut program);
     let (printed, places) = print::print(&program);
     let checked = verify::check(arena, &program, &printed);
-    let script = Script::new(printed, text, places, walked.additions.returns);
+    let script = Script::new(printed, text, places, walked.additions.returns, plan);
     checked.map_err(|Violation { kind, offset, message }| {
         let location = script.map_location(locate(script.text(), offset));
         Rejection::Illegal { kind, message, location }

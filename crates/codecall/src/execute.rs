@@ -79,6 +79,7 @@ impl Settings {
                 progress = &outcome.progress;
             }
         }
+        reply.put_all("warnings", &outcome.warnings);
         reply.put_all("progress", progress);
         reply.put_all("logs", &outcome.logs);
         reply.omit("logs", outcome.logs_omitted as usize);
@@ -251,6 +252,7 @@ mod tests {
             logs_omitted: 0,
             progress: Vec::new(),
             calls: vec![call; 10_000],
+            warnings: Vec::new(),
             duration: Duration::ZERO,
             inputs: None,
         }

@@ -21,6 +21,7 @@ use crate::{
     limits::Limits,
     messages::{CallFailure, RunSettings},
     outcome::{CallStatus, Outcome, RunError, WorkerError},
+    plan::PlanVerdict,
     protocol::{self, MessageKind},
 };
 
@@ -66,7 +67,7 @@ pub(super) async fn drive(
             (Err(WorkerError::Crashed(exit_text(exit)).into()), killed)
         }
     };
-    Attempt { outcome: record.finish(result, inputs), may_retry }
+    Attempt { outcome: record.finish(result, inputs, &request.source), may_retry }
 }
 
 /// Takes `received` as everything that a worker sends during its first run. Returns the outcome, and the frames that the worker would
@@ -77,7 +78,7 @@ pub(crate) fn replay(received: &[u8], limits: Limits, host: &Arc<dyn Host>) -> (
     let mut replay_all = || -> Result<Never, RunEnd> {
         for some in received.chunks(100) {
             input.extend_from_slice(some);
-            act(&mut input, &mut record, host, &mut answering, true)?;
+            act(&mut input, &mut output, &mut record, host, &mut answering)?;
             while let Some(Some(answer)) = answering.next().now_or_never() {
                 put_answer(&mut output, &mut record, answer)?;
             }
@@ -89,7 +90,7 @@ pub(crate) fn replay(received: &[u8], limits: Limits, host: &Arc<dyn Host>) -> (
         Err(RunEnd::Finished { result, .. }) => result,
         Err(RunEnd::Disconnected) => Err(WorkerError::Crashed(exit_text(None)).into()),
     };
-    (record.finish(result, Inputs { seed: 0, started_at: UNIX_EPOCH }), output)
+    (record.finish(result, Inputs { seed: 0, started_at: UNIX_EPOCH }, ""), output)
 }
 
 /// Describes the end of a process.
@@ -141,15 +142,20 @@ async fn talk(
             output.clear();
             sent = 0;
         }
+        let waits = record.judging.is_some();
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(WorkerError::Aborted.into()),
             () = lease.pool.disposed.cancelled() => return Err(WorkerError::Disposed.into()),
-            read = from.read_buf(&mut input) => {
+            verdict = async { match &mut record.judging { Some(judging) => judging.await, None => pending().await } } => {
+                judged(record, verdict, &mut output)?;
+                act(&mut input, &mut output, record, host, &mut answering)?;
+            }
+            read = from.read_buf(&mut input), if !waits => {
                 if read.map_err(|_| RunEnd::Disconnected)? == 0 {
                     return Err(RunEnd::Disconnected);
                 }
-                act(&mut input, record, host, &mut answering, output.is_empty())?;
+                act(&mut input, &mut output, record, host, &mut answering)?;
             }
             Some(answer) = answering.next(), if !answering.is_empty() => {
                 put_answer(&mut output, record, answer)?;
@@ -191,20 +197,39 @@ fn put_run(
     Ok(())
 }
 
-/// Acts on every whole frame that has arrived.
+/// Takes the host's verdict on the plan; one that refuses it stops the worker.
+fn judged(record: &mut Record, verdict: Option<PlanVerdict>, output: &mut Vec<u8>) -> Result<(), RunEnd> {
+    if record.judged(verdict)? {
+        protocol::put(output, MessageKind::Stop, record.run, 0, "", &[]);
+    }
+    Ok(())
+}
+
+/// Takes a verdict that is there. Returns `false` while the host still judges the plan.
+fn is_judged(record: &mut Record, output: &mut Vec<u8>) -> Result<bool, RunEnd> {
+    let Some(judging) = &mut record.judging else { return Ok(true) };
+    match judging.now_or_never() {
+        Some(verdict) => judged(record, verdict, output).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// Acts on every whole frame that has arrived. While the host judges the plan, they wait.
 fn act(
     input: &mut Vec<u8>,
+    output: &mut Vec<u8>,
     record: &mut Record,
     host: &Arc<dyn Host>,
     answering: &mut FuturesUnordered<Answering>,
-    written: bool,
 ) -> Result<(), RunEnd> {
+    let written = output.is_empty();
     let largest = record.limits.message_bytes.max(record.limits.result_bytes).max(record.limits.log_bytes)
         + FRAME_SLACK;
     let largest = usize::try_from(largest).unwrap_or(usize::MAX);
     let mut taken = 0;
-    while let Some(len) =
-        protocol::frame_len(&input[taken..], largest).map_err(|error| record.refuse(error))?
+    while is_judged(record, output)?
+        && let Some(len) =
+            protocol::frame_len(&input[taken..], largest).map_err(|error| record.refuse(error))?
     {
         let Some(bytes) = input.get(taken..taken + len) else {
             input.reserve(len);
@@ -254,4 +279,62 @@ fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Resu
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::{HostFuture, PlanFacts, ToolCall, plan::PLAN_BYTES};
+
+    struct Open;
+
+    impl Host for Open {
+        fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+            Box::pin(async { Ok(RawValue::NULL.to_owned()) })
+        }
+
+        fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+            Box::pin(async { Ok(RawValue::NULL.to_owned()) })
+        }
+    }
+
+    fn received(frames: &[(MessageKind, &str, &str)]) -> Outcome {
+        let mut bytes = Vec::new();
+        for (kind, head, body) in frames {
+            protocol::put(&mut bytes, *kind, 1, 0, head, &[body]);
+        }
+        let host: Arc<dyn Host> = Arc::new(Open);
+        replay(&bytes, Limits::default(), &host).0
+    }
+
+    #[test]
+    fn a_worker_reports_facts_once_before_its_first_call_and_within_their_limit() {
+        use MessageKind::{Call, Done, Plan};
+        let facts = serde_json::to_string(&PlanFacts::default()).unwrap();
+        let done = (Done, r#"{"Ok":null}"#, "1");
+        assert!(received(&[(Plan, "", &facts), done]).result.is_ok());
+        let long = "x".repeat(PLAN_BYTES + 1);
+        let deep = "[".repeat(1_000);
+        let negative = r#"{"calls":[],"uses":[{"of":{"Use":-1},"part":"Item","at":0,"tentative":false}],"discarded":null,"notes":[]}"#;
+        for (frames, class) in [
+            (vec![(Plan, "", facts.as_str()), (Plan, "", facts.as_str()), done], "MESSAGE_INVALID"),
+            (vec![(Call, "a", "{}"), (Plan, "", facts.as_str()), done], "MESSAGE_INVALID"),
+            (vec![(Plan, "", "{}"), done], "MESSAGE_INVALID"),
+            (vec![(Plan, "", deep.as_str()), done], "MESSAGE_INVALID"),
+            (vec![(Plan, "", negative), done], "MESSAGE_INVALID"),
+            (vec![(Plan, "", long.as_str()), done], "MESSAGE_TOO_LARGE"),
+        ] {
+            let Err(RunError::Worker(error)) = received(&frames).result else { panic!("{class}") };
+            assert_eq!(error.class_and_code().1, class);
+        }
+    }
+
+    #[test]
+    fn places_outside_the_script_are_those_of_its_end() {
+        let facts = r#"{"calls":[],"uses":[],"discarded":null,"notes":[{"at":4294967295,"mistake":"not_awaited","name":""}]}"#;
+        let outcome = received(&[(MessageKind::Plan, "", facts), (MessageKind::Done, r#"{"Ok":null}"#, "1")]);
+        assert_eq!((outcome.warnings[0].location.line, outcome.warnings[0].location.column), (1, 1));
+    }
 }

@@ -16,14 +16,16 @@ use serde_json::value::RawValue;
 
 use crate::{
     engine::names,
-    excerpt::{MESSAGE_BYTES, NAME_BYTES},
+    excerpt::{self, MESSAGE_BYTES, NAME_BYTES},
     host::{Host, ToolCall, ToolFailure},
     limits::Limits,
     outcome::{
         CallRecord, CallStatus, Inputs, Outcome, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult,
-        WorkerError,
+        Warning, WorkerError,
     },
+    plan::{MAX_WARNINGS, PLAN_BYTES, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning},
     protocol::{self, Frame, FrameError, MessageKind},
+    script::locate,
 };
 
 /// Bytes of a frame beside its limited part.
@@ -49,6 +51,8 @@ pub(super) enum Answer {
     Taken,
 }
 
+/// The host's judgement of a plan; `None` when the host panicked.
+pub(super) type Judging = Pin<Box<dyn Future<Output = Option<PlanVerdict>> + Send>>;
 pub(super) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// The end of a conversation with a worker.
@@ -86,6 +90,15 @@ pub(super) struct Record {
     /// The host calls of the worker, by message id.
     asked: Vec<Asked>,
     open: u32,
+    /// The worker has reported its facts about the script.
+    planned: bool,
+    /// The host's judgement, until it is there: nothing else of the worker is looked at before.
+    pub(super) judging: Option<Judging>,
+    warnings: Vec<PlanWarning>,
+    /// The host refused the plan: nothing that the worker asks for is done any more.
+    refusal: Option<PlanRefusal>,
+    /// Place of the call for which the plan was refused.
+    refused_at: Option<u32>,
     /// Memory that logs, records and the inputs of open calls take, in bytes.
     pub(super) memory: u64,
     window: Instant,
@@ -115,6 +128,11 @@ impl Record {
             calls: Vec::new(),
             asked: Vec::new(),
             open: 0,
+            planned: false,
+            judging: None,
+            warnings: Vec::new(),
+            refusal: None,
+            refused_at: None,
             memory: 0,
             window: started,
             in_window: 0,
@@ -145,6 +163,16 @@ impl Record {
             return Err(invalid());
         }
         match frame.kind {
+            MessageKind::Plan => {
+                self.plan(frame, host)?;
+                Ok(None)
+            }
+            MessageKind::Call | MessageKind::GetTool | MessageKind::Log | MessageKind::Progress
+                if self.refusal.is_some() =>
+            {
+                self.count_message()?;
+                Ok(None)
+            }
             MessageKind::Call | MessageKind::GetTool => {
                 self.count_message()?;
                 self.open_call(frame)?;
@@ -178,6 +206,11 @@ impl Record {
                     return Err(WorkerError::MessageTooLarge(MAX_ENDING as u64).into());
                 }
                 let head: Result<(), RunError> = serde_json::from_str(frame.head).map_err(|_| invalid())?;
+                if let Some(refusal) = self.refusal.take()
+                    && !matches!(head, Err(RunError::SyntaxError { .. }))
+                {
+                    return Ok(Some(Err(self.refused(refusal))));
+                }
                 match head {
                     Ok(()) => self.value(frame.body).map(|value| Some(Ok(value))),
                     Err(error) => self.error(error).map(|error| Some(Err(error))),
@@ -189,6 +222,45 @@ impl Record {
             | MessageKind::Failure
             | MessageKind::Stop => Err(invalid()),
         }
+    }
+
+    /// Has the host judge the facts of the worker.
+    fn plan(&mut self, frame: &Frame<'_>, host: &Arc<dyn Host>) -> Result<(), RunEnd> {
+        if std::mem::replace(&mut self.planned, true) || !self.is_untouched() {
+            return Err(WorkerError::MessageInvalid.into());
+        }
+        if frame.body.len() > PLAN_BYTES {
+            return Err(WorkerError::MessageTooLarge(PLAN_BYTES as u64).into());
+        }
+        let facts: PlanFacts =
+            serde_json::from_str(frame.body).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
+        self.check_host(protocol::weight(frame.body).unwrap_or(u64::MAX))?;
+        for note in facts.notes.iter().take(MAX_WARNINGS) {
+            self.warnings.push(PlanWarning { at: note.at, message: note.message() });
+        }
+        let host = Arc::clone(host);
+        let verdict = async move { host.check_plan(facts).await };
+        self.judging = Some(Box::pin(AssertUnwindSafe(verdict).catch_unwind().map(Result::ok)));
+        Ok(())
+    }
+
+    /// Takes the host's verdict. Returns `true` when it refuses the plan.
+    pub(super) fn judged(&mut self, verdict: Option<PlanVerdict>) -> Result<bool, RunEnd> {
+        self.judging = None;
+        let Some(PlanVerdict { warnings, refusal }) = verdict else {
+            let message = "the host failed while it checked the plan";
+            return Err(RunError::runtime(names::HOST, message).into());
+        };
+        self.warnings.extend(warnings);
+        self.refusal = refusal;
+        Ok(self.refusal.is_some())
+    }
+
+    /// The error of a run whose plan was refused; its place is that in the text, once [`Record::finish`] has it.
+    fn refused(&mut self, refusal: PlanRefusal) -> RunError {
+        self.refused_at = Some(refusal.at);
+        let PlanRefusal { tool_name, code, message, .. } = refusal;
+        RunError::ToolError { tool_name, message, code, location: None }.cut()
     }
 
     /// Ends the run when its memory in the host, and `more` bytes that are on their way, are over its limit.
@@ -365,7 +437,11 @@ impl Record {
         self.asked.is_empty() && self.logs.is_empty() && self.progress.is_empty()
     }
 
-    pub(super) fn finish(mut self, result: RunResult, inputs: Inputs) -> Outcome {
+    /// The outcome. `source` is the script, for the places of its problems.
+    pub(super) fn finish(mut self, mut result: RunResult, inputs: Inputs, source: &str) -> Outcome {
+        if let (Err(RunError::ToolError { location, .. }), Some(at)) = (&mut result, self.refused_at) {
+            *location = Some(locate(source, at));
+        }
         let now = self.elapsed_ms();
         for call in self.calls.iter_mut().filter(|call| call.status == CallStatus::Open) {
             call.duration_ms = now - call.started_ms;
@@ -376,8 +452,19 @@ impl Record {
             logs_omitted: self.logs_omitted,
             progress: self.progress.into(),
             calls: self.calls,
+            warnings: located(self.warnings, source),
             duration: self.started.elapsed(),
             inputs: Some(inputs),
         }
     }
+}
+
+fn located(mut warnings: Vec<PlanWarning>, source: &str) -> Vec<Warning> {
+    warnings.sort_by_key(|warning| warning.at);
+    warnings.truncate(MAX_WARNINGS);
+    let located = |PlanWarning { at, mut message }: PlanWarning| {
+        excerpt::cut_message(&mut message);
+        Warning { message, location: locate(source, at) }
+    };
+    warnings.into_iter().map(located).collect()
 }

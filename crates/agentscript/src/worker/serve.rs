@@ -70,7 +70,13 @@ pub(crate) fn serve(stream: UnixStream, report: SandboxReport) -> io::Result<()>
         let validated = ScriptSource::new(script).validate(&settings.policy, &settings.limits);
         let ran = validated.is_ok();
         let result = match validated {
-            Ok(script) => realm.run(run, &script, context, &settings, &compiler),
+            Ok(script) => {
+                if let Some(facts) = script.plan().to_json() {
+                    // It goes out with the first call, or with the result.
+                    link.borrow_mut().queue(MessageKind::Plan, run, 0, "", &[&facts])?;
+                }
+                realm.run(run, &script, context, &settings, &compiler)
+            }
             Err(rejection) => Err(rejection.into()),
         };
         let (head, body) = match result {

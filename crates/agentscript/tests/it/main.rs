@@ -16,6 +16,9 @@ mod limits;
 #[cfg(test)]
 mod locale;
 #[cfg(test)]
+mod plan_check;
+#[cfg(test)]
+mod plan_facts;
 mod pool;
 #[cfg(test)]
 mod run;

@@ -1,0 +1,24 @@
+//! Collects facts about the tool calls of a checked script, in one walk over its tree.
+//!
+//! A fact is reported only when the text makes it certain: constants, destructuring, callbacks of array methods, `await` and the like are
+//! followed; variables that change, and everything else, end the trail. The work and the facts are bounded.
+//!
+//! `known` has the values that the walk follows, `reads` the reads of results, `literal` inputs, `collector` statements, `values`
+//! expressions, `methods` calls of methods, `ending` the last statement.
+
+mod collector;
+mod ending;
+mod known;
+mod literal;
+mod methods;
+mod reads;
+mod values;
+
+use oxc::{ast::ast::Program, semantic::Scoping};
+
+use crate::plan::PlanFacts;
+
+/// Collects the facts of a program without types. Its places are byte offsets in the text that was parsed.
+pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping) -> PlanFacts {
+    collector::Collector::new(scoping).collect(program)
+}
