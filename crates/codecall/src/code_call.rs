@@ -6,12 +6,18 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
-use gatewright_core::{Change, InputSchema, InvalidField, Invoker, ToolNames, rmcp::model::Tool};
+use gatewright_core::{Caller, Change, InputSchema, InvalidField, Invoker, ToolNames, rmcp::model::Tool};
 use gatewright_embedding::{EmbeddingError, SemanticSearch};
 use serde_json::Value;
 
 use crate::{
-    CodeCallConfig, Strategy, live_index::LiveIndex, meta_tools, semantic::Semantic, settings::Settings,
+    CodeCallConfig, ShapeLearning, Strategy,
+    live_index::LiveIndex,
+    meta_tools,
+    results::{Finish, KeptResults},
+    semantic::Semantic,
+    settings::Settings,
+    shapes::Shapes,
 };
 
 /// Code mode over the tools that `invoker` reaches.
@@ -23,6 +29,8 @@ pub struct CodeCall {
     pub(crate) pool: Arc<WorkerPool>,
     pub(crate) tools: Vec<Tool>,
     pub(crate) schemas: Vec<InputSchema>,
+    pub(crate) shapes: Arc<Shapes>,
+    pub(crate) kept: Arc<KeptResults>,
 }
 
 impl std::fmt::Debug for CodeCall {
@@ -43,7 +51,11 @@ impl CodeCall {
         let tools = meta_tools::definitions(names);
         let semantic = Semantic::new(config.embedding.strategy == Strategy::Embedding);
         let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
+        let shapes = Arc::new(Shapes::new(config.shapes == ShapeLearning::On));
+        invoker.notify(shapes.clone());
         Self {
+            shapes,
+            kept: Arc::default(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
             semantic,
             invoker,
@@ -59,7 +71,7 @@ impl CodeCall {
         self.settings.load_full()
     }
 
-    /// Takes over `mode`, `vm`, `sanitization` and `embedding.similarityThreshold` of `config` from the next request on; runs
+    /// Takes over `mode`, `vm`, `sanitization`, `shapes`, `result` and `embedding.similarityThreshold` of `config` from the next request on; runs
     /// under way keep what they began with. The rest of the section needs a restart.
     ///
     /// # Errors
@@ -71,10 +83,17 @@ impl CodeCall {
         let old = self.settings();
         let lists_differ = old.config.mode != config.mode;
         self.settings.store(Arc::new(old.changed(config)));
+        self.shapes.turn(config.shapes == ShapeLearning::On);
         if lists_differ {
             self.invoker.registry().announce(Change::Tools);
         }
         Ok(())
+    }
+
+    /// Makes replies to `caller`.
+    pub(crate) fn finish(&self, caller: &Caller) -> Finish {
+        let most_bytes = self.settings().config.result.max_bytes.limit();
+        Finish::new(most_bytes, self.kept.clone(), caller)
     }
 
     /// The settings of the `codecall` section that hold now.

@@ -7,7 +7,7 @@ use gatewright_core::InvalidField;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EmbeddingConfig, Mode};
+use crate::{EmbeddingConfig, Mode, ResultConfig, ShapeLearning};
 
 /// Code mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,10 @@ pub struct CodeCallConfig {
     pub embedding: EmbeddingConfig,
     /// Parts of error messages that are removed.
     pub sanitization: SanitizationConfig,
+    /// `on` (default) learns field names and types of results, never values, for tools without an output schema; `off` learns nothing.
+    pub shapes: ShapeLearning,
+    /// Results of `codecall:execute` and `codecall:invoke`.
+    pub result: ResultConfig,
 }
 
 impl Default for CodeCallConfig {
@@ -36,6 +40,8 @@ impl Default for CodeCallConfig {
             worker: WorkerConfig::default(),
             embedding: EmbeddingConfig::default(),
             sanitization: SanitizationConfig::default(),
+            shapes: ShapeLearning::default(),
+            result: ResultConfig::default(),
         }
     }
 }
@@ -234,6 +240,7 @@ impl CodeCallConfig {
         check("worker.queue", worker.queue <= 100_000, "must be at most 100000");
         check("worker.recycleAfter", worker.recycle_after > 0, "must be at least 1");
         problems.extend(self.embedding.problems());
+        problems.extend(self.result.problems());
         problems
     }
 }

@@ -17,7 +17,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{CodeCall, host::ScriptHost, reply::answer, settings::Settings};
+use crate::{CodeCall, host::ScriptHost, settings::Settings};
 
 /// Input of `codecall:execute`.
 #[derive(Debug, Deserialize)]
@@ -44,6 +44,7 @@ impl CodeCall {
         request.policy = settings.policy.clone();
         request.limits = settings.limits.clone();
         let cancel = context.ct.clone();
+        let finish = self.finish(&caller);
         let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
         let outcome = self.pool.run(request, host.clone(), cancel).await;
         let failure = match &outcome.result {
@@ -55,7 +56,7 @@ impl CodeCall {
             if let Some(failure) = failure {
                 failure.add_details(&mut body["error"]);
             }
-            answer(body)
+            finish.run(body, &host.handles)
         })
         .await;
         let status = result.structured_content.as_ref().map(|body| &body["status"]);

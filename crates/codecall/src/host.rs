@@ -24,7 +24,8 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     CodeCall, Mode, describe, meta_tools,
-    result_shape::declared,
+    results::Handles,
+    shapes::Shapes,
     unwrap::{Failure, ToolValue},
 };
 
@@ -41,6 +42,9 @@ pub(crate) struct ScriptHost {
     allowed: Option<HashSet<String>>,
     /// The last failure with details of each tool, by the name that the script used.
     detailed: Mutex<HashMap<String, Failure>>,
+    shapes: Arc<Shapes>,
+    /// Images, audio and resources that the script has handles to.
+    pub(crate) handles: Handles,
 }
 
 /// Tools whose failures are kept with their details, at most.
@@ -72,6 +76,8 @@ impl ScriptHost {
             finished: AtomicU32::new(0),
             allowed,
             detailed: Mutex::default(),
+            shapes: code_call.shapes.clone(),
+            handles: Handles::new(settings.limits.host_bytes),
         }
     }
 
@@ -93,7 +99,9 @@ impl ScriptHost {
         context.ct = self.context.ct.child_token();
         // Dropped with this future when the run ends first, so that the tool's own work hears of it.
         let _cancel = context.ct.clone().drop_guard();
-        match ToolValue::of(self.invoker.call(&tool, params, context).await) {
+        let answer = self.invoker.call(&tool, params, context).await;
+        let reading = self.shapes.reading(&tool, &self.caller);
+        match ToolValue::of(answer, reading, |block| self.handles.keep(block)).await {
             ToolValue::Ok(value) => to_raw_value(&value)
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
             ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure)),
@@ -208,7 +216,7 @@ impl Host for ScriptHost {
             let tool = tool.filter(|tool| self.mode.in_code(tool)).ok_or_else(|| {
                 self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))
             })?;
-            to_raw_value(&describe::metadata(&tool, declared(&tool).as_ref()))
+            to_raw_value(&describe::metadata(&tool, self.shapes.result_shape(&tool, &self.caller).as_ref()))
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
         })
     }

@@ -2,10 +2,10 @@
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    Caller, InvokeError, PermittedTool, codes,
+    Caller, InvokeError, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
-        model::{CallToolRequestParams, CallToolResponse, JsonObject},
+        model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject},
         service::RequestContext,
     },
 };
@@ -14,8 +14,13 @@ use serde_json::{Value, json};
 
 use crate::{
     CodeCall, meta_tools,
+    reply::answer,
+    results::{Blocks, json_len},
     unwrap::{Failure, ToolValue},
 };
+
+/// Bytes up to which the exact size of a result matters.
+const QUICK_BYTES: usize = 64 * 1024;
 
 /// Input of `codecall:invoke`.
 #[derive(Debug, Deserialize)]
@@ -25,12 +30,6 @@ pub(crate) struct InvokeInput {
     input: JsonObject,
 }
 
-/// Outcome of an invocation: a body, or a question for the user that the client has to answer.
-pub(crate) enum Invoked {
-    Body(Value),
-    Asks(CallToolResponse),
-}
-
 impl CodeCall {
     pub(crate) async fn invoke(
         &self,
@@ -38,22 +37,31 @@ impl CodeCall {
         outer: CallToolRequestParams,
         caller: &Caller,
         context: RequestContext<RoleServer>,
-    ) -> Invoked {
+    ) -> CallToolResponse {
         let tool = match self.reachable(&input.tool, caller).await {
             Ok(tool) => tool,
-            Err(failure) => return Invoked::Body(self.invoke_error(&failure)),
+            Err(failure) => return answer(self.invoke_error(&failure)).into(),
         };
         let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);
         params.meta = outer.meta;
         params.input_responses = outer.input_responses;
         params.request_state = outer.request_state;
-        match self.invoker.call(&tool, params, context).await {
-            Ok(asks @ CallToolResponse::InputRequired(_)) => Invoked::Asks(asks),
-            answer => Invoked::Body(match ToolValue::of(answer) {
-                ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
-                ToolValue::Failed(failure) => self.invoke_error(&failure),
-            }),
+        let mut answered = match self.invoker.call(&tool, params, context).await {
+            Ok(asks @ CallToolResponse::InputRequired(_)) => return asks,
+            answered => answered,
+        };
+        let mut blocks = Blocks::default();
+        if let Ok(CallToolResponse::Complete(result)) = &mut answered {
+            keep_beside(result, &mut blocks);
         }
+        let reading = self.shapes.reading(&tool, caller);
+        let (size, finish) = (size(&answered), self.finish(caller));
+        let value = ToolValue::of(answered, reading, |block| Ok(blocks.add(block))).await;
+        let body = match value {
+            ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
+            ToolValue::Failed(failure) => self.invoke_error(&failure),
+        };
+        off_thread(size, move || finish.reply(body, blocks)).await.into()
     }
 
     fn invoke_error(&self, failure: &Failure) -> Value {
@@ -75,4 +83,24 @@ impl CodeCall {
         }
         Ok(tool)
     }
+}
+
+/// Takes images, audio and resources out of a result whose value is structured: they go out beside it.
+fn keep_beside(result: &mut CallToolResult, blocks: &mut Blocks) {
+    if result.structured_content.is_none() || result.is_error == Some(true) {
+        return;
+    }
+    for block in std::mem::take(&mut result.content) {
+        if !matches!(block, ContentBlock::Text(_)) {
+            blocks.add(block);
+        }
+    }
+}
+
+/// Bytes of a result as text, about.
+fn size(answered: &Result<CallToolResponse, InvokeError>) -> usize {
+    let Ok(CallToolResponse::Complete(result)) = answered else { return 0 };
+    let texts = result.content.iter().filter_map(|block| block.as_text());
+    let structured = result.structured_content.as_ref().map_or(0, |value| json_len(value, QUICK_BYTES));
+    texts.map(|text| text.text.len()).sum::<usize>().max(structured)
 }

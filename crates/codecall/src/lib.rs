@@ -8,6 +8,7 @@
 mod code_call;
 mod config;
 mod config_embedding;
+mod config_result;
 mod declare;
 mod describe;
 mod examples;
@@ -20,6 +21,7 @@ mod meta_tools;
 mod plugin;
 mod reply;
 mod result_shape;
+mod results;
 mod search;
 mod semantic;
 mod settings;
@@ -30,6 +32,7 @@ mod visibility;
 pub use code_call::CodeCall;
 pub use config::{Adapter, CodeCallConfig, SanitizationConfig, VmConfig, WorkerConfig};
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
+pub use config_result::{MaxBytes, ResultConfig, ShapeLearning};
 pub use gatewright_core::Secret;
 pub use meta_tools::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 

@@ -4,14 +4,16 @@ use gatewright_core::{
     AppFuture, Caller, DirectAccess, InvokeError, Plugin, ToolEntry,
     rmcp::{
         ErrorData, RoleServer,
-        model::{CallToolRequestParams, CallToolResponse, CallToolResult, MetaObject, Tool},
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, MetaObject, ReadResourceResult, Tool,
+        },
         service::RequestContext,
     },
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, invoke::Invoked, meta_tools, reply::answer};
+use crate::{CodeCall, meta_tools, reply::answer};
 
 impl CodeCall {
     async fn call(
@@ -29,10 +31,7 @@ impl CodeCall {
             0 => self.search(parse(arguments).map_err(invalid)?, &caller).await,
             1 => self.describe(parse(arguments).map_err(invalid)?, &caller).await,
             2 => return Ok(self.execute(parse(arguments).map_err(invalid)?, caller, context).await.into()),
-            _ => match self.invoke(parse(arguments).map_err(invalid)?, outer, &caller, context).await {
-                Invoked::Body(body) => body,
-                Invoked::Asks(response) => return Ok(response),
-            },
+            _ => return Ok(self.invoke(parse(arguments).map_err(invalid)?, outer, &caller, context).await),
         };
         Ok(answer(body).into())
     }
@@ -93,6 +92,10 @@ impl Plugin for CodeCall {
              codecall:execute for several calls",
             tool.tool.name
         )
+    }
+
+    fn read_resource(&self, uri: &str, caller: &Caller) -> Option<ReadResourceResult> {
+        self.kept.read(uri, caller)
     }
 
     fn instructions(&self) -> Option<String> {

@@ -34,6 +34,8 @@ impl Settings {
         config.mode = new.mode;
         config.vm = new.vm.clone();
         config.sanitization = new.sanitization.clone();
+        config.shapes = new.shapes;
+        config.result = new.result.clone();
         config.embedding.similarity_threshold = new.embedding.similarity_threshold;
         Self::of(config)
     }

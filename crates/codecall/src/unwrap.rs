@@ -1,12 +1,14 @@
-//! A tool's answer as a script sees it.
+//! A tool's answer as a script sees it. `shapes::reading` says how texts and wrapped results are read.
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    InvokeError, codes,
+    InvokeError, codes, off_thread,
     rmcp::model::{CallToolResponse, CallToolResult, ContentBlock},
     whole_seconds,
 };
 use serde_json::{Value, json};
+
+use crate::shapes::reading::Reading;
 
 /// The outcome of a tool call.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,10 +74,14 @@ impl From<InvokeError> for Failure {
 }
 
 impl ToolValue {
-    /// The value of any answer an invocation can have.
-    pub(crate) fn of(answer: Result<CallToolResponse, InvokeError>) -> Self {
+    /// The value of any answer an invocation can have. `keep` takes images, audio and resources, and returns what stands for them.
+    pub(crate) async fn of(
+        answer: Result<CallToolResponse, InvokeError>,
+        reading: Reading,
+        keep: impl FnMut(ContentBlock) -> Result<Value, Failure>,
+    ) -> Self {
         match answer {
-            Ok(CallToolResponse::Complete(result)) => unwrap_result(result),
+            Ok(CallToolResponse::Complete(result)) => unwrap_result(result, reading, keep).await,
             Ok(CallToolResponse::InputRequired(_)) => Self::Failed(Failure::new(
                 "INPUT_REQUIRED",
                 "the tool needs an answer from the user; call it with codecall:invoke, which can ask",
@@ -92,19 +98,33 @@ impl ToolValue {
 /// Unwraps a result: `structuredContent`; else the one text item, parsed as JSON when it parses; else the content
 /// array. An error's code is taken from `structuredContent.code`, `structuredContent.error.code` or `_meta.code`, and
 /// `retryAfterSeconds` from the same places.
-fn unwrap_result(result: CallToolResult) -> ToolValue {
+async fn unwrap_result(
+    mut result: CallToolResult,
+    reading: Reading,
+    mut keep: impl FnMut(ContentBlock) -> Result<Value, Failure>,
+) -> ToolValue {
     if result.is_error == Some(true) {
         return failure(&result);
     }
     if let Some(value) = result.structured_content {
-        return ToolValue::Ok(value);
+        return ToolValue::Ok(reading.structured(value));
     }
-    if let [ContentBlock::Text(text)] = result.content.as_slice() {
-        return ToolValue::Ok(
-            serde_json::from_str(&text.text).unwrap_or_else(|_| Value::String(text.text.clone())),
-        );
+    if let [ContentBlock::Text(text)] = result.content.as_mut_slice() {
+        let text = std::mem::take(&mut text.text);
+        return ToolValue::Ok(off_thread(text.len(), move || reading.lone_text(text)).await);
     }
-    ToolValue::Ok(serde_json::to_value(&result.content).unwrap_or(Value::Null))
+    let mut items = Vec::with_capacity(result.content.len());
+    for block in result.content {
+        let item = match block {
+            ContentBlock::Image(_) | ContentBlock::Audio(_) | ContentBlock::Resource(_) => keep(block),
+            other => Ok(serde_json::to_value(&other).unwrap_or(Value::Null)),
+        };
+        match item {
+            Ok(item) => items.push(item),
+            Err(failure) => return ToolValue::Failed(failure),
+        }
+    }
+    ToolValue::Ok(items.into())
 }
 
 fn failure(result: &CallToolResult) -> ToolValue {
@@ -139,14 +159,18 @@ fn failure(result: &CallToolResult) -> ToolValue {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt as _;
+
     use super::*;
+    use crate::shapes::reading::Text;
 
     fn result(value: Value) -> CallToolResult {
         serde_json::from_value(value).unwrap()
     }
 
     fn value(of: Value) -> ToolValue {
-        unwrap_result(result(of))
+        let reading = Reading { unwraps: true, text: Text::Json };
+        unwrap_result(result(of), reading, |_| Ok(json!({"handle": "kept"}))).now_or_never().unwrap()
     }
 
     #[test]
@@ -169,6 +193,16 @@ mod tests {
         let two = json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
         let ToolValue::Ok(Value::Array(items)) = value(two) else { panic!("an array") };
         assert_eq!(items.len(), 2);
+    }
+
+    #[test]
+    fn what_is_no_text_is_kept_and_something_else_stands_for_it() {
+        let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let text = json!({"type": "text", "text": "a"});
+        assert_eq!(
+            value(json!({"content": [image, text]})),
+            ToolValue::Ok(json!([{"handle": "kept"}, {"type": "text", "text": "a"}]))
+        );
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! The one path to a tool: the caller's view (visibility, scopes) → schema → rate limit → deadline → handler.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, InputRequiredResult, JsonObject},
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, JsonObject},
     service::RequestContext,
 };
 use serde_json::Value;
@@ -32,11 +36,18 @@ pub trait RateLimiter: Send + Sync + 'static {
     ) -> AppFuture<'a, Result<(), RetryAfter>>;
 }
 
+/// Notified of the results of tools.
+pub trait ResultListener: Send + Sync + 'static {
+    /// Called once with each result of `tool`, before its caller gets it: it must be quick.
+    fn answered(&self, tool: &PermittedTool, result: &CallToolResult);
+}
+
 /// Calls tools. Direct `tools/call`, `codecall:invoke` and `callTool` inside a script all come through here.
 pub struct Invoker {
     registry: Arc<Registry>,
     limiter: Option<Arc<dyn RateLimiter>>,
     sealer: Sealer,
+    listener: OnceLock<Arc<dyn ResultListener>>,
 }
 
 impl std::fmt::Debug for Invoker {
@@ -48,7 +59,7 @@ impl std::fmt::Debug for Invoker {
 impl Invoker {
     /// An invoker over `registry`, without rate limits, whose sealed values only this process can open.
     pub fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, limiter: None, sealer: Sealer::new(&SealKey::random()) }
+        Self { registry, limiter: None, sealer: Sealer::new(&SealKey::random()), listener: OnceLock::new() }
     }
 
     /// Counts every call with `limiter`.
@@ -63,6 +74,11 @@ impl Invoker {
     pub fn seal_key(mut self, key: &SealKey) -> Self {
         self.sealer = Sealer::new(key);
         self
+    }
+
+    /// Notifies `listener` of every result from now on. Only the first listener is kept.
+    pub fn notify(&self, listener: Arc<dyn ResultListener>) {
+        let _ = self.listener.set(listener);
     }
 
     /// The registry behind it.
@@ -170,6 +186,11 @@ impl Invoker {
                     scopes: tool.meta.scopes.clone(),
                 };
                 created.task.task_id = self.sealer.task(principal, &task);
+            }
+            CallToolResponse::Complete(result) => {
+                if let Some(listener) = self.listener.get() {
+                    listener.answered(tool, result);
+                }
             }
             _ => {}
         }

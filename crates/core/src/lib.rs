@@ -45,7 +45,7 @@ pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, codes, whole_seconds};
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel};
 pub use invalid_field::InvalidField;
-pub use invoker::{Invoker, RateLimiter, RetryAfter};
+pub use invoker::{Invoker, RateLimiter, ResultListener, RetryAfter};
 pub use link::CatalogLink;
 pub use local_app::LocalApp;
 pub use memory::{MemoryTransport, memory_transport};

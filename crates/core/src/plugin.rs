@@ -2,7 +2,7 @@
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, CallToolResult, Tool},
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, ReadResourceResult, Tool},
     service::RequestContext,
 };
 
@@ -46,6 +46,11 @@ pub trait Plugin: Send + Sync + 'static {
 
     /// The message for a client that calls a refused tool.
     fn refusal(&self, tool: &ToolEntry) -> String;
+
+    /// The plugin's own resource at `uri`, if `caller` may read it. It is looked for before those of the apps.
+    fn read_resource(&self, _uri: &str, _caller: &Caller) -> Option<ReadResourceResult> {
+        None
+    }
 
     /// Text for the server's `instructions`.
     fn instructions(&self) -> Option<String> {

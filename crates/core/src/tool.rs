@@ -1,11 +1,12 @@
 //! A tool as the gateway knows it: the wire form, the app behind it, and what its author or the operator said.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-use crate::{AppEntry, InputSchema, ToolMeta};
+use crate::{AppEntry, Audience, Caller, InputSchema, ToolMeta};
 
 /// One tool of the registry.
 pub struct ToolEntry {
@@ -24,6 +25,7 @@ pub struct ToolEntry {
     /// Tells tools of one name apart that differ from caller to caller; none for a tool that is the same for everybody.
     pub variant: Option<[u8; 16]>,
     pub(crate) owner: AppEntry,
+    pub(crate) version: OnceLock<[u8; 16]>,
 }
 
 impl std::fmt::Debug for ToolEntry {
@@ -36,6 +38,22 @@ impl ToolEntry {
     /// The description, or an empty text.
     pub fn description(&self) -> &str {
         self.tool.description.as_deref().unwrap_or_default()
+    }
+
+    /// A hash of name, description and schemas: the same for a tool that did not change, in any process.
+    pub fn version(&self) -> [u8; 16] {
+        *self.version.get_or_init(|| {
+            let parts = (&*self.name, self.description(), &self.tool.input_schema, &self.tool.output_schema);
+            let text = serde_json::to_vec(&parts).unwrap_or_default();
+            let mut version = [0; 16];
+            version.copy_from_slice(&Sha256::digest(text)[..16]);
+            version
+        })
+    }
+
+    /// The callers who share this tool, its data included, with `caller`: everyone, unless its app keeps a connection for each caller.
+    pub fn audience(&self, caller: &Caller) -> Audience {
+        self.owner.app.per_caller().map_or(Audience::Everyone, |own| own.audience(caller))
     }
 
     /// Input schema as listed.

@@ -19,7 +19,7 @@ fn refused(types: &str) -> Option<String> {
 }
 
 fn declared(tools: &[Arc<ToolEntry>]) -> String {
-    let shapes: Vec<_> = tools.iter().map(|tool| crate::result_shape::declared(tool)).collect();
+    let shapes: Vec<_> = tools.iter().map(|tool| crate::shapes::declared::declared(tool)).collect();
     let tools = tools.iter().zip(&shapes).map(|(tool, shape)| Declared {
         tool,
         result: shape.as_ref(),

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use gatewright_core::rmcp::model::JsonObject;
+use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
 use serde_json::{Value, json};
+
+use super::ResultShape;
 
 /// Name of the one property that SDKs wrap results in.
 pub(crate) const RESULT: &str = "result";
@@ -13,6 +15,12 @@ const MARK: &str = "x-fastmcp-wrap-result";
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// Levels of a schema that are looked at.
 const DEEPEST: usize = 32;
+
+/// The shape that `tool` declares, unless it says nothing.
+pub(crate) fn declared(tool: &ToolEntry) -> Option<ResultShape> {
+    let schema = tool.tool.output_schema.as_ref().and_then(as_scripts_see_it)?;
+    Some(ResultShape { schema, observed: None })
+}
 
 /// Returns `true` if results of this schema are unwrapped: it has the mark of FastMCP, or `result` is its only property and required.
 pub(crate) fn wraps(schema: &JsonObject) -> bool {
@@ -38,6 +46,22 @@ pub(crate) fn as_scripts_see_it(schema: &Arc<JsonObject>) -> Option<Arc<JsonObje
         allow_digits(Arc::make_mut(&mut inner), DEEPEST);
     }
     Some(inner)
+}
+
+/// Returns `true` if the value of this declared schema is text alone.
+pub(crate) fn is_text(schema: &JsonObject) -> bool {
+    let property = schema.get("properties").and_then(|properties| properties.get(RESULT));
+    let of_value = if wraps(schema) { property.and_then(Value::as_object) } else { Some(schema) };
+    of_value.and_then(|schema| schema.get("type")).is_some_and(|kind| kind == "string")
+}
+
+/// Returns `true` if this declared schema says something about the value.
+pub(crate) fn tells(schema: &JsonObject) -> bool {
+    if !wraps(schema) {
+        return !is_vacuous(schema);
+    }
+    let property = schema.get("properties").and_then(|properties| properties.get(RESULT));
+    property.and_then(Value::as_object).is_some_and(|inner| !is_vacuous(inner))
 }
 
 fn unwrapped(schema: &JsonObject) -> Option<JsonObject> {

@@ -1,3 +1,23 @@
-//! Shapes of results: what a tool's output schema says of the value that scripts get.
+//! Shapes of results: what a tool's output schema says of the value that scripts get, and what is learned from answers.
+//!
+//! `declared` reads output schemas, `reading` turns an answer into the value, `learned` keeps the shapes of all tools. The shapes
+//! themselves are in `gatewright_shape`.
+
+use std::sync::Arc;
+
+use gatewright_core::rmcp::model::JsonObject;
 
 pub(crate) mod declared;
+mod learned;
+pub(crate) mod reading;
+
+pub(crate) use learned::Shapes;
+
+/// The shape of a tool's results. The value described is the one that `callTool` returns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ResultShape {
+    /// A JSON Schema.
+    pub(crate) schema: Arc<JsonObject>,
+    /// Number of answers it was learned from; `None` for a schema that the tool declares.
+    pub(crate) observed: Option<u64>,
+}

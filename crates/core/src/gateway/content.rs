@@ -4,7 +4,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CompleteRequestParams, CompleteResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-        ReadResourceRequestParams, ReadResourceResponse, Reference, ResourceContents,
+        ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Reference, ResourceContents,
     },
     service::RequestContext,
 };
@@ -21,6 +21,11 @@ impl Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = params.uri.clone();
+        let own = self.shared.plugins.iter().find_map(|plugin| plugin.read_resource(&uri, caller));
+        if let Some(mut result) = own {
+            self.complete_read(&mut result, &context);
+            return Ok(result.into());
+        }
         let items = self.shared.registry.decide(caller, |view| view.resource(&uri)).await;
         let items = items.map_err(|denied| refused(denied, || not_found(&uri)))?;
         params.request_state = self.state_of(caller, "resource", &uri, params.request_state.take())?;
@@ -30,9 +35,7 @@ impl Gateway {
                     match &mut response {
                         ReadResourceResponse::Complete(result) => {
                             name_as_asked(&mut result.contents, uri.strip_suffix(item.local()));
-                            result.cache_scope.get_or_insert(rmcp::model::CacheScope::Private);
-                            stamp::complete(&mut result.result_type);
-                            self.stamp(&context, &mut result.meta);
+                            self.complete_read(result, &context);
                         }
                         ReadResourceResponse::InputRequired(result) => {
                             let object = object("resource", &uri);
@@ -48,6 +51,12 @@ impl Gateway {
             }
         }
         Err(not_found(&uri))
+    }
+
+    fn complete_read(&self, result: &mut ReadResourceResult, context: &RequestContext<RoleServer>) {
+        result.cache_scope.get_or_insert(rmcp::model::CacheScope::Private);
+        stamp::complete(&mut result.result_type);
+        self.stamp(context, &mut result.meta);
     }
 
     pub(super) async fn prompt(

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use rmcp::model::{Prompt, Resource, ResourceTemplate};
@@ -234,6 +234,7 @@ fn tool_entry(
         tool: wire,
         meta,
         owner: entry.clone(),
+        version: OnceLock::new(),
     })
 }
 

@@ -1,0 +1,188 @@
+//! Whole results that were too big for a reply, for their caller to read.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use gatewright_core::{
+    Caller,
+    rmcp::model::{ReadResourceResult, ResourceContents},
+};
+
+/// Time for which a result is kept.
+pub(crate) const KEPT_FOR: Duration = Duration::from_secs(600);
+/// Bytes that are kept for one principal, and for all. Older results give way.
+const MOST_OF_ONE: usize = 16 << 20;
+const MOST_OF_ALL: usize = 128 << 20;
+/// Bytes that a result counts at least, so that there are not too many of them.
+const LEAST: usize = 16 << 10;
+/// Beginning of the URIs of kept results.
+const PREFIX: &str = "gatewright://results/";
+
+/// Kept results of all callers.
+#[derive(Debug, Default)]
+pub(crate) struct KeptResults(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    results: HashMap<String, Kept>,
+    /// Names in the order in which they came. Some are gone already.
+    order: VecDeque<String>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    owner: Owner,
+    json: Arc<str>,
+    until: Instant,
+}
+
+impl Kept {
+    /// Bytes that it counts.
+    fn weight(&self) -> usize {
+        self.json.len().max(LEAST)
+    }
+}
+
+/// Subject and client: another client of the same user is another owner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner(Arc<str>, Option<Arc<str>>);
+
+impl Owner {
+    pub(crate) fn of(caller: &Caller) -> Self {
+        let principal = caller.principal();
+        Self(principal.subject.clone(), principal.client_id.clone())
+    }
+}
+
+impl KeptResults {
+    /// Keeps `json` for `owner`. Returns its URI; `None` when it is too big to be kept.
+    pub(crate) fn keep(&self, owner: &Owner, json: String) -> Option<String> {
+        self.keep_at(owner, json, Instant::now())
+    }
+
+    fn keep_at(&self, owner: &Owner, json: String, now: Instant) -> Option<String> {
+        if json.len() > MOST_OF_ONE {
+            return None;
+        }
+        let kept = Kept { owner: owner.clone(), json: json.into(), until: now + KEPT_FOR };
+        let mut table = self.lock();
+        table.drop_while(|kept| kept.until <= now);
+        let of_owner = |table: &Table| {
+            let own = table.results.values().filter(|kept| kept.owner == *owner);
+            own.map(Kept::weight).sum::<usize>()
+        };
+        while of_owner(&table) + kept.weight() > MOST_OF_ONE {
+            table.drop_first(|kept| kept.owner == *owner)?;
+        }
+        while table.bytes + kept.weight() > MOST_OF_ALL {
+            table.drop_first(|_| true)?;
+        }
+        let name = random_name();
+        table.bytes += kept.weight();
+        table.order.push_back(name.clone());
+        table.results.insert(name.clone(), kept);
+        Some(format!("{PREFIX}{name}"))
+    }
+
+    /// The result at `uri`, if it is there and belongs to `caller`.
+    pub(crate) fn read(&self, uri: &str, caller: &Caller) -> Option<ReadResourceResult> {
+        let json = self.find(uri, &Owner::of(caller), Instant::now())?;
+        let contents = ResourceContents::text(&*json, uri).with_mime_type("application/json");
+        Some(ReadResourceResult::new(vec![contents]))
+    }
+
+    fn find(&self, uri: &str, owner: &Owner, now: Instant) -> Option<Arc<str>> {
+        let name = uri.strip_prefix(PREFIX)?;
+        let table = self.lock();
+        let kept = table.results.get(name)?;
+        (kept.owner == *owner && kept.until > now).then(|| kept.json.clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Drops the oldest results as long as `fits` accepts them.
+    fn drop_while(&mut self, fits: impl Fn(&Kept) -> bool) {
+        while let Some(name) = self.order.front() {
+            if self.results.get(name).is_some_and(|kept| !fits(kept)) {
+                return;
+            }
+            if let Some(gone) = self.order.pop_front().and_then(|name| self.results.remove(&name)) {
+                self.bytes -= gone.weight();
+            }
+        }
+    }
+
+    /// Drops the oldest result that `fits` accepts; `None` if there is none.
+    fn drop_first(&mut self, fits: impl Fn(&Kept) -> bool) -> Option<()> {
+        let at = self.order.iter().position(|name| self.results.get(name).is_some_and(&fits))?;
+        let gone = self.order.remove(at).and_then(|name| self.results.remove(&name))?;
+        self.bytes -= gone.weight();
+        Some(())
+    }
+}
+
+/// 128 random bits, in hexadecimal digits.
+///
+/// # Panics
+/// The system has no random numbers.
+pub(super) fn random_name() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system's random numbers");
+    format!("{:032x}", u128::from_be_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(subject: &str, client: Option<&str>) -> Owner {
+        Owner(subject.into(), client.map(Into::into))
+    }
+
+    #[test]
+    fn only_its_owner_reads_a_result_and_only_for_a_while() {
+        let (kept, now) = (KeptResults::default(), Instant::now());
+        let ada = owner("ada", Some("desk"));
+        let uri = kept.keep_at(&ada, "[1]".to_owned(), now).unwrap();
+        assert_eq!(kept.find(&uri, &ada, now).as_deref(), Some("[1]"));
+        for other in [owner("bob", Some("desk")), owner("ada", None), owner("ada", Some("phone"))] {
+            assert_eq!(kept.find(&uri, &other, now), None);
+        }
+        assert_eq!(kept.find(&uri, &ada, now + KEPT_FOR), None);
+        assert_eq!(kept.find("gatewright://results/", &ada, now), None);
+    }
+
+    #[test]
+    fn older_results_of_a_principal_give_way_to_newer_ones_and_those_of_others_stay() {
+        let (kept, now) = (KeptResults::default(), Instant::now());
+        let (ada, bob) = (owner("ada", None), owner("bob", None));
+        let of_bob = kept.keep_at(&bob, "{}".to_owned(), now).unwrap();
+        let half = || "x".repeat(MOST_OF_ONE / 2);
+        let uris: Vec<_> = (0..3).map(|_| kept.keep_at(&ada, half(), now).unwrap()).collect();
+        let is_there = |uri: &str, owner: &Owner| kept.find(uri, owner, now).is_some();
+        assert_eq!([false, true, true], [0, 1, 2].map(|at| is_there(&uris[at], &ada)));
+        assert!(is_there(&of_bob, &bob));
+        assert_eq!(kept.keep_at(&ada, "x".repeat(MOST_OF_ONE + 1), now), None);
+        assert!(is_there(&uris[2], &ada), "a result that is too big drops nothing");
+    }
+
+    #[test]
+    fn all_results_together_stay_within_their_bytes_and_expired_ones_are_dropped() {
+        let (kept, now) = (KeptResults::default(), Instant::now());
+        for n in 0..12 {
+            kept.keep_at(&owner(&n.to_string(), None), "x".repeat(MOST_OF_ONE), now).unwrap();
+            assert!(kept.lock().bytes <= MOST_OF_ALL);
+        }
+        kept.keep_at(&owner("late", None), "1".to_owned(), now + KEPT_FOR).unwrap();
+        let table = kept.lock();
+        assert_eq!((table.bytes, table.results.len(), table.order.len()), (LEAST, 1, 1));
+    }
+}
