@@ -16,7 +16,7 @@ use serde_json::json;
 /// The tool that lets a user authorize before any other tool is known.
 pub(crate) const AUTHORIZE: &str = "authorize";
 /// URLElicitationRequiredError (MCP 2025-11-25, elicitation).
-const URL_ELICITATION_REQUIRED: i32 = -32042;
+pub(crate) const URL_ELICITATION_REQUIRED: i32 = -32042;
 /// Our key among the questions of an `input_required` result.
 pub(crate) const QUESTION: &str = "gatewright_authorize";
 

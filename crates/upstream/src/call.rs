@@ -64,7 +64,7 @@ impl Upstream {
         cancel.request = None;
         relay.finish().await;
         match answer {
-            Ok(result) => Ok(result),
+            Ok(result) => Ok(self.redactor.result(result)),
             Err(error) => Err(self.broken(error, &connection).await),
         }
     }

@@ -375,7 +375,10 @@ impl UpstreamConfig {
 
     /// Knows every secret of this configuration.
     pub(crate) fn redactor(&self) -> Redactor {
-        let mut secrets: Vec<Secret> = self.env.values().chain(self.headers.values()).cloned().collect();
+        let mut secrets: Vec<Secret> = self.headers.values().cloned().collect();
+        secrets.extend(
+            self.env.iter().filter(|(name, _)| names_credential(name)).map(|(_, value)| value.clone()),
+        );
         match &self.auth {
             Some(UpstreamAuth::Bearer { token: value } | UpstreamAuth::Header { value, .. }) => {
                 secrets.push(value.clone());
@@ -387,8 +390,16 @@ impl UpstreamConfig {
             secrets.extend(url.query().map(Secret::new));
             secrets.extend(url.password().map(Secret::new));
         }
-        Redactor::new(secrets)
+        Redactor::new(secrets, self.env.values().cloned())
     }
+}
+
+/// Returns `true` if the value of a variable with this name is a credential, and not a word such as a log level.
+fn names_credential(variable: &str) -> bool {
+    let name = variable.to_ascii_lowercase();
+    ["token", "secret", "key", "pass", "pwd", "credential", "auth", "cookie", "dsn", "url", "uri"]
+        .iter()
+        .any(|part| name.contains(part))
 }
 
 fn whole(problem: &str) -> InvalidField {

@@ -33,7 +33,7 @@ pub(crate) fn of_handshake(error: &ClientInitializeError, redactor: &Redactor) -
 /// The error of a call whose connection broke. `None` for [`ServiceError::TransportClosed`]: the reason is known better elsewhere.
 pub(crate) fn of_call(id: &str, error: ServiceError, redactor: &Redactor) -> Option<ErrorData> {
     Some(match error {
-        ServiceError::McpError(error) => error,
+        ServiceError::McpError(error) => redactor.error(error),
         ServiceError::TransportClosed => return None,
         ServiceError::TransportSend(error) => {
             let text = redactor.line(&chain(&*error.error), LONGEST);

@@ -31,6 +31,7 @@ mod config;
 mod connect;
 mod connection;
 mod connections;
+mod error_text;
 mod failure;
 mod handler;
 mod http;

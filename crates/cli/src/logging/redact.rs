@@ -6,101 +6,20 @@ use std::{
     sync::{OnceLock, PoisonError, RwLock},
 };
 
-use regex::{NoExpand, Regex};
+use gatewright_core::CredentialPatterns;
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Fields whose values are always masked, besides those of `logging.redact`.
-const ALWAYS: [&str; 12] = [
-    "access_token",
-    "refresh_token",
-    "id_token",
-    "client_secret",
-    "client_assertion",
-    "code_verifier",
-    "registration_access_token",
-    "password",
-    "secret",
-    "api_key",
-    "set-cookie",
-    "cookie",
-];
-const MASK: &str = "[redacted]";
+use crate::output;
 
-/// Patterns of secrets in a line.
-struct Patterns {
-    /// `name=value`, `name: "value"`, `"name":"value"`, also inside JSON text that was escaped.
-    fields: Regex,
-    /// The same for a text that was cut: a value without an end runs to the end of the text.
-    cut_fields: Regex,
-    /// Credentials of an `Authorization` header.
-    schemes: Regex,
-    /// A signed JWT.
-    jwt: Regex,
-    /// Addresses of this server whose last part grants access.
-    tickets: Regex,
-}
-
-fn patterns(more: &[String]) -> Option<Patterns> {
-    let names: Vec<String> = ALWAYS
-        .iter()
-        .map(|name| (*name).to_owned())
-        .chain(more.iter().cloned())
-        .map(|n| regex::escape(&n))
-        .collect();
-    // Word boundaries of ASCII: with those of Unicode one letter beyond ASCII makes the search of a line ten times slower.
-    let fields = |end: &str| {
-        let names = names.join("|");
-        Regex::new(&format!(
-            r#"(?i)(?P<name>(?-u:\b)(?:{names})\\*["']?\s*[:=]\s*)(?:(?P<a>")(?:[^"\\]|\\.)*(?P<b>"{end})|(?P<c>\\+")[^"]*?(?P<d>\\+"{end})|(?P<e>\\*')(?:[^'\\]|\\+[^'\\])*(?P<f>\\*'{end})|(?:[^\s,;&}}\])"'\\]|\\+[^\s,;&}}\])"'\\])+)"#,
-        ))
-        .ok()
-    };
-    Some(Patterns {
-        fields: fields("")?,
-        cut_fields: fields(r"|\\*\z")?,
-        schemes: Regex::new(r"(?i)(?-u:\b)(?P<name>bearer|dpop|basic) [a-z0-9._~+/=-]{8,}").ok()?,
-        jwt: Regex::new(r"(?-u:\b)eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+").ok()?,
-        tickets: Regex::new(
-            r"(?P<name>/oauth/connect\?id=|urn:ietf:params:oauth:request_uri:)[A-Za-z0-9_-]{8,}",
-        )
-        .ok()?,
-    })
-}
-
-fn current() -> &'static RwLock<Option<Patterns>> {
-    static CURRENT: OnceLock<RwLock<Option<Patterns>>> = OnceLock::new();
-    CURRENT.get_or_init(|| RwLock::new(patterns(&[])))
+fn current() -> &'static RwLock<Option<CredentialPatterns>> {
+    static CURRENT: OnceLock<RwLock<Option<CredentialPatterns>>> = OnceLock::new();
+    CURRENT.get_or_init(|| RwLock::new(CredentialPatterns::new(&[])))
 }
 
 /// Sets the additional fields to mask (`logging.redact`).
 pub fn set_fields(names: &[String]) {
-    *current().write().unwrap_or_else(PoisonError::into_inner) = patterns(names);
-}
-
-fn clean<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
-    masked(line, &patterns.fields, patterns)
-}
-
-fn masked<'a>(line: &'a str, fields: &Regex, patterns: &Patterns) -> Cow<'a, str> {
-    // Most lines have no secret and are not copied. Quotes stay, so that a line of JSON remains valid.
-    let masked = format!("${{name}}${{a}}${{c}}${{e}}{MASK}${{b}}${{d}}${{f}}");
-    let line = match fields.replace_all(line, masked) {
-        Cow::Borrowed(_) => Cow::Borrowed(line),
-        Cow::Owned(line) => Cow::Owned(line),
-    };
-    let line = match patterns.schemes.replace_all(&line, format!("${{name}} {MASK}")) {
-        Cow::Borrowed(_) => line,
-        Cow::Owned(line) => Cow::Owned(line),
-    };
-    let line = match patterns.jwt.replace_all(&line, NoExpand(MASK)) {
-        Cow::Borrowed(_) => line,
-        Cow::Owned(line) => Cow::Owned(line),
-    };
-    match patterns.tickets.replace_all(&line, format!("${{name}}{MASK}")) {
-        Cow::Borrowed(_) => line,
-        Cow::Owned(line) => Cow::Owned(line),
-    }
+    *current().write().unwrap_or_else(PoisonError::into_inner) = CredentialPatterns::new(names);
 }
 
 /// Longest line that is searched for secrets as a whole, in bytes; the texts of a longer one are cut first.
@@ -145,7 +64,7 @@ fn shorten(value: &mut Value) {
 }
 
 /// The line; of one that is too long to search, the beginnings of its texts with their secrets masked. JSON stays valid JSON.
-fn searchable<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
+fn searchable<'a>(line: &'a str, patterns: &CredentialPatterns) -> Cow<'a, str> {
     if line.len() <= SEARCHED {
         return Cow::Borrowed(line);
     }
@@ -161,16 +80,16 @@ fn searchable<'a>(line: &'a str, patterns: &Patterns) -> Cow<'a, str> {
 }
 
 /// The beginning of a text with its secrets masked, including one that the cut goes through.
-fn reduced(text: &str, most: usize, patterns: &Patterns) -> String {
+fn reduced(text: &str, most: usize, patterns: &CredentialPatterns) -> String {
     let start = &text[..text.floor_char_boundary(most)];
-    let masked = masked(start, &patterns.cut_fields, patterns);
+    let masked = patterns.mask_beginning(start);
     match text.len() - start.len() {
         0 => masked.into_owned(),
         more => format!("{masked}… ({more} bytes more)"),
     }
 }
 
-fn reduce(value: &mut Value, left: &mut usize, patterns: &Patterns) {
+fn reduce(value: &mut Value, left: &mut usize, patterns: &CredentialPatterns) {
     match value {
         Value::String(text) => {
             let most = (*left).min(SEARCHED_TEXT);
@@ -186,8 +105,8 @@ fn reduce(value: &mut Value, left: &mut usize, patterns: &Patterns) {
 }
 
 /// The line as it is written. It is cut last, because a secret without its end would not be recognised.
-fn redacted(line: &str, patterns: &Patterns) -> String {
-    short(&clean(&searchable(line, patterns), patterns)).into_owned()
+fn redacted(line: &str, patterns: &CredentialPatterns) -> String {
+    short(&patterns.mask(&searchable(line, patterns))).into_owned()
 }
 
 /// Standard error with secrets masked.
@@ -200,8 +119,8 @@ impl Write for RedactedStderr {
         let line = String::from_utf8_lossy(bytes);
         match &*patterns {
             // A line comes in one piece: the subscriber formats it before it writes.
-            Some(patterns) => io::stderr().write_all(redacted(&line, patterns).as_bytes())?,
-            None => io::stderr().write_all(b"[a log line is not shown: redaction cannot be set up]\n")?,
+            Some(patterns) => output::progress(&redacted(&line, patterns)),
+            None => output::note("[a log line is not shown: redaction cannot be set up]"),
         }
         Ok(bytes.len())
     }
@@ -225,11 +144,13 @@ mod growth;
 
 #[cfg(test)]
 mod tests {
+    use gatewright_core::MASK;
+
     use super::*;
 
     #[test]
     fn values_of_named_fields_are_masked_however_they_are_written() {
-        let patterns = patterns(&["x-key".to_owned()]).unwrap();
+        let patterns = CredentialPatterns::new(&["x-key".to_owned()]).unwrap();
         for (line, expected) in [
             ("a access_token=abc b", "a access_token=[redacted] b"),
             (r#"{"client_secret":"s3","n":1}"#, r#"{"client_secret":"[redacted]","n":1}"#),
@@ -254,16 +175,16 @@ mod tests {
                 "open https://a.example/oauth/connect?id=[redacted] now",
             ),
         ] {
-            assert_eq!(clean(line, &patterns), expected);
+            assert_eq!(patterns.mask(line), expected);
         }
     }
 
     #[test]
     fn a_line_of_json_is_one_after_its_secrets_are_masked() {
-        let patterns = patterns(&[]).unwrap();
+        let patterns = CredentialPatterns::new(&[]).unwrap();
         let message = r#"got {"client_secret":"s3\\","api_key": 'x'} and secret="a b" password=c"#;
         let line = json!({"fields": {"message": message, "password": "a\"b\\", "n": 1}}).to_string();
-        let cleaned = clean(&line, &patterns);
+        let cleaned = patterns.mask(&line);
         let read: Value = serde_json::from_str(&cleaned).unwrap_or_else(|error| panic!("{error}: {cleaned}"));
         assert_eq!((&read["fields"]["password"], &read["fields"]["n"]), (&json!(MASK), &json!(1)));
         for secret in ["s3", "a b", "=c"] {
@@ -273,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_secret_that_a_cut_would_go_through_is_masked() {
-        let patterns = patterns(&[]).unwrap();
+        let patterns = CredentialPatterns::new(&[]).unwrap();
         for most in [LONGEST_TEXT, LONGEST] {
             let text = format!("{} client_secret=\"{}\"", "x".repeat(most - 30), "s3".repeat(10_000));
             for line in [text.clone(), json!({"fields": {"message": text}}).to_string()] {
@@ -285,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_secret_longer_than_what_is_searched_is_masked() {
-        let patterns = patterns(&[]).unwrap();
+        let patterns = CredentialPatterns::new(&[]).unwrap();
         for quote in ["\"", "'", "\\\"", ""] {
             for before in [0, SEARCHED_TEXT - 30, SEARCHED - 30] {
                 let text =
@@ -303,7 +224,7 @@ mod tests {
 
     #[test]
     fn masking_a_line_grows_no_faster_than_the_line() {
-        let patterns = patterns(&[]).unwrap();
+        let patterns = CredentialPatterns::new(&[]).unwrap();
         let own = [
             "password=",
             "secret='",
@@ -313,6 +234,10 @@ mod tests {
             "eyJaaaaaa-",
             "bearer ",
             "secret=\\",
+            "a_b-",
+            "http://a:",
+            "&token=",
+            "-----BEGIN PRIVATE KEY-----",
             "id_token: \"\\",
         ];
         for piece in growth::SHAPES.into_iter().chain(own) {
@@ -339,13 +264,13 @@ mod tests {
 
     #[test]
     fn lines_without_secrets_stay_as_they_are() {
-        let patterns = patterns(&[]).unwrap();
+        let patterns = CredentialPatterns::new(&[]).unwrap();
         for line in [
             "a tool call was refused or failed error.code=RATE_LIMIT",
             "a bearer token was refused why=expired",
             "the access_token endpoint is /oauth/token",
         ] {
-            assert!(matches!(clean(line, &patterns), Cow::Borrowed(_)), "{line}");
+            assert!(matches!(patterns.mask(line), Cow::Borrowed(_)), "{line}");
         }
     }
 }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bad_servers;
 #[cfg(test)]
+mod error_texts;
+#[cfg(test)]
 mod http_servers;
 #[cfg(test)]
 mod pass_through;

@@ -161,6 +161,7 @@ impl Server {
                 "roots",
                 "level",
                 "count",
+                "answer",
             ];
             tools.extend(names.map(tool));
             if self.changed {
@@ -204,6 +205,13 @@ impl Server {
             }
             "big" => text("x".repeat(arguments["bytes"].as_u64().unwrap_or(0) as usize)),
             "wrong" => json!({"content": 7, "isError": "perhaps"}),
+            "answer" => {
+                // What the caller says, an error or a result.
+                let mut answer = arguments.clone();
+                answer["jsonrpc"] = "2.0".into();
+                answer["id"] = id.clone();
+                return send(&answer);
+            }
             "cancelled" => text(self.cancelled),
             "level" => text(&self.level),
             "count" => {
