@@ -7,7 +7,7 @@ use gatewright_core::InvalidField;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EmbeddingConfig, Mode, ResultConfig, ShapeLearning};
+use crate::{EmbeddingConfig, Mode, ModeRule, ResultConfig, ShapeLearning};
 
 /// Code mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +17,9 @@ pub struct CodeCallConfig {
     pub enabled: bool,
     /// Visibility of tools beside the meta-tools, and in code mode. Default `codecall_only`.
     pub mode: Mode,
+    /// Access modes of single OAuth clients and of callers with a scope; the first rule that fits counts, and `?mode=` and the header
+    /// `Gatewright-Mode` do not change it. Default: none, each client chooses.
+    pub modes: Vec<ModeRule>,
     /// Limits and rights of one script.
     pub vm: VmConfig,
     /// Runtime of scripts.
@@ -36,6 +39,7 @@ impl Default for CodeCallConfig {
         Self {
             enabled: true,
             mode: Mode::default(),
+            modes: Vec::new(),
             vm: VmConfig::default(),
             worker: WorkerConfig::default(),
             embedding: EmbeddingConfig::default(),
@@ -239,6 +243,12 @@ impl CodeCallConfig {
         );
         check("worker.queue", worker.queue <= 100_000, "must be at most 100000");
         check("worker.recycleAfter", worker.recycle_after > 0, "must be at least 1");
+        for (at, rule) in self.modes.iter().enumerate() {
+            if rule.client.is_none() && rule.scope.is_none() {
+                let problem = "needs `client` or `scope`; for all callers set `codecall.mode`";
+                problems.push(InvalidField::new(format!("modes[{at}]"), problem));
+            }
+        }
         problems.extend(self.embedding.problems());
         problems.extend(self.result.problems());
         problems

@@ -1,7 +1,7 @@
 //! Code mode as a plugin of the gateway: four meta-tools in front of its tools.
 
 use gatewright_core::{
-    AppFuture, Caller, DirectAccess, InvokeError, Plugin, ToolEntry,
+    AccessMode, AppFuture, Caller, DirectAccess, InvokeError, Plugin, Principal, ToolEntry,
     rmcp::{
         ErrorData, RoleServer,
         model::{
@@ -82,8 +82,13 @@ impl Plugin for CodeCall {
         result
     }
 
-    fn direct_access(&self, tool: &ToolEntry) -> DirectAccess {
-        self.settings().config.mode.direct(tool)
+    fn mode_of(&self, principal: &Principal) -> Option<AccessMode> {
+        let settings = self.settings();
+        settings.config.modes.iter().find(|rule| rule.fits(principal)).map(|rule| rule.mode)
+    }
+
+    fn direct_access(&self, tool: &ToolEntry, mode: Option<AccessMode>) -> DirectAccess {
+        self.settings().config.mode.direct(tool, mode)
     }
 
     fn refusal(&self, tool: &ToolEntry) -> String {

@@ -36,8 +36,8 @@ mod tool_meta;
 mod trace;
 
 pub use access::{
-    Audience, CallContext, Caller, Completion, Denied, Listed, Permit, Permitted, PermittedTool, PromptItem,
-    ResourceItem, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern, View, WholeApp,
+    AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, Permit, Permitted, PermittedTool,
+    PromptItem, ResourceItem, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern, View, WholeApp,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use bulk::off_thread;

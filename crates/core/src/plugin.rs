@@ -6,7 +6,7 @@ use rmcp::{
     service::RequestContext,
 };
 
-use crate::{AppFuture, Caller, InvokeError, ToolEntry};
+use crate::{AccessMode, AppFuture, Caller, InvokeError, Principal, ToolEntry};
 
 /// Direct access of clients to an app's tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub enum DirectAccess {
 
 /// Adds tools to the gateway.
 pub trait Plugin: Send + Sync + 'static {
-    /// The plugin's own tools; `tools/list` shows them before those of the apps.
+    /// The plugin's own tools; `tools/list` shows them before those of the apps, but not to clients of [`AccessMode::Direct`].
     fn tools(&self) -> &[Tool];
 
     /// The colon form of `name` when it names one of the plugin's own tools, in any spelling it accepts.
@@ -41,8 +41,13 @@ pub trait Plugin: Send + Sync + 'static {
     /// tool.
     fn refused(&self, name: &str, error: &InvokeError) -> CallToolResult;
 
-    /// The direct access of clients to `tool`. Of several plugins the strictest answer counts.
-    fn direct_access(&self, tool: &ToolEntry) -> DirectAccess;
+    /// The access mode that the configuration sets for `principal`, whatever its client asks for.
+    fn mode_of(&self, _principal: &Principal) -> Option<AccessMode> {
+        None
+    }
+
+    /// The direct access of clients of this mode to `tool`. Of several plugins the strictest answer counts.
+    fn direct_access(&self, tool: &ToolEntry, mode: Option<AccessMode>) -> DirectAccess;
 
     /// The message for a client that calls a refused tool.
     fn refusal(&self, tool: &ToolEntry) -> String;

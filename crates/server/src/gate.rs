@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{Gateway, Principal, Scopes};
+use gatewright_core::{AccessMode, Gateway, Principal, Scopes};
 use http::{Response, request::Parts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -17,7 +17,7 @@ use crate::{
     body::{self, BodyError},
     config::HttpConfig,
     guard::Guard,
-    refusal,
+    mode, refusal,
     sessions::Owner,
 };
 
@@ -71,7 +71,7 @@ impl RequestGate {
         self.authenticator.is_none()
     }
 
-    /// Checks where the request comes from, makes room for it, and puts its [`Principal`] on it.
+    /// Checks where the request comes from, makes room for it, and puts its [`Principal`] on it, and the [`AccessMode`] that it asks for.
     pub(crate) async fn admit(
         &self,
         parts: &mut Parts,
@@ -79,6 +79,9 @@ impl RequestGate {
         stream: bool,
     ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
         self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
+        if let Some(mode) = mode::asked(parts).map_err(refusal::bad_mode)? {
+            parts.extensions.insert(mode);
+        }
         let principal = match &self.authenticator {
             None => Principal::local(),
             Some(authenticator) => match authenticator.authenticate(parts).await {
@@ -139,7 +142,8 @@ impl RequestGate {
             && let Some(principal) = parts.extensions.get::<Principal>()
             && principal.scopes != Scopes::All
         {
-            let missing = self.gateway.missing_scopes(principal, &message).await;
+            let mode = parts.extensions.get::<AccessMode>().copied();
+            let missing = self.gateway.missing_scopes(principal, mode, &message).await;
             if !missing.is_empty() {
                 tracing::info!(missing = missing.join(" "), "a request was refused for its caller's scopes");
                 let refused = authenticator.insufficient_scope(&missing);

@@ -25,6 +25,7 @@ mod in_flight;
 mod landing;
 mod lines;
 mod mcp;
+mod mode;
 mod refusal;
 mod relay;
 mod server;

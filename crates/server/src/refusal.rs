@@ -13,6 +13,7 @@ use crate::{
     batch,
     body::BodyError,
     guard::{HeaderError, SourceError},
+    mode::BadMode,
 };
 
 /// "Unauthorized" (contract: JSON-RPC error codes).
@@ -79,6 +80,14 @@ pub(crate) fn ambiguous(why: HeaderError) -> Response<Body> {
     };
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
+}
+
+/// The answer to a request that asks for an access mode that is none.
+pub(crate) fn bad_mode(_: BadMode) -> Response<Body> {
+    transport(
+        StatusCode::BAD_REQUEST,
+        "`?mode=` and the header `Gatewright-Mode` take `direct` or `code`, and must not differ",
+    )
 }
 
 /// The answer to a request over plain HTTP where only HTTPS will do: a JSON-RPC error, or one of OAuth (RFC 6749 §5.2).

@@ -19,7 +19,7 @@ use axum::{
 };
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use gatewright_core::Gateway;
+use gatewright_core::{AccessMode, Gateway};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use rmcp::{
     RoleServer, ServiceExt,
@@ -56,6 +56,8 @@ struct Session {
     /// Number of requests of the client that are not answered yet.
     unanswered: Arc<AtomicUsize>,
     in_flight: InFlight,
+    /// Asked for on `/sse`.
+    mode: Option<AccessMode>,
 }
 
 type Sessions = Mutex<HashMap<String, Arc<Session>>>;
@@ -103,9 +105,9 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     let Ok(id) = unguessable() else { return refusal::busy("no session id can be made; try again") };
     let (inbox, from_client) = mpsc::channel(ROOM);
     let (to_client, outbox) = mpsc::channel(ROOM);
-    let in_flight = InFlight::default();
+    let (in_flight, mode) = (InFlight::default(), parts.extensions.get::<AccessMode>().copied());
     let session =
-        Arc::new(Session { owner, inbox, unanswered: Arc::default(), in_flight: in_flight.clone() });
+        Arc::new(Session { owner, inbox, unanswered: Arc::default(), in_flight: in_flight.clone(), mode });
     let unanswered = session.unanswered.clone();
     {
         let mut sessions = endpoint.sessions();
@@ -211,6 +213,9 @@ pub(crate) async fn say(
     let Some(session) = session.filter(|session| session.owner == owner) else {
         return refusal::session_not_found();
     };
+    if let Some(mode) = session.mode {
+        parts.extensions.insert(mode);
+    }
     if !is_json(&parts.headers) {
         return refusal::wrong_content_type();
     }

@@ -7,6 +7,7 @@ use std::sync::{
 
 use tokio_util::sync::CancellationToken;
 
+use super::AccessMode;
 use crate::Principal;
 
 /// An MCP session. Ids are unique within the process.
@@ -38,12 +39,13 @@ impl SessionRef {
 pub struct Caller {
     principal: Arc<Principal>,
     session: Option<SessionRef>,
+    mode: Option<AccessMode>,
 }
 
 impl Caller {
     /// A caller outside any session.
     pub fn new(principal: impl Into<Arc<Principal>>) -> Self {
-        Self { principal: principal.into(), session: None }
+        Self { principal: principal.into(), session: None, mode: None }
     }
 
     /// The same caller in `session`.
@@ -51,6 +53,18 @@ impl Caller {
     pub fn in_session(mut self, session: SessionRef) -> Self {
         self.session = Some(session);
         self
+    }
+
+    /// The same caller with this access mode; `None` is what the configuration gives every client.
+    #[must_use]
+    pub fn in_mode(mut self, mode: Option<AccessMode>) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The access mode; `None` is what the configuration gives every client.
+    pub fn mode(&self) -> Option<AccessMode> {
+        self.mode
     }
 
     /// The principal.

@@ -2,6 +2,7 @@
 //! [`CallContext`] and the [`Permit`] that the methods of an [`App`](crate::App) take.
 
 mod caller;
+mod mode;
 mod permit;
 mod permitted;
 mod rules;
@@ -9,6 +10,7 @@ mod seal;
 mod view;
 
 pub use caller::{Audience, Caller, SessionRef};
+pub use mode::AccessMode;
 pub use permit::{CallContext, Permit};
 pub use permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp};
 pub use rules::{ScopeRule, UriPattern};

@@ -8,7 +8,7 @@ use rmcp::{
 
 use super::{Gateway, stamp};
 use crate::{
-    Caller, DirectAccess, Era, InvokeError, REQUEST_CANCELLED,
+    AccessMode, Caller, DirectAccess, Era, InvokeError, REQUEST_CANCELLED,
     observe::{Begun, ExecutionWatch},
 };
 
@@ -99,6 +99,12 @@ impl Gateway {
         let own =
             self.shared.plugins.iter().find_map(|plugin| Some((plugin, plugin.own_tool(&params.name)?)));
         let mut response = match own {
+            Some((plugin, name)) if caller.mode() == Some(AccessMode::Direct) => {
+                let why = "this client is in direct mode; call the tools of apps by their own names, see tools/list";
+                plugin
+                    .refused(name, &InvokeError::Denied { name: name.to_owned(), why: why.to_owned() })
+                    .into()
+            }
             Some((plugin, name)) => match self.shared.invoker.count(name, caller.principal(), &context).await
             {
                 Ok(()) => {
@@ -141,9 +147,10 @@ impl Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
         let tool = self.shared.invoker.find(&params.name, caller).await?;
-        if self.direct_access(&tool) == DirectAccess::Refused {
+        let mode = caller.mode();
+        if self.direct_access(&tool, mode) == DirectAccess::Refused {
             let strictest =
-                self.shared.plugins.iter().find(|p| p.direct_access(&tool) == DirectAccess::Refused);
+                self.shared.plugins.iter().find(|p| p.direct_access(&tool, mode) == DirectAccess::Refused);
             let why = strictest.map(|plugin| plugin.refusal(&tool)).unwrap_or_default();
             return Err(InvokeError::Denied { name: tool.name.to_string(), why });
         }

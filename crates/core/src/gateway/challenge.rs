@@ -8,7 +8,7 @@ use rmcp::model::Reference;
 use serde::Deserialize;
 
 use super::Gateway;
-use crate::{Caller, Denied, DirectAccess, Principal};
+use crate::{AccessMode, Caller, Denied, DirectAccess, Principal};
 
 #[derive(Deserialize)]
 struct Message<'m> {
@@ -40,11 +40,16 @@ struct Notifications {
 }
 
 impl Gateway {
-    /// The scopes that `principal` lacks for the JSON-RPC request `message`. Empty for requests that name nothing, name nothing
+    /// The scopes that `principal`, whose client asks for `mode`, lacks for the JSON-RPC request `message`. Empty for requests that name nothing, name nothing
     /// that exists, or name a tool that no direct call reaches.
-    pub async fn missing_scopes(&self, principal: &Principal, message: &[u8]) -> Vec<String> {
+    pub async fn missing_scopes(
+        &self,
+        principal: &Principal,
+        mode: Option<AccessMode>,
+        message: &[u8],
+    ) -> Vec<String> {
         let Ok(message) = serde_json::from_slice::<Message<'_>>(message) else { return Vec::new() };
-        let caller = Caller::new(principal.clone());
+        let caller = Caller::new(principal.clone()).in_mode(self.mode(principal, mode));
         match self.decide_early(&message.method, &message.params, &caller).await {
             Err(Denied::Scopes(missing)) => missing,
             Ok(()) | Err(Denied::Unknown) => Vec::new(),
@@ -57,7 +62,7 @@ impl Gateway {
             ("tools/call", Params { name: Some(name), .. }) => {
                 let question = |view: &crate::View| {
                     let known = view.known_tool(name).ok_or(Denied::Unknown)?;
-                    if self.direct_access(known) == DirectAccess::Refused {
+                    if self.direct_access(known, caller.mode()) == DirectAccess::Refused {
                         return Ok(());
                     }
                     view.tool(name).map(drop)

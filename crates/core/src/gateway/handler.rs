@@ -20,7 +20,7 @@ impl ServerHandler for Gateway {
     fn get_info(&self) -> ServerConfig {
         let mut info =
             ServerConfig::new(self.capabilities()).with_server_info(self.shared.config.info.clone());
-        info.instructions = self.instructions();
+        info.instructions = self.instructions(None);
         info
     }
 
@@ -34,17 +34,21 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let work = async |caller: Caller, context: RequestContext<RoleServer>| {
-            let _ = self.session.opened_by.set(caller.in_session(self.session.this.clone()));
+            let _ = self.session.opened_by.set(caller.clone().in_session(self.session.this.clone()));
             context.peer.set_peer_info(request.clone());
-            self.negotiate_initialize(&request)
+            let mut agreed = self.negotiate_initialize(&request)?;
+            agreed.instructions = self.instructions(caller.mode());
+            Ok(agreed)
         };
         self.operate("initialize", About::Nothing, context, work).await
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
-        let work = async |_, _| {
+        let work = async |caller: Caller, _| {
             let versions = self.supported_protocol_versions().into_owned();
-            Ok(DiscoverResult::from_server_info(versions, self.get_info()))
+            let mut info = self.get_info();
+            info.instructions = self.instructions(caller.mode());
+            Ok(DiscoverResult::from_server_info(versions, info))
         };
         self.operate("server/discover", About::Nothing, context, work).await
     }

@@ -10,7 +10,7 @@ use rmcp::{
 };
 
 use super::Gateway;
-use crate::{Caller, DirectAccess, Listed, ToolEntry, cursor};
+use crate::{AccessMode, Caller, DirectAccess, Listed, ToolEntry, cursor};
 
 type Page<'a> = Option<&'a PaginatedRequestParams>;
 
@@ -34,13 +34,14 @@ impl Gateway {
     ) -> Result<ListToolsResult, ErrorData> {
         let view = self.shared.registry.ready_view(caller).await;
         let own = self.shared.plugins.iter().flat_map(|plugin| plugin.tools());
+        let mode = caller.mode();
         let mut apps = view.tools();
-        apps.retain(|tool| self.direct_access(tool) == DirectAccess::Listed);
+        apps.retain(|tool| self.direct_access(tool, mode) == DirectAccess::Listed);
         // Plugins' tools come first on the first page; the apps' follow in the order of their names.
         let size = self.shared.config.page_size;
         let (part, next) = cursor::page("tools/list", &apps, |tool| &tool.name, page, size)?;
-        let first = page.is_none_or(|page| page.cursor.is_none());
-        let items = own.filter(|_| first).chain(part.iter().map(|tool| &tool.tool)).cloned().collect();
+        let shows_own = page.is_none_or(|page| page.cursor.is_none()) && mode != Some(AccessMode::Direct);
+        let items = own.filter(|_| shows_own).chain(part.iter().map(|tool| &tool.tool)).cloned().collect();
         paged!(self, context, ListToolsResult, items, next)
     }
 
@@ -87,12 +88,12 @@ impl Gateway {
         Ok((part.iter().map(|listed| listed.item.clone().into_owned()).collect(), next))
     }
 
-    /// Returns how clients reach `tool` without a plugin's own tools: the strictest plugin decides.
-    pub(super) fn direct_access(&self, tool: &ToolEntry) -> DirectAccess {
+    /// Returns how clients of this mode reach `tool` without a plugin's own tools: the strictest plugin decides.
+    pub(super) fn direct_access(&self, tool: &ToolEntry, mode: Option<AccessMode>) -> DirectAccess {
         self.shared
             .plugins
             .iter()
-            .map(|plugin| plugin.direct_access(tool))
+            .map(|plugin| plugin.direct_access(tool, mode))
             .min()
             .unwrap_or(DirectAccess::Listed)
     }

@@ -29,7 +29,8 @@ use rmcp::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    AppEntry, Caller, Invoker, Observer, Plugin, Principal, Registry, SessionRef, observe::Observers,
+    AccessMode, AppEntry, Caller, Invoker, Observer, Plugin, Principal, Registry, SessionRef,
+    observe::Observers,
 };
 use log_levels::LogLevels;
 use subscriptions::{Followed, SubscriptionTable};
@@ -83,7 +84,7 @@ struct Session {
     followed: Followed,
     /// The principal of all its requests, for a connection that belongs to one.
     principal: Option<Arc<Principal>>,
-    /// The caller of `initialize`.
+    /// The caller of `initialize`, whose access mode the session keeps.
     opened_by: OnceLock<Caller>,
     this: SessionRef,
     _guard: DropGuard,
@@ -184,13 +185,17 @@ impl Gateway {
         capabilities
     }
 
-    fn instructions(&self) -> Option<String> {
+    fn instructions(&self, mode: Option<AccessMode>) -> Option<String> {
         let own = self.shared.config.instructions.clone();
-        let parts: Vec<String> = own
-            .into_iter()
-            .chain(self.shared.plugins.iter().filter_map(|plugin| plugin.instructions()))
-            .collect();
+        let plugins = self.shared.plugins.iter().filter(|_| mode != Some(AccessMode::Direct));
+        let parts: Vec<String> =
+            own.into_iter().chain(plugins.filter_map(|plugin| plugin.instructions())).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
+
+    /// The access mode of a client of `principal` that asks for `asked`: the one that the configuration sets comes first.
+    fn mode(&self, principal: &Principal, asked: Option<AccessMode>) -> Option<AccessMode> {
+        self.shared.plugins.iter().find_map(|plugin| plugin.mode_of(principal)).or(asked)
     }
 
     /// The caller of a request: the principal on it, else that of the connection.
@@ -205,7 +210,11 @@ impl Gateway {
             );
             return Err(ErrorData::internal_error("the request names no caller", None));
         };
-        let caller = Caller::new(principal);
+        let mode = match self.session.opened_by.get() {
+            Some(opened_by) => opened_by.mode(),
+            None => self.mode(&principal, AccessMode::of(context)),
+        };
+        let caller = Caller::new(principal).in_mode(mode);
         // A connection that belongs to one principal is a session, too, for clients of the era without them.
         let in_session = self.session.principal.is_some() || self.session.opened_by.get().is_some();
         Ok(if in_session { caller.in_session(self.session.this.clone()) } else { caller })

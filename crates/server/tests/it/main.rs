@@ -25,6 +25,8 @@ mod hub;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod modes;
+#[cfg(test)]
 mod principals;
 #[cfg(test)]
 mod shutdown;

@@ -10,7 +10,8 @@ use std::{
 
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AppOptions, CallerAddress, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, ToolNames,
+    AppOptions, CallerAddress, Gateway, GatewayConfig, Invoker, LocalApp, Plugin, Principal, Registry,
+    ToolNames,
 };
 use gatewright_server::{Authenticator, HttpConfig, HttpResponse, Occupancy, Server, ServerBuilder};
 use gatewright_testing::{Mcp, McpBuilder};
@@ -165,10 +166,14 @@ impl Drop for Rig {
 }
 
 pub(crate) async fn gateway(tools: Tools) -> Arc<Gateway> {
+    gateway_with(tools, Vec::new()).await
+}
+
+async fn gateway_with(tools: Tools, plugins: Vec<Arc<dyn Plugin>>) -> Arc<Gateway> {
     let registry = Registry::new(ToolNames::Colon);
     registry.add("app", Arc::new(LocalApp::start(tools).await.unwrap()), AppOptions::default());
     let invoker = Arc::new(Invoker::new(registry));
-    Arc::new(Gateway::new(GatewayConfig::new("test-gateway", "1.2.3"), invoker, Vec::new()))
+    Arc::new(Gateway::new(GatewayConfig::new("test-gateway", "1.2.3"), invoker, plugins))
 }
 
 /// A server with this `http` section.
@@ -176,15 +181,21 @@ pub(crate) async fn start(config: Value) -> Rig {
     start_with(config, |builder| builder).await
 }
 
-pub(crate) async fn start_with(
+pub(crate) async fn start_with(config: Value, set_up: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Rig {
+    start_plugged(config, Vec::new(), set_up).await
+}
+
+/// A server whose gateway has plugins.
+pub(crate) async fn start_plugged(
     mut config: Value,
+    plugins: Vec<Arc<dyn Plugin>>,
     set_up: impl FnOnce(ServerBuilder) -> ServerBuilder,
 ) -> Rig {
     config["port"] = json!(0);
     let config: HttpConfig = serde_json::from_value(config).unwrap();
     let path = config.path.clone();
     let tools = Tools::default();
-    let gateway = gateway(tools.clone()).await;
+    let gateway = gateway_with(tools.clone(), plugins).await;
     let bound = set_up(Server::builder(gateway.clone(), config)).bind().await.unwrap();
     let base = format!("http://{}", bound.local_addr());
     let (shutdown, occupancy) = (CancellationToken::new(), bound.occupancy());
