@@ -273,29 +273,64 @@ pub struct EvalArgs {
 #[derive(Debug, Subcommand)]
 pub enum EvalCommand {
     /// Run labelled queries against a set of tools; print recall, nDCG, MRR, latency and the worst misses.
-    Search {
-        /// Tools, one JSON object per line: name, appId, description, inputSchema.
-        #[arg(long, value_name = "FILE")]
-        corpus: PathBuf,
-        /// Queries, one JSON object per line: query, relevant (names of tools).
-        #[arg(long, value_name = "FILE")]
-        queries: PathBuf,
-        /// Ranking to measure; two are baselines for comparison.
-        #[arg(long, default_value = "tfidf")]
-        strategy: EvalStrategy,
-        /// Sentence encoder for `--strategy embedding`: a folder, or a hub id (owner/name).
-        #[arg(long, value_name = "MODEL")]
-        model: Option<String>,
-        /// Folder for models and vectors. Default: the user's cache folder.
-        #[arg(long, value_name = "FOLDER")]
-        cache: Option<PathBuf>,
-        /// Number of misses to show, worst first.
-        #[arg(long, default_value_t = 5)]
-        worst: usize,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Search(EvalSearchArgs),
+    /// Replay recorded tasks as direct calls and as plans; print bytes, tokens and round trips of both.
+    Context(EvalContextArgs),
+}
+
+/// `gatewright eval search`.
+#[derive(Debug, Args)]
+pub struct EvalSearchArgs {
+    /// Tools, one JSON object per line: name, appId, description, inputSchema.
+    #[arg(long, value_name = "FILE")]
+    pub corpus: PathBuf,
+    /// Queries, one JSON object per line: query, relevant (names of tools).
+    #[arg(long, value_name = "FILE")]
+    pub queries: PathBuf,
+    /// Ranking to measure; two are baselines for comparison.
+    #[arg(long, default_value = "tfidf")]
+    pub strategy: EvalStrategy,
+    /// Sentence encoder for `--strategy embedding`: a folder, or a hub id (owner/name).
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Folder for models and vectors. Default: the user's cache folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub cache: Option<PathBuf>,
+    /// Number of misses to show, worst first.
+    #[arg(long, default_value_t = 5)]
+    pub worst: usize,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `gatewright eval context`.
+#[derive(Debug, Args)]
+pub struct EvalContextArgs {
+    /// Configuration with the apps. Default: the demo's apps.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Recorded tasks, in YAML or JSON.
+    #[arg(long, value_name = "FILE")]
+    pub tasks: PathBuf,
+    /// What plans read of a tool before they use it.
+    #[arg(long, default_value = "types")]
+    pub detail: EvalDetail,
+    /// Fail if all plans together take more than this many times the tokens of the direct calls.
+    #[arg(long, value_name = "RATIO")]
+    pub budget: Option<f64>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `detail` of `codecall:describe`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EvalDetail {
+    /// TypeScript declarations.
+    Types,
+    /// JSON Schemas and examples.
+    Full,
 }
 
 /// Rankings that can be measured.

@@ -28,6 +28,7 @@ mod describe;
 mod documentation;
 #[cfg(test)]
 mod eval;
+mod eval_context;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]

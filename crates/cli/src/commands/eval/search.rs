@@ -18,15 +18,15 @@ use gatewright_search::{
 use tokio::runtime::Handle;
 
 use crate::{
-    args::{EvalArgs, EvalCommand, EvalStrategy},
+    args::{EvalSearchArgs, EvalStrategy},
     exit::BadConfig,
     output,
     wire::embedding,
 };
 
 /// Runs the measurement, with progress on a terminal.
-pub async fn run(args: EvalArgs) -> anyhow::Result<ExitCode> {
-    let EvalCommand::Search { corpus, queries, strategy, model, cache, worst, json } = args.command;
+pub async fn run(args: EvalSearchArgs) -> anyhow::Result<ExitCode> {
+    let EvalSearchArgs { corpus, queries, strategy, model, cache, worst, json } = args;
     let documents = read(&corpus, eval::read_corpus)?;
     let cases = read(&queries, eval::read_cases)?;
     if strategy != EvalStrategy::Embedding && model.is_some() {
