@@ -49,7 +49,11 @@ fn a_task_is_counted_as_direct_calls_and_as_plans() {
     let row = &rows[0];
     assert_eq!((rows.as_array().unwrap().len(), row["failures"].as_array()), (1, None), "{rows:#}");
     // Two requests of calls; a search, two descriptions of what is new, and two plans.
-    assert_eq!((&row["direct"]["roundTrips"], &row["plans"]["roundTrips"]), (&json!(2), &json!(5)), "{rows:#}");
+    assert_eq!(
+        (&row["direct"]["roundTrips"], &row["plans"]["roundTrips"]),
+        (&json!(2), &json!(5)),
+        "{rows:#}"
+    );
     for way in ["direct", "plans"] {
         let [bytes, tokens] = ["bytes", "tokens"].map(|of| row[way][of].as_u64().unwrap());
         assert!(tokens > 200 && bytes > 2 * tokens && bytes < 8 * tokens, "{rows:#}");

@@ -18,6 +18,7 @@ use crate::{
     commands::demo,
     config::Config,
     exit,
+    output::{self, errln, outln},
     rpc::Rpc,
     wire::gateway,
 };
@@ -70,17 +71,14 @@ pub async fn run(args: EvalContextArgs) -> anyhow::Result<ExitCode> {
         running.stop().await;
     }
     match args.json {
-        true => println!("{}", serde_json::to_string_pretty(&rows)?),
-        false => print_table(&rows),
+        true => output::pretty_json(&rows)?,
+        false => print_table(&rows)?,
     }
     let failed = rows.iter().any(|row| !row.failures.is_empty());
     let (direct, plans) = totals(&rows);
     let is_over = args.budget.is_some_and(|budget| ratio(direct, plans) > budget);
     if is_over {
-        eprintln!(
-            "plans took {:.2} times the tokens of direct calls, more than --budget",
-            ratio(direct, plans)
-        );
+        errln!("plans took {:.2} times the tokens of direct calls, more than --budget", ratio(direct, plans));
     }
     Ok(if failed || is_over { ExitCode::from(exit::FAILED) } else { ExitCode::SUCCESS })
 }
@@ -229,30 +227,38 @@ fn text_of(answer: &CallToolResult) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn print_table(rows: &[Row]) {
+fn print_table(rows: &[Row]) -> anyhow::Result<()> {
     let widest = rows.iter().map(|row| row.task.chars().count()).max().unwrap_or(0).max(5);
-    println!("{:widest$}  {:>24}  {:>24}  {:>7}", "", "direct", "plans", "plans /");
-    println!(
+    outln!("{:widest$}  {:>24}  {:>24}  {:>7}", "", "direct", "plans", "plans /")?;
+    outln!(
         "{:widest$}  {:>10} {:>8} {:>4}  {:>10} {:>8} {:>4}  {:>7}",
-        "task", "bytes", "tokens", "rt", "bytes", "tokens", "rt", "direct"
-    );
+        "task",
+        "bytes",
+        "tokens",
+        "rt",
+        "bytes",
+        "tokens",
+        "rt",
+        "direct"
+    )?;
     for row in rows {
-        print_row(&row.task, widest, row.direct, row.plans);
+        print_row(&row.task, widest, row.direct, row.plans)?;
     }
     if rows.len() > 1 {
         let (direct, plans) = totals(rows);
-        print_row("all", widest, direct, plans);
+        print_row("all", widest, direct, plans)?;
     }
-    println!("\nrt: round trips; tokens: o200k_base; the last column compares tokens");
+    outln!("\nrt: round trips; tokens: o200k_base; the last column compares tokens")?;
     for row in rows {
         for failure in &row.failures {
-            println!("FAILED {}: {failure}", row.task);
+            outln!("FAILED {}: {failure}", row.task)?;
         }
     }
+    Ok(())
 }
 
-fn print_row(name: &str, widest: usize, direct: Ledger, plans: Ledger) {
-    println!(
+fn print_row(name: &str, widest: usize, direct: Ledger, plans: Ledger) -> anyhow::Result<()> {
+    outln!(
         "{name:widest$}  {:>10} {:>8} {:>4}  {:>10} {:>8} {:>4}  {:>6.2}x",
         direct.bytes,
         direct.tokens,
@@ -261,7 +267,7 @@ fn print_row(name: &str, widest: usize, direct: Ledger, plans: Ledger) {
         plans.tokens,
         plans.round_trips,
         ratio(direct, plans)
-    );
+    )
 }
 
 /// The sums of all tasks, direct and as plans.
