@@ -29,6 +29,7 @@ pub struct CodeCallConfig {
     /// Parts of error messages that are removed.
     pub sanitization: SanitizationConfig,
     /// `on` (default) learns field names and types of results, never values, for tools without an output schema; `off` learns nothing.
+    #[schemars(with = "crate::config_result::OnOff")]
     pub shapes: ShapeLearning,
     /// Results of `codecall:execute` and `codecall:invoke`.
     pub result: ResultConfig,

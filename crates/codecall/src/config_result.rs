@@ -7,14 +7,38 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Learning of shapes from the answers of tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", from = "OnOff")]
 pub enum ShapeLearning {
     /// Field names and types of results are learned for tools without an output schema, never values. The default.
     #[default]
     On,
     /// Nothing is learned.
     Off,
+}
+
+/// `on` and `off`, which YAML may read as booleans.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum OnOff {
+    Word(OnOffWord),
+    Flag(bool),
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnOffWord {
+    On,
+    Off,
+}
+
+impl From<OnOff> for ShapeLearning {
+    fn from(value: OnOff) -> Self {
+        match value {
+            OnOff::Word(OnOffWord::On) | OnOff::Flag(true) => Self::On,
+            OnOff::Word(OnOffWord::Off) | OnOff::Flag(false) => Self::Off,
+        }
+    }
 }
 
 /// Results of `codecall:execute` and `codecall:invoke`.
@@ -71,6 +95,8 @@ impl MaxBytes {
 enum MaxBytesForm {
     Bytes(u64),
     Off(OffWord),
+    /// `false`, as YAML may read `off`.
+    Flag(bool),
 }
 
 #[derive(JsonSchema)]
@@ -110,6 +136,15 @@ impl<'de> Deserialize<'de> for MaxBytes {
                     .map_err(|_| E::invalid_value(de::Unexpected::Signed(bytes), &self))
             }
 
+            fn visit_bool<E: de::Error>(self, flag: bool) -> Result<MaxBytes, E> {
+                // As YAML may read `off`.
+                if flag {
+                    Err(E::invalid_value(de::Unexpected::Bool(flag), &self))
+                } else {
+                    Ok(MaxBytes::Off)
+                }
+            }
+
             fn visit_str<E: de::Error>(self, text: &str) -> Result<MaxBytes, E> {
                 if text == "off" {
                     Ok(MaxBytes::Off)
@@ -131,11 +166,23 @@ mod tests {
     fn the_budget_is_a_number_or_off_and_within_its_range() {
         let read = |text: &str| serde_json::from_str::<ResultConfig>(text);
         assert_eq!(read("{}").unwrap().max_bytes.limit(), Some(65_536));
+        assert_eq!(read(r#"{"maxBytes": false}"#).unwrap().max_bytes, MaxBytes::Off);
         assert_eq!(read(r#"{"maxBytes": "off"}"#).unwrap().max_bytes.limit(), None);
         assert!(
             read(r#"{"maxBytes": "on"}"#).unwrap_err().to_string().contains("a number of bytes or `off`")
         );
         assert!(read(r#"{"maxBytes": 10}"#).unwrap().problems()[0].path.contains("result.maxBytes"));
         assert!(read(r#"{"maxBytes": 4096}"#).unwrap().problems().is_empty());
+    }
+
+    #[test]
+    fn learning_is_on_or_off_in_words_and_in_booleans() {
+        let read = |text: &str| serde_json::from_str::<ShapeLearning>(text);
+        assert_eq!((read(r#""on""#).unwrap(), read("true").unwrap()), (ShapeLearning::On, ShapeLearning::On));
+        assert_eq!(
+            (read(r#""off""#).unwrap(), read("false").unwrap()),
+            (ShapeLearning::Off, ShapeLearning::Off)
+        );
+        assert!(read(r#""maybe""#).is_err());
     }
 }

@@ -28,6 +28,9 @@ const MOST_TOOLS: usize = 2_000;
 const FIRST: u64 = 32;
 /// Of later answers one in so many is looked at.
 const SAMPLE: u64 = 64;
+/// Callers of a tool whose first answers are looked at, and how many of each: names are shown to those who saw them.
+const MOST_CALLERS: usize = 64;
+const FIRST_OF_CALLER: u8 = 4;
 /// Parts of an answer that are looked at, and bytes of a text that is parsed for it: while the tool is new, and later.
 const EARLY_WORK: (usize, usize) = (1_024, 64 * 1024);
 const LATER_WORK: (usize, usize) = (256, 16 * 1024);
@@ -60,6 +63,7 @@ impl Key {
 pub(super) struct Slot {
     answers: AtomicU64,
     used: AtomicU64,
+    callers: Mutex<Vec<(Witness, u8)>>,
     learned: Mutex<Learned>,
 }
 
@@ -83,6 +87,24 @@ impl Learned {
 }
 
 impl Slot {
+    /// Returns `true` for the first answers to a caller.
+    fn is_early_for(&self, witness: Witness) -> bool {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = callers.len() == MOST_CALLERS;
+        match callers.iter_mut().find(|(known, _)| *known == witness) {
+            Some((_, seen)) if *seen == FIRST_OF_CALLER => false,
+            Some((_, seen)) => {
+                *seen += 1;
+                true
+            }
+            None if is_full => false,
+            None => {
+                callers.push((witness, 1));
+                true
+            }
+        }
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Learned> {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,9 +200,10 @@ impl ResultListener for Shapes {
         }
         let slot = self.slot(tool, tool.caller());
         let nth = slot.answers.fetch_add(1, Ordering::Relaxed);
-        if nth < FIRST || nth.is_multiple_of(SAMPLE) {
-            let bounds = if nth < FIRST { EARLY_WORK } else { LATER_WORK };
-            Self::look(&slot, result, witness(tool.caller()), bounds);
+        let witness = witness(tool.caller());
+        let is_early = nth < FIRST || slot.is_early_for(witness);
+        if is_early || nth.is_multiple_of(SAMPLE) {
+            Self::look(&slot, result, witness, if is_early { EARLY_WORK } else { LATER_WORK });
         }
     }
 }

@@ -1,0 +1,196 @@
+//! Shapes of results: learned from answers, the same for scripts, `invoke` and direct calls.
+
+use serde_json::{Map, Value, json};
+
+use super::support::{Fixture, Served, structured, text};
+
+#[tokio::test]
+async fn a_shape_is_learned_from_direct_calls_invocations_and_scripts() {
+    let answers =
+        [text(r#"[{"id": 1, "title": "a"}]"#), text(r#"[{"id": 2, "title": "b", "due": null}]"#), text("[]")];
+    let served = Served::new(json!({}), [Fixture::new("list", answers)]).await;
+    let ada = served.client("ada").await;
+    assert_eq!(ada.observed("list").await, None);
+    ada.call("app:list", json!({"n": 0})).await;
+    ada.invoke("list", 1).await;
+    ada.run("return await callTool('app:list', {n: 2})").await;
+    let (schema, answers) = ada.observed("list").await.unwrap();
+    assert_eq!(answers, 3);
+    assert_eq!((&schema["minItems"], &schema["maxItems"]), (&json!(0), &json!(1)));
+    assert_eq!(schema["items"]["required"], json!(["id", "title"]));
+    assert_eq!(schema["items"]["properties"]["due"], json!({"type": "null"}));
+    let types = ada.body("codecall:describe", json!({"toolNames": ["app:list"], "detail": "types"})).await;
+    assert!(types["types"].as_str().unwrap().contains("3 answers"), "{types}");
+}
+
+#[tokio::test]
+async fn a_declared_schema_is_not_learned_over_and_failures_teach_nothing() {
+    let schema = json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+    let failed = json!({"isError": true, "content": [{"type": "text", "text": "{\"id\": 1}"}]});
+    let served = Served::new(
+        json!({}),
+        [
+            Fixture::new("declared", [structured(json!({"id": 1}))]).declaring(schema),
+            Fixture::new("vacuous", [structured(json!({"id": 1}))]).declaring(json!({"type": "object"})),
+            Fixture::new("failing", [failed]),
+        ],
+    )
+    .await;
+    let ada = served.client("ada").await;
+    for tool in ["declared", "vacuous", "failing"] {
+        ada.invoke(tool, 0).await;
+    }
+    assert_eq!(ada.observed("declared").await, None);
+    assert_eq!(ada.observed("failing").await, None);
+    assert_eq!(ada.observed("vacuous").await.unwrap().0["required"], json!(["id"]));
+}
+
+#[tokio::test]
+async fn nothing_of_one_callers_content_is_in_what_another_is_shown() {
+    let secrets = json!({
+        "nightfall": {"budget_of_orion": "S3CRET-VALUE"},
+        "ada@example.com": "S3CRET-VALUE",
+        "rows": [{"acme_corp": 1, "globex": 2}, {"acme_corp": 3, "globex": 4}],
+    });
+    let served =
+        Served::new(json!({}), [Fixture::new("get", [structured(secrets), structured(json!({"rows": []}))])])
+            .await;
+    let (ada, bob) = (served.client("ada").await, served.client("bob").await);
+    for _ in 0..40 {
+        ada.invoke("get", 0).await;
+    }
+    let own = ada.observed("get").await.unwrap().0.to_string();
+    assert!(own.contains("nightfall") && !own.contains("S3CRET") && !own.contains("example.com"), "{own}");
+    bob.invoke("get", 1).await;
+    let full = bob.body("codecall:describe", json!({"toolNames": ["app:get"]})).await.to_string();
+    let types =
+        bob.body("codecall:describe", json!({"toolNames": ["app:get"], "detail": "types"})).await.to_string();
+    let in_script = bob.run("return getTool('app:get')").await.to_string();
+    for shown in [full, types, in_script] {
+        assert!(shown.contains("rows"), "{shown}");
+        for secret in ["nightfall", "orion", "S3CRET", "example.com", "acme", "globex"] {
+            assert!(!shown.contains(secret), "{secret} in {shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn hostile_answers_give_small_shapes() {
+    let deep = (0..100).fold(json!(1), |inner, _| json!({ "a": [inner] }));
+    let wide: Map<String, Value> = (0..5_000).map(|n| (format!("k{n}"), json!({"v": n}))).collect();
+    let text_of = |value: &Value| text(value.to_string());
+    let polluting = text(r#"{"__proto__": {"x": 1}, "constructor": {"prototype": 1}, "id": 1}"#);
+    let answers = [
+        text_of(&deep),
+        text_of(&wide.into()),
+        polluting,
+        text("[".repeat(10_000)),
+        text("x".repeat(1_000_000)),
+    ];
+    let served = Served::new(json!({}), [Fixture::new("get", answers)]).await;
+    let ada = served.client("ada").await;
+    for n in 0..5 {
+        ada.call("app:get", json!({"n": n})).await;
+    }
+    let schema = ada.observed("get").await.unwrap().0.to_string();
+    assert!(schema.len() < 4_000 && !schema.contains("__proto__"), "{schema}");
+    let types = ada.body("codecall:describe", json!({"toolNames": ["app:get"], "detail": "types"})).await;
+    assert!(types.to_string().len() < 4_000, "{types}");
+}
+
+#[tokio::test]
+async fn nothing_is_learned_while_it_is_off_and_turning_it_off_forgets() {
+    let fixture = Fixture::new("get", [structured(json!({"id": 1}))]);
+    let off = Served::new(json!({"shapes": "off"}), [fixture.clone()]).await;
+    let ada = off.client("ada").await;
+    ada.invoke("get", 0).await;
+    assert_eq!(ada.observed("get").await, None);
+    let on = Served::new(json!({}), [fixture]).await;
+    let ada = on.client("ada").await;
+    ada.invoke("get", 0).await;
+    assert!(ada.observed("get").await.is_some());
+    let mut config = on.code_call.config();
+    config.shapes = gatewright_codecall::ShapeLearning::Off;
+    on.code_call.reconfigure(&config).unwrap();
+    assert_eq!(ada.observed("get").await, None);
+    config.shapes = gatewright_codecall::ShapeLearning::On;
+    on.code_call.reconfigure(&config).unwrap();
+    assert_eq!(ada.observed("get").await, None);
+}
+
+#[tokio::test]
+async fn wrapped_results_are_the_value_inside_and_the_schema_says_so() {
+    let list =
+        json!({"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}});
+    let wrapped =
+        |inner: Value| json!({"type": "object", "properties": {"result": inner}, "required": ["result"]});
+    let mut marked = wrapped(json!({"type": "string"}));
+    marked["x-fastmcp-wrap-result"] = json!(true);
+    let page = json!({"type": "object", "properties": {"result": {}, "next": {"type": "string"}}});
+    let served = Served::new(
+        json!({}),
+        [
+            Fixture::new(
+                "list",
+                [structured(json!({"result": [{"id": 7}]})), text(r#"{"result": [{"id": 7}]}"#)],
+            )
+            .declaring(wrapped(list)),
+            Fixture::new("text", [structured(json!({"result": "[1, 2]"})), text("[1, 2]")]).declaring(marked),
+            Fixture::new("page", [structured(json!({"result": 1}))]).declaring(page),
+            Fixture::new("plain", [structured(json!({"result": {"a": 1}}))]),
+        ],
+    )
+    .await;
+    let ada = served.client("ada").await;
+    let call = |tool: &str, n: usize| format!("return await callTool('app:{tool}', {{n: {n}}})");
+    for (tool, n, value) in [
+        ("list", 0, json!([{"id": 7}])),
+        ("list", 1, json!([{"id": 7}])),
+        ("text", 0, json!("[1, 2]")),
+        ("text", 1, json!("[1, 2]")),
+        ("page", 0, json!({"result": 1})),
+        ("plain", 0, json!({"a": 1})),
+    ] {
+        assert_eq!(ada.run(&call(tool, n)).await, value, "{tool} {n}");
+        assert_eq!(ada.invoke(tool, n).await["result"], value, "{tool} {n}");
+    }
+    let types = ada.run("return getTool('app:list').types").await;
+    assert!(types.as_str().unwrap().contains("id") && !types.as_str().unwrap().contains("result"), "{types}");
+    assert_eq!(ada.observed("plain").await.unwrap().0["required"], json!(["a"]));
+}
+
+#[tokio::test]
+async fn digits_survive_as_text_in_scripts_and_invocations() {
+    let rows = r#"{"id": 9007199254740993, "price": 1.10, "rate": 0.5, "whole": 5.0}"#;
+    let served = Served::new(
+        json!({}),
+        [
+            Fixture::new("text", [text(rows)]),
+            Fixture::new("structured", [structured(json!({"id": u64::MAX}))]),
+        ],
+    )
+    .await;
+    let ada = served.client("ada").await;
+    let kept = json!({"id": "9007199254740993", "price": "1.10", "rate": 0.5, "whole": 5});
+    assert_eq!(ada.run("return await callTool('app:text', {})").await, kept);
+    let invoked = ada.invoke("text", 0).await;
+    assert_eq!((&invoked["result"]["id"], &invoked["result"]["price"]), (&kept["id"], &kept["price"]));
+    assert_eq!(ada.run("return (await callTool('app:structured', {})).id").await, "18446744073709551615");
+    let (schema, _) = ada.observed("text").await.unwrap();
+    assert_eq!(schema["properties"]["price"]["type"], "string");
+    assert!(schema["properties"]["price"]["description"].as_str().unwrap().contains("digits"));
+}
+
+#[tokio::test]
+async fn a_tool_that_answers_with_text_keeps_doing_so() {
+    let answers = ["one line", "another", "a third", r#"{"a": "file of JSON"}"#, "42"].map(text);
+    let served = Served::new(json!({}), [Fixture::new("read", answers)]).await;
+    let ada = served.client("ada").await;
+    let script =
+        "const all = []; for (let n = 0; n < 5; n++) all.push(await callTool('app:read', {n})); return all";
+    assert_eq!(
+        ada.run(script).await,
+        json!(["one line", "another", "a third", r#"{"a": "file of JSON"}"#, "42"])
+    );
+    assert_eq!(ada.observed("read").await.unwrap().0, json!({"type": "string"}));
+}

@@ -1,0 +1,154 @@
+//! A gateway in this process with one app, `app`, and clients of it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gatewright_agentscript::{Adapter, PoolConfig, WorkerPool};
+use gatewright_codecall::{CodeCall, CodeCallConfig, Mode};
+use gatewright_core::{
+    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, Scopes, ToolNames,
+    memory_transport,
+    rmcp::{
+        ErrorData, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _,
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams,
+            ReadResourceRequestParams, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
+        },
+        service::{RequestContext, RunningService},
+    },
+};
+use serde_json::{Value, json};
+
+/// A tool whose call with `{"n": 2}` gives the third of its answers.
+#[derive(Clone)]
+pub struct Fixture {
+    pub name: &'static str,
+    pub output_schema: Option<Value>,
+    pub answers: Vec<Value>,
+}
+
+impl Fixture {
+    /// A tool without an output schema.
+    pub fn new(name: &'static str, answers: impl Into<Vec<Value>>) -> Self {
+        Self { name, output_schema: None, answers: answers.into() }
+    }
+
+    pub fn declaring(mut self, schema: Value) -> Self {
+        self.output_schema = Some(schema);
+        self
+    }
+}
+
+/// An answer of one text.
+pub fn text(text: impl Into<String>) -> Value {
+    json!({"content": [{"type": "text", "text": text.into()}]})
+}
+
+/// An answer of structured content.
+pub fn structured(value: Value) -> Value {
+    json!({"content": [], "structuredContent": value})
+}
+
+struct Handler(HashMap<&'static str, Fixture>);
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let input = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+        let object = |value: &Value| Arc::new(value.as_object().unwrap().clone());
+        let tools = self.0.values().map(|fixture| {
+            let tool = Tool::new(fixture.name, "A tool", object(&input));
+            match &fixture.output_schema {
+                Some(schema) => tool.with_raw_output_schema(object(schema)),
+                None => tool,
+            }
+        });
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let n = request.arguments.and_then(|input| input.get("n")?.as_u64()).unwrap_or(0);
+        let answer = self.0[&*request.name].answers[usize::try_from(n).unwrap()].clone();
+        Ok(serde_json::from_value::<CallToolResult>(answer).unwrap().into())
+    }
+}
+
+/// The gateway, with every tool listed and reached by code mode.
+pub struct Served {
+    pub code_call: Arc<CodeCall>,
+    gateway: Gateway,
+}
+
+impl Served {
+    pub async fn new(config: Value, fixtures: impl IntoIterator<Item = Fixture>) -> Self {
+        let mut config: CodeCallConfig = serde_json::from_value(config).unwrap();
+        config.mode = Mode::MetadataDriven;
+        let handler = Handler(fixtures.into_iter().map(|fixture| (fixture.name, fixture)).collect());
+        let registry = Registry::new(ToolNames::Colon);
+        registry.add("app", Arc::new(LocalApp::start(handler).await.unwrap()), AppOptions::default());
+        let invoker = Arc::new(Invoker::new(registry));
+        let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).unwrap();
+        let code_call = Arc::new(CodeCall::new(config, invoker.clone(), pool, ToolNames::Colon));
+        let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, vec![code_call.clone()]);
+        Self { code_call, gateway }
+    }
+
+    /// A client of `subject`.
+    pub async fn client(&self, subject: &str) -> Client {
+        let principal = Principal { subject: subject.into(), client_id: None, scopes: Scopes::All };
+        let (client_end, server_end) = memory_transport();
+        let serving = self.gateway.session_of(principal).serve(server_end);
+        tokio::spawn(async move { serving.await.unwrap().waiting().await });
+        Client(().serve(client_end).await.unwrap())
+    }
+}
+
+/// A connected client.
+pub struct Client(RunningService<RoleClient, ()>);
+
+impl Client {
+    pub async fn call(&self, tool: &str, input: Value) -> CallToolResult {
+        let params =
+            CallToolRequestParams::new(tool.to_owned()).with_arguments(input.as_object().unwrap().clone());
+        self.0.peer().call_tool(params).await.unwrap()
+    }
+
+    /// The structured content of an answer.
+    pub async fn body(&self, tool: &str, input: Value) -> Value {
+        self.call(tool, input).await.structured_content.unwrap()
+    }
+
+    /// The body of `codecall:invoke` with the `n`th answer of `app:{tool}`.
+    pub async fn invoke(&self, tool: &str, n: usize) -> Value {
+        self.body("codecall:invoke", json!({"tool": format!("app:{tool}"), "input": {"n": n}})).await
+    }
+
+    /// The result of a script.
+    pub async fn run(&self, script: &str) -> Value {
+        let body = self.body("codecall:execute", json!({"script": script})).await;
+        assert_eq!(body["status"], "ok", "{body}");
+        body["result"].clone()
+    }
+
+    /// The schema that was learned of `app:{tool}`, and the number of answers.
+    pub async fn observed(&self, tool: &str) -> Option<(Value, u64)> {
+        let input = json!({"toolNames": [format!("app:{tool}")], "detail": "full"});
+        let body = self.body("codecall:describe", input).await;
+        let observed = body["tools"][0].get("observedOutput")?.clone();
+        Some((observed["schema"].clone(), observed["answers"].as_u64().unwrap()))
+    }
+
+    pub async fn read(&self, uri: &str) -> Result<ReadResourceResult, ServiceError> {
+        self.0.peer().read_resource(ReadResourceRequestParams::new(uri)).await
+    }
+}
