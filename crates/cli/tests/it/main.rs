@@ -28,6 +28,7 @@ mod describe;
 mod documentation;
 #[cfg(test)]
 mod eval;
+#[cfg(test)]
 mod eval_context;
 #[cfg(test)]
 mod examples;
