@@ -54,7 +54,7 @@ function halfOpen({ port }, until) {
 /// The faults. `spoils(kind, body)` says whether an answer of this kind may fail while the fault lasts, and until its end + 5 s.
 export function faults(soak) {
   const ledger = (kind, code) =>
-    kind === "upstream" && /^(TOOL_NOT_FOUND|TOOL_EXECUTION_ERROR|TIMEOUT|EXECUTION_ABORTED)$/.test(code);
+    kind === "upstream" && /^(TOOL_NOT_FOUND|UPSTREAM_STARTING|UPSTREAM_DOWN|TOOL_EXECUTION_ERROR|TIMEOUT|EXECUTION_ABORTED)$/.test(code);
   const replaceConfig = (change) => {
     const config = JSON.parse(readFileSync(soak.server.file, "utf8"));
     change(config);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     CodeCall,
     declare::{self, Declared},
-    examples, hints,
+    examples, hints, meta_tools,
     result_shape::ResultShape,
 };
 
@@ -33,18 +33,26 @@ enum Detail {
 }
 
 impl CodeCall {
-    /// Meta-tools and tools the caller may not call are `notFound`, as if they did not exist.
+    /// Meta-tools and tools the caller may not call are `notFound`, as if they did not exist; tools of an app that is not there at the
+    /// moment are `unavailable`.
     pub(crate) async fn describe(&self, input: DescribeInput, caller: &Caller) -> Value {
         let settings = self.settings();
+        self.invoker.registry().first_connections().await;
         let view = self.invoker.registry().ready_view(caller).await;
-        let (mut tools, mut not_found) = (Vec::new(), Vec::new());
+        let (mut tools, mut not_found, mut unavailable) = (Vec::new(), Vec::new(), Vec::new());
         // A name that is given several times is described once.
         let mut asked = HashSet::new();
         let names = input.tool_names.into_iter().filter(|name| asked.insert(name.clone()));
         for name in names {
             match view.shows(&name).filter(|tool| settings.config.mode.in_code(tool)) {
                 Some(tool) => tools.push((tool, self.result_shape(tool, caller))),
-                None => not_found.push(name),
+                None => match view.unavailable_owner(&name).filter(|_| !meta_tools::is_meta_tool(&name)) {
+                    Some(app) => {
+                        let message = settings.sanitizer.text(&app.to_string()).into_owned();
+                        unavailable.push(json!({"name": name, "code": app.code(), "message": message}));
+                    }
+                    None => not_found.push(name),
+                },
             }
         }
         let mut body = match input.detail {
@@ -56,6 +64,9 @@ impl CodeCall {
         };
         if !not_found.is_empty() {
             body["notFound"] = json!(not_found);
+        }
+        if !unavailable.is_empty() {
+            body["unavailable"] = unavailable.into();
         }
         body
     }

@@ -10,7 +10,7 @@ use std::{
 
 use gatewright_agentscript::{Host, HostFuture, Sanitizer, ToolCall, ToolFailure, excerpt};
 use gatewright_core::{
-    Caller, Invoker, PermittedTool, codes, off_thread,
+    Caller, InvokeError, Invoker, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -212,8 +212,13 @@ impl Host for ScriptHost {
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
         Box::pin(async move {
-            let tool = self.invoker.find(&name, &self.caller).await.ok();
-            let tool = tool.filter(|tool| self.mode.in_code(tool)).ok_or_else(|| {
+            let tool = match self.invoker.find(&name, &self.caller).await {
+                Err(error @ InvokeError::Unavailable { .. }) => {
+                    return Err(self.failure(error.code(), &error.to_string()));
+                }
+                found => found.ok().filter(|tool| self.mode.in_code(tool)),
+            };
+            let tool = tool.ok_or_else(|| {
                 self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))
             })?;
             to_raw_value(&describe::metadata(&tool, self.shapes.result_shape(&tool, &self.caller).as_ref()))

@@ -26,6 +26,8 @@ mod search;
 mod semantic;
 mod settings;
 mod shapes;
+#[cfg(test)]
+mod testing;
 mod unwrap;
 mod visibility;
 

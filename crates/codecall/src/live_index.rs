@@ -4,20 +4,23 @@ use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
     sync::Arc,
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
 use gatewright_core::{Change, Notice, Registry, ToolEntry};
 use gatewright_search::{Change as IndexChange, Document, Index};
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast::error::RecvError, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::semantic::Semantic;
 
-/// A search index that follows the registry. Readers never wait: they use the snapshot of the moment.
+/// A search index that follows the registry.
 #[derive(Debug)]
 pub(crate) struct LiveIndex {
     current: Arc<ArcSwap<Current>>,
+    /// Told of each new index.
+    renewed: watch::Receiver<()>,
     _stop: DropGuard,
 }
 
@@ -26,13 +29,18 @@ pub(crate) struct LiveIndex {
 pub(crate) struct Current {
     pub(crate) index: Index,
     tools: Vec<Arc<ToolEntry>>,
+    /// The registry's version of the tools, at least.
+    version: u64,
 }
 
 impl LiveIndex {
     /// Indexes what `registry` offers, and follows it until dropped. What is indexed is handed to `semantic` too.
     pub(crate) fn follow(registry: Arc<Registry>, semantic: Semantic) -> Self {
         let mut changes = registry.changes();
-        let current = Arc::new(ArcSwap::from_pointee(Current::default().caught_up(registry.all_tools())));
+        let version = registry.tools_version();
+        let first = Current::default().caught_up(registry.all_tools(), version);
+        let current = Arc::new(ArcSwap::from_pointee(first));
+        let (renew, renewed) = watch::channel(());
         let stop = CancellationToken::new();
         let (following, stopped) = (current.clone(), stop.clone());
         tokio::spawn(async move {
@@ -47,29 +55,50 @@ impl LiveIndex {
                     Ok(_) => continue,
                     Err(RecvError::Closed) => return,
                 }
+                // Read before the tools: they are of this version or a later one.
+                let version = registry.tools_version();
                 let (old, tools, semantic) = (following.load_full(), registry.all_tools(), semantic.clone());
                 // Indexing ten thousand tools takes long enough to hold up other tasks of this thread.
                 let caught_up = tokio::task::spawn_blocking(move || {
-                    let new = old.caught_up(tools);
+                    let new = old.caught_up(tools, version);
                     semantic.feed(&new.index);
                     new
                 });
                 if let Ok(new) = caught_up.await {
                     following.store(Arc::new(new));
+                    renew.send_replace(());
                 }
             }
         });
-        Self { current, _stop: stop.drop_guard() }
+        Self { current, renewed, _stop: stop.drop_guard() }
     }
 
     pub(crate) fn current(&self) -> Arc<Current> {
         self.current.load_full()
     }
+
+    /// The index once it has the tools of `version`; the one of the moment if that takes long.
+    pub(crate) async fn with_tools_of(&self, version: u64) -> Arc<Current> {
+        let mut renewed = self.renewed.clone();
+        let caught_up = async {
+            while self.current.load().version < version {
+                renewed.mark_unchanged();
+                if self.current.load().version >= version || renewed.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(LONGEST_WAIT, caught_up).await;
+        self.current()
+    }
 }
+
+/// Longest wait of a search for the index to have the tools that the registry has.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 impl Current {
     /// The index of `tools`, made from this one: only apps whose tools changed are indexed again.
-    fn caught_up(&self, tools: Vec<Arc<ToolEntry>>) -> Self {
+    fn caught_up(&self, tools: Vec<Arc<ToolEntry>>, version: u64) -> Self {
         let old = by_app(&self.tools);
         let new = by_app(&tools);
         let gone = old.keys().filter(|app| !new.contains_key(*app));
@@ -85,7 +114,7 @@ impl Current {
                 }),
             }
         }
-        Self { index: self.index.updated(changes), tools }
+        Self { index: self.index.updated(changes), tools, version }
     }
 }
 

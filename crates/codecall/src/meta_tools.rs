@@ -79,7 +79,8 @@ fn object(value: Value) -> Arc<JsonObject> {
     }
 }
 
-const SEARCH_TEXT: &str = "Find tools by what they do: ask in plain words, for one or several tasks at once.";
+const SEARCH_TEXT: &str = "Find tools by what they do: ask in plain words, for one or several tasks at once. Without a query: \
+lists the apps, or the tools of filter.appIds.";
 
 fn search_input() -> Value {
     json!({
@@ -93,9 +94,9 @@ fn search_input() -> Value {
                     "appIds": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_APP_IDS}
                 },
                 "additionalProperties": false
-            }
+            },
+            "cursor": {"type": "string", "description": "nextCursor of a list"}
         },
-        "required": ["query"],
         "additionalProperties": false
     })
 }

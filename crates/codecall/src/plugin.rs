@@ -13,7 +13,7 @@ use gatewright_core::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::{CodeCall, meta_tools, reply::answer};
+use crate::{CodeCall, Mode, meta_tools, reply::answer};
 
 impl CodeCall {
     async fn call(
@@ -28,7 +28,7 @@ impl CodeCall {
         let invalid = |problems: String| InvokeError::InvalidArguments { name: name.clone(), problems };
         self.schemas[at].check(&arguments).map_err(invalid)?;
         let body = match at {
-            0 => self.search(parse(arguments).map_err(invalid)?, &caller).await,
+            0 => self.search(parse(arguments).map_err(invalid)?, &caller).await.map_err(invalid)?,
             1 => self.describe(parse(arguments).map_err(invalid)?, &caller).await,
             2 => return Ok(self.execute(parse(arguments).map_err(invalid)?, caller, context).await.into()),
             _ => return Ok(self.invoke(parse(arguments).map_err(invalid)?, outer, &caller, context).await),
@@ -89,6 +89,13 @@ impl Plugin for CodeCall {
 
     fn direct_access(&self, tool: &ToolEntry, mode: Option<AccessMode>) -> DirectAccess {
         self.settings().config.mode.direct(tool, mode)
+    }
+
+    fn hides_apps(&self, mode: Option<AccessMode>) -> bool {
+        match mode {
+            Some(mode) => mode == AccessMode::Code,
+            None => self.settings().config.mode == Mode::CodecallOnly,
+        }
     }
 
     fn refusal(&self, tool: &ToolEntry) -> String {

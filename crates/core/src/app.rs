@@ -49,6 +49,12 @@ pub trait PerCaller: Send + Sync {
     /// Returns once the catalog for `caller` is there, or it is clear that there is none for now.
     fn prepare<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, ()>;
 
+    /// The app's own name of the tool by which `caller` signs in, as long as the app offers them nothing else for want of that.
+    fn sign_in<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, Option<&'static str>> {
+        let _ = caller;
+        Box::pin(async { None })
+    }
+
     /// Returns `true` if one of the catalogs has tools that make tasks.
     fn supports_tasks(&self) -> bool;
 }

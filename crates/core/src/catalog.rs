@@ -11,6 +11,8 @@ use rmcp::{
 pub struct Catalog {
     /// The capabilities of the app's server.
     pub capabilities: ServerCapabilities,
+    /// The server's own words about itself: its description, title or instructions, at most 1 KiB.
+    pub about: Option<String>,
     /// Tools.
     pub tools: Vec<Tool>,
     /// Resources.
@@ -47,7 +49,7 @@ impl Catalog {
         peer: &Peer<RoleClient>,
         capabilities: ServerCapabilities,
     ) -> Result<Self, ServiceError> {
-        let mut catalog = Self { capabilities, ..Self::default() };
+        let mut catalog = Self { capabilities, about: about(peer), ..Self::default() };
         if catalog.capabilities.tools.is_some() {
             catalog.tools = all_pages!(peer, list_tools, tools);
         }
@@ -68,4 +70,17 @@ impl Catalog {
     async fn templates(peer: &Peer<RoleClient>) -> Result<Vec<ResourceTemplate>, ServiceError> {
         Ok(all_pages!(peer, list_resource_templates, resource_templates))
     }
+}
+
+fn about(peer: &Peer<RoleClient>) -> Option<String> {
+    const LONGEST: usize = 1024;
+    let info = peer.peer_info()?;
+    let server = info.server_info.as_ref();
+    let words = [
+        server.and_then(|server| server.description.as_deref()),
+        server.and_then(|server| server.title.as_deref()),
+        info.instructions.as_deref(),
+    ];
+    let words = words.into_iter().flatten().map(str::trim).find(|words| !words.is_empty())?;
+    Some(words[..words.floor_char_boundary(LONGEST)].to_owned())
 }

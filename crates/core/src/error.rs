@@ -8,7 +8,7 @@ use rmcp::{
 };
 use serde_json::json;
 
-use crate::names::clipped;
+use crate::{UnavailableApp, names::clipped};
 
 /// Stable codes (contract: "Script execution statuses and codes").
 pub mod codes {
@@ -26,6 +26,12 @@ pub mod codes {
     pub const TIMEOUT: &str = "TIMEOUT";
     /// The call was cancelled.
     pub const CANCELLED: &str = "EXECUTION_ABORTED";
+    /// The app is making its first connection.
+    pub const UPSTREAM_STARTING: &str = "UPSTREAM_STARTING";
+    /// The app does not serve.
+    pub const UPSTREAM_DOWN: &str = "UPSTREAM_DOWN";
+    /// The caller has to let the gateway act for them first.
+    pub const AUTHORIZATION_REQUIRED: &str = "AUTHORIZATION_REQUIRED";
     /// A script, or `codecall:invoke`, called one of the meta-tools.
     pub const SELF_REFERENCE_BLOCKED: &str = "SELF_REFERENCE_BLOCKED";
 }
@@ -41,6 +47,14 @@ pub enum InvokeError {
         name: String,
         /// The visible tool with the nearest name.
         nearest: Option<String>,
+    },
+    /// The app that the tool belongs to is not serving the caller at the moment.
+    #[error("tool `{}` is not available now: {app}", clipped(.name))]
+    Unavailable {
+        /// The name asked for.
+        name: String,
+        /// The app.
+        app: UnavailableApp,
     },
     /// The principal lacks scopes.
     #[error("tool `{name}` needs the scope {}", .missing.join(" "))]
@@ -110,6 +124,7 @@ impl InvokeError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => codes::TOOL_NOT_FOUND,
+            Self::Unavailable { app, .. } => app.code(),
             Self::MissingScopes { .. } | Self::Denied { .. } => codes::ACCESS_DENIED,
             Self::InvalidArguments { .. } => codes::VALIDATION_ERROR,
             Self::RateLimited { .. } => codes::RATE_LIMIT,

@@ -93,15 +93,30 @@ impl Invoker {
     /// Finds a tool by either spelling of its name.
     ///
     /// # Errors
-    /// `TOOL_NOT_FOUND` with the nearest name that `caller` may call, `ACCESS_DENIED` with the scopes that it lacks.
+    /// `TOOL_NOT_FOUND` with the nearest name that `caller` may call, `ACCESS_DENIED` with the scopes that it lacks, and
+    /// `UPSTREAM_STARTING`, `UPSTREAM_DOWN` or `AUTHORIZATION_REQUIRED` when the tool's app is not there for the caller. An app that
+    /// makes its first connection is waited for.
     pub async fn find(&self, name: &str, caller: &Caller) -> Result<PermittedTool, InvokeError> {
-        self.registry.decide(caller, |view| view.tool(name)).await.map_err(|denied| match denied {
-            Denied::Unknown => InvokeError::NotFound {
-                name: name.to_owned(),
-                nearest: self.registry.view(caller).nearest(name, |_| true),
-            },
-            Denied::Scopes(missing) => InvokeError::MissingScopes { name: clipped(name).to_owned(), missing },
-        })
+        let mut found = self.registry.decide(caller, |view| view.tool(name)).await;
+        if matches!(found, Err(Denied::Unknown)) && self.registry.first_connection_for(name).await {
+            found = self.registry.decide(caller, |view| view.tool(name)).await;
+        }
+        match found {
+            Ok(tool) => Ok(tool),
+            Err(Denied::Unknown) => Err(self.unknown(name, caller).await),
+            Err(Denied::Scopes(missing)) => {
+                Err(InvokeError::MissingScopes { name: clipped(name).to_owned(), missing })
+            }
+        }
+    }
+
+    /// Why there is no tool `name` for `caller`.
+    async fn unknown(&self, name: &str, caller: &Caller) -> InvokeError {
+        let view = self.registry.ready_view(caller).await;
+        match view.unavailable_owner(name) {
+            Some(app) => InvokeError::Unavailable { name: name.to_owned(), app },
+            None => InvokeError::NotFound { name: name.to_owned(), nearest: view.nearest(name, |_| true) },
+        }
     }
 
     /// Counts one call of `tool`, which may be a meta-tool.

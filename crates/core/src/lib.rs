@@ -34,6 +34,7 @@ mod template;
 mod tool;
 mod tool_meta;
 mod trace;
+mod unavailable;
 
 pub use access::{
     AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, Permit, Permitted, PermittedTool,
@@ -51,7 +52,7 @@ pub use link::CatalogLink;
 pub use local_app::LocalApp;
 pub use masking::{CredentialPatterns, MASK};
 pub use memory::{MemoryTransport, memory_transport};
-pub use names::{ToolNames, check_app_id};
+pub use names::{ToolNames, check_app_id, nearest_name};
 pub use network::{BodyTimeout, HOP_BY_HOP, Network, caller_address, counted_address, proxied_over_https};
 pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
@@ -67,5 +68,6 @@ pub use share::{Share, Shares};
 pub use tool::ToolEntry;
 pub use tool_meta::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
+pub use unavailable::{Unavailable, UnavailableApp};
 
 pub use rmcp;

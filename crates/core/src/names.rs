@@ -31,6 +31,17 @@ pub(crate) fn clipped(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_NAME)]
 }
 
+/// The one of `candidates` that is nearest to a misspelt `name`; none for a name of more than 256 bytes, or when none is near.
+pub fn nearest_name<'n>(name: &str, candidates: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    const ENOUGH: f64 = 0.8;
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
+    let near = candidates.into_iter().map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
+    let best = near.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))?;
+    (best.0 >= ENOUGH).then_some(best.1)
+}
+
 /// The spelling without characters that some APIs refuse.
 pub(crate) fn underscore(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()

@@ -49,6 +49,12 @@ pub trait Plugin: Send + Sync + 'static {
     /// The direct access of clients of this mode to `tool`. Of several plugins the strictest answer counts.
     fn direct_access(&self, tool: &ToolEntry, mode: Option<AccessMode>) -> DirectAccess;
 
+    /// Returns `true` if `tools/list` shows clients of this mode no tools of apps, so that it need not wait for apps that start.
+    fn hides_apps(&self, mode: Option<AccessMode>) -> bool {
+        let _ = mode;
+        false
+    }
+
     /// The message for a client that calls a refused tool.
     fn refusal(&self, tool: &ToolEntry) -> String;
 

@@ -61,6 +61,11 @@ impl ToolEntry {
         &self.tool.input_schema
     }
 
+    /// The words of the app's server about itself.
+    pub fn about_app(&self) -> Option<String> {
+        self.owner.app.catalog().about.clone()
+    }
+
     /// Output schema, when the tool has one.
     pub fn output_schema(&self) -> Option<Value> {
         self.tool.output_schema.as_ref().map(|schema| Value::Object((**schema).clone()))

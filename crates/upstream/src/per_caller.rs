@@ -225,6 +225,14 @@ impl PerCaller for PerCallerApp {
         })
     }
 
+    fn sign_in<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, Option<&'static str>> {
+        Box::pin(async move {
+            let is_known = self.connections.catalog(&self.audience(caller)).is_some();
+            let waits = !is_known && matches!(self.has_token(caller).await, Ok(false));
+            waits.then_some(AUTHORIZE)
+        })
+    }
+
     fn supports_tasks(&self) -> bool {
         self.connections.make_tasks()
     }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use gatewright_core::{AppHealth, CatalogLink};
+use gatewright_core::{AppHealth, CatalogLink, codes};
 use rmcp::{ErrorData, model::LoggingLevel};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -73,7 +73,10 @@ impl Upstream {
         current.ok_or_else(|| {
             let id = &self.id;
             match self.link.health() {
-                AppHealth::Starting => failed(format!("app `{id}` is still starting; try again in a moment")),
+                AppHealth::Starting => failure::failed(
+                    format!("app `{id}` is still starting; try again in a moment"),
+                    codes::UPSTREAM_STARTING,
+                ),
                 AppHealth::Down(why) => {
                     failed(format!("app `{id}` is down: {why}; it is being restarted, try again"))
                 }
@@ -92,5 +95,5 @@ impl Upstream {
 }
 
 fn failed(message: String) -> ErrorData {
-    failure::failed(message, "UPSTREAM_DOWN")
+    failure::failed(message, codes::UPSTREAM_DOWN)
 }

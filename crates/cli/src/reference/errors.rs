@@ -7,7 +7,7 @@ use std::{fmt::Write as _, time::Duration};
 use gatewright_agentscript::{IllegalKind, Limits, Preset, WorkerError};
 use gatewright_auth::{ERRORS, ErrorCode};
 use gatewright_codecall::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
-use gatewright_core::{InvokeError, rmcp::ErrorData};
+use gatewright_core::{InvokeError, Unavailable, UnavailableApp, rmcp::ErrorData};
 
 use super::{cell, head};
 
@@ -47,6 +47,23 @@ fn calls(text: &mut String) {
         (
             InvokeError::NotFound { name: "crm:user_get".to_owned(), nearest: Some(name()) },
             "Search for the tool; names are case-sensitive.",
+        ),
+        (
+            InvokeError::Unavailable {
+                name: name(),
+                app: UnavailableApp { id: "crm".into(), why: Unavailable::Starting },
+            },
+            "Try again in a moment.",
+        ),
+        (
+            InvokeError::Unavailable {
+                name: name(),
+                app: UnavailableApp {
+                    id: "crm".into(),
+                    why: Unavailable::Down("connection refused".to_owned()),
+                },
+            },
+            "Try again later; `/readyz` and the log have the reason.",
         ),
         (
             InvokeError::MissingScopes { name: name(), missing: vec!["crm:read".to_owned()] },
@@ -164,11 +181,15 @@ fn upstreams(text: &mut String) {
     }
 }
 
-const UPSTREAM: [(&str, &str); 10] = [
+const UPSTREAM: [(&str, &str); 11] = [
     ("UPSTREAM_UNREACHABLE", "the request could not be sent; try again"),
     (
         "UPSTREAM_ENDED",
         "the server ended, or the connection broke, during the call; the gateway starts or connects it again",
+    ),
+    (
+        "UPSTREAM_STARTING",
+        "the first connection of the app is being made; try again in a moment. A request waits for it for up to 5 s after the start",
     ),
     ("UPSTREAM_DOWN", "the server is not connected; `/readyz` has the reason"),
     ("UPSTREAM_BAD_ANSWER", "the answer does not match the request"),

@@ -128,8 +128,9 @@ async fn every_other_refusal_of_a_meta_tool_fits_its_output_schema_too() {
     );
     let client = Strict::of(&server).await;
     for (tool, status) in META {
-        for bad in
-            [json!({}), json!({"unknown": 1}), json!({"query": 1, "toolNames": 1, "script": 1, "tool": 1})]
+        // A search without a query lists apps.
+        let empty = if tool == "codecall:search" { json!({"filter": 1}) } else { json!({}) };
+        for bad in [empty, json!({"unknown": 1}), json!({"query": 1, "toolNames": 1, "script": 1, "tool": 1})]
         {
             let body = client.refused(tool, bad).await;
             let code = &body["error"]["code"];

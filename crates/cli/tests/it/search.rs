@@ -1,6 +1,8 @@
 //! `codecall:search` (contract §B).
 
+use gatewright_core::AppOptions;
 use gatewright_testing::{expect, test_use};
+use gatewright_upstream::{UpstreamApp, UpstreamConfig};
 use serde_json::{Value, json};
 
 use crate::support::Demo;
@@ -65,12 +67,12 @@ async fn app_ids_limit_the_search_and_total_indexed_counts_all_the_caller_sees(d
 #[gatewright_testing::test]
 async fn bad_input_is_a_validation_error_that_names_the_field(demo: Demo) {
     for (input, field) in [
-        (json!({}), "query"),
         (json!({"query": 7}), "query"),
         (json!({"query": "x", "topK": 0}), "topK"),
         (json!({"query": "x", "topK": 101}), "topK"),
         (json!({"query": "x", "filter": {"apps": []}}), "filter"),
         (json!({"query": "x", "limit": 5}), "limit"),
+        (json!({"query": "x", "cursor": "crm:users_list"}), "cursor"),
     ] {
         let result = demo.call("codecall:search", input.clone()).await;
         expect(&result).to_be_error();
@@ -78,6 +80,32 @@ async fn bad_input_is_a_validation_error_that_names_the_field(demo: Demo) {
         let body = &result.structured().unwrap()["error"];
         assert!(body["message"].as_str().unwrap().contains(field), "{input}: {body}");
     }
+}
+
+#[gatewright_testing::test]
+async fn without_a_query_the_catalogue_is_listed_and_an_app_that_is_down_is_named(demo: Demo) {
+    let apps = demo.meta("search", json!({})).await;
+    let ids: Vec<_> =
+        apps["apps"].as_array().unwrap().iter().map(|app| app["appId"].as_str().unwrap()).collect();
+    assert!(ids.contains(&"crm") && ids.contains(&"support") && ids.is_sorted(), "{apps}");
+    assert!(apps.get("unavailable").is_none(), "{apps}");
+    let tools = demo.meta("search", json!({"filter": {"appIds": ["crm"]}, "topK": 100})).await;
+    assert!(names(&tools).iter().all(|name| name.starts_with("crm:")) && names(&tools).is_sorted());
+    let count =
+        apps["apps"].as_array().unwrap().iter().find(|app| app["appId"] == "crm").unwrap()["tools"].clone();
+    assert_eq!(json!(names(&tools).len()), count);
+
+    let registry = demo.running.gateway().registry();
+    let gone = UpstreamConfig::url("http://127.0.0.1:9/mcp");
+    registry.add("gone", UpstreamApp::start("gone", gone, Default::default()), AppOptions::default());
+    let found = demo.meta("search", json!({"query": "list users"})).await;
+    assert_eq!(found["unavailable"][0]["code"], "UPSTREAM_DOWN", "{found}");
+    let refused = demo.call("codecall:invoke", json!({"tool": "gone:anything", "input": {}})).await;
+    expect(&refused).to_match_json(&json!({"status": "error", "error": {"code": "UPSTREAM_DOWN"}}));
+    let caught =
+        demo.result("try { await callTool('gone:x', {}) } catch (e) { return [e.code, e.message] }").await;
+    assert_eq!(caught[0], "UPSTREAM_DOWN");
+    assert!(!caught[1].as_str().unwrap().contains("does not exist"), "{caught}");
 }
 
 #[gatewright_testing::test]

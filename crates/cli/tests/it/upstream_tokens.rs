@@ -97,6 +97,8 @@ async fn a_client_of_2026_07_28_is_asked_with_input_required_and_goes_on_with_it
     let site = Site::start(&with_notes(&notes, json!({})));
     let gate = site.gate();
     let mut ada = sign_in(&gate, "ada").await;
+    let early = call(&gate, &ada.token, "notes:whoami", json!({}), json!({}), json!({})).await.body;
+    assert!(early.contains("AUTHORIZATION_REQUIRED") && early.contains("call `notes:authorize`"), "{early}");
     let takes_urls = json!({"elicitation": {"url": {}}});
     let asked = call(&gate, &ada.token, "notes:authorize", json!({}), takes_urls.clone(), json!({})).await;
     assert_eq!(asked.status, 200, "{}", asked.body);

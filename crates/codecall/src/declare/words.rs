@@ -40,7 +40,7 @@ fn one_line(text: &str, most: usize) -> String {
 
 fn first_sentence(line: &str) -> Option<&str> {
     // A short beginning is an abbreviation ("e.g. ", "No. ") and no sentence.
-    const LEAST: usize = 12;
+    const LEAST: usize = 6;
     let ends = line.match_indices(". ").map(|(at, _)| at).find(|at| {
         let before = &line[..*at];
         *at >= LEAST && !["e.g", "i.e", "etc", "vs", "approx"].iter().any(|short| before.ends_with(short))

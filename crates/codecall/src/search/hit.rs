@@ -7,6 +7,8 @@ use crate::{declare::sentence, hints};
 
 /// Characters of a description.
 const LONGEST_DESCRIPTION: usize = 160;
+/// ... in a list.
+const LONGEST_LISTED: usize = 80;
 /// Bytes of the names of parameters.
 const LONGEST_PARAMETERS: usize = 160;
 
@@ -18,6 +20,21 @@ pub(super) fn hit(tool: &ToolEntry, score: f64) -> Value {
         "description": sentence(tool.description(), LONGEST_DESCRIPTION),
         "parameters": parameters(tool),
         "score": score,
+    });
+    if hints::is_destructive(tool) {
+        hit["destructive"] = true.into();
+    }
+    hit
+}
+
+/// The tool as a list shows it.
+pub(super) fn listed(tool: &ToolEntry) -> Value {
+    let mut hit = json!({
+        "name": tool.tool.name,
+        "appId": *tool.app_id,
+        "description": sentence(tool.description(), LONGEST_LISTED),
+        // Nothing was asked for, so everything answers it.
+        "score": 1,
     });
     if hints::is_destructive(tool) {
         hit["destructive"] = true.into();

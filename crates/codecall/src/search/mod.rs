@@ -1,6 +1,10 @@
 //! `codecall:search`: finds tools by what they do.
 
+mod absent;
+mod browse;
 mod hit;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -11,12 +15,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{CodeCall, live_index};
+use browse::Page;
 
 /// Input of `codecall:search`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchInput {
+    #[serde(default)]
     query: String,
+    #[serde(default)]
+    cursor: Option<String>,
     #[serde(default)]
     top_k: Option<f64>,
     #[serde(default)]
@@ -31,24 +39,55 @@ struct Filter {
 }
 
 /// Contract: `topK` default 5.
-const DEFAULT_TOP_K: f64 = 5.0;
+const DEFAULT_TOP_K: usize = 5;
 
 impl CodeCall {
-    pub(crate) async fn search(&self, input: SearchInput, caller: &Caller) -> Value {
-        let (current, settings) = (self.index.current(), self.settings());
-        let view = self.invoker.registry().ready_view(caller).await;
-        let shown =
-            |document: &str| tool_of(&view, document).is_some_and(|tool| settings.config.mode.in_code(tool));
+    /// Finds tools by a query; without one, lists apps, or the tools of the apps in the filter. Apps that are making their first
+    /// connection are waited for.
+    ///
+    /// # Errors
+    /// A sentence, when the input contradicts itself.
+    pub(crate) async fn search(&self, input: SearchInput, caller: &Caller) -> Result<Value, String> {
+        let registry = self.invoker.registry();
+        registry.first_connections().await;
+        let (view, settings) = (registry.ready_view(caller).await, self.settings());
+        let in_code = |tool: &ToolEntry| settings.config.mode.in_code(tool);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "the schema bounds it to 1-100"
         )]
-        let top_k = input.top_k.unwrap_or(DEFAULT_TOP_K) as usize;
+        let top_k = input.top_k.map(|top_k| top_k as usize);
         let apps = input.filter.and_then(|filter| filter.app_ids);
-        let mut query =
-            Query::new(&input.query).top_k(top_k).app_ids(apps.as_deref()).visible(Visible::By(&shown));
-        if let Some(threshold) = settings.config.embedding.similarity_threshold {
+        let mut body = match (input.query.trim(), input.cursor.as_deref(), apps.as_deref()) {
+            ("", after, None) => browse::apps(&view, in_code, &Page { size: top_k, after }),
+            ("", after, Some(apps)) => browse::tools(&view, in_code, apps, &Page { size: top_k, after }),
+            (_, Some(_), _) => {
+                return Err(
+                    "/cursor: lists have pages, and searches do not; leave `query` out, or raise `topK`"
+                        .to_owned(),
+                );
+            }
+            (query, None, apps) => {
+                self.found(query, top_k.unwrap_or(DEFAULT_TOP_K), apps, &view, in_code).await
+            }
+        };
+        absent::note(&mut body, &view, apps.as_deref(), &settings);
+        Ok(body)
+    }
+
+    async fn found(
+        &self,
+        query: &str,
+        top_k: usize,
+        apps: Option<&[String]>,
+        view: &View,
+        in_code: impl Fn(&ToolEntry) -> bool + Sync,
+    ) -> Value {
+        let current = self.index.with_tools_of(self.invoker.registry().tools_version()).await;
+        let shown = |document: &str| tool_of(view, document).is_some_and(|tool| in_code(tool));
+        let mut query = Query::new(query).top_k(top_k).app_ids(apps).visible(Visible::By(&shown));
+        if let Some(threshold) = self.settings().config.embedding.similarity_threshold {
             query = query.min_score(threshold);
         }
         let (found, status) = match self.semantic.search() {
@@ -62,7 +101,7 @@ impl CodeCall {
             .hits
             .iter()
             .filter_map(|found| {
-                let tool = tool_of(&view, &found.name)?;
+                let tool = tool_of(view, &found.name)?;
                 // Three decimals say all there is to say, and cost a model fewer tokens.
                 let score = (f64::from(found.score) * 1_000.0).round() / 1_000.0;
                 Some(hit::hit(tool, score))

@@ -10,7 +10,7 @@ use super::{
     permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp},
 };
 use crate::{
-    AppEntry, Owned, Snapshot, ToolEntry,
+    AppEntry, Owned, Snapshot, ToolEntry, UnavailableApp,
     names::LONGEST_NAME,
     registry::{OwnItems, PublicKey},
     template::matches_template,
@@ -31,6 +31,8 @@ pub struct View {
     shared: Arc<Snapshot>,
     own: Vec<Arc<OwnItems>>,
     permit: Permit,
+    /// Apps that wait for the caller's sign-in, where they were asked.
+    waiting: Vec<UnavailableApp>,
 }
 
 /// An item as the caller lists it.
@@ -44,7 +46,12 @@ pub struct Listed<'v, T: Clone> {
 
 impl View {
     pub(crate) fn new(shared: Arc<Snapshot>, own: Vec<Arc<OwnItems>>, caller: Caller) -> Self {
-        Self { shared, own, permit: Permit::new(caller) }
+        Self { shared, own, permit: Permit::new(caller), waiting: Vec::new() }
+    }
+
+    /// The same, with the apps that wait for the caller's sign-in.
+    pub(crate) fn with_unavailable(self, waiting: Vec<UnavailableApp>) -> Self {
+        Self { waiting, ..self }
     }
 
     /// Whose view it is.
@@ -91,6 +98,36 @@ impl View {
     /// The public name of a prompt that exists for this caller.
     pub(crate) fn known_prompt(&self, name: &str) -> Option<&str> {
         self.find(name, |items| &items.prompts).map(|prompt| prompt.key.as_str())
+    }
+
+    /// Ids of the apps that the caller may know of, in the order of the configuration.
+    pub fn app_ids(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.known_apps().map(|app| &app.id)
+    }
+
+    /// The apps that the caller may know of and whose tools are not there, in the order of the configuration.
+    pub fn unavailable(&self) -> Vec<UnavailableApp> {
+        self.known_apps().filter_map(|app| self.unavailable_app(app)).collect()
+    }
+
+    /// The app that a tool of this name would belong to, if its tools are not there.
+    pub fn unavailable_owner(&self, name: &str) -> Option<UnavailableApp> {
+        let owners = self.known_apps().filter(|app| app.may_own(name));
+        // Of `a` and `a_b`, the tool `a_b_c` is that of the longer one; without a prefix, whichever is not there.
+        let (prefixed, bare): (Vec<_>, Vec<_>) = owners.partition(|app| app.options.prefix);
+        match prefixed.into_iter().max_by_key(|app| app.id.len()) {
+            Some(owner) => self.unavailable_app(owner),
+            None => bare.into_iter().find_map(|app| self.unavailable_app(app)),
+        }
+    }
+
+    fn known_apps(&self) -> impl Iterator<Item = &AppEntry> {
+        self.shared.apps.iter().filter(|app| self.allows(&app.options.scopes))
+    }
+
+    fn unavailable_app(&self, app: &AppEntry) -> Option<UnavailableApp> {
+        let waiting = || self.waiting.iter().find(|waiting| waiting.id == app.id).cloned();
+        UnavailableApp::of(&app.id, app.app.health()).or_else(waiting)
     }
 
     /// Returns `true` if an app may have more for this caller than is known yet.

@@ -32,6 +32,9 @@ impl Gateway {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        if !self.shared.plugins.iter().any(|plugin| plugin.hides_apps(caller.mode())) {
+            self.shared.registry.first_connections().await;
+        }
         let view = self.shared.registry.ready_view(caller).await;
         let own = self.shared.plugins.iter().flat_map(|plugin| plugin.tools());
         let mode = caller.mode();
@@ -51,6 +54,7 @@ impl Gateway {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
+        self.shared.registry.first_connections().await;
         let view = self.shared.registry.ready_view(caller).await;
         let (items, next) = self.part("resources/list", view.resources(), page)?;
         paged!(self, context, ListResourcesResult, items, next)
@@ -62,6 +66,7 @@ impl Gateway {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.shared.registry.first_connections().await;
         let view = self.shared.registry.ready_view(caller).await;
         let (items, next) = self.part("resources/templates/list", view.templates(), page)?;
         paged!(self, context, ListResourceTemplatesResult, items, next)
@@ -73,6 +78,7 @@ impl Gateway {
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
+        self.shared.registry.first_connections().await;
         let view = self.shared.registry.ready_view(caller).await;
         let (items, next) = self.part("prompts/list", view.prompts(), page)?;
         paged!(self, context, ListPromptsResult, items, next)

@@ -2,12 +2,17 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    App, Caller, Catalog, PerCaller, SchemaMode, ScopeRule, ToolOverride, UriPattern,
+    App, AppHealth, Caller, Catalog, PerCaller, SchemaMode, ScopeRule, ToolOverride, UriPattern,
     access::{all_scopes, scopes_of_uri},
+    names::underscore,
 };
+
+/// Longest wait for the first connection of an app, from when it was added on. Later requests do not wait for it.
+const FIRST_CONNECTION: Duration = Duration::from_secs(5);
 
 /// Options for showing and calling one app.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +57,7 @@ pub struct AppEntry {
     /// Options for showing and calling it.
     pub options: Arc<AppOptions>,
     rules: Arc<[(UriPattern, ScopeRule)]>,
+    added: Instant,
     /// Requests it is working on.
     pub(crate) open: TaskTracker,
 }
@@ -59,11 +65,34 @@ pub struct AppEntry {
 impl AppEntry {
     pub(super) fn new(id: &str, app: Arc<dyn App>, options: AppOptions) -> Self {
         let rules = all_scopes(&options.resources).into();
-        Self { id: id.into(), app, rules, options: Arc::new(options), open: TaskTracker::new() }
+        Self {
+            id: id.into(),
+            app,
+            rules,
+            added: Instant::now(),
+            options: Arc::new(options),
+            open: TaskTracker::new(),
+        }
     }
 
     pub(super) fn with_options(&self, options: AppOptions) -> Self {
         Self { rules: all_scopes(&options.resources).into(), options: Arc::new(options), ..self.clone() }
+    }
+
+    /// How long to wait for its first connection, while it is being made.
+    pub(super) fn starting_until(&self) -> Option<Instant> {
+        (self.app.health() == AppHealth::Starting).then(|| self.added + FIRST_CONNECTION)
+    }
+
+    /// The public name of one of its tools.
+    pub(crate) fn public_name(&self, local: &str) -> String {
+        if self.options.prefix { format!("{}:{local}", self.id) } else { local.to_owned() }
+    }
+
+    /// Returns `true` if a tool of this public name, in either spelling, would be one of the app's.
+    pub(crate) fn may_own(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(&*self.id).or_else(|| name.strip_prefix(&underscore(&self.id)));
+        !self.options.prefix || rest.is_some_and(|rest| rest.starts_with([':', '_']))
     }
 
     /// Scopes for a resource or template, by the app's own URI.

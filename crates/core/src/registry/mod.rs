@@ -1,15 +1,20 @@
 //! All apps as one catalog, made anew when an app changes; and every caller's [`View`] of it.
 //!
-//! Apps are in `entry`, snapshots in `snapshot`, items of single callers in `personal`.
+//! Apps are in `entry`, snapshots in `snapshot`, items of single callers in `personal`, waiting for apps that start in
+//! `first_connection`.
 
 mod entry;
+mod first_connection;
 mod personal;
 mod snapshot;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use arc_swap::ArcSwap;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use entry::{AppEntry, AppOptions};
@@ -19,7 +24,10 @@ pub(crate) use snapshot::PublicKey;
 use snapshot::build;
 pub use snapshot::{Owned, Snapshot};
 
-use crate::{App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, ToolEntry, ToolNames, View};
+use crate::{
+    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, ToolEntry, ToolNames, Unavailable,
+    UnavailableApp, View,
+};
 
 /// A change of the lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +64,9 @@ pub struct Registry {
     snapshot: ArcSwap<Snapshot>,
     personal: Personal,
     changes: broadcast::Sender<Notice>,
+    /// Told of each new snapshot.
+    rebuilt: watch::Sender<()>,
+    tools_version: AtomicU64,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -75,6 +86,8 @@ impl Registry {
             snapshot: ArcSwap::default(),
             personal: Personal::default(),
             changes: broadcast::channel(256).0,
+            rebuilt: watch::channel(()).0,
+            tools_version: AtomicU64::new(0),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
@@ -87,12 +100,23 @@ impl Registry {
         View::new(shared, own, caller.clone())
     }
 
+    /// The apps that offer `caller` nothing until they sign in.
+    async fn waiting_for_sign_in(&self, caller: &Caller) -> Vec<UnavailableApp> {
+        let shared = self.snapshot.load_full();
+        let asked = shared.personal.iter().map(|entry| async move {
+            let tool = entry.app.per_caller()?.sign_in(caller).await?;
+            Some(UnavailableApp { id: entry.id.clone(), why: Unavailable::SignIn(entry.public_name(tool)) })
+        });
+        futures::future::join_all(asked).await.into_iter().flatten().collect()
+    }
+
     /// The same, once the apps that have catalogs of single callers were asked for that of `caller`.
     pub async fn ready_view(&self, caller: &Caller) -> View {
         let shared = self.snapshot.load_full();
         let personal = shared.personal.iter().filter_map(|entry| entry.app.per_caller());
         futures::future::join_all(personal.map(|own| own.prepare(caller))).await;
-        self.view(caller)
+        let waiting = self.waiting_for_sign_in(caller).await;
+        self.view(caller).with_unavailable(waiting)
     }
 
     /// Asks the view of `caller`, and again once the apps that have catalogs of single callers know that of `caller` if it knew
@@ -243,6 +267,9 @@ impl Registry {
     }
 
     fn tell(&self, differs: [bool; 3], audience: &Audience) {
+        if differs[0] {
+            self.tools_version.fetch_add(1, Ordering::SeqCst);
+        }
         for (differs, change) in differs.into_iter().zip([Change::Tools, Change::Resources, Change::Prompts])
         {
             if differs {
@@ -263,11 +290,13 @@ impl Registry {
         let known = |name: &str| old.tool(name).cloned().into_iter().collect();
         let mut new = build(&catalogs, self.names, false, &known);
         new.apps = apps.to_vec();
+        new.starting = apps.iter().filter_map(|app| Some((app.clone(), app.starting_until()?))).collect();
         new.personal = apps.iter().filter(|app| app.app.per_caller().is_some()).cloned().collect();
         let differs = new.differs(&old);
         self.snapshot.store(Arc::new(new));
         self.personal.keep(apps);
         self.tell(differs, &Audience::Everyone);
+        self.rebuilt.send_replace(());
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
 
 use rmcp::model::{Prompt, Resource, ResourceTemplate};
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 use super::entry::AppEntry;
 use crate::{Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames, names::underscore, tool_meta::listed};
@@ -95,6 +96,8 @@ pub struct Snapshot {
     pub prompts: Vec<Owned<Prompt>>,
     /// Apps that have catalogs of single callers.
     pub(crate) personal: Vec<AppEntry>,
+    /// Apps that were making their first connection, and how long to wait for each.
+    pub(super) starting: Vec<(AppEntry, Instant)>,
 }
 
 impl Snapshot {

@@ -5,6 +5,8 @@ mod bad_servers;
 #[cfg(test)]
 mod error_texts;
 #[cfg(test)]
+mod first_connection;
+#[cfg(test)]
 mod http_servers;
 #[cfg(test)]
 mod pass_through;

@@ -1,0 +1,37 @@
+//! Notes of an answer on apps that are not there: unknown ids, and apps that start, are down or wait for a sign-in.
+
+use gatewright_core::{View, nearest_name};
+use serde_json::{Value, json};
+
+use crate::settings::Settings;
+
+/// Apps named in one answer.
+const MOST: usize = 10;
+/// Bytes of an unknown id that are repeated.
+const LONGEST: usize = 64;
+
+/// Adds `unavailable` and `unknownApps` to the answer, if there are any among `asked`, or among all apps.
+pub(super) fn note(body: &mut Value, view: &View, asked: Option<&[String]>, settings: &Settings) {
+    let concerns = |id: &str| asked.is_none_or(|asked| asked.iter().any(|one| one == id));
+    let unavailable = view.unavailable();
+    let unavailable = unavailable.iter().filter(|app| concerns(&app.id)).take(MOST).map(|app| {
+        let message = settings.sanitizer.text(&app.to_string()).into_owned();
+        json!({"appId": *app.id, "code": app.code(), "message": message})
+    });
+    let unavailable: Vec<Value> = unavailable.collect();
+    if !unavailable.is_empty() {
+        body["unavailable"] = unavailable.into();
+    }
+    let is_unknown = |id: &&String| !view.app_ids().any(|known| **known == ***id);
+    let unknown = asked.unwrap_or_default().iter().filter(is_unknown).take(MOST).map(|id| {
+        let mut unknown = json!({"appId": id.get(..LONGEST).unwrap_or(id)});
+        if let Some(nearest) = nearest_name(id, view.app_ids().map(|known| &**known)) {
+            unknown["nearest"] = nearest.into();
+        }
+        unknown
+    });
+    let unknown: Vec<Value> = unknown.collect();
+    if !unknown.is_empty() {
+        body["unknownApps"] = unknown.into();
+    }
+}

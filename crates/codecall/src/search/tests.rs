@@ -1,0 +1,186 @@
+//! Searches over apps that come and go.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{add, anybody, code_mode};
+
+async fn search(code_mode: &CodeCall, input: Value) -> Value {
+    code_mode.search(serde_json::from_value(input).unwrap(), &anybody()).await.unwrap()
+}
+
+async fn describe(code_mode: &CodeCall, names: &[&str]) -> Value {
+    code_mode.describe(serde_json::from_value(json!({"toolNames": names})).unwrap(), &anybody()).await
+}
+
+fn tools(names: impl IntoIterator<Item = String>) -> Value {
+    let tool = |name: String| json!({"name": name, "description": format!("Does {name}. And more."), "inputSchema": {"type": "object"}});
+    names.into_iter().map(tool).collect()
+}
+
+fn named(names: &[&str]) -> Value {
+    tools(names.iter().map(|name| (*name).to_owned()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_at_once_waits_for_apps_that_make_their_first_connection() {
+    let code_mode = code_mode();
+    let app = add(&code_mode, "crm");
+    let up = async {
+        tokio::task::yield_now().await;
+        app.up(named(&["users_list", "users_get"]), None);
+    };
+    let (found, ()) = tokio::join!(search(&code_mode, json!({"query": "users list"})), up);
+    assert_eq!(found["totalIndexed"], 2, "{found}");
+    assert_eq!(found["tools"][0]["name"], "crm:users_list");
+    assert!(found.get("unavailable").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn apps_that_are_starting_or_down_are_named_and_their_tools_are_not_said_to_be_missing() {
+    let code_mode = code_mode();
+    let (_starting, down, up) = (add(&code_mode, "slow"), add(&code_mode, "gone"), add(&code_mode, "crm"));
+    down.0.down("connection refused");
+    up.up(named(&["users_list"]), None);
+    let found = search(&code_mode, json!({"query": "users"})).await;
+    assert_eq!(found["tools"][0]["name"], "crm:users_list");
+    let codes: Vec<_> =
+        found["unavailable"].as_array().unwrap().iter().map(|app| (&app["appId"], &app["code"])).collect();
+    assert_eq!(
+        codes,
+        [(&json!("slow"), &json!("UPSTREAM_STARTING")), (&json!("gone"), &json!("UPSTREAM_DOWN"))]
+    );
+    assert!(found["unavailable"][1]["message"].as_str().unwrap().contains("connection refused"));
+    let only = search(&code_mode, json!({"query": "users", "filter": {"appIds": ["gone"]}})).await;
+    assert_eq!(only["unavailable"].as_array().unwrap().len(), 1, "{only}");
+
+    let described =
+        describe(&code_mode, &["slow:x", "gone_y", "crm:nope", "nobody:z", "codecall:search"]).await;
+    assert_eq!(described["notFound"], json!(["crm:nope", "nobody:z", "codecall:search"]));
+    assert_eq!(described["unavailable"][0]["code"], "UPSTREAM_STARTING");
+    assert_eq!(described["unavailable"][1]["name"], "gone_y");
+    for (name, code) in
+        [("slow:x", "UPSTREAM_STARTING"), ("gone:y", "UPSTREAM_DOWN"), ("crm:nope", "TOOL_NOT_FOUND")]
+    {
+        let error = code_mode.invoker.find(name, &anybody()).await.unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert_eq!(error.to_string().contains("does not exist"), code == "TOOL_NOT_FOUND");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_query_apps_are_listed_with_one_line_each() {
+    let code_mode = code_mode();
+    let (crm, notes) = (add(&code_mode, "crm"), add(&code_mode, "notes"));
+    crm.up(named(&["users_list", "users_get"]), Some("Customers of the shop. They are many."));
+    notes.up(named(&["read", "write"]), None);
+    for input in [json!({}), json!({"query": " "}), json!({"filter": {}})] {
+        let listed = search(&code_mode, input).await;
+        assert_eq!(
+            listed["apps"],
+            json!([
+                {"appId": "crm", "description": "Customers of the shop", "tools": 2},
+                {"appId": "notes", "description": "read, write", "tools": 2}
+            ])
+        );
+        assert_eq!((&listed["tools"], &listed["totalIndexed"]), (&json!([]), &json!(4)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tools_of_an_app_are_listed_by_name_page_by_page_each_once() {
+    let code_mode = code_mode();
+    let (many, other) = (add(&code_mode, "many"), add(&code_mode, "other"));
+    many.up(tools((0..60).map(|n| format!("tool_{n:02}"))), None);
+    other.up(named(&["x"]), None);
+    let mut seen = Vec::new();
+    let mut input = json!({"filter": {"appIds": ["many"]}});
+    loop {
+        let page = search(&code_mode, input.clone()).await;
+        let tools = page["tools"].as_array().unwrap();
+        assert!(tools.len() <= 25 && page["totalIndexed"] == 61);
+        seen.extend(tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
+        match page.get("nextCursor") {
+            Some(next) => input["cursor"] = next.clone(),
+            None => break,
+        }
+    }
+    assert_eq!(seen, (0..60).map(|n| format!("many:tool_{n:02}")).collect::<Vec<_>>());
+    input["topK"] = json!(3);
+    input["cursor"] = json!("many:tool_10");
+    let page = search(&code_mode, input).await;
+    assert_eq!(
+        (page["tools"][0]["name"].as_str(), page["tools"].as_array().unwrap().len()),
+        (Some("many:tool_11"), 3)
+    );
+    let refused = code_mode
+        .search(serde_json::from_value(json!({"query": "tool", "cursor": "a"})).unwrap(), &anybody())
+        .await;
+    assert!(refused.unwrap_err().contains("cursor"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_app_is_said_to_be_so_with_the_nearest() {
+    let code_mode = code_mode();
+    add(&code_mode, "github").up(named(&["get_me"]), None);
+    for input in [
+        json!({"filter": {"appIds": ["githb", "zzz"]}}),
+        json!({"query": "me", "filter": {"appIds": ["githb", "zzz"]}}),
+    ] {
+        let found = search(&code_mode, input).await;
+        assert_eq!(found["unknownApps"], json!([{"appId": "githb", "nearest": "github"}, {"appId": "zzz"}]));
+        assert_eq!(found["tools"], json!([]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_search_finds_what_an_app_has_just_added() {
+    let code_mode = code_mode();
+    let app = add(&code_mode, "crm");
+    app.up(named(&["users_list"]), None);
+    search(&code_mode, json!({"query": "users"})).await;
+    for n in 0..5 {
+        let name = format!("thing{n}_show");
+        app.up(named(&["users_list", &name]), None);
+        while code_mode.invoker.registry().operator_snapshot().tool(&format!("crm:{name}")).is_none() {
+            tokio::task::yield_now().await;
+        }
+        let found = search(&code_mode, json!({"query": name})).await;
+        assert_eq!(found["tools"][0]["name"], format!("crm:{name}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hit_is_one_short_line_with_its_parameters_and_a_mark_if_it_destroys() {
+    let code_mode = code_mode();
+    let properties: serde_json::Map<_, _> =
+        (0..200).map(|n| (format!("parameter_{n}"), json!({"type": "string"}))).collect();
+    add(&code_mode, "a").up(
+        json!([
+            {"name": "users_remove", "description": format!("Removes users {}", "for good ".repeat(100)),
+             "inputSchema": {"type": "object", "properties": {"note": {}, "id": {}}, "required": ["id"]}},
+            {"name": "users_wipe", "description": "Wipes users. All.", "annotations": {"destructiveHint": true},
+             "inputSchema": {"type": "object"}},
+            {"name": "users_remove_view", "description": "Users", "annotations": {"readOnlyHint": true},
+             "inputSchema": {"type": "object", "properties": properties}},
+        ]),
+        None,
+    );
+    let found = search(&code_mode, json!({"query": "users"})).await;
+    let hit = |name: &str| {
+        found["tools"].as_array().unwrap().iter().find(|hit| hit["name"] == name).unwrap().clone()
+    };
+    let remove = hit("a:users_remove");
+    assert_eq!((&remove["parameters"], &remove["destructive"]), (&json!("id, note?"), &json!(true)));
+    assert!(remove["description"].as_str().unwrap().chars().count() <= 160);
+    assert_eq!(
+        (&hit("a:users_wipe")["destructive"], &hit("a:users_wipe")["description"]),
+        (&json!(true), &json!("Wipes users"))
+    );
+    let view = hit("a:users_remove_view");
+    assert!(view.get("destructive").is_none());
+    assert!(
+        view["parameters"].as_str().unwrap().len() < 200
+            && view["parameters"].as_str().unwrap().ends_with(", …")
+    );
+}
