@@ -7,7 +7,7 @@ use gatewright_core::whole_seconds;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-use crate::{error_codes::Code, store::StoreError};
+use crate::{error_codes::Code, grant_refusal::GrantRefusal, store::StoreError};
 
 /// An error response: its code, and a reason that is safe to show.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct OAuthError {
     /// Value of `WWW-Authenticate`.
     pub(crate) challenge: Option<String>,
     pub(crate) dpop_nonce: Option<String>,
+    /// Reason of `invalid_grant`, which is not sent.
+    pub(crate) refusal: Option<GrantRefusal>,
 }
 
 impl OAuthError {
@@ -32,6 +34,7 @@ impl OAuthError {
             retry_after_s: None,
             challenge: None,
             dpop_nonce: None,
+            refusal: None,
         }
     }
 
@@ -40,8 +43,8 @@ impl OAuthError {
     }
 
     /// The grant cannot be used. The description is always the same, so that it tells nothing about codes and tokens.
-    pub(crate) fn invalid_grant() -> Self {
-        Self::new(Code::InvalidGrant, "the grant is not usable")
+    pub(crate) fn invalid_grant(refusal: GrantRefusal) -> Self {
+        Self { refusal: Some(refusal), ..Self::new(Code::InvalidGrant, "the grant is not usable") }
     }
 
     pub(crate) fn invalid_client() -> Self {
@@ -90,6 +93,10 @@ impl IntoResponse for OAuthError {
         }
         if let Some(value) = self.dpop_nonce.and_then(|text| HeaderValue::try_from(text).ok()) {
             headers.insert("dpop-nonce", value);
+        }
+        if let Some(refusal) = self.refusal {
+            tracing::info!(grant.refusal = refusal.as_str(), "a code or refresh token was refused");
+            response.extensions_mut().insert(refusal);
         }
         response
     }

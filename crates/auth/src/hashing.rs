@@ -19,19 +19,19 @@ const MAX_WAITING: usize = 64;
 
 /// A fair queue of password checks.
 #[derive(Default)]
-pub(crate) struct HashQueue(Arc<Mutex<Queue>>);
+pub(crate) struct PasswordCheckQueue(Arc<Mutex<Queue>>);
 
 #[derive(Default)]
 struct Queue {
     running: usize,
     waiting: usize,
-    lines: HashMap<IpAddr, VecDeque<oneshot::Sender<HashPermit>>>,
+    lines: HashMap<IpAddr, VecDeque<oneshot::Sender<PasswordCheckPermit>>>,
     /// Networks with a line, in the order they are served.
     order: VecDeque<IpAddr>,
 }
 
 /// A permit to check one password. When it is dropped, the next check gets it.
-pub(crate) struct HashPermit(Arc<Mutex<Queue>>);
+pub(crate) struct PasswordCheckPermit(Arc<Mutex<Queue>>);
 
 /// The queue is full.
 #[derive(Debug)]
@@ -42,17 +42,17 @@ fn lock(state: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl HashQueue {
+impl PasswordCheckQueue {
     /// Waits for a permit for a caller of `network`.
     ///
     /// # Errors
     /// The queue is full and the line of the network is the longest, or a check of another network took the place.
-    pub(crate) async fn acquire(&self, network: IpAddr) -> Result<HashPermit, Busy> {
+    pub(crate) async fn acquire(&self, network: IpAddr) -> Result<PasswordCheckPermit, Busy> {
         let waits = {
             let mut state = lock(&self.0);
             if state.running < MAX_RUNNING {
                 state.running += 1;
-                return Ok(HashPermit(self.0.clone()));
+                return Ok(PasswordCheckPermit(self.0.clone()));
             }
             state.join(network)?
         };
@@ -61,7 +61,7 @@ impl HashQueue {
 }
 
 impl Queue {
-    fn join(&mut self, network: IpAddr) -> Result<oneshot::Receiver<HashPermit>, Busy> {
+    fn join(&mut self, network: IpAddr) -> Result<oneshot::Receiver<PasswordCheckPermit>, Busy> {
         if self.waiting >= MAX_WAITING {
             self.remove_closed();
         }
@@ -97,7 +97,7 @@ impl Queue {
     }
 
     /// Returns the next waiting check.
-    fn next(&mut self) -> Option<oneshot::Sender<HashPermit>> {
+    fn next(&mut self) -> Option<oneshot::Sender<PasswordCheckPermit>> {
         while let Some(network) = self.order.pop_front() {
             let Some(line) = self.lines.get_mut(&network) else { continue };
             let sender = line.pop_front();
@@ -117,7 +117,7 @@ impl Queue {
     }
 }
 
-impl Drop for HashPermit {
+impl Drop for PasswordCheckPermit {
     fn drop(&mut self) {
         let next = {
             let mut state = lock(&self.0);
@@ -129,7 +129,7 @@ impl Drop for HashPermit {
         };
         if let Some(next) = next {
             // When nobody waits for it any more, the permit is dropped here and goes on to the next check.
-            let _ = next.send(HashPermit(self.0.clone()));
+            let _ = next.send(PasswordCheckPermit(self.0.clone()));
         }
     }
 }
@@ -146,9 +146,10 @@ mod tests {
 
     /// Asks for a permit and polls once, so that it is in the queue.
     fn ask(
-        queue: &Arc<HashQueue>,
+        queue: &Arc<PasswordCheckQueue>,
         from: IpAddr,
-    ) -> Result<Result<HashPermit, Busy>, BoxFuture<'static, Result<HashPermit, Busy>>> {
+    ) -> Result<Result<PasswordCheckPermit, Busy>, BoxFuture<'static, Result<PasswordCheckPermit, Busy>>>
+    {
         let queue = queue.clone();
         let mut future = async move { queue.acquire(from).await }.boxed();
         match (&mut future).now_or_never() {
@@ -157,8 +158,8 @@ mod tests {
         }
     }
 
-    fn full() -> (Arc<HashQueue>, Vec<HashPermit>) {
-        let queue = Arc::new(HashQueue::default());
+    fn full() -> (Arc<PasswordCheckQueue>, Vec<PasswordCheckPermit>) {
+        let queue = Arc::new(PasswordCheckQueue::default());
         let turns = (0..MAX_RUNNING).map(|_| ask(&queue, network(1)).ok().unwrap().unwrap()).collect();
         (queue, turns)
     }

@@ -10,19 +10,19 @@ const COST: (u32, u32, u32) = (19_456, 2, 1);
 
 /// A parsed `$argon2id$v=19$m=…,t=…,p=…$salt$hash`.
 #[derive(Clone)]
-pub(crate) struct Phc {
+pub(crate) struct PasswordHash {
     params: Params,
     salt: Vec<u8>,
     hash: Vec<u8>,
 }
 
-impl std::fmt::Debug for Phc {
+impl std::fmt::Debug for PasswordHash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Phc(..)")
+        f.write_str("PasswordHash(..)")
     }
 }
 
-impl Phc {
+impl PasswordHash {
     /// Parses a hash. Costs below the minimum are refused.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let wrong = "is not an argon2id hash; make one with `gatewright user hash`";
@@ -88,21 +88,21 @@ const DECOY: &str =
 ///
 /// A name has always the same one. So an unknown name takes as long as some user's does, and the time of an answer tells no names,
 /// even where users' hashes differ in cost.
-pub(crate) struct Decoys(Vec<Phc>);
+pub(crate) struct Decoys(Vec<PasswordHash>);
 
 impl Decoys {
     /// Decoys beside `hashes`. Their order is of no account, so that all instances choose alike.
-    pub(crate) fn like<'a>(hashes: impl IntoIterator<Item = &'a Phc>) -> Self {
-        let mut all: Vec<Phc> = hashes.into_iter().map(Phc::decoy).collect();
-        all.sort_by_key(Phc::cost);
+    pub(crate) fn like<'a>(hashes: impl IntoIterator<Item = &'a PasswordHash>) -> Self {
+        let mut all: Vec<PasswordHash> = hashes.into_iter().map(PasswordHash::decoy).collect();
+        all.sort_by_key(PasswordHash::cost);
         if all.is_empty() {
-            all.extend(Phc::parse(DECOY));
+            all.extend(PasswordHash::parse(DECOY));
         }
         Self(all)
     }
 
     /// Returns the decoy of a name with this keyed digest.
-    pub(crate) fn pick(&self, digest: [u8; 32]) -> Option<&Phc> {
+    pub(crate) fn pick(&self, digest: [u8; 32]) -> Option<&PasswordHash> {
         let number = digest.iter().take(8).fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
         self.0.get(usize::try_from(number % self.0.len().max(1) as u64).unwrap_or(0))
     }
@@ -133,21 +133,21 @@ mod tests {
     #[test]
     fn b17_hashes_are_argon2id_of_at_least_19_mib_and_weaker_ones_are_refused() {
         let text = hash_password(&SystemEntropy, "correct horse");
-        let phc = Phc::parse(&text).unwrap();
-        assert!(phc.verify("correct horse") && !phc.verify("correct hors"));
-        assert!(Phc::parse(&text.replace("m=19456", "m=4096")).is_err());
-        assert!(Phc::parse(&text.replace("t=2", "t=1")).is_err());
-        assert!(Phc::parse(&text.replace("argon2id", "argon2i")).is_err());
-        assert!(Phc::parse("plain").is_err());
+        let hash = PasswordHash::parse(&text).unwrap();
+        assert!(hash.verify("correct horse") && !hash.verify("correct hors"));
+        assert!(PasswordHash::parse(&text.replace("m=19456", "m=4096")).is_err());
+        assert!(PasswordHash::parse(&text.replace("t=2", "t=1")).is_err());
+        assert!(PasswordHash::parse(&text.replace("argon2id", "argon2i")).is_err());
+        assert!(PasswordHash::parse("plain").is_err());
     }
 
     #[test]
     fn b15_decoys_cost_what_the_hashes_of_users_cost() {
-        let phc = |cost: &str| Phc::parse(&DECOY.replace("m=19456,t=2,p=1", cost)).unwrap();
+        let hash = |cost: &str| PasswordHash::parse(&DECOY.replace("m=19456,t=2,p=1", cost)).unwrap();
         let costs = |decoys: &Decoys| -> std::collections::BTreeSet<_> {
             (0..100u32).map(|n| decoys.pick(crate::crypto::sha256(n.to_be_bytes())).unwrap().cost()).collect()
         };
-        let (dear, cheap) = (phc("m=65536,t=3,p=4"), phc("m=19456,t=2,p=1"));
+        let (dear, cheap) = (hash("m=65536,t=3,p=4"), hash("m=19456,t=2,p=1"));
         assert_eq!(costs(&Decoys::like([&dear])), [dear.cost()].into(), "not the cost of new hashes");
         assert_eq!(costs(&Decoys::like([&dear, &dear, &cheap])), [dear.cost(), cheap.cost()].into());
         assert_eq!(costs(&Decoys::like([])), [cheap.cost()].into());

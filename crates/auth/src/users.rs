@@ -8,10 +8,10 @@ use crate::{
     crypto::{derive, sha256_hex},
     error::OAuthError,
     first_user::FirstUser,
-    hashing::HashQueue,
+    hashing::PasswordCheckQueue,
     lockout::Lockout,
     net::Caller,
-    password::{Decoys, Phc},
+    password::{Decoys, PasswordHash},
     records::{Grant, Session, UserClaims},
     tuning::LOCKOUT_WINDOW,
 };
@@ -25,7 +25,7 @@ pub(crate) const PROVIDER_PREFIX: &str = "idp:";
 pub(crate) struct User {
     pub(crate) config: UserConfig,
     /// Password hash; `None` when the user signs in with passkeys only.
-    pub(crate) phc: Option<Phc>,
+    pub(crate) hash: Option<PasswordHash>,
     /// Fingerprint of the password hash.
     pub(crate) credential: String,
 }
@@ -33,10 +33,10 @@ pub(crate) struct User {
 impl User {
     /// Returns the user of a configuration; `None` when the password hash cannot be read.
     pub(crate) fn from_config(config: &UserConfig) -> Option<Self> {
-        let hash = config.password_hash.as_deref();
-        let phc = hash.map(Phc::parse).transpose().ok()?;
-        let credential = sha256_hex(hash.unwrap_or_default())[..16].to_owned();
-        Some(Self { config: config.clone(), phc, credential })
+        let text = config.password_hash.as_deref();
+        let hash = text.map(PasswordHash::parse).transpose().ok()?;
+        let credential = sha256_hex(text.unwrap_or_default())[..16].to_owned();
+        Some(Self { config: config.clone(), hash, credential })
     }
 
     pub(crate) fn subject(&self) -> String {
@@ -49,7 +49,7 @@ pub(crate) struct Users {
     ctx: Arc<Context>,
     by_name: HashMap<String, User>,
     first_user: Option<FirstUser>,
-    password_checks: HashQueue,
+    password_checks: PasswordCheckQueue,
     /// Hashes that are verified for unknown names, so that the answer takes as long.
     decoys: Decoys,
     /// Key that chooses among the decoys.
@@ -64,13 +64,13 @@ impl Users {
             configured.map(|user| (user.config.username.clone(), user)).collect();
         let made = crate::first_user::make(&ctx.config, &ctx.sealer, &ctx.entropy).await;
         let first_user = made.map(|(first, config, credential)| {
-            let phc = config.password_hash.as_deref().and_then(|hash| Phc::parse(hash).ok());
-            by_name.insert(config.username.clone(), User { config, phc, credential });
+            let hash = config.password_hash.as_deref().and_then(|hash| PasswordHash::parse(hash).ok());
+            by_name.insert(config.username.clone(), User { config, hash, credential });
             first
         });
-        let decoys = Decoys::like(by_name.values().filter_map(|user| user.phc.as_ref()));
+        let decoys = Decoys::like(by_name.values().filter_map(|user| user.hash.as_ref()));
         let decoy_key = ctx.sealer.root_for("decoy");
-        Self { ctx, by_name, first_user, password_checks: HashQueue::default(), decoys, decoy_key }
+        Self { ctx, by_name, first_user, password_checks: PasswordCheckQueue::default(), decoys, decoy_key }
     }
 
     pub(crate) fn first_user(&self) -> Option<&FirstUser> {
@@ -137,10 +137,10 @@ impl Users {
         let permit = permit.map_err(|_| OAuthError::too_many(Duration::from_secs(1)))?;
         // Checks that were waiting before this one may have failed.
         refuse_locked().await?;
-        let (phc, has_password) = self.hash_for(name);
-        let (phc, password) = (phc.cloned(), password.to_owned());
+        let (hash, has_password) = self.hash_for(name);
+        let (hash, password) = (hash.cloned(), password.to_owned());
         let checked =
-            tokio::task::spawn_blocking(move || (phc.is_some_and(|phc| phc.verify(&password)), permit));
+            tokio::task::spawn_blocking(move || (hash.is_some_and(|hash| hash.verify(&password)), permit));
         // The permit is kept until the outcome is counted, so that the next check sees it.
         let (matches, _permit) =
             checked.await.map_or((false, None), |(matches, permit)| (matches, Some(permit)));
@@ -158,8 +158,8 @@ impl Users {
     }
 
     /// Returns the hash to verify a password of `name` with, and whether it is that of a user.
-    pub(crate) fn hash_for(&self, name: &str) -> (Option<&Phc>, bool) {
-        let known = self.get(name).and_then(|user| user.phc.as_ref());
+    pub(crate) fn hash_for(&self, name: &str) -> (Option<&PasswordHash>, bool) {
+        let known = self.get(name).and_then(|user| user.hash.as_ref());
         let decoy = || self.decoys.pick(derive(&self.decoy_key, name.as_bytes()));
         (known.or_else(decoy), known.is_some())
     }

@@ -191,7 +191,7 @@ impl AuthConfig {
             let path = format!("local.users[{at}].passwordHash");
             match &user.password_hash {
                 Some(hash) => {
-                    if let Err(why) = password::Phc::parse(hash) {
+                    if let Err(why) = password::PasswordHash::parse(hash) {
                         say(&path, why.into());
                     }
                 }

@@ -258,7 +258,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::password::Phc;
+    use crate::password::PasswordHash;
 
     #[tokio::test]
     async fn b15_a_name_nobody_has_and_a_user_without_a_password_cost_what_a_users_password_costs() {
@@ -283,13 +283,13 @@ mod tests {
         let deployment = Deployment::new("https://mcp.example", "/mcp", "x");
         let config = serde_json::from_value(config).unwrap();
         let server = AuthorizationServer::with_parts(config, deployment, parts).await.unwrap();
-        let users: BTreeSet<_> = costs.iter().map(|text| Phc::parse(text).unwrap().cost()).collect();
+        let users: BTreeSet<_> = costs.iter().map(|text| PasswordHash::parse(text).unwrap().cost()).collect();
         let names = (0..100).map(|n| format!("nobody{n}")).chain(["carol".to_owned()]);
         let decoys: BTreeSet<_> = names
             .map(|name| {
-                let (phc, is_users) = server.services().users.hash_for(&name);
+                let (hash, is_users) = server.services().users.hash_for(&name);
                 assert!(!is_users, "{name}");
-                phc.unwrap().cost()
+                hash.unwrap().cost()
             })
             .collect();
         assert_eq!(decoys, users);

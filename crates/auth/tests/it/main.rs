@@ -27,6 +27,8 @@ mod floods;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
+mod grant_refusals;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod login;

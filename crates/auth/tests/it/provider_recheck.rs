@@ -91,7 +91,11 @@ async fn whom_the_provider_refuses_loses_what_came_of_that_login_at_once() {
     let others = site.redeem_with(&code, &[("client_id", "other")]).await.json();
     idp.clock.advance(Duration::from_secs(61));
     refuses(&idp, 400, json!({"error": "invalid_grant", "error_description": "user disabled"}));
-    assert_eq!(site.refresh(&text(&ours, "refresh_token"), &[]).await.error(), "invalid_grant");
+    let refused = site.refresh(&text(&ours, "refresh_token"), &[]).await;
+    assert_eq!(
+        (&*refused.error(), refused.refusal),
+        ("invalid_grant", Some(gatewright_auth::GrantRefusal::ProviderRefused))
+    );
     let again = site.refresh(&text(&others, "refresh_token"), &[("client_id", "other")]).await;
     assert_eq!(again.error(), "invalid_grant");
     assert_eq!(refreshes(&idp).len(), 1, "the answer counts for both");

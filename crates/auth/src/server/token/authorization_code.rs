@@ -10,6 +10,7 @@ use crate::{
     crypto::{b64, same, sha256},
     error::OAuthError,
     error_codes::Code,
+    grant_refusal::GrantRefusal,
     net::Caller,
     records::Grant,
     server::services::Services,
@@ -49,9 +50,11 @@ pub(super) async fn redeem(services: &Services, redemption: Redemption<'_>) -> R
         Exchanged::Redeemed { code: Redeemed::Replayed, .. } => {
             ctx.store.announce().await;
             ctx.record_event("code.reuse_detected", None, Some(&client.id), Some(ip), None);
-            return Err(OAuthError::invalid_grant());
+            return Err(OAuthError::invalid_grant(GrantRefusal::Replayed));
         }
-        Exchanged::Redeemed { code: Redeemed::Unknown, .. } => return Err(OAuthError::invalid_grant()),
+        Exchanged::Redeemed { code: Redeemed::Unknown, .. } => {
+            return Err(OAuthError::invalid_grant(GrantRefusal::Unknown));
+        }
     };
     // The code is used up now. A failure from here on ends the family that it has just founded.
     let mut grant: Grant = serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt)?;
@@ -63,13 +66,13 @@ pub(super) async fn redeem(services: &Services, redemption: Redemption<'_>) -> R
         };
         checked = match is_active {
             Ok(true) => Ok(()),
-            Ok(false) => Err(OAuthError::invalid_grant()),
+            Ok(false) => Err(OAuthError::invalid_grant(GrantRefusal::Revoked)),
             Err(error) => Err(error.into()),
         };
     }
     let scopes = services.grants.ceiling(&grant.sub, client).narrow(&grant.scopes);
     if checked.is_ok() && scopes.is_empty() {
-        checked = Err(OAuthError::invalid_grant());
+        checked = Err(OAuthError::invalid_grant(GrantRefusal::NoScopes));
     }
     if let Err(error) = checked {
         services.grants.end_family(&family).await?;
@@ -93,16 +96,18 @@ fn check(
     verifier: &str,
     jkt: Option<&str>,
 ) -> Result<(), OAuthError> {
-    let matches = grant.client == client.id
-        && services.ctx.clock.now_ms() < grant.code_expires_ms
-        && params.get("redirect_uri").is_none_or(|uri| uri == grant.redirect)
-        && !grant.challenge.is_empty()
-        && same(b64(sha256(verifier)), &grant.challenge)
-        && grant.jkt.as_deref().is_none_or(|bound| Some(bound) == jkt);
-    if !matches {
-        return Err(OAuthError::invalid_grant());
+    let fits_challenge = !grant.challenge.is_empty() && same(b64(sha256(verifier)), &grant.challenge);
+    let checks = [
+        (grant.client == client.id, GrantRefusal::OtherClient),
+        (services.ctx.clock.now_ms() < grant.code_expires_ms, GrantRefusal::Expired),
+        (params.get("redirect_uri").is_none_or(|uri| uri == grant.redirect), GrantRefusal::RedirectUri),
+        (fits_challenge, GrantRefusal::CodeVerifier),
+        (grant.jkt.as_deref().is_none_or(|bound| Some(bound) == jkt), GrantRefusal::DpopKey),
+    ];
+    match checks.into_iter().find(|(holds, _)| !holds) {
+        Some((_, refusal)) => Err(OAuthError::invalid_grant(refusal)),
+        None => check_resources(services, grant, params),
     }
-    check_resources(services, grant, params)
 }
 
 /// Checks that the resources of a token request are part of the grant (RFC 8707 §2.2).
@@ -137,6 +142,7 @@ pub(super) async fn bind(
         return Ok(());
     }
     // A retry bound them a moment ago, or the family has ended meanwhile.
-    let found = ctx.store.find(&current, family).await?.ok_or_else(OAuthError::invalid_grant)?;
-    if found.grant == bound { Ok(()) } else { Err(OAuthError::invalid_grant()) }
+    let refused = OAuthError::invalid_grant;
+    let found = ctx.store.find(&current, family).await?.ok_or_else(|| refused(GrantRefusal::Unknown))?;
+    if found.grant == bound { Ok(()) } else { Err(refused(GrantRefusal::DpopKey)) }
 }

@@ -14,6 +14,7 @@ use crate::{
     crypto::{Sealer, b64, unb64},
     error::OAuthError,
     error_codes::Code,
+    grant_refusal::GrantRefusal,
     net::Caller,
     provider::{ProviderStatus, status_of},
     records::Grant,
@@ -38,15 +39,27 @@ pub(super) async fn refresh(
     let ctx = &services.ctx;
     let settings = &ctx.config.refresh;
     let digest = Digest::of(token);
-    let found = ctx.store.find(&digest, &family).await?.ok_or_else(OAuthError::invalid_grant)?;
+    let found = ctx
+        .store
+        .find(&digest, &family)
+        .await?
+        .ok_or_else(|| OAuthError::invalid_grant(GrantRefusal::Unknown))?;
     let mut grant: Grant = serde_json::from_slice(&found.grant).map_err(|_| StoreError::Corrupt)?;
-    if grant.client != client.id || !grant.refreshes || !settings.enabled {
-        return Err(OAuthError::invalid_grant());
+    if grant.client != client.id {
+        return Err(OAuthError::invalid_grant(GrantRefusal::OtherClient));
+    }
+    if !grant.refreshes || !settings.enabled {
+        return Err(OAuthError::invalid_grant(GrantRefusal::RefreshDisabled));
     }
     let end_ms = grant.issued_ms + settings.absolute_ttl * 1000;
-    if ctx.clock.now_ms() >= end_ms || !services.grants.is_active(&grant).await? {
+    let ended = if ctx.clock.now_ms() >= end_ms {
+        Some(GrantRefusal::Expired)
+    } else {
+        (!services.grants.is_active(&grant).await?).then_some(GrantRefusal::Revoked)
+    };
+    if let Some(refusal) = ended {
         services.grants.end_family(&family).await?;
-        return Err(OAuthError::invalid_grant());
+        return Err(OAuthError::invalid_grant(refusal));
     }
     // A public client's refresh tokens are bound to the key they were issued for (RFC 9449 §5).
     if client.is_public() && grant.jkt.is_some() && grant.jkt != jkt {
@@ -58,7 +71,7 @@ pub(super) async fn refresh(
         ProviderStatus::Confirmed => {}
         ProviderStatus::Refused => {
             services.grants.end_family(&family).await?;
-            return Err(OAuthError::invalid_grant());
+            return Err(OAuthError::invalid_grant(GrantRefusal::ProviderRefused));
         }
         ProviderStatus::Unavailable => return Ok(provider_unavailable()),
     }
@@ -69,7 +82,7 @@ pub(super) async fn refresh(
     } else if found.current {
         None
     } else {
-        return Err(OAuthError::invalid_grant());
+        return Err(OAuthError::invalid_grant(GrantRefusal::Superseded));
     };
     let jkt = jkt.as_deref();
     let issue = TokenGrant { grant: &grant, family: &family, scopes, jkt, refresh, nonce: None };
@@ -122,15 +135,17 @@ async fn rotate(
         Rotated::Retried(sealed) => {
             let sealed = std::str::from_utf8(&sealed).ok().and_then(unb64);
             let plain = sealed.and_then(|sealed| sealer.open(SUCCESSOR, &sealed));
-            plain.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(OAuthError::invalid_grant)
+            plain
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+                .ok_or_else(|| OAuthError::invalid_grant(GrantRefusal::Unknown))
         }
         Rotated::Replayed => {
             ctx.store.announce().await;
             let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
             ctx.record_event("token.reuse_detected", sub, client, Some(ip), None);
-            Err(OAuthError::invalid_grant())
+            Err(OAuthError::invalid_grant(GrantRefusal::Replayed))
         }
-        Rotated::Unknown => Err(OAuthError::invalid_grant()),
+        Rotated::Unknown => Err(OAuthError::invalid_grant(GrantRefusal::Unknown)),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Token requests, parsed.
 
-use crate::{error::OAuthError, error_codes::Code, scopes::ANONYMOUS, store::FamilyId, web::params::Params};
+use crate::{
+    error::OAuthError, error_codes::Code, grant_refusal::GrantRefusal, scopes::ANONYMOUS, store::FamilyId,
+    web::params::Params,
+};
 
 /// Grant type of a token request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +47,10 @@ fn is_code_verifier(text: &str) -> bool {
     (43..=128).contains(&text.len()) && text.bytes().all(is_unreserved)
 }
 
+fn malformed() -> OAuthError {
+    OAuthError::invalid_grant(GrantRefusal::Malformed)
+}
+
 /// A code and its verifier, well formed.
 pub(super) struct CodeRequest<'a> {
     pub(super) code: &'a str,
@@ -59,7 +66,7 @@ impl<'a> CodeRequest<'a> {
         if !is_code_verifier(verifier) {
             return Err(OAuthError::invalid_request("code_verifier is malformed"));
         }
-        let family = FamilyId::of_token(code).ok_or_else(OAuthError::invalid_grant)?;
+        let family = FamilyId::of_token(code).ok_or_else(malformed)?;
         Ok(Self { code, verifier, family })
     }
 }
@@ -73,7 +80,7 @@ pub(super) struct RefreshRequest<'a> {
 impl<'a> RefreshRequest<'a> {
     pub(super) fn parse(params: &'a Params) -> Result<Self, OAuthError> {
         let token = params.require("refresh_token", "refresh_token is required")?;
-        let family = FamilyId::of_token(token).ok_or_else(OAuthError::invalid_grant)?;
+        let family = FamilyId::of_token(token).ok_or_else(malformed)?;
         Ok(Self { token, family })
     }
 }

@@ -9,8 +9,8 @@ use std::{
 use axum::{Router, body::Body, extract::ConnectInfo};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gatewright_auth::{
-    AuditEvent, AuditSink, AuthConfig, AuthorizationServer, Clock, Deployment, ManualClock, ResourceServer,
-    ServerParts, SystemEntropy, hash_password,
+    AuditEvent, AuditSink, AuthConfig, AuthorizationServer, Clock, Deployment, GrantRefusal, ManualClock,
+    ResourceServer, ServerParts, SystemEntropy, hash_password,
     store::{MemoryStore, Store},
 };
 use http::{HeaderMap, Method, Request, StatusCode, header};
@@ -91,6 +91,8 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
+    /// Reason of `invalid_grant`, which is not sent.
+    pub(crate) refusal: Option<GrantRefusal>,
 }
 
 impl Answer {
@@ -200,6 +202,7 @@ impl Site {
         let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
         Answer {
             status: parts.status,
+            refusal: parts.extensions.get().copied(),
             headers: parts.headers,
             text: String::from_utf8(bytes.to_vec()).unwrap(),
         }
