@@ -2,10 +2,12 @@
 
     fleet.py bfcl FOLDER [FIRST LAST]    backends and conversations of the Berkeley Function-Calling Leaderboard
     fleet.py servers FOLDER              servers of npm and PyPI; TOOLS is the folder of the npm packages
+    fleet.py large FOLDER                the same tasks for a client that lists the tools of both fleets
 """
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -41,6 +43,12 @@ def servers_fleet():
         "everything": npm("server-everything", "stdio"),
     }
     return apps, (here / "servers.yaml").read_text().replace("FOLDER", str(folder))
+
+
+def large_fleet():
+    apps, tasks = servers_fleet()
+    apps = bfcl_fleet()[0] | apps
+    return apps, re.sub(r"^  - name: .*", rf"\g<0>\n    apps: [{', '.join(apps)}]", tasks, flags=re.MULTILINE)
 
 
 def database():
@@ -94,6 +102,6 @@ def repository():
 
 
 folder.mkdir(parents=True, exist_ok=True)
-apps, tasks = {"bfcl": bfcl_fleet, "servers": servers_fleet}[which]()
+apps, tasks = {"bfcl": bfcl_fleet, "servers": servers_fleet, "large": large_fleet}[which]()
 (folder / "gatewright.json").write_text(json.dumps({"apps": apps, "codecall": {"vm": {"timeoutMs": 20_000}}}))
 (folder / "tasks.yaml").write_text(tasks)
