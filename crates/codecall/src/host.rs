@@ -8,7 +8,9 @@ use std::{
     },
 };
 
-use gatewright_agentscript::{Host, HostFuture, Sanitizer, ToolCall, ToolFailure, excerpt};
+use gatewright_agentscript::{
+    Host, HostFuture, PlanFacts, PlanVerdict, Sanitizer, ToolCall, ToolFailure, excerpt,
+};
 use gatewright_core::{
     Caller, InvokeError, Invoker, PermittedTool, codes, off_thread,
     rmcp::{
@@ -24,6 +26,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     CodeCall, Mode, describe, meta_tools,
+    plan_check::{self, Named, Tools},
     results::Handles,
     shapes::Shapes,
     unwrap::{Failure, ToolValue},
@@ -138,6 +141,39 @@ impl ScriptHost {
         Ok(tool)
     }
 
+    /// Looks up the tools that a plan names, some of them where there are many.
+    async fn named_tools(&self, facts: &PlanFacts) -> Tools {
+        let read = plan_check::read_calls(facts);
+        let (mut tools, mut unknown) = (Tools::new(), 0);
+        for (at, call) in (0..).zip(&facts.calls) {
+            let is_read = read.contains(&at);
+            let is_full = tools.len() == plan_check::MOST_TOOLS || unknown == plan_check::MOST_UNKNOWN;
+            match tools.get_mut(&call.name) {
+                Some(Named::Tool { entry, shape }) if is_read && shape.is_none() => {
+                    *shape = self.shapes.result_shape(entry, &self.caller)
+                }
+                Some(_) => {}
+                None if is_full => break,
+                None => {
+                    let named = match self.tool(&call.name).await {
+                        Ok(tool) => {
+                            let shape =
+                                is_read.then(|| self.shapes.result_shape(&tool, &self.caller)).flatten();
+                            Named::Tool { entry: tool.entry().clone(), shape }
+                        }
+                        Err(failure) if plan_check::is_unknown(&failure) => {
+                            unknown += 1;
+                            Named::Unknown(failure)
+                        }
+                        Err(_) => Named::Undecided,
+                    };
+                    tools.insert(call.name.clone(), named);
+                }
+            }
+        }
+        tools
+    }
+
     fn denied(&self, name: &str) -> ToolFailure {
         self.failure(
             codes::ACCESS_DENIED,
@@ -208,6 +244,13 @@ impl Host for ScriptHost {
 
     fn progress(&self, value: Box<RawValue>) -> HostFuture<'_, ()> {
         Box::pin(async move { self.tell_progress(excerpt::name(value.get()).into_owned()).await })
+    }
+
+    fn check_plan(&self, facts: PlanFacts) -> HostFuture<'_, PlanVerdict> {
+        Box::pin(async move {
+            let tools = self.named_tools(&facts).await;
+            off_thread(plan_check::work(&facts), move || plan_check::judge(&facts, &tools)).await
+        })
     }
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {

@@ -18,6 +18,7 @@ mod host;
 mod invoke;
 mod live_index;
 mod meta_tools;
+mod plan_check;
 mod plugin;
 mod reply;
 mod result_shape;

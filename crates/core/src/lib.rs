@@ -62,7 +62,7 @@ pub use plugin::{DirectAccess, Plugin};
 pub use principal::{Principal, Scopes};
 pub use protocol::{Era, Revision};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
-pub use schema::{InputSchema, SchemaMode};
+pub use schema::{BrokenRule, InputProblem, InputSchema, SchemaMode};
 pub use secret::Secret;
 pub use share::{Share, Shares};
 pub use tool::ToolEntry;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jsonschema::Validator;
+use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
 use rmcp::model::JsonObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -56,14 +56,51 @@ impl InputSchema {
             }
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { "input".to_owned() } else { shorten(&place) };
-            let mut problem = error.to_string();
-            if problem.len() > LONGEST {
-                // The value comes first in the sentence and would crowd out what is wrong with it.
-                problem = error.masked().to_string();
-            }
-            problems.push(format!("{place}: {}", shorten(&problem)));
+            problems.push(format!("{place}: {}", sentence(&error)));
         }
         Err(problems.join("; "))
+    }
+
+    /// At most `most` problems of `arguments`, one by one; none where the schema itself cannot be used.
+    pub fn problems(&self, arguments: &Value, most: usize) -> Vec<InputProblem> {
+        let Ok(validator) = self.compiled() else { return Vec::new() };
+        if validator.is_valid(arguments) {
+            return Vec::new();
+        }
+        validator.iter_errors(arguments).take(most).map(|error| self.problem(&error)).collect()
+    }
+
+    fn problem(&self, error: &ValidationError<'_>) -> InputProblem {
+        let rule = match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default().to_owned();
+                BrokenRule::Missing { has_default: self.has_default(error, &name), name }
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                BrokenRule::Unexpected { names: unexpected.clone() }
+            }
+            ValidationErrorKind::Type { .. } => BrokenRule::Type,
+            _ => BrokenRule::Other,
+        };
+        let is_choice = |part: &str| CHOICES.contains(&part);
+        InputProblem {
+            path: error.instance_path().to_string(),
+            rule,
+            by_choice: error.evaluation_path().to_string().split('/').any(is_choice),
+            message: sentence(error),
+        }
+    }
+
+    /// Returns `true` if the object that lacks `name` has a default for it.
+    fn has_default(&self, error: &ValidationError<'_>, name: &str) -> bool {
+        let rule = error.schema_path().to_string();
+        let mut object = Some(&*self.source);
+        for part in rule.split('/').skip(1).take_while(|part| *part != "required") {
+            let part = part.replace("~1", "/").replace("~0", "~");
+            object = object.and_then(|object| object.get(&part)).and_then(Value::as_object);
+        }
+        let properties = object.and_then(|object| object.get("properties"));
+        properties.and_then(|properties| properties.get(name)?.get("default")).is_some()
     }
 
     /// Why the schema cannot be used, if so.
@@ -78,6 +115,64 @@ impl InputSchema {
                 .map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))
         })
     }
+}
+
+/// Keywords that choose among schemas by the values they see.
+const CHOICES: [&str; 11] = [
+    "if",
+    "then",
+    "else",
+    "anyOf",
+    "oneOf",
+    "not",
+    "contains",
+    "dependentSchemas",
+    "dependentRequired",
+    "dependencies",
+    "unevaluatedProperties",
+];
+
+/// A place where an input does not fit its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputProblem {
+    /// JSON pointer of the place.
+    pub path: String,
+    /// The rule that is broken there.
+    pub rule: BrokenRule,
+    /// The rule may hold only because of other values of the input.
+    pub by_choice: bool,
+    /// A sentence about it.
+    pub message: String,
+}
+
+/// A rule of a schema that an input breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BrokenRule {
+    /// A required property is not there.
+    Missing {
+        /// Its name.
+        name: String,
+        /// The schema has a default for it.
+        has_default: bool,
+    },
+    /// There are properties that the schema does not allow.
+    Unexpected {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The value is of another type.
+    Type,
+    /// Any other rule, about the value itself.
+    Other,
+}
+
+fn sentence(error: &ValidationError<'_>) -> String {
+    let mut problem = error.to_string();
+    if problem.len() > LONGEST {
+        // The value comes first in the sentence and would crowd out what is wrong with it.
+        problem = error.masked().to_string();
+    }
+    shorten(&problem)
 }
 
 /// Characters shown of a place, and of what is wrong there.
@@ -128,6 +223,30 @@ mod tests {
             problems.contains("/a") && problems.contains("100 items") && problems.len() < 100,
             "{problems}"
         );
+    }
+
+    #[test]
+    fn problems_name_their_place_and_rule_and_say_what_depends_on_other_values() {
+        let schema = schema(
+            json!({"type": "object", "required": ["id", "page"], "additionalProperties": false,
+            "properties": {"id": {"type": "string"}, "page": {"type": "integer", "default": 1}, "kind": {}, "list": {"$ref": "#/$defs/list"}},
+            "$defs": {"list": {"type": "object", "required": ["a"], "properties": {"a": {"default": 0}}}},
+            "if": {"properties": {"kind": {"const": "x"}}, "required": ["kind"]}, "then": {"required": ["extra"]}}),
+        );
+        let found = schema.problems(&json!({"idd": 1, "kind": "x", "list": {}}), 9);
+        let missing = |name: &str, has_default| BrokenRule::Missing { name: name.to_owned(), has_default };
+        let has = |path: &str, rule: &BrokenRule, by_choice| {
+            found.iter().any(|it| it.path == path && it.rule == *rule && it.by_choice == by_choice)
+        };
+        assert!(has("", &missing("id", false), false), "{found:#?}");
+        assert!(
+            has("", &missing("page", true), false) && has("/list", &missing("a", true), false),
+            "{found:#?}"
+        );
+        assert!(has("", &BrokenRule::Unexpected { names: vec!["idd".to_owned()] }, false), "{found:#?}");
+        assert!(has("", &missing("extra", false), true), "{found:#?}");
+        assert_eq!(schema.problems(&json!({"idd": 1}), 2).len(), 2);
+        assert!(schema.problems(&json!({"id": "a", "page": 1}), 2).is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::{AppEntry, Audience, Caller, InputSchema, ToolMeta};
+use crate::{AppEntry, Audience, Caller, InputProblem, InputSchema, SchemaMode, ToolMeta};
 
 /// One tool of the registry.
 pub struct ToolEntry {
@@ -64,6 +64,14 @@ impl ToolEntry {
     /// The words of the app's server about itself.
     pub fn about_app(&self) -> Option<String> {
         self.owner.app.catalog().about.clone()
+    }
+
+    /// At most `most` problems for which the gateway would refuse `arguments`; none where it does not check them.
+    pub fn input_problems(&self, arguments: &Value, most: usize) -> Vec<InputProblem> {
+        match self.owner.options.schema_mode {
+            SchemaMode::Strict => self.schema.problems(arguments, most),
+            SchemaMode::Off => Vec::new(),
+        }
     }
 
     /// Output schema, when the tool has one.

@@ -1,0 +1,181 @@
+//! Inputs of calls, as far as the text spells them out, against the input schemas of their tools.
+
+use std::collections::{HashMap, HashSet};
+
+use gatewright_agentscript::{CallSite, Partial};
+use gatewright_core::{BrokenRule, InputProblem, ToolEntry, codes};
+use serde_json::{Map, Value};
+
+use super::{
+    Problem,
+    shape::{Found, Shape},
+    words::{nearest, shown},
+};
+
+/// Most problems of one input that are looked at.
+const MOST_PROBLEMS: usize = 20;
+/// Most problems of one input that are shown.
+const MOST_SHOWN: usize = 5;
+
+/// A partly known input with `null` in its holes, by JSON pointers.
+#[derive(Debug, Default)]
+struct Filled {
+    holes: HashSet<String>,
+    /// Holes that may be left out of the input.
+    optional: HashSet<String>,
+    /// Objects that may have more members.
+    open: HashSet<String>,
+    /// Places of members.
+    places: HashMap<String, u32>,
+}
+
+/// The problem of a call's input, if it is sure to be refused, or likely to be.
+pub(super) fn check(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
+    let input = call.input.as_ref()?;
+    let problem = |at, what: &str, is_certain| Problem {
+        at,
+        code: codes::VALIDATION_ERROR.to_owned(),
+        message: format!("invalid input for `{}`: {what}", shown(&call.name)),
+        is_certain,
+    };
+    match input {
+        Partial::Hole { .. } => return None,
+        Partial::Scalar(_) | Partial::List(_) => {
+            return Some(problem(call.at, "the input must be an object", true));
+        }
+        Partial::Object { .. } => {}
+    }
+    let mut filled = Filled::default();
+    let value = filled.value(input, String::new());
+    let mut found: Vec<Finding> = Vec::new();
+    for broken in tool.input_problems(&value, MOST_PROBLEMS) {
+        filled.judge(&broken, tool, &mut found);
+    }
+    let is_certain = found.iter().any(|finding| finding.is_certain);
+    // What has a place in the text comes first.
+    found.sort_by_key(|finding| (!finding.is_certain, finding.at.is_none()));
+    let first = found.first()?;
+    let mut sentences: Vec<&str> =
+        found.iter().take(MOST_SHOWN).map(|finding| finding.message.as_str()).collect();
+    if found.len() > MOST_SHOWN {
+        sentences.push("…");
+    }
+    Some(problem(first.at.unwrap_or(call.at), &sentences.join("; "), is_certain))
+}
+
+struct Finding {
+    at: Option<u32>,
+    message: String,
+    is_certain: bool,
+}
+
+impl Filled {
+    fn value(&mut self, partial: &Partial, path: String) -> Value {
+        match partial {
+            Partial::Hole { optional } => {
+                if *optional {
+                    self.optional.insert(path.clone());
+                }
+                self.holes.insert(path);
+                Value::Null
+            }
+            Partial::Scalar(value) => value.clone(),
+            Partial::List(items) => {
+                let item = |(at, item)| self.value(item, format!("{path}/{at}"));
+                items.iter().enumerate().map(item).collect()
+            }
+            Partial::Object { members, open } => {
+                let mut object = Map::new();
+                for member in members {
+                    let name = member.name.replace('~', "~0").replace('/', "~1");
+                    let path = format!("{path}/{name}");
+                    self.places.insert(path.clone(), member.at);
+                    object.insert(member.name.clone(), self.value(&member.value, path));
+                }
+                if *open {
+                    self.open.insert(path);
+                }
+                Value::Object(object)
+            }
+        }
+    }
+
+    fn judge(&self, broken: &InputProblem, tool: &ToolEntry, found: &mut Vec<Finding>) {
+        let InputProblem { path, rule, by_choice, message } = broken;
+        let is_complete = self.holes.is_empty() && self.open.is_empty();
+        if (*by_choice && !is_complete) || self.holes.contains(path) {
+            return;
+        }
+        let at = self.places.get(path).copied();
+        match rule {
+            BrokenRule::Missing { name, has_default } => {
+                if !*has_default && !self.open.contains(path) {
+                    let message = format!("`{}` is missing", dotted(path, Some(name)));
+                    found.push(Finding { at, message, is_certain: true });
+                }
+            }
+            BrokenRule::Unexpected { names } => {
+                for name in names.iter().take(MOST_PROBLEMS) {
+                    found.push(self.unexpected(path, name, tool));
+                }
+            }
+            BrokenRule::Type => found.push(Finding { at, message: said(path, message), is_certain: true }),
+            BrokenRule::Other => {
+                let below = format!("{path}/");
+                let is_part = |place: &String| place == path || place.starts_with(&below);
+                if !self.holes.iter().chain(&self.open).any(is_part) {
+                    found.push(Finding { at, message: said(path, message), is_certain: true });
+                }
+            }
+        }
+    }
+
+    fn unexpected(&self, path: &str, name: &str, tool: &ToolEntry) -> Finding {
+        let place = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+        let names = names_at(tool, path);
+        let near = nearest(
+            name,
+            names.iter().copied().filter(|name| {
+                // One that is given already is not meant by another.
+                !self.places.contains_key(&format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")))
+            }),
+        );
+        let advice = near.map(|near| format!(", did you mean `{}`?", shown(near))).unwrap_or_default();
+        Finding {
+            at: self.places.get(&place).copied(),
+            message: format!("there is no `{}`{advice}", dotted(path, Some(name))),
+            is_certain: !self.optional.contains(&place),
+        }
+    }
+}
+
+/// The properties that the schema of `tool` names at `path`.
+fn names_at<'t>(tool: &'t ToolEntry, path: &str) -> Vec<&'t str> {
+    let mut shape = Shape::of(tool.input_schema());
+    for part in path.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        let next = |shape: Shape<'t>| match shape.property(&part) {
+            Found::Shape(shape) => Some(shape),
+            _ => match shape.item() {
+                Found::Shape(shape) => Some(shape),
+                _ => None,
+            },
+        };
+        shape = shape.and_then(next);
+    }
+    shape.map(|shape| shape.names()).unwrap_or_default()
+}
+
+fn said(path: &str, message: &str) -> String {
+    match path {
+        "" => message.to_owned(),
+        path => format!("`{}`: {message}", dotted(path, None)),
+    }
+}
+
+/// A JSON pointer, and a name below it, as people write them.
+fn dotted(path: &str, name: Option<&str>) -> String {
+    let parts = path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"));
+    let parts: Vec<String> = parts.chain(name.map(str::to_owned)).collect();
+    shown(&parts.join("."))
+}

@@ -1,0 +1,229 @@
+//! Reads of results against the shapes of the results.
+
+use std::collections::{HashMap, HashSet};
+
+use gatewright_agentscript::{Origin, Part, PlanFacts, PlanWarning, ResultUse};
+
+use super::{
+    Named, Tools,
+    shape::{Found, Lack, Shape},
+    words::{list, nearest, shown},
+};
+
+/// Most warnings about reads.
+const MOST_WARNINGS: usize = 15;
+/// Answers that must have been seen before a property that looks like no other is called unseen.
+const ENOUGH_ANSWERS: u64 = 3;
+/// Members of `{success, data, error}`.
+const SETTLED: [&str; 3] = ["success", "data", "error"];
+
+/// What is known of a value.
+#[derive(Clone)]
+enum Value<'s> {
+    Shape(Shape<'s>),
+    /// `{success, data, error}` around this.
+    Settled(Option<Shape<'s>>),
+    Unknown,
+}
+
+/// Warns of reads of what is not there.
+pub(super) fn check(facts: &PlanFacts, tools: &Tools, warnings: &mut Vec<PlanWarning>) {
+    let checker = Checker { facts, tools, read: read_names(&facts.uses) };
+    let mut values: Vec<Value<'_>> = Vec::with_capacity(facts.uses.len());
+    let mut reported: HashSet<Origin> = HashSet::new();
+    let most = warnings.len() + MOST_WARNINGS;
+    for read in &facts.uses {
+        let of = match read.of {
+            Origin::Call(call) => checker.result(call),
+            // A worker may refer to reads that are not there.
+            Origin::Use(index) => values.get(index as usize).cloned().unwrap_or(Value::Unknown),
+        };
+        let (value, lack) = part(&of, &read.part);
+        values.push(value);
+        let Some(lack) = lack else { continue };
+        // `map` on an object and its elements are one mistake.
+        let is_known = read.part == Part::Item && reported.contains(&read.of);
+        if let Some(message) = checker.message(read, &lack)
+            && !is_known
+            && warnings.len() < most
+        {
+            reported.insert(read.of);
+            warnings.push(PlanWarning { at: read.at, message });
+        }
+    }
+}
+
+/// The value of `part`, and the lack of it.
+fn part<'s>(of: &Value<'s>, part: &Part) -> (Value<'s>, Option<Lack<'s>>) {
+    let found = match (of, part) {
+        (Value::Shape(shape), Part::Property(name)) => shape.property(name),
+        (Value::Shape(shape), Part::Item) => shape.item(),
+        (Value::Shape(shape), Part::Computed) => shape.computed(),
+        (Value::Settled(data), Part::Property(name)) => match (name.as_str(), data) {
+            ("data", Some(data)) => Found::Shape(data.clone()),
+            (name, _) if SETTLED.contains(&name) => Found::Unknown,
+            _ => Found::Missing(Lack { kind: "object", names: SETTLED.to_vec(), arrays: Vec::new() }),
+        },
+        (Value::Settled(_) | Value::Unknown, _) => Found::Unknown,
+    };
+    match found {
+        Found::Shape(shape) => (Value::Shape(shape), None),
+        Found::Unknown => (Value::Unknown, None),
+        Found::Missing(lack) => (Value::Unknown, Some(lack)),
+    }
+}
+
+/// The names that a plan reads of each value.
+fn read_names(uses: &[ResultUse]) -> HashMap<Origin, HashSet<&str>> {
+    let mut read: HashMap<Origin, HashSet<&str>> = HashMap::new();
+    for it in uses {
+        if let Part::Property(name) = &it.part {
+            read.entry(it.of).or_default().insert(name);
+        }
+    }
+    read
+}
+
+struct Checker<'f> {
+    facts: &'f PlanFacts,
+    tools: &'f Tools,
+    read: HashMap<Origin, HashSet<&'f str>>,
+}
+
+impl<'f> Checker<'f> {
+    fn result(&self, call: u32) -> Value<'f> {
+        let Some(call) = self.facts.calls.get(call as usize) else { return Value::Unknown };
+        let shape = match self.tools.get(&call.name) {
+            Some(Named::Tool { shape: Some(shape), .. }) => Shape::of(&shape.schema),
+            _ => None,
+        };
+        match (call.settled, shape) {
+            (true, shape) => Value::Settled(shape),
+            (false, Some(shape)) => Value::Shape(shape),
+            (false, None) => Value::Unknown,
+        }
+    }
+
+    /// The warning about a read of what is not there; none where the script provides for that.
+    fn message(&self, read: &ResultUse, lack: &Lack<'_>) -> Option<String> {
+        let (tool, path) = self.source(read.of)?;
+        let (observed, settled) = match (self.facts.calls.get(tool as usize)?, path.is_empty()) {
+            (call, true) if call.settled => (None, true),
+            (call, _) => (self.observed(&call.name), false),
+        };
+        let name = shown(&self.facts.calls[tool as usize].name);
+        let value = match path.as_str() {
+            "" => format!("the result of `{name}`"),
+            path => format!("`{}` of the result of `{name}`", shown(path)),
+        };
+        let property = match &read.part {
+            Part::Property(property) => property,
+            Part::Item | Part::Computed => {
+                let is_unsure = read.tentative || lack.kind == "object" && observed.is_some();
+                let arrays = did_you_mean_one_of(&lack.arrays, "");
+                return (!is_unsure)
+                    .then(|| format!("{value} is {}, not an array{arrays}", article(lack.kind)));
+            }
+        };
+        let given = shown(property);
+        if lack.kind != "object" {
+            let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
+            return (!is_unsure).then(|| format!("{value} is {} and has no `{given}`", article(lack.kind)));
+        }
+        let near = nearest(property, lack.names.iter().copied())
+            .filter(|near| !self.read.get(&read.of).is_some_and(|read| read.contains(near)));
+        let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
+        let advice = match near {
+            Some(near) => format!("; did you mean `{}`?", shown(near)),
+            None if is_unsure => return None,
+            None if settled => "; with `throwOnError: false` the tool's result is in `data`".to_owned(),
+            None if lack.arrays.len() == 1 && is_array_method(property) => {
+                did_you_mean_one_of(&lack.arrays, property)
+            }
+            None => format!("; it has {}", list(&lack.names)),
+        };
+        Some(match observed {
+            None => format!("{value} has no `{given}`{advice}"),
+            Some(1) => format!("`{given}` was not in the one answer seen of {value}{advice}"),
+            Some(answers) => format!("`{given}` was in none of {answers} answers seen of {value}{advice}"),
+        })
+    }
+
+    fn observed(&self, name: &str) -> Option<u64> {
+        match self.tools.get(name) {
+            Some(Named::Tool { shape: Some(shape), .. }) => shape.observed,
+            _ => None,
+        }
+    }
+
+    /// The call that a value comes from, and the path from its result to the value.
+    fn source(&self, mut of: Origin) -> Option<(u32, String)> {
+        let mut parts = Vec::new();
+        loop {
+            match of {
+                Origin::Call(call) => break self.path(call, parts).map(|path| (call, path)),
+                Origin::Use(index) => {
+                    let read = self.facts.uses.get(index as usize)?;
+                    parts.push(&read.part);
+                    // Only earlier ones: there is no circle.
+                    if matches!(read.of, Origin::Use(earlier) if earlier >= index) {
+                        return None;
+                    }
+                    of = read.of;
+                }
+            }
+        }
+    }
+
+    fn path(&self, call: u32, parts: Vec<&Part>) -> Option<String> {
+        let mut path = String::new();
+        let data = Part::Property("data".to_owned());
+        let is_settled = self.facts.calls.get(call as usize)?.settled;
+        let wrapped = usize::from(is_settled && parts.last() == Some(&&data));
+        for part in parts.iter().rev().skip(wrapped) {
+            match part {
+                Part::Property(name) if path.is_empty() => path.push_str(name),
+                Part::Property(name) => path.extend([".", name]),
+                Part::Item | Part::Computed => path.push_str("[]"),
+            }
+        }
+        Some(path)
+    }
+}
+
+fn article(kind: &str) -> &'static str {
+    match kind {
+        "object" => "an object",
+        "array" => "an array",
+        "string" => "a string",
+        "boolean" => "a boolean",
+        _ => "a number",
+    }
+}
+
+fn is_array_method(name: &str) -> bool {
+    matches!(
+        name,
+        "map"
+            | "filter"
+            | "find"
+            | "forEach"
+            | "some"
+            | "every"
+            | "reduce"
+            | "flatMap"
+            | "slice"
+            | "sort"
+            | "length"
+            | "at"
+    )
+}
+
+/// The advice to read the only array of an object.
+fn did_you_mean_one_of(arrays: &[&str], method: &str) -> String {
+    match arrays {
+        [only] if method.is_empty() => format!("; did you mean its `{}`?", shown(only)),
+        [only] => format!("; did you mean `{}.{}`?", shown(only), shown(method)),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,76 @@
+//! Names that servers and scripts chose, in messages.
+
+/// Characters shown of a name.
+const LONGEST: usize = 80;
+/// Least likeness of a name that is suggested.
+const ENOUGH: f64 = 0.85;
+/// Longest name that is compared, in bytes: time grows with the product of the lengths.
+const COMPARED: usize = 100;
+/// Most names that one name is compared with.
+const MOST_COMPARED: usize = 1_000;
+/// Names shown of a list.
+const SHOWN: usize = 12;
+
+/// A name without characters that could mislead a reader, and not too long.
+pub(super) fn shown(name: &str) -> String {
+    let misleads = |c: char| {
+        c.is_control()
+            || matches!(c, '`' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let mut shown: String =
+        name.chars().take(LONGEST).map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect();
+    if name.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The name that a misspelt one is likeliest to mean.
+pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    if name.len() > COMPARED {
+        return None;
+    }
+    let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let wanted = plain(name);
+    let near = |other: &&str| other.len() <= COMPARED && *other != name;
+    names
+        .take(MOST_COMPARED)
+        .filter(near)
+        .map(|other| (strsim::jaro_winkler(&wanted, &plain(other)), other))
+        .filter(|(likeness, _)| *likeness >= ENOUGH)
+        .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))
+        .map(|(_, other)| other)
+}
+
+/// Names as a list, in backticks.
+pub(super) fn list(names: &[&str]) -> String {
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
+    if names.len() > SHOWN {
+        list.push("…".to_owned());
+    }
+    list.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_from_outside_is_short_and_has_no_control_characters() {
+        let name = format!("a\u{1b}[31m\n`\u{202e}{}", "x".repeat(1_000_000));
+        let shown = shown(&name);
+        assert!(shown.chars().count() <= LONGEST + 1 && !shown.chars().any(char::is_control), "{shown}");
+        assert!(!shown.contains(['`', '\u{202e}']));
+    }
+
+    #[test]
+    fn misspellings_and_other_conventions_are_near_and_other_words_are_not() {
+        let names = ["items", "nextCursor", "total"];
+        let near = |name| nearest(name, names.into_iter());
+        assert_eq!(near("itmes"), Some("items"));
+        assert_eq!(near("next_cursor"), Some("nextCursor"));
+        assert_eq!(near("item"), Some("items"));
+        assert_eq!(near("users"), None);
+        assert_eq!(near(&"items".repeat(1_000)), None);
+    }
+}
