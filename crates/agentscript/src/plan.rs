@@ -5,6 +5,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::excerpt;
+
 /// Longest facts of one script, in bytes of JSON.
 pub(crate) const PLAN_BYTES: usize = 64 * 1024;
 /// Most warnings of one run.
@@ -137,7 +139,8 @@ pub enum Mistake {
 
 impl Note {
     pub(crate) fn message(&self) -> String {
-        let name = crate::excerpt::name(&self.name);
+        let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+        let name: String = excerpt::name(&self.name).chars().map(printable).collect();
         match self.mistake {
             Mistake::NotAwaited if name.is_empty() => {
                 "this tool call is not awaited: the script may end before it is done, which cancels it, and its error goes unseen; put `await` in front of it".to_owned()

@@ -65,6 +65,8 @@ mod operators;
 #[cfg(test)]
 mod output;
 #[cfg(test)]
+mod plan_check;
+#[cfg(test)]
 mod production;
 #[cfg(test)]
 mod production_check;

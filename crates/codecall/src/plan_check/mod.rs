@@ -97,6 +97,12 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools) -> PlanVerdict {
     }
     reads::check(facts, tools, &mut verdict.warnings);
     verdict.warnings.extend(discarded(facts, tools));
+    for warning in &mut verdict.warnings {
+        warning.message = words::printable(&warning.message);
+    }
+    if let Some(refusal) = &mut verdict.refusal {
+        refusal.message = words::printable(&refusal.message);
+    }
     verdict
 }
 

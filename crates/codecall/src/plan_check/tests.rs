@@ -189,6 +189,8 @@ async fn unknown_tools_are_refused_unless_the_script_asks_for_them_where_they_ma
         refusal("await callTool('a:free', {});\nawait callTool('a:nope', {})").await.unwrap();
     assert_eq!((place.as_str(), message.as_str()), ("'a", "tool `a:nope` does not exist"));
     assert!(refusal("return getTool('a:nope')").await.is_some());
+    let (_, message) = refusal("await callTool('a:no\\u0007pe', {})").await.unwrap();
+    assert_eq!(message, "tool `a:no\u{fffd}pe` does not exist");
     let asked = "let has = true; try { getTool('a:nope') } catch { has = false }\nif (has) await callTool('a:nope', {})";
     assert_eq!(warnings(asked).await, [("'a".to_owned(), "tool `a:nope` does not exist".to_owned())]);
 }

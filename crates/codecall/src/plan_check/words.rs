@@ -11,18 +11,22 @@ const MOST_COMPARED: usize = 1_000;
 /// Names shown of a list.
 const SHOWN: usize = 12;
 
-/// A name without characters that could mislead a reader, and not too long.
-pub(super) fn shown(name: &str) -> String {
+/// A text without control characters and others that could mislead a reader.
+pub(super) fn printable(text: &str) -> String {
     let misleads = |c: char| {
         c.is_control()
-            || matches!(c, '`' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
     };
-    let mut shown: String =
-        name.chars().take(LONGEST).map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect();
-    if name.chars().nth(LONGEST).is_some() {
-        shown.push('…');
-    }
-    shown
+    text.chars().map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// A name, printable and not too long.
+pub(super) fn shown(name: &str) -> String {
+    let (short, more) = match name.char_indices().nth(LONGEST) {
+        Some((at, _)) => (&name[..at], "…"),
+        None => (name, ""),
+    };
+    printable(short).replace('`', "\u{fffd}") + more
 }
 
 /// The name that a misspelt one is likeliest to mean.
