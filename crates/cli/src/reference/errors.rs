@@ -105,7 +105,7 @@ fn scripts(text: &mut String) {
          | `illegal_access` | `SELF_REFERENCE_BLOCKED` | the script called a meta-tool |\n\
          | `runtime_error` | `EXECUTION_ERROR` | the script threw an error or exceeded a limit; `name` is the class of the error |\n\
          | `runtime_error` | `RATE_LIMIT`, `VALIDATION_ERROR` | the call of `codecall:execute` itself was rejected; nothing ran |\n\
-         | `tool_error` | the code of the call | a call failed and the script did not catch the error |\n\
+         | `tool_error` | the code of the call | a call failed and the script did not catch the error; or the check of the plan found that it would fail, and nothing was called; `location` has the place |\n\
          | `timeout` | `TIMEOUT` | the script ran longer than `codecall.vm.timeoutMs`; the message names the open calls |\n\n\
          Values of `kind`:\n\n| kind | rejected code |\n|---|---|\n",
     );
