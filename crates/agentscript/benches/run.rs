@@ -38,6 +38,7 @@ fn worker() -> WorkerCommand {
 }
 
 /// A realm that is built once, without limits, isolation or validation: the lowest possible cost of a run.
+#[expect(clippy::disallowed_methods, reason = "not a realm of the engine module")]
 fn reused_realm(c: &mut Criterion) {
     let runtime = rquickjs::Runtime::new().expect("an engine");
     let context = rquickjs::Context::full(&runtime).expect("a realm");

@@ -2,10 +2,11 @@
 //!
 //! A [`Realm`] is a runtime with everything that a script may touch, frozen. It is built before a run is known and is put back to its first
 //! state after each. `state` counts what a run spends; `answers` reads the host's answers; `locale` formats numbers, dates and the order of
-//! texts; `raw` has the calls without a safe wrapper. The text that runs comes from the validator.
+//! texts; `texts` reads the script's texts and `halves` replaces halves of surrogate pairs in them; `raw` has the calls without a safe wrapper. The text that runs comes from the validator.
 
 mod answers;
 mod compile;
+mod halves;
 mod limit_errors;
 mod locale;
 pub(crate) mod names;
@@ -14,6 +15,7 @@ mod raw;
 mod realm;
 mod run;
 mod state;
+mod texts;
 
 pub(crate) use compile::Compiler;
 pub(crate) use places::wrapped;

@@ -1,29 +1,30 @@
 //! A pool of workers that were started in advance and serve one run at a time, and the queue in front of them.
 //!
-//! `config` has the settings of a pool, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
+//! `config` has the settings of a pool, `slots` the workers that wait, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
 //! counts the messages of its worker.
 
 mod config;
 mod drive;
 mod process;
 mod record;
+mod slots;
 
 use std::{
-    collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, TryAcquireError, oneshot};
+use tokio::sync::{TryAcquireError, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use config::{Adapter, PoolConfig, WorkerCommand};
 pub(crate) use drive::replay;
 use process::{Exit, Keeper, Worker};
+use slots::{Slot, WorkerSlots};
 
 use crate::{
     host::Host,
@@ -81,76 +82,8 @@ pub struct PoolStats {
     pub running: usize,
     /// Runs that ended, successfully or not.
     pub finished: u64,
-    /// Workers ended and replaced: killed, died or recycled.
+    /// Workers ended and replaced: killed, died, recycled or too large.
     pub replaced: u64,
-}
-
-enum Slot {
-    Ready(Worker),
-    /// There was no need for a worker yet, or a replacement failed: the next run to take this slot starts one.
-    Empty,
-}
-
-/// The workers' slots, shared by runs and the keeper's thread.
-struct WorkerSlots {
-    slots: Mutex<VecDeque<Slot>>,
-    /// One permit per slot in `slots`; closed when the pool is.
-    free: Semaphore,
-    /// Workers ended and replaced.
-    replaced: AtomicU64,
-}
-
-impl WorkerSlots {
-    fn slots(&self) -> MutexGuard<'_, VecDeque<Slot>> {
-        // Nothing panics while it holds the lock.
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes a slot available. Returns it when the pool is closed.
-    fn put(&self, slot: Slot) -> Option<Slot> {
-        let mut slots = self.slots();
-        if self.free.is_closed() {
-            return Some(slot);
-        }
-        // Workers that are there come before those to be started; each in turn, so that one that was killed is soon found.
-        let ready = slots.iter().filter(|slot| matches!(slot, Slot::Ready(_))).count();
-        match slot {
-            Slot::Ready(_) => slots.insert(ready, slot),
-            Slot::Empty => slots.push_back(slot),
-        }
-        self.free.add_permits(1);
-        None
-    }
-
-    /// Removes workers that died while they waited. Their slots stay, empty.
-    fn take_dead(&self) -> Vec<Worker> {
-        let mut slots = self.slots();
-        let mut dead = Vec::new();
-        for slot in slots.iter_mut() {
-            let is_dead = match slot {
-                Slot::Ready(worker) => worker.is_dead(),
-                Slot::Empty => false,
-            };
-            if is_dead && let Slot::Ready(worker) = std::mem::replace(slot, Slot::Empty) {
-                dead.push(worker);
-            }
-        }
-        slots.make_contiguous().sort_by_key(|slot| matches!(slot, Slot::Empty));
-        self.replaced.fetch_add(dead.len() as u64, Ordering::Relaxed);
-        dead
-    }
-
-    /// Puts a worker into an empty slot. Returns it when there is none.
-    fn fill(&self, worker: Worker) -> Option<Worker> {
-        let mut slots = self.slots();
-        match slots.iter().position(|slot| matches!(slot, Slot::Empty)) {
-            Some(at) => {
-                slots[at] = Slot::Ready(worker);
-                None
-            }
-            None => Some(worker),
-        }
-    }
 }
 
 /// Runs scripts in workers.
@@ -180,11 +113,7 @@ impl WorkerPool {
     /// # Errors
     /// A worker does not start, or the sandbox is incomplete and [`PoolConfig::require_sandbox`] is set.
     pub fn new(config: PoolConfig) -> Result<Arc<Self>, WorkerError> {
-        let shared = Arc::new(WorkerSlots {
-            slots: Mutex::default(),
-            free: Semaphore::new(0),
-            replaced: AtomicU64::new(0),
-        });
+        let shared = Arc::new(WorkerSlots::new());
         let keeper = Keeper::new(config.clone(), Arc::downgrade(&shared))
             .map_err(|error| WorkerError::StartupFailed(error.kind().to_string()))?;
         let mut report = SandboxReport::default();
@@ -306,7 +235,7 @@ impl WorkerPool {
             }
         };
         permit.forget();
-        let slot = self.shared.slots().pop_front();
+        let slot = self.shared.take();
         let mut lease = Lease { pool: self, worker: None, settled: false, _running: token };
         let fresh = match slot {
             Some(Slot::Ready(mut worker)) => {
@@ -363,7 +292,7 @@ impl WorkerPool {
     /// Returns the pool's counters.
     pub fn stats(&self) -> PoolStats {
         PoolStats {
-            idle: self.shared.slots().iter().filter(|slot| matches!(slot, Slot::Ready(_))).count(),
+            idle: self.shared.idle(),
             waiting: self.waiting.load(Ordering::Relaxed),
             running: self.running.len().saturating_sub(self.waiting.load(Ordering::Relaxed)),
             finished: self.finished.load(Ordering::Relaxed),

@@ -35,6 +35,11 @@ pub(super) fn message_too_large(limits: &Limits) -> RunError {
     WorkerError::MessageTooLarge(limits.message_bytes).into()
 }
 
+pub(super) fn result_size(bytes: usize, most: u64) -> RunError {
+    let message = format!("the result is {bytes} bytes of JSON; at most {most} are allowed");
+    RunError::runtime(names::RESULT_SIZE, message)
+}
+
 /// Access at run time to `name`, which leads out of the language subset.
 pub(super) fn illegal_access(name: &str, location: Option<Location>) -> RunError {
     RunError::IllegalAccess {

@@ -1,7 +1,10 @@
 //! Calls of the engine that have no safe wrapper.
 #![expect(unsafe_code, reason = "calls of the engine without a safe wrapper; each block says why it holds")]
 
-use std::ffi::CStr;
+use std::{
+    ffi::{CStr, c_char},
+    ptr::NonNull,
+};
 
 use rquickjs::{Ctx, Value, qjs};
 
@@ -61,22 +64,36 @@ pub(crate) fn restore(heap: &Heap) {
     unsafe { heap.restore() };
 }
 
-/// A text with U+FFFD for every byte that is not UTF-8; empty for anything but a text.
-pub(crate) fn lossy_text(value: &Value<'_>) -> String {
+/// The bytes of a text, in the engine's heap: UTF-8, except for halves of surrogate pairs.
+pub(crate) struct Utf8<'js> {
+    ctx: Ctx<'js>,
+    bytes: NonNull<c_char>,
+    len: usize,
+}
+
+/// Reads a text; `None` when it is none, or the heap has no room to write it as UTF-8. ASCII is read in place.
+pub(crate) fn utf8(value: Value<'_>) -> Option<Utf8<'_>> {
     if !value.is_string() {
-        return String::new();
+        return None;
     }
-    let ctx = value.ctx().as_raw().as_ptr();
+    let ctx = value.ctx().clone();
     let mut len = 0;
-    // SAFETY: the value is a live text; the engine's bytes are read before they are given back, with the length it gave.
-    unsafe {
-        let bytes = qjs::JS_ToCStringLen(ctx, &mut len, value.as_raw());
-        if bytes.is_null() {
-            return String::new();
-        }
-        let text = String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast(), len)).into_owned();
-        qjs::JS_FreeCString(ctx, bytes);
-        text
+    // SAFETY: the value is a live text; the bytes stay until they are given back, when the result is dropped.
+    let bytes = unsafe { qjs::JS_ToCStringLen(ctx.as_raw().as_ptr(), &mut len, value.as_raw()) };
+    NonNull::new(bytes.cast_mut()).map(|bytes| Utf8 { ctx, bytes, len })
+}
+
+impl Utf8<'_> {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the engine gave the length with the bytes, and nobody changes a text.
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.len) }
+    }
+}
+
+impl Drop for Utf8<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the bytes came from `JS_ToCStringLen` of the same engine and are given back once.
+        unsafe { qjs::JS_FreeCString(self.ctx.as_raw().as_ptr(), self.bytes.as_ptr()) };
     }
 }
 

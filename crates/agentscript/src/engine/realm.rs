@@ -3,17 +3,17 @@
 use std::{cell::RefCell, rc::Rc};
 
 use rquickjs::{
-    Context, Ctx, FromJs, Function, Object, Persistent, Result, Runtime, Value, context::intrinsic,
-    function::Rest,
+    Context, Ctx, Function, Object, Persistent, Result, Runtime, Value, context::intrinsic, function::Rest,
 };
 
 use super::{
     answers::receive,
     compile::Compiler,
     limit_errors, locale, names,
-    places::{NAME, location},
+    places::NAME,
     raw,
     state::{RunState, Terminated},
+    texts::{Text, native},
 };
 use crate::{
     outcome::RunError,
@@ -40,6 +40,9 @@ const NO_GC: usize = 64 * 1024 * 1024;
 
 /// Stack of the engine while a realm is built.
 const BUILD_STACK: usize = 256 * 1024;
+
+/// Longest text that is compared or formatted, in bytes: the prelude refuses one of more than 1,048,576 characters.
+const LONGEST_COMPARED: u64 = 3 * 1024 * 1024;
 
 /// A realm that has run nothing yet, or was put back to that.
 pub(crate) struct Realm {
@@ -89,78 +92,72 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
     let prelude: Function<'js> = raw::evaluate(ctx, compiler.prelude())?.get()?;
     let (for_host, for_tick, for_made, for_now, for_random) =
         (Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state), Rc::clone(state));
-    let host =
-        Function::new(ctx.clone(), move |ctx: Ctx<'js>, kind: i32, Text(name): Text, Text(body): Text| {
-            let sent = match kind {
-                0 | 4 => {
-                    let body = without_halves(body);
-                    for_host.ask(
-                        MessageKind::Call,
-                        &name,
-                        if body.is_empty() { "{}" } else { &body },
-                        kind == 4,
-                    )
-                }
-                2 => for_host.log(&name).map(|()| 0),
-                5 => for_host.progress(&without_halves(body)),
-                _ => Err(for_host.illegal(&name, &body)),
-            };
-            sent.map_err(|terminated| throw(&ctx, &terminated))
-        })?;
-    let tick = Function::new(ctx.clone(), move |ctx: Ctx<'js>, texts: Rest<Value<'js>>| {
+    let host = native(ctx, move |ctx: Ctx<'js>, kind: i32, name: Text<'js>, body: Text<'js>| {
+        let sent = match kind {
+            0 | 4 => for_host.ask(MessageKind::Call, &name, Some(&body), kind == 4),
+            2 => for_host.log(&name).map(|()| 0),
+            5 => for_host.progress(&body),
+            _ => Err(for_host.illegal(&name, &body)),
+        };
+        sent.map_err(|terminated| throw(&ctx, &terminated))
+    })?;
+    let tick = native(ctx, move |ctx: Ctx<'js>, texts: Rest<Value<'js>>| {
         for text in texts.iter() {
             for_tick.charge_text(raw::text_len(text));
         }
         for_tick.tick().map_err(|terminated| throw(&ctx, &terminated))
     })?;
-    let made = Function::new(ctx.clone(), move |ctx: Ctx<'js>, text: Value<'js>| {
+    let made = native(ctx, move |ctx: Ctx<'js>, text: Value<'js>| {
         for_made.charge_text(raw::text_len(&text));
         if for_made.is_terminated() { Err(throw(&ctx, &Terminated)) } else { Ok(text) }
     })?;
     let for_returns = Rc::clone(state);
-    let returns = Function::new(ctx.clone(), move |number: u32, value: Value<'js>| {
+    let returns = native(ctx, move |number: u32, value: Value<'js>| {
         for_returns.returned.set(number);
         value
     })?;
-    let now = Function::new(ctx.clone(), move || for_now.now_ms.get().floor())?;
-    let random = Function::new(ctx.clone(), move || for_random.next_random())?;
+    let now = native(ctx, move || for_now.now_ms.get().floor())?;
+    let random = native(ctx, move || for_random.next_random())?;
     // Tests whether the script itself, and not a function of the engine, reads the property whose getter calls this.
-    let script_asks = Function::new(ctx.clone(), move |ctx: Ctx<'js>| {
+    let script_asks = native(ctx, move |ctx: Ctx<'js>| {
         let asks = ctx.script_or_module_name(1).and_then(|name| name.to_string().ok());
         asks.as_deref() == Some(NAME)
     })?;
     let (on_done, on_failed) = (Rc::clone(state), Rc::clone(state));
-    let done = Function::new(ctx.clone(), move |Text(json): Text| on_done.settle(Ok(without_halves(json))))?;
-    let failed = Function::new(
-        ctx.clone(),
-        move |kind: String, Text(name): Text, Text(message): Text, Text(code): Text, Text(stack): Text| {
+    let done = native(ctx, move |json: Text<'js>| on_done.fulfil(&json))?;
+    let failed = native(
+        ctx,
+        move |kind: Text<'js>, name: Text<'js>, message: Text<'js>, code: Text<'js>, stack: Text<'js>| {
+            let (kind, name, message, location) =
+                (kind.name(), name.name(), message.message(), stack.location());
             let error = if kind == "tool" {
-                RunError::ToolError { tool_name: name, message, code, location: location(&stack) }
+                RunError::ToolError { tool_name: name, message, code: code.name(), location }
             } else {
                 on_failed.result_is_faulty.set(kind == "result");
                 // The names of limits are the engine's to give.
                 let name = if names::is_own(&name) { "Error".to_owned() } else { name };
-                RunError::RuntimeError { name, message, location: location(&stack) }
+                RunError::RuntimeError { name, message, location }
             };
             on_failed.settle(Err(error));
         },
     )?;
     let for_english = Rc::clone(state);
-    let english = Function::new(
-        ctx.clone(),
-        move |ctx: Ctx<'js>, kind: i32, a: String, b: String, options: Vec<String>| {
+    let english =
+        native(ctx, move |ctx: Ctx<'js>, kind: i32, a: Text<'js>, b: Text<'js>, options: Vec<Text<'js>>| {
             // The engine's own poll does not see the time that this takes.
             let stop = || for_english.must_stop();
-            let answer = if stop() { String::new() } else { locale::answer(kind, &a, &b, &options, &stop) };
+            let options: Vec<String> = options.iter().map(Text::message).collect();
+            let answer = match (a.within(LONGEST_COMPARED), b.within(LONGEST_COMPARED)) {
+                (Some(a), Some(b)) if !stop() => locale::answer(kind, &a, &b, &options, &stop),
+                _ => String::new(),
+            };
             if for_english.is_terminated() { Err(throw(&ctx, &Terminated)) } else { Ok(answer) }
-        },
-    )?;
+        })?;
     let for_question = Rc::clone(state);
-    let question = Function::new(
-        ctx.clone(),
-        move |ctx: Ctx<'js>, Text(name): Text, deliver: Function<'js>| -> Result<Object<'js>> {
+    let question =
+        native(ctx, move |ctx: Ctx<'js>, name: Text<'js>, deliver: Function<'js>| -> Result<Object<'js>> {
             let over = |terminated| throw(&ctx, &terminated);
-            let asked = for_question.ask(MessageKind::GetTool, &name, "", false).map_err(over)?;
+            let asked = for_question.ask(MessageKind::GetTool, &name, None, false).map_err(over)?;
             loop {
                 let Some(answer) = receive(&ctx, &for_question)? else {
                     for_question.refuse().map_err(over)?;
@@ -175,45 +172,10 @@ fn build<'js>(ctx: &Ctx<'js>, state: &Rc<RunState>, compiler: &Compiler) -> Resu
                 // Settles a promise; what the script does about it comes when it waits.
                 deliver.call::<_, ()>((answer.id, answer.ok, answer.value))?;
             }
-        },
-    )?;
+        })?;
     let natives = [host, tick, made, returns, now, random, script_asks, done, failed, english, question];
     let exports = prelude.call((Rest(natives.to_vec()),))?;
     Ok((exports, natives.into()))
-}
-
-/// A text of the script's, with U+FFFD for what is not Unicode: half a surrogate pair may stand in any name or message.
-struct Text(String);
-
-impl<'js> FromJs<'js> for Text {
-    fn from_js(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Self> {
-        match String::from_js(ctx, value.clone()) {
-            Err(rquickjs::Error::Utf8(_)) => Ok(Self(raw::lossy_text(&value))),
-            text => text.map(Self),
-        }
-    }
-}
-
-/// JSON text with U+FFFD instead of every half of a surrogate pair. `JSON.stringify` writes halves, and nothing else, as `\\ud…`: a text that
-/// most readers of JSON refuse.
-fn without_halves(json: String) -> String {
-    if !json.contains("\\ud") {
-        return json;
-    }
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json.as_str();
-    while let Some(at) = rest.find('\\') {
-        let half = rest[at..].starts_with("\\ud")
-            && matches!(rest.as_bytes().get(at + 3), Some(b'8'..=b'9' | b'a'..=b'f'));
-        // Any other escape: its backslash and what it escapes, which may be a backslash.
-        let len = if half { 6 } else { 2 };
-        let (before, escape) = rest.split_at(at);
-        out.push_str(before);
-        out.push_str(if half { "\u{fffd}" } else { escape.get(..len).unwrap_or(escape) });
-        rest = escape.get(len..).unwrap_or_default();
-    }
-    out.push_str(rest);
-    out
 }
 
 /// Throws into a script whose run must end: it does not matter what the script makes of the exception.
@@ -240,18 +202,6 @@ pub(super) fn thrown<'js>(ctx: &Ctx<'js>, state: &RunState, error: &rquickjs::Er
 mod tests {
     use super::*;
     use crate::limits::Limits;
-
-    #[test]
-    fn halves_of_surrogate_pairs_become_replacement_characters() {
-        for (json, expected) in [
-            (r#"{"a":"\ud83dx","\udead":"\ud800"}"#, "{\"a\":\"\u{fffd}x\",\"\u{fffd}\":\"\u{fffd}\"}"),
-            (r#""\\ud83d \" \n \u0001""#, r#""\\ud83d \" \n \u0001""#),
-            (r#""\\\ud83d""#, "\"\\\\\u{fffd}\""),
-            ("\"\u{1f600}\"", "\"\u{1f600}\""),
-        ] {
-            assert_eq!(without_halves(json.to_owned()), expected);
-        }
-    }
 
     /// Returns a function that lists what a script could reach and change: every object and function that properties and prototypes of the
     /// global object lead to and that is not frozen. It is compiled before the realm takes away what it is made of.

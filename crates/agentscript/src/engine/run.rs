@@ -7,11 +7,12 @@ use rquickjs::{Ctx, Function, Object, Value};
 use super::{
     answers::receive,
     compile::Compiler,
-    names,
+    limit_errors, names,
     places::{NAME, called, wrapped},
     raw::{self, Bytecode},
     realm::{self, Realm},
     state::RunState,
+    texts::Text,
 };
 use crate::{limits::Limits, messages::RunSettings, outcome::RunError, protocol, script::Script, validate};
 
@@ -128,12 +129,7 @@ const MAX_STACK: usize = 8 * 1024 * 1024;
 /// Refuses a result that is too long or nests too deep.
 fn check_size(result: &str, limits: &Limits) -> Result<(), RunError> {
     if result.len() as u64 > limits.result_bytes {
-        let message = format!(
-            "the result is {} bytes of JSON; at most {} are allowed",
-            result.len(),
-            limits.result_bytes
-        );
-        return Err(RunError::runtime(names::RESULT_SIZE, message));
+        return Err(limit_errors::result_size(result.len(), limits.result_bytes));
     }
     if protocol::too_deep(result) {
         let message = format!("the result is nested deeper than {} levels", protocol::MAX_DEPTH);
@@ -178,7 +174,8 @@ fn engine_failure<'js>(ctx: &Ctx<'js>, state: &RunState, error: &rquickjs::Error
     let Some(value) = realm::thrown(ctx, state, error) else {
         return RunError::runtime("InternalError", "the engine could not carry out the script");
     };
-    let part = |name: &str| value.as_object().and_then(|object| object.get::<_, String>(name).ok());
-    let name = part("name").unwrap_or_else(|| "Error".to_owned());
-    RunError::runtime(&name, part("message").unwrap_or_else(|| "the script failed".to_owned()))
+    let part = |name: &str| value.as_object().and_then(|object| object.get::<_, Text<'_>>(name).ok());
+    let name = part("name").map_or_else(|| "Error".to_owned(), |name| name.name());
+    let message = part("message").map_or_else(|| "the script failed".to_owned(), |message| message.message());
+    RunError::runtime(&name, message)
 }

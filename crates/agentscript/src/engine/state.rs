@@ -1,14 +1,14 @@
 //! The state of a run: what it has spent so far, and the reason for which it must end.
 
 use std::{
+    borrow::Cow,
     cell::{Cell, RefCell},
     rc::Rc,
     time::Instant,
 };
 
-use super::{limit_errors, places::location};
+use super::{halves::without_halves, limit_errors, texts::Text};
 use crate::{
-    excerpt,
     limits::Limits,
     outcome::{PROGRESS_BYTES, RunError},
     protocol::MessageKind,
@@ -115,6 +115,17 @@ impl RunState {
         self.termination.take()
     }
 
+    /// Keeps the value of the script's promise, JSON text.
+    pub(super) fn fulfil(&self, json: &Text<'_>) {
+        let most = self.limits.borrow().result_bytes;
+        // Halves of surrogate pairs are written in two times the bytes of what replaces them.
+        let kept = json.within(most.saturating_mul(2)).map(|json| without_halves(json).into_owned());
+        self.settle(kept.ok_or_else(|| {
+            self.result_is_faulty.set(true);
+            limit_errors::result_size(json.len(), most)
+        }));
+    }
+
     /// Keeps the result of the script's promise. The first one counts.
     pub(super) fn settle(&self, result: Result<String, RunError>) {
         self.settled.borrow_mut().get_or_insert(result);
@@ -179,8 +190,8 @@ impl RunState {
     pub(crate) fn ask(
         &self,
         kind: MessageKind,
-        name: &str,
-        body: &str,
+        name: &Text<'_>,
+        body: Option<&Text<'_>>,
         later: bool,
     ) -> Result<u32, Terminated> {
         if self.must_stop() {
@@ -198,20 +209,22 @@ impl RunState {
             self.end(limit_errors::pending_calls);
             return Err(Terminated);
         }
-        if (name.len() + body.len()) as u64 > limits.message_bytes {
+        let room = limits.message_bytes.checked_sub(name.len() as u64);
+        let body = room.and_then(|room| body.map_or(Some(Cow::Borrowed("")), |body| body.within(room)));
+        let Some(body) = body.map(without_halves) else {
             self.end(limit_errors::message_too_large);
             return Err(Terminated);
-        }
+        };
         // The other end takes no longer ones; a name that was cut is none of a tool.
-        let name = &*excerpt::name(name);
+        let name = &name.name();
         let id = self.next_id.get();
         self.next_id.set(id + 1);
         self.open.set(self.open.get() + 1);
         let mut link = self.link.borrow_mut();
         let sent = if later {
-            link.queue(kind, self.run.get(), id, name, &[body])
+            link.queue(kind, self.run.get(), id, name, &[&body])
         } else {
-            link.send(kind, self.run.get(), id, name, &[body])
+            link.send(kind, self.run.get(), id, name, &[&body])
         };
         drop(link);
         self.sent(&sent)?;
@@ -219,13 +232,13 @@ impl RunState {
     }
 
     /// Ends a run that reached for `name`, which leads out of the language subset, at the place that `stack` names.
-    pub(crate) fn illegal(&self, name: &str, stack: &str) -> Terminated {
-        self.end(|_| limit_errors::illegal_access(name, location(stack)));
+    pub(crate) fn illegal(&self, name: &Text<'_>, stack: &Text<'_>) -> Terminated {
+        self.end(|_| limit_errors::illegal_access(&name.name(), stack.location()));
         Terminated
     }
 
     /// Sends a console line. One that goes beyond the limits is shortened or left out, and counted.
-    pub(crate) fn log(&self, line: &str) -> Result<(), Terminated> {
+    pub(crate) fn log(&self, line: &Text<'_>) -> Result<(), Terminated> {
         self.refuse()?;
         let (most_lines, most_bytes) = {
             let limits = self.limits.borrow();
@@ -236,14 +249,14 @@ impl RunState {
         if !fits || self.log_lines.get() >= most_lines {
             self.logs_omitted.set(self.logs_omitted.get().saturating_add(1));
         }
-        let line = if fits { line } else { &line[..line.floor_char_boundary(room)] };
+        let line = line.beginning(room);
         if self.log_lines.get() >= most_lines || (line.is_empty() && !fits) {
             return Ok(());
         }
         // Behind a line that was shortened there is no room.
         self.log_bytes.set(if fits { self.log_bytes.get() + line.len() as u64 } else { most_bytes });
         self.log_lines.set(self.log_lines.get() + 1);
-        let sent = self.link.borrow_mut().send(MessageKind::Log, self.run.get(), 0, "", &[line]);
+        let sent = self.link.borrow_mut().send(MessageKind::Log, self.run.get(), 0, "", &[&line]);
         self.sent(&sent)
     }
 
@@ -257,12 +270,12 @@ impl RunState {
     }
 
     /// Sends a value that the script gave to `progress`. One that is too long is not sent: the answer is how long it is.
-    pub(crate) fn progress(&self, json: &str) -> Result<u32, Terminated> {
+    pub(crate) fn progress(&self, json: &Text<'_>) -> Result<u32, Terminated> {
         self.refuse()?;
-        if json.len() > PROGRESS_BYTES {
+        let Some(short) = json.within(PROGRESS_BYTES as u64).map(without_halves) else {
             return Ok(u32::try_from(json.len()).unwrap_or(u32::MAX));
-        }
-        let sent = self.link.borrow_mut().send(MessageKind::Progress, self.run.get(), 0, "", &[json]);
+        };
+        let sent = self.link.borrow_mut().send(MessageKind::Progress, self.run.get(), 0, "", &[&short]);
         self.sent(&sent).map(|()| 0)
     }
 

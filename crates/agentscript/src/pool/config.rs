@@ -34,6 +34,7 @@ pub struct PoolConfig {
     pub(super) max_workers: usize,
     pub(super) queue: usize,
     pub(super) queue_timeout: Duration,
+    pub(super) idle_timeout: Duration,
     pub(super) watchdog_extra: Duration,
     pub(super) recycle_after: u32,
     pub(super) startup_timeout: Duration,
@@ -53,6 +54,7 @@ impl Default for PoolConfig {
             max_workers: (8 * cores).clamp(16, MOST_WORKERS),
             queue: 64,
             queue_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(60),
             watchdog_extra: Duration::from_millis(500),
             recycle_after: 1_000,
             startup_timeout: Duration::from_secs(5),
@@ -81,7 +83,8 @@ impl PoolConfig {
         self
     }
 
-    /// Most workers, at least 1: beyond [`PoolConfig::workers`], one is started for a run that would have to wait, and kept.
+    /// Most workers, at least 1: beyond [`PoolConfig::workers`], one is started for a run that would have to wait, and ends
+    /// after [`PoolConfig::idle_timeout`].
     /// Lowers `workers` where that is more. Default: eight per core, but 16 at least and 256 at most.
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {
@@ -101,6 +104,13 @@ impl PoolConfig {
     #[must_use]
     pub fn queue_timeout(mut self, timeout: Duration) -> Self {
         self.queue_timeout = timeout;
+        self
+    }
+
+    /// Time after which workers beyond [`PoolConfig::workers`] end when no run needed them. Default 60 s.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = timeout;
         self
     }
 

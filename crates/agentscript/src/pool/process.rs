@@ -8,14 +8,14 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Weak, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::sync::oneshot;
 
 use super::{
-    Slot, WorkerSlots,
     config::{Adapter, PoolConfig, WorkerCommand},
+    slots::{Slot, WorkerSlots},
 };
 use crate::{
     outcome::WorkerError,
@@ -28,6 +28,8 @@ pub(super) struct Worker {
     pub(super) stream: UnixStream,
     child: Option<Child>,
     pub(super) runs: u32,
+    /// `runs` when its memory was last measured.
+    measured: u32,
     pub(super) principal: Option<String>,
     pub(super) report: SandboxReport,
 }
@@ -38,10 +40,30 @@ impl Worker {
         self.child.as_mut().is_some_and(|child| child.try_wait().is_ok_and(|status| status.is_some()))
     }
 
+    /// Returns true when the worker holds much more memory than one that has run nothing. Measures it once after each run.
+    pub(super) fn is_large(&mut self) -> bool {
+        if std::mem::replace(&mut self.measured, self.runs) == self.runs {
+            return false;
+        }
+        self.pid().and_then(private_bytes).is_some_and(|bytes| bytes > LARGE)
+    }
+
     /// The process's id, for a worker that is one.
     pub(super) fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
+}
+
+/// Memory of an idle worker above which it is replaced, in bytes. Usual are 1 to 3 MiB.
+const LARGE: u64 = 8 * 1024 * 1024;
+
+/// Memory of a process that is not mapped from files, in bytes; `None` where the system does not tell.
+fn private_bytes(pid: u32) -> Option<u64> {
+    const PAGE: u64 = 4096;
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    let mut pages = statm.split(' ').skip(1).map_while(|field| field.parse::<u64>().ok());
+    let (resident, shared) = (pages.next()?, pages.next()?);
+    Some(resident.saturating_sub(shared) * PAGE)
 }
 
 /// Exit status of a retired worker.
@@ -129,11 +151,21 @@ impl Keeper {
 }
 
 fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<WorkerSlots>) {
+    let mut look_at = Instant::now() + LOOK_AFTER;
+    let mut surplus_at = Instant::now() + config.idle_timeout;
     loop {
-        let job = match inbox.recv_timeout(LOOK_AFTER) {
+        let job = match inbox.recv_timeout(look_at.saturating_duration_since(Instant::now())) {
             Ok(job) => job,
             Err(mpsc::RecvTimeoutError::Timeout) => {
-                replace_dead(config, pool);
+                look_at = Instant::now() + LOOK_AFTER;
+                let Some(pool) = pool.upgrade() else { continue };
+                replace_faulty(config, &pool);
+                if Instant::now() >= surplus_at {
+                    surplus_at = Instant::now() + config.idle_timeout;
+                    for worker in pool.take_surplus(config.workers) {
+                        end(worker);
+                    }
+                }
                 continue;
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => return,
@@ -169,14 +201,16 @@ fn keep(inbox: &mpsc::Receiver<Job>, config: &PoolConfig, pool: &Weak<WorkerSlot
     }
 }
 
-/// Interval of the checks for workers that were killed while they waited.
+/// Interval of the checks for workers that were killed while they waited, or hold too much memory.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// Reaps and replaces workers that died while they waited.
-fn replace_dead(config: &PoolConfig, pool: &Weak<WorkerSlots>) {
-    let Some(pool) = pool.upgrade() else { return };
-    for dead in pool.take_dead() {
-        end(dead);
+/// Ends workers that died while they waited or hold too much memory, and starts others where fewer are left than the pool began with.
+fn replace_faulty(config: &PoolConfig, pool: &WorkerSlots) {
+    for faulty in pool.take_faulty() {
+        end(faulty);
+        if pool.idle() >= config.workers {
+            continue;
+        }
         match start(config) {
             Ok(worker) => {
                 if let Some(unwanted) = pool.fill(worker) {
@@ -184,7 +218,7 @@ fn replace_dead(config: &PoolConfig, pool: &Weak<WorkerSlots>) {
                 }
             }
             Err(error) => {
-                tracing::warn!(error = %error, "a worker that was killed could not be replaced; the next run tries again");
+                tracing::warn!(error = %error, "a worker could not be replaced; the next run tries again");
             }
         }
     }
@@ -232,7 +266,14 @@ fn start_one(config: &PoolConfig) -> Result<Worker, NotStarted> {
             None
         }
     };
-    let worker = Worker { stream: ours, child, runs: 0, principal: None, report: SandboxReport::default() };
+    let worker = Worker {
+        stream: ours,
+        child,
+        runs: 0,
+        measured: 0,
+        principal: None,
+        report: SandboxReport::default(),
+    };
     match greet(&worker.stream, config) {
         Ok(report) => Ok(Worker { report, ..worker }),
         Err(error) => {

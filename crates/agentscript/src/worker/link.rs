@@ -93,12 +93,12 @@ impl Link {
         let refused = |_| io::Error::from(io::ErrorKind::InvalidData);
         let end = loop {
             let pending = &self.input[self.taken..self.filled];
-            match protocol::frame_len(pending, self.limit).map_err(refused)? {
+            let needed = match protocol::frame_len(pending, self.limit).map_err(refused)? {
                 Some(len) if pending.len() >= len => break self.taken + len,
-                _ => {}
-            }
+                needed => needed,
+            };
             self.flush()?;
-            self.make_room();
+            self.make_room(needed.unwrap_or(0));
             let read = self.read(answer)?;
             if read == 0 {
                 return Ok(None);
@@ -141,8 +141,8 @@ impl Link {
         }
     }
 
-    /// Moves what is not handed out yet to the front, and makes the buffer larger when it is full, smaller when it can be.
-    fn make_room(&mut self) {
+    /// Moves what is not handed out yet to the front, and makes the buffer larger for a frame of `needed` bytes, smaller when it can be.
+    fn make_room(&mut self, needed: usize) {
         self.input.copy_within(self.taken..self.filled, 0);
         self.filled -= self.taken;
         self.taken = 0;
@@ -150,7 +150,9 @@ impl Link {
             self.input = Vec::new();
         }
         if self.filled == self.input.len() {
-            self.input.resize((2 * self.filled).max(CHUNK), 0);
+            let room = needed.max(CHUNK).max(self.filled + 1);
+            self.input.reserve_exact(room - self.filled);
+            self.input.resize(room, 0);
         }
     }
 }

@@ -36,3 +36,6 @@ mod support;
 mod validate;
 #[cfg(test)]
 mod validate_fuzz;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod worker_memory;

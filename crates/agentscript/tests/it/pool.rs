@@ -144,8 +144,9 @@ async fn queue_full_and_queue_timeout_and_pool_disposed() {
 }
 
 #[tokio::test]
-async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_keeps_them() {
-    let pool = WorkerPool::new(config().workers(1).max_workers(3)).expect("it starts");
+async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_ends_those_that_no_run_needs() {
+    let idle = Duration::from_secs(1);
+    let pool = WorkerPool::new(config().workers(1).max_workers(3).idle_timeout(idle)).expect("it starts");
     assert_eq!(pool.stats().idle, 1);
     let hold = CancellationToken::new();
     let run = |source: &'static str, cancel: &CancellationToken| {
@@ -167,10 +168,11 @@ async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_keeps
     assert_eq!(value(&one_more.await.unwrap()), json!(1), "the one that waited is served");
     let runs = (0..3).map(|_| async { value(&go(&pool, "return 1").await) });
     assert_eq!(futures::future::join_all(runs).await, [json!(1), json!(1), json!(1)]);
-    while pool.stats().idle < 3 {
+    while pool.stats().idle > 1 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(pool.idle_pids().len(), 3, "those that were started are kept");
+    assert_eq!(pool.idle_pids().len(), 1);
+    assert_eq!(value(&go(&pool, "return 1").await), json!(1));
 }
 
 #[tokio::test]
