@@ -17,7 +17,7 @@ use crate::{
     results::{Finish, KeptResults},
     semantic::Semantic,
     settings::Settings,
-    shapes::Shapes,
+    shapes::{ShapeStore, Shapes, Sharing},
 };
 
 /// Code mode over the tools that `invoker` reaches.
@@ -30,6 +30,7 @@ pub struct CodeCall {
     pub(crate) tools: Vec<Tool>,
     pub(crate) schemas: Vec<InputSchema>,
     pub(crate) shapes: Arc<Shapes>,
+    sharing: Sharing,
     pub(crate) kept: Arc<KeptResults>,
 }
 
@@ -55,6 +56,7 @@ impl CodeCall {
         invoker.notify(shapes.clone());
         Self {
             shapes,
+            sharing: Sharing::default(),
             kept: Arc::default(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
             semantic,
@@ -131,8 +133,14 @@ impl CodeCall {
         self.semantic.status(status.as_ref())
     }
 
-    /// Ends background work of the search and waits for it.
+    /// Shares the shapes that are learned with other instances through `store`. Must be called within a Tokio runtime.
+    pub fn share_shapes(&self, store: Arc<dyn ShapeStore>) {
+        self.sharing.start(self.shapes.clone(), self.invoker.registry().clone(), store);
+    }
+
+    /// Ends background work and waits for it.
     pub async fn close(&self) {
+        self.sharing.close().await;
         self.semantic.close().await;
     }
 }

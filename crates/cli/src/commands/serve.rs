@@ -18,7 +18,7 @@ use crate::{
         audit::{self, Audit},
         cluster,
         gateway::{self, Extensions},
-        http, limits, traces,
+        http, limits, shapes, traces,
         user_tokens::UserTokens,
     },
 };
@@ -43,6 +43,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     });
     let extensions = Extensions { observers, limits: Some(limits.clone()) };
     let running = gateway::start_with(&config, &starter, extensions).await?;
+    shapes::share(&config, &running).await;
     let tokens = starter.tokens.clone();
     let mut reloader = loaded.follow(&running, starter);
     logging::apply(&config.logging);

@@ -12,5 +12,6 @@ pub mod embedding;
 pub mod gateway;
 pub mod http;
 pub mod limits;
+pub mod shapes;
 pub mod traces;
 pub mod user_tokens;

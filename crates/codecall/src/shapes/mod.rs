@@ -1,6 +1,7 @@
 //! Shapes of results: what a tool's output schema says of the value that scripts get, and what is learned from answers.
 //!
-//! `declared` reads output schemas, `reading` turns an answer into the value, `learned` keeps the shapes of all tools. The shapes
+//! `declared` reads output schemas, `reading` turns an answer into the value, `learned` keeps the shapes of all tools, `slot` that of one, and `sharing`
+//! passes them between instances. The shapes
 //! themselves are in `gatewright_shape`.
 
 use std::sync::Arc;
@@ -10,8 +11,12 @@ use gatewright_core::rmcp::model::JsonObject;
 pub(crate) mod declared;
 mod learned;
 pub(crate) mod reading;
+mod sharing;
+mod slot;
 
 pub(crate) use learned::Shapes;
+pub(crate) use sharing::Sharing;
+pub use sharing::{ShapeStore, ShapesUnavailable};
 
 /// The shape of a tool's results. The value described is the one that `callTool` returns.
 #[derive(Debug, Clone, PartialEq)]

@@ -57,6 +57,11 @@ impl Texts {
             Some(_) => {}
         }
     }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.plain = self.plain.saturating_add(other.plain);
+        self.records = self.records.saturating_add(other.records);
+    }
 }
 
 impl Reading {

@@ -5,4 +5,6 @@ mod results;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod sharing;
+#[cfg(test)]
 mod support;

@@ -1,0 +1,211 @@
+//! Sharing learned shapes between instances: each adds what is new to a record that all of them read.
+
+use std::{
+    collections::HashSet,
+    fmt::Write as _,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use gatewright_core::{AppFuture, Audience, Registry};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{Shapes, declared, learned::Key, slot::Learned};
+
+/// Time between two rounds.
+const PERIOD: Duration = Duration::from_secs(5);
+/// Records that are read at once.
+const BATCH: usize = 64;
+/// Tries to add to a record that other instances write as well.
+const MOST_TRIES: usize = 5;
+/// Longest record that is read or written, in bytes.
+const LONGEST: usize = 256 * 1024;
+/// Tools that are remembered as having been looked up.
+const MOST_LOOKED_UP: usize = 20_000;
+/// Longest time of the last round, when the gateway stops.
+const LAST_ROUND: Duration = Duration::from_secs(2);
+
+/// The store of shapes does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShapesUnavailable;
+
+/// Records that instances share. Keys are texts of any length; records expire when nobody has written them for some weeks.
+pub trait ShapeStore: Send + Sync + 'static {
+    /// The records of `keys`, in their order.
+    fn get_many<'a>(
+        &'a self,
+        keys: &'a [String],
+    ) -> AppFuture<'a, Result<Vec<Option<Vec<u8>>>, ShapesUnavailable>>;
+
+    /// Atomic: writes `after` if the record is `before`, where `None` is none. Returns `false` if it is another.
+    fn replace<'a>(
+        &'a self,
+        key: &'a str,
+        before: Option<&'a [u8]>,
+        after: &'a [u8],
+    ) -> AppFuture<'a, Result<bool, ShapesUnavailable>>;
+}
+
+/// The task that shares shapes.
+#[derive(Debug, Default)]
+pub(crate) struct Sharing(Mutex<Option<(CancellationToken, JoinHandle<()>)>>);
+
+impl Sharing {
+    /// Shares `shapes` of the tools of `registry` through `store` from now on.
+    pub(crate) fn start(&self, shapes: Arc<Shapes>, registry: Arc<Registry>, store: Arc<dyn ShapeStore>) {
+        shapes.set_shared();
+        let stop = CancellationToken::new();
+        let rounds = Rounds { shapes, registry, store, looked_up: HashSet::new(), clock: 0 };
+        let task = tokio::spawn(rounds.run(stop.clone()));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop, task));
+    }
+
+    /// Shares what is left, and ends.
+    pub(crate) async fn close(&self) {
+        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((stop, task)) = running {
+            stop.cancel();
+            let _ = task.await;
+        }
+    }
+}
+
+struct Rounds {
+    shapes: Arc<Shapes>,
+    registry: Arc<Registry>,
+    store: Arc<dyn ShapeStore>,
+    /// Tools of everyone whose records have been looked for.
+    looked_up: HashSet<[u8; 16]>,
+    /// The latest use of a slot that the last round saw.
+    clock: u64,
+}
+
+impl Rounds {
+    async fn run(mut self, stop: CancellationToken) {
+        let mut is_down = false;
+        loop {
+            let failed = self.round().await.is_err();
+            if failed && !is_down {
+                tracing::warn!("shapes of results are not shared: the store does not answer");
+            }
+            is_down = failed;
+            tokio::select! {
+                () = tokio::time::sleep(PERIOD) => {}
+                () = stop.cancelled() => break,
+            }
+        }
+        let _ = tokio::time::timeout(LAST_ROUND, self.round()).await;
+    }
+
+    /// Shares what is new here, and reads the records of tools that were used or are new.
+    async fn round(&mut self) -> Result<(), ShapesUnavailable> {
+        if !self.shapes.is_on() {
+            return Ok(());
+        }
+        let mut keys = self.new_tools();
+        let slots = self.shapes.slots();
+        let since = self.clock;
+        let used = slots.iter().filter(|(_, slot)| slot.used() >= since || slot.lock().has_fresh());
+        keys.extend(used.map(|(key, _)| key.clone()));
+        self.clock = slots.iter().map(|(_, slot)| slot.used() + 1).max().unwrap_or(since);
+        let named: Vec<(Key, String)> =
+            keys.into_iter().filter_map(|key| Some((key.clone(), name(&key)?))).collect();
+        for batch in named.chunks(BATCH) {
+            let names: Vec<String> = batch.iter().map(|(_, name)| name.clone()).collect();
+            let records = self.store.get_many(&names).await?;
+            for ((key, name), record) in batch.iter().zip(records) {
+                self.exchange(key, name, record).await?;
+                self.looked_up.insert(key.version);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tools without an output schema whose records have not been looked for.
+    fn new_tools(&mut self) -> HashSet<Key> {
+        if self.looked_up.len() > MOST_LOOKED_UP {
+            self.looked_up.clear();
+        }
+        let snapshot = self.registry.operator_snapshot();
+        let learning = snapshot.tools.iter().filter(|tool| declared::declared(tool).is_none());
+        let versions =
+            learning.map(|tool| tool.version()).filter(|version| !self.looked_up.contains(version));
+        versions.map(|version| Key { version, audience: Audience::Everyone }).collect()
+    }
+
+    /// Adds what is new here to the record, and takes over the outcome.
+    async fn exchange(
+        &self,
+        key: &Key,
+        name: &String,
+        mut record: Option<Vec<u8>>,
+    ) -> Result<(), ShapesUnavailable> {
+        for _ in 0..MOST_TRIES {
+            let shared = record.as_deref().and_then(read);
+            let slot = match self.shapes.unused(key) {
+                Some(slot) => slot,
+                None if shared.is_some() => self.shapes.slot(key),
+                None => return Ok(()),
+            };
+            let fresh = slot.lock().take_fresh();
+            if fresh.answers == 0 {
+                shared.into_iter().for_each(|shared| slot.take_over(shared));
+                return Ok(());
+            }
+            let mut together = shared.unwrap_or_default();
+            together.merge(fresh.clone());
+            match self.write(name, record.as_deref(), &together).await {
+                Ok(true) => {
+                    slot.take_over(together);
+                    return Ok(());
+                }
+                is_written => {
+                    slot.lock().put_back(fresh);
+                    is_written?;
+                }
+            }
+            // Another instance was quicker.
+            record = self.store.get_many(std::slice::from_ref(name)).await?.pop().flatten();
+        }
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        together: &Learned,
+    ) -> Result<bool, ShapesUnavailable> {
+        match serde_json::to_vec(together) {
+            Ok(after) if after.len() <= LONGEST => self.store.replace(name, before, &after).await,
+            _ => Ok(false),
+        }
+    }
+}
+
+/// A record; none for one that cannot be read, such as one of another version. It is written anew.
+fn read(record: &[u8]) -> Option<Learned> {
+    if record.len() > LONGEST {
+        return None;
+    }
+    serde_json::from_slice(record).ok()
+}
+
+/// The key of a tool's record; none for what belongs to one session, which other instances do not know.
+fn name(key: &Key) -> Option<String> {
+    let mut name = String::from("v1 ");
+    for byte in key.version {
+        let _ = write!(name, "{byte:02x}");
+    }
+    let _ = match &key.audience {
+        Audience::Everyone => Ok(()),
+        Audience::Subject(subject) => write!(name, " subject {}:{subject}", subject.len()),
+        Audience::Principal(subject, client) => {
+            let client = client.as_deref().map(|client| format!(" client {client}")).unwrap_or_default();
+            write!(name, " principal {}:{subject}{client}", subject.len())
+        }
+        _ => return None,
+    };
+    Some(name)
+}
