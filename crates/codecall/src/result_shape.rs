@@ -1,6 +1,8 @@
 //! Result shapes of tools, as scripts see results after unwrapping.
 
-use gatewright_core::{Caller, ToolEntry};
+use std::sync::Arc;
+
+use gatewright_core::{Caller, ToolEntry, rmcp::model::JsonObject};
 
 use crate::CodeCall;
 pub(crate) use crate::shapes::ResultShape;
@@ -10,5 +12,12 @@ impl CodeCall {
     /// answers where that says nothing.
     pub(crate) fn result_shape(&self, tool: &ToolEntry, caller: &Caller) -> Option<ResultShape> {
         self.shapes.result_shape(tool, caller)
+    }
+
+    /// The JSON Schema that was learned from answers of `tool`, with the names that `caller` may see, and the number of answers; `None` where
+    /// the tool declares one or nothing was learned.
+    pub fn observed_output(&self, tool: &ToolEntry, caller: &Caller) -> Option<(Arc<JsonObject>, u64)> {
+        let shape = self.result_shape(tool, caller)?;
+        Some((shape.schema, shape.observed?))
     }
 }

@@ -146,9 +146,19 @@ fn render(state: &ConsoleState, status: StatusCode, tool: &ToolEntry, sent: &Sub
                 Some(schema) => details { summary { "Output" } (result::json(&schema)) },
                 None => p.soft { "The tool names no output schema." },
             }
+            @if let Some((schema, answers)) = observed(state, tool) {
+                details {
+                    summary { "Output, observed in " (answers) @if answers == 1 { " answer" } @else { " answers" } }
+                    (result::json(&Value::Object((*schema).clone())))
+                }
+            }
         }
     };
     page(state, status, NavItem::Tools, &name, body)
+}
+
+fn observed(state: &ConsoleState, tool: &ToolEntry) -> Option<(Arc<JsonObject>, u64)> {
+    state.code_call.as_ref()?.observed_output(tool, &state.operator.caller())
 }
 
 fn fields_form(state: &ConsoleState, tool: &ToolEntry, fields: &[Field], sent: &Submission) -> Markup {
