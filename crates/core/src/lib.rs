@@ -45,7 +45,7 @@ pub use bulk::off_thread;
 pub use catalog::Catalog;
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, codes, whole_seconds};
-pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel};
+pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};
 pub use invalid_field::InvalidField;
 pub use invoker::{Invoker, RateLimiter, ResultListener, RetryAfter};
 pub use link::CatalogLink;

@@ -26,6 +26,9 @@ impl ToolNames {
 /// Longest name that is looked at closely, repeated in an error or told to observers, in bytes. Clients may send names of megabytes.
 pub(crate) const LONGEST_NAME: usize = 256;
 
+/// Longest URI of a resource or template that is looked at, in bytes.
+pub(crate) const LONGEST_URI: usize = 8 * 1024;
+
 /// The beginning of a stranger's text: at most [`LONGEST_NAME`] bytes.
 pub(crate) fn clipped(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_NAME)]

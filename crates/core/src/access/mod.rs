@@ -5,6 +5,7 @@ mod caller;
 mod mode;
 mod permit;
 mod permitted;
+mod plain;
 mod rules;
 mod seal;
 mod view;

@@ -1,12 +1,10 @@
 //! Scopes of resources by URI pattern, and of prompts by name.
 
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    net::{Ipv4Addr, Ipv6Addr},
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
+
+use super::plain::is_plain;
 
 /// Scopes that a caller needs, all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +19,13 @@ pub struct ScopeRule {
 /// A URI is also matched without its fragment, and without its query. Percent-encoded characters are equal to plain ones, and
 /// `file:/a` and `file://localhost/a` in a pattern to `file:///a` (RFC 8089 appendix B).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UriPattern(Vec<String>);
+pub struct UriPattern {
+    /// The texts between the stars.
+    literals: Vec<String>,
+    /// `None` if a star stands for it.
+    scheme: Option<String>,
+    names_port: bool,
+}
 
 impl UriPattern {
     /// Parses a pattern. Every text is one.
@@ -31,7 +35,14 @@ impl UriPattern {
         if let Some(path) = path.filter(|path| !path.starts_with('/')) {
             pattern = format!("file:///{path}");
         }
-        Self(pattern.split('*').map(|literal| decode(literal).into_owned()).collect())
+        let (scheme, rest) = pattern.split_once("://").unwrap_or((&pattern, ""));
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        let port = authority.rsplit_once(':').map(|(_, port)| port).unwrap_or_default();
+        Self {
+            literals: pattern.split('*').map(|literal| decode(literal).into_owned()).collect(),
+            scheme: (!scheme.contains('*')).then(|| scheme.split(':').next().unwrap_or_default().to_owned()),
+            names_port: !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()),
+        }
     }
 
     /// Returns `true` if `uri` fits, in time that grows with its length and that of the pattern.
@@ -45,7 +56,7 @@ impl UriPattern {
     }
 
     fn fits(&self, text: &str) -> bool {
-        let [first, rest @ ..] = &self.0[..] else { return false };
+        let [first, rest @ ..] = &self.literals[..] else { return false };
         let Some([middle @ .., last]) = (!rest.is_empty()).then_some(rest) else { return text == first };
         let Some(mut text) = text.strip_prefix(first.as_str()) else { return false };
         for literal in middle {
@@ -57,15 +68,35 @@ impl UriPattern {
     }
 }
 
-/// Scopes for `uri` by every pattern that matches it. A URI that servers may read as another one than it spells needs those
-/// of all patterns.
-pub(crate) fn scopes_of_uri<'r>(rules: &'r [(UriPattern, ScopeRule)], uri: &str) -> Vec<&'r str> {
+/// Scopes for `uri` by every pattern that matches it, for a URI that the app lists in these words (`is_listed`) or that has one
+/// spelling. Every other URI may name to its server what another one names here: it needs those of all patterns.
+pub(crate) fn scopes_of_uri<'r>(
+    rules: &'r [(UriPattern, ScopeRule)],
+    uri: &str,
+    is_listed: bool,
+) -> Vec<&'r str> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let (ambiguous, lowercase) = (is_ambiguous(uri), uri.to_ascii_lowercase());
-    let matching = rules.iter().filter(|(pattern, _)| ambiguous || pattern.matches_lowercase(&lowercase));
+    let is_clear = is_listed || plain_port(rules, uri).is_some_and(|with_port| is_plain(uri, with_port));
+    let lowercase = if is_clear { uri.to_ascii_lowercase() } else { String::new() };
+    let matching = rules.iter().filter(|(pattern, _)| !is_clear || pattern.matches_lowercase(&lowercase));
     matching.flat_map(|(_, rule)| rule.scopes.iter().map(String::as_str)).collect()
+}
+
+/// Returns `true` if a plain URI of the scheme of `uri` has a port, as all patterns of that scheme do; `false` if none of them has
+/// one, and `None` if they differ.
+fn plain_port(rules: &[(UriPattern, ScopeRule)], uri: &str) -> Option<bool> {
+    let scheme = uri.split_once(':')?.0;
+    let mut of_scheme = rules
+        .iter()
+        .map(|(pattern, _)| pattern)
+        // A lone star matches with and without.
+        .filter(|pattern| pattern.literals.iter().any(|literal| !literal.is_empty()))
+        .filter(|pattern| pattern.scheme.as_deref().is_none_or(|own| own == scheme))
+        .map(|pattern| pattern.names_port);
+    let first = of_scheme.next().unwrap_or(false);
+    of_scheme.all(|names_port| names_port == first).then_some(first)
 }
 
 /// The rules of a configuration, with their patterns read.
@@ -92,83 +123,6 @@ fn decode(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Returns `true` if the part of `uri` before its path has another usual spelling: schemes of the web and `file` without `//`
-/// (WHATWG URL §4.4), a file on a host (RFC 8089 §2), user information, a port that could be left out (RFC 3986 §6.2.3), and hosts
-/// that are not written as a parser would print them.
-fn has_ambiguous_authority(uri: &str) -> bool {
-    let Some((scheme, rest)) = uri.split_once(':') else { return false };
-    let scheme = scheme.to_ascii_lowercase();
-    let default_port = match scheme.as_str() {
-        "file" => return !rest.starts_with("///"),
-        "http" | "ws" => Some("80"),
-        "https" | "wss" => Some("443"),
-        "ftp" => Some("21"),
-        _ => None,
-    };
-    let Some(rest) = rest.strip_prefix("//") else { return default_port.is_some() };
-    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    let after_bracket = authority.rfind(']').map_or(0, |at| at + 1);
-    let (host, port) = match authority[after_bracket..].find(':') {
-        Some(at) => (&authority[..after_bracket + at], Some(&authority[after_bracket + at + 1..])),
-        None => (authority, None),
-    };
-    authority.contains('@')
-        || !authority.is_ascii()
-        || port.is_some_and(|port| port.is_empty() || port.starts_with('0') || Some(port) == default_port)
-        || host.is_empty() && default_port.is_some()
-        || host.ends_with('.')
-        || !is_canonical_address(host)
-}
-
-/// Returns `false` for an IP address that is written otherwise than a parser prints it, such as `127.1` or `[0:0:0:0:0:0:0:1]`.
-fn is_canonical_address(host: &str) -> bool {
-    if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        return address.parse::<Ipv6Addr>().is_ok_and(|read| read.to_string() == address);
-    }
-    let last = host.rsplit('.').next().unwrap_or(host);
-    let is_number = last.starts_with(|first: char| first.is_ascii_digit())
-        && last.trim_start_matches("0x").bytes().all(|byte| byte.is_ascii_hexdigit());
-    !is_number || host.parse::<Ipv4Addr>().is_ok()
-}
-
-/// Returns `true` if a server may read `uri` as another one than a comparison of texts does: an authority with several spellings, dot
-/// segments, empty segments, backslashes, control characters, and percent-encoded characters that need no encoding (RFC 3986 §6.2.2)
-/// or delimit parts.
-pub(crate) fn is_ambiguous(uri: &str) -> bool {
-    if has_ambiguous_authority(uri) {
-        return true;
-    }
-    let end = uri.find(['?', '#']).unwrap_or(uri.len());
-    let path = uri[..end].split_once(':').map_or(&uri[..end], |(_, rest)| rest);
-    let path = path.strip_prefix("//").unwrap_or(path);
-    // `file:///a` has an empty authority: the segment before the first slash.
-    let mut segments = path.split('/').skip(1).peekable();
-    while let Some(segment) = segments.next() {
-        let empty_inside = segment.is_empty() && segments.peek().is_some();
-        if empty_inside || matches!(segment, "." | "..") {
-            return true;
-        }
-    }
-    let bytes = uri.as_bytes();
-    bytes.iter().enumerate().any(|(at, byte)| match byte {
-        b'\\' => true,
-        byte if byte.is_ascii_control() => true,
-        b'%' => {
-            let hex = |at: usize| bytes.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-            match (hex(at + 1), hex(at + 2)) {
-                (Some(high), Some(low)) => {
-                    let byte = (high * 16 + low) as u8;
-                    byte.is_ascii_alphanumeric()
-                        || byte.is_ascii_control()
-                        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/' | b'\\' | b'%' | b'?' | b'#')
-                }
-                _ => true,
-            }
-        }
-        _ => false,
-    })
 }
 
 #[cfg(test)]
@@ -203,63 +157,132 @@ mod tests {
         }
     }
 
+    fn rules(patterns: &[(&str, &str)]) -> Vec<(UriPattern, ScopeRule)> {
+        let rule = |(pattern, scope): &(&str, &str)| {
+            (UriPattern::new(pattern), ScopeRule { scopes: vec![(*scope).to_owned()] })
+        };
+        patterns.iter().map(rule).collect()
+    }
+
     #[test]
-    fn a_uri_that_could_mean_another_one_needs_the_scopes_of_every_pattern() {
-        let rule = |scope: &str| ScopeRule { scopes: vec![scope.to_owned()] };
-        let rules = [
-            (UriPattern::new("file:///secret/*"), rule("secret")),
-            (UriPattern::new("file:///other/*"), rule("other")),
-        ];
+    fn a_plain_uri_is_judged_by_the_patterns_that_match_it_and_every_other_needs_all_scopes() {
+        let rules = rules(&[("file:///secret/*", "secret"), ("https://host/other/*", "other")]);
         for plain in [
             "file:///public/a",
             "file:///public/a%20b",
+            "file:///public/.hidden/a..b",
             "notes://x",
-            "file:///public/",
-            "https://host:8443/a",
+            "notes://7/a",
+            "https://host/a/B~c(1),d=e!",
+            "https://host/%7Bid%7D",
             "https://127.0.0.1/a",
-            "https://[::1]:8443/a",
             "https://1.example/a",
-            "notes:a",
-            "notes:/a",
-            "urn:x:a@b",
-            "notes://cafe/a",
+            "postgres://my_db/table",
         ] {
-            assert_eq!(scopes_of_uri(&rules, plain), Vec::<&str>::new(), "{plain}");
+            assert_eq!(scopes_of_uri(&rules, plain, false), Vec::<&str>::new(), "{plain}");
         }
-        assert_eq!(scopes_of_uri(&rules, "file:///secret/a"), ["secret"]);
+        assert_eq!(scopes_of_uri(&rules, "file:///secret/a", false), ["secret"]);
+        assert_eq!(scopes_of_uri(&rules, "https://host/OTHER/a", false), ["other"]);
         for other_spelling in [
             "file:///public/../secret/a",
             "file:////secret/a",
             "file:///./secret/a",
+            "file:///secret./a",
+            "file:///secret%20/a",
+            "file:///public/",
+            "file:///",
             "file:///%73ecret/a",
+            "file:///public/a%c3%a9",
+            "file:///public/%C3%A9",
+            "file:///public/\u{e9}",
+            "file:///public/a b",
             "file:///public%2f..%2fsecret/a",
+            "file:///public%2F..%2Fsecret/a",
+            "file:///public/%252E%252E/secret/a",
             "file:///public\\..\\secret/a",
+            "file:///public%5Csecret",
+            "file:///public/a%7b",
             "file:///secre%",
+            "file:///secre%5",
             "file:///sec\tret/a",
+            "file:///a;x/b",
+            "file:///srv/?/../secret/x.txt",
+            "file:///srv/a.txt#/../secret/x.txt",
+            "file:///srv/a?x=1",
             "file:/secret/a",
             "FILE:secret/a",
+            "FILE:///secret/a",
+            " file:///secret/a",
             "file:a",
             "file://localhost/secret/a",
-            "file://LOCALHOST:0/secret/a",
-            "file://ada@localhost/secret/a",
             "file://127.0.0.1/secret/a",
             "file://",
             "http:host/a",
             "https:/host/a",
             "https:///host/a",
+            "https://host",
+            "https://Host/a",
             "https://host:443/a",
+            "https://host:444/a",
             "https://host:/a",
             "https://host:08443/a",
             "https://host./a",
+            "https://.host/a",
             "https://ada@host/a",
             "https://127.1/a",
             "https://0x7f.0.0.1/a",
+            "https://127.0.0.0x1/a",
             "https://2130706433/a",
-            "https://[0:0:0:0:0:0:0:1]/a",
+            "https://[::1]/a",
             "https://h\u{f6}st/a",
+            "https://ho%E2%80%8Bst/a",
+            "https://xn--hst-sna/a",
             "notes://ada@host/a",
+            "notes:a",
+            "notes:/a",
+            "notes:///a",
+            "notes://x/",
+            "urn:x:a",
+            "a",
+            "",
         ] {
-            assert_eq!(scopes_of_uri(&rules, other_spelling), ["secret", "other"], "{other_spelling}");
+            assert_eq!(scopes_of_uri(&rules, other_spelling, false), ["secret", "other"], "{other_spelling}");
+        }
+    }
+
+    #[test]
+    fn what_the_app_lists_in_the_same_words_is_judged_by_the_patterns_alone() {
+        let rules = rules(&[("notes://secret*", "secret"), ("notes://other/*", "other")]);
+        for (uri, scopes) in [
+            ("notes://search?q=caf\u{e9}", &[][..]),
+            ("notes://caf%C3%A9/", &[]),
+            ("notes:a", &[]),
+            ("notes://secret?q=1", &["secret"]),
+            ("notes://%73ecret", &["secret"]),
+        ] {
+            assert_eq!(scopes_of_uri(&rules, uri, true), scopes, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_plain_where_every_pattern_of_the_scheme_has_one() {
+        let with = rules(&[("https://host:8443/secret/*", "a"), ("file:///x/*", "b")]);
+        let mixed = rules(&[("https://host:8443/secret/*", "a"), ("https://other/*", "b")]);
+        let without = rules(&[("note://box/secret", "a"), ("*", "b")]);
+        for (rules, uri, scopes) in [
+            (&with, "https://host:8443/open", &[][..]),
+            (&with, "https://host:8443/secret/1", &["a"]),
+            (&with, "https://host:08443/open", &["a", "b"]),
+            (&with, "https://host:99999/open", &["a", "b"]),
+            (&with, "https://host:+844/open", &["a", "b"]),
+            (&with, "https://host/open", &["a", "b"]),
+            (&with, "file:///open", &[]),
+            (&mixed, "https://host:8443/open", &["a", "b"]),
+            (&mixed, "https://host/open", &["a", "b"]),
+            (&without, "note://box/open", &["b"]),
+            (&without, "note://box:80/secret", &["a", "b"]),
+        ] {
+            assert_eq!(scopes_of_uri(rules, uri, false), scopes, "{uri}");
         }
     }
 
@@ -270,7 +293,7 @@ mod tests {
             let uri = format!("x{}", "a".repeat(length));
             let best = (0..5).map(|_| {
                 let start = Instant::now();
-                assert!(!pattern.matches(&uri) && !is_ambiguous(&uri));
+                assert!(!pattern.matches(&uri) && !is_plain(&uri, false));
                 start.elapsed()
             });
             best.min().unwrap_or_default()

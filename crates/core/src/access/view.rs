@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     AppEntry, Owned, Snapshot, ToolEntry, UnavailableApp,
-    names::LONGEST_NAME,
+    names::{LONGEST_NAME, LONGEST_URI},
     registry::{OwnItems, PublicKey},
     template::matches_template,
 };
@@ -167,7 +167,7 @@ impl View {
         self.list(|items| &items.prompts)
     }
 
-    /// The resources that `uri` may name, likeliest first: servers need not list all they have.
+    /// The resources that `uri` may name, likeliest first: servers need not list all they have. A URI of more than 8 KiB names none.
     ///
     /// # Errors
     /// There is none for this caller, or the caller lacks scopes for each of them.
@@ -257,6 +257,15 @@ impl View {
         shared.or_else(own).or_else(prefixed)
     }
 
+    /// Returns `true` if `owner` lists the resource `local` for this caller, in these words.
+    fn lists(&self, owner: &AppEntry, local: &str) -> bool {
+        let prefixed = format!("{}:{local}", owner.id);
+        [local, &prefixed].into_iter().any(|key| {
+            self.find(key, |items| &items.resources)
+                .is_some_and(|found| found.owner.id == owner.id && found.local == local)
+        })
+    }
+
     /// The first item keeps a key that several have; the others get their app in front of it.
     fn list<'v, T: PublicKey>(
         &'v self,
@@ -292,6 +301,9 @@ impl View {
     /// The apps that may own `uri`: that of a listed resource; else those of matching templates, then any app with resources of
     /// that scheme.
     fn routes<K>(&self, uri: &str) -> Result<Vec<Permitted<K>>, Denied> {
+        if uri.len() > LONGEST_URI {
+            return Err(Denied::Unknown);
+        }
         if let Some(known) = self.find(uri, |items| &items.resources) {
             return Ok(vec![self.permitted(known)?]);
         }
@@ -303,7 +315,7 @@ impl View {
             if !seen.insert((owner.id.clone(), local.len())) {
                 return;
             }
-            match self.check(&owner.scopes_of_uri(local)) {
+            match self.check(&owner.scopes_of_uri(local, self.lists(owner, local))) {
                 Ok(()) => routes.push(Permitted::new(owner.clone(), local.to_owned(), self.permit.clone())),
                 Err(why) if denied == Denied::Unknown => denied = why,
                 Err(_) => {}

@@ -14,13 +14,14 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::{
     Gateway,
-    content::{not_found, refused},
-    subscriptions::{Follow, Topic},
+    content::{check_length, not_found, refused},
+    subscriptions::{Follow, Topic, check_room},
 };
 use crate::{Caller, Change, Notice, Registry};
 
 impl Gateway {
     async fn follow(&self, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {
+        check_length(uri)?;
         let items = self.shared.registry.decide(caller, |view| view.resource(uri)).await;
         let mut why = None;
         for item in items.map_err(|denied| refused(denied, || not_found(uri)))? {
@@ -51,8 +52,13 @@ impl Gateway {
 
     /// `resources/subscribe` of the older era.
     pub(super) async fn follow_resource(&self, uri: String, caller: &Caller) -> Result<(), ErrorData> {
+        let followed = || self.session.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before an app is asked, and again for those that were added meanwhile.
+        check_room(followed().keys().map(String::as_str), &uri)?;
         let follow = self.follow(&uri, caller).await?;
-        self.session.followed.lock().unwrap_or_else(PoisonError::into_inner).insert(uri, follow);
+        let mut followed = followed();
+        check_room(followed.keys().map(String::as_str), &uri)?;
+        followed.insert(uri, follow);
         Ok(())
     }
 
@@ -107,6 +113,8 @@ impl Gateway {
         let mut changes = self.shared.registry.changes();
         let mut followed = HashMap::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            check_room(followed.keys().map(String::as_str), uri)?;
+            check_length(uri)?;
             match self.follow(uri, &caller).await {
                 Ok(follow) => drop(followed.insert(uri.clone(), follow)),
                 Err(error) if error.code == ErrorCode::INVALID_REQUEST => return Err(error),

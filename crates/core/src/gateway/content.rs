@@ -11,7 +11,10 @@ use rmcp::{
 use serde_json::json;
 
 use super::{Gateway, stamp};
-use crate::{Caller, Denied, Permitted, TaskItem, codes, names::clipped};
+use crate::{
+    Caller, Denied, Permitted, TaskItem, codes,
+    names::{LONGEST_URI, clipped},
+};
 
 impl Gateway {
     pub(super) async fn read(
@@ -92,6 +95,9 @@ impl Gateway {
         caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
+        if let Reference::Resource(resource) = &params.r#ref {
+            check_length(&resource.uri)?;
+        }
         let completion = self.shared.registry.decide(caller, |view| view.completion(&params.r#ref)).await;
         let completion = completion.map_err(|denied| {
             refused(denied, || match &params.r#ref {
@@ -136,6 +142,15 @@ fn name_as_asked(contents: &mut [ResourceContents], prefix: Option<&str>) {
             _ => {}
         }
     }
+}
+
+/// Refuses a URI that is too long to be looked at, or kept for a subscription.
+pub(super) fn check_length(uri: &str) -> Result<(), ErrorData> {
+    if uri.len() <= LONGEST_URI {
+        return Ok(());
+    }
+    let message = format!("the URI has {} bytes; {LONGEST_URI} is the limit", uri.len());
+    Err(invalid(message))
 }
 
 /// Names what the state of a request belongs to. Tools are named by their colon form alone, which holds no space.

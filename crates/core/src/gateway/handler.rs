@@ -13,7 +13,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 
-use super::{Gateway, operate::About, unknown};
+use super::{Gateway, client, content::check_length, operate::About, unknown};
 use crate::{Caller, Era};
 
 impl ServerHandler for Gateway {
@@ -34,6 +34,7 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let work = async |caller: Caller, context: RequestContext<RoleServer>| {
+            client::check_kept(&request)?;
             let _ = self.session.opened_by.set(caller.clone().in_session(self.session.this.clone()));
             context.peer.set_peer_info(request.clone());
             let mut agreed = self.negotiate_initialize(&request)?;
@@ -111,7 +112,7 @@ impl ServerHandler for Gateway {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let about = self.about(|| About::Resource(request.uri.clone()));
+        let about = self.about(|| About::resource(&request.uri));
         let work = async |caller, context| self.read(request, &caller, context).await;
         self.operate("resources/read", about, context, work).await
     }
@@ -133,7 +134,7 @@ impl ServerHandler for Gateway {
     ) -> Result<CompleteResult, ErrorData> {
         let about = self.about(|| match &request.r#ref {
             Reference::Prompt(prompt) => About::Prompt(prompt.name.clone()),
-            Reference::Resource(resource) => About::Resource(resource.uri.clone()),
+            Reference::Resource(resource) => About::resource(&resource.uri),
             _ => About::Nothing,
         });
         let work = async |caller, context| self.completion(request, &caller, context).await;
@@ -160,7 +161,7 @@ impl ServerHandler for Gateway {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let about = self.about(|| About::Resource(request.uri.clone()));
+        let about = self.about(|| About::resource(&request.uri));
         let work = async |caller, _| self.follow_resource(request.uri, &caller).await;
         self.operate("resources/subscribe", about, context, work).await
     }
@@ -170,8 +171,9 @@ impl ServerHandler for Gateway {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let about = self.about(|| About::Resource(request.uri.clone()));
+        let about = self.about(|| About::resource(&request.uri));
         let work = async |_, _| {
+            check_length(&request.uri)?;
             self.session_unsubscribe(&request.uri);
             Ok(())
         };

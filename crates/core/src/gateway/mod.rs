@@ -1,11 +1,13 @@
 //! The MCP server in front of the registry, for every transport and both protocol eras.
 //!
-//! The methods of MCP are in `handler`. Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, log levels in `log_levels`, scopes
+//! The methods of MCP are in `handler`. Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, log levels in `log_levels`, the
+//! bound of what a client says of itself in `client`, scopes
 //! that are asked for before a request is dispatched in `challenge`; what observers are told of everything but calls in `operate`.
 
 mod calls;
 mod challenge;
 mod changes;
+mod client;
 mod content;
 mod handler;
 mod lists;
@@ -16,6 +18,7 @@ mod stamp;
 mod subscriptions;
 mod unknown;
 
+pub use client::shed_unused;
 pub use log_levels::SessionLogLevel;
 pub use unknown::METHODS;
 

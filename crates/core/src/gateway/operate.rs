@@ -5,7 +5,7 @@ use std::pin::Pin;
 use rmcp::{ErrorData, RoleServer, service::RequestContext};
 
 use super::Gateway;
-use crate::{Caller, Subject, observe::OperationWatch};
+use crate::{Caller, Subject, names::LONGEST_URI, observe::OperationWatch};
 
 /// The object of a request.
 #[derive(Debug, Clone)]
@@ -13,6 +13,13 @@ pub(super) enum About {
     Nothing,
     Resource(String),
     Prompt(String),
+}
+
+impl About {
+    /// A resource, by as much of its URI as is ever looked at.
+    pub(super) fn resource(uri: &str) -> Self {
+        Self::Resource(uri[..uri.floor_char_boundary(LONGEST_URI)].to_owned())
+    }
 }
 
 impl Gateway {

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
+use rmcp::ErrorData;
+
 use crate::{Audience, Caller, Permitted, ResourceItem};
 
 /// A resource of one app as one audience sees it. The app is asked to follow it once.
@@ -107,3 +109,29 @@ impl Drop for Follow {
 
 /// The resources a session follows, by the URI it asked for.
 pub(super) type Followed = Arc<Mutex<HashMap<String, Follow>>>;
+
+/// Most resources that one session or stream follows.
+const MOST_FOLLOWED: usize = 1_000;
+/// Most bytes of their URIs, each of which is kept several times.
+const MOST_FOLLOWED_BYTES: usize = 256 * 1024;
+
+/// Refuses to follow `uri` besides those that are followed.
+pub(super) fn check_room<'u>(
+    mut followed: impl Iterator<Item = &'u str>,
+    uri: &str,
+) -> Result<(), ErrorData> {
+    let sum = |(count, bytes), followed: &str| {
+        // One that is followed already takes no more room.
+        (followed != uri).then(|| (count + 1, bytes + followed.len()))
+    };
+    match followed.try_fold((1, uri.len()), sum) {
+        Some((count, bytes)) if count > MOST_FOLLOWED || bytes > MOST_FOLLOWED_BYTES => {
+            let message = format!(
+                "too many resources are followed: {MOST_FOLLOWED}, or {MOST_FOLLOWED_BYTES} bytes of URIs, are the limit of one \
+                 session or stream; end subscriptions that are not needed"
+            );
+            Err(ErrorData::invalid_request(message, None))
+        }
+        _ => Ok(()),
+    }
+}

@@ -95,9 +95,9 @@ impl AppEntry {
         !self.options.prefix || rest.is_some_and(|rest| rest.starts_with([':', '_']))
     }
 
-    /// Scopes for a resource or template, by the app's own URI.
-    pub(crate) fn scopes_of_uri(&self, local: &str) -> Vec<String> {
-        let of_patterns = scopes_of_uri(&self.rules, local).into_iter();
+    /// Scopes for a resource or template, by the app's own URI. `is_listed`: the app lists it in these words.
+    pub(crate) fn scopes_of_uri(&self, local: &str, is_listed: bool) -> Vec<String> {
+        let of_patterns = scopes_of_uri(&self.rules, local, is_listed).into_iter();
         self.options.scopes.iter().map(String::as_str).chain(of_patterns).map(str::to_owned).collect()
     }
 

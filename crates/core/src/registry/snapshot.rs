@@ -47,7 +47,7 @@ impl PublicKey for Resource {
     }
 
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
-        owner.scopes_of_uri(local)
+        owner.scopes_of_uri(local, true)
     }
 }
 
@@ -61,7 +61,7 @@ impl PublicKey for ResourceTemplate {
     }
 
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
-        owner.scopes_of_uri(local)
+        owner.scopes_of_uri(local, true)
     }
 }
 
