@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 8_000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn whatever_a_server_may_read_as_a_protected_uri_needs_its_scope(
