@@ -13,6 +13,7 @@ use std::{
 #[derive(Debug)]
 pub struct Shares<K: Eq + Hash> {
     most: usize,
+    most_of_one: Option<usize>,
     taken: Mutex<Taken<K>>,
 }
 
@@ -33,17 +34,23 @@ pub struct Share<K: Eq + Hash> {
 impl<K: Eq + Hash + Clone> Shares<K> {
     /// Room for `most` in all.
     pub fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, taken: Mutex::new(Taken { all: 0, by: HashMap::new() }) })
+        Self::with_most_of_one(most, None)
     }
 
-    /// Takes `amount` for `key`; `None` when there is no room, or when `key` holds something already and would then hold more than a
-    /// quarter of what stays free. Without a key only the whole is bounded: for callers who stand for many, such as a proxy.
+    /// Room for `most` in all, and for `most_of_one` of each caller in place of a quarter of what is free.
+    pub fn with_most_of_one(most: usize, most_of_one: Option<usize>) -> Arc<Self> {
+        Arc::new(Self { most, most_of_one, taken: Mutex::new(Taken { all: 0, by: HashMap::new() }) })
+    }
+
+    /// Takes `amount` for `key`; `None` when there is no room, or when `key` holds something already and would then hold more than its
+    /// share: a quarter of what stays free, if no number is set. Without a key only the whole is bounded: for callers who stand for many, such as a proxy.
     pub fn take(self: &Arc<Self>, key: Option<K>, amount: usize) -> Option<Share<K>> {
         let mut held = self.lock();
         let free = self.most.saturating_sub(held.all).checked_sub(amount)?;
         if let Some(key) = &key {
             let own = held.by.get(key).copied().unwrap_or_default();
-            if own > 0 && own + amount > free / 4 {
+            let share = self.most_of_one.unwrap_or(free / 4);
+            if own > 0 && own + amount > share {
                 return None;
             }
             held.by.insert(key.clone(), own + amount);

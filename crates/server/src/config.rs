@@ -60,6 +60,10 @@ pub struct HttpConfig {
     pub sessions: bool,
     /// Sessions held at the same time; more get 503. Default 10,000.
     pub max_sessions: usize,
+    /// Sessions of one caller, 1 to 1,000,000; more get 429. A caller is a subject with all its clients, and a network: an IPv4 address or
+    /// 64 bits of IPv6. Anonymous callers count by network alone; loopback and `trustedProxies` are not counted as one caller.
+    /// Default: a quarter of what `maxSessions` has free, alone a fifth of it.
+    pub max_sessions_per_caller: Option<usize>,
     /// A session nobody uses ends after this time, 1 s to 24 h. Default 5 min.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
@@ -117,6 +121,7 @@ impl Default for HttpConfig {
             max_streams: 10_000,
             sessions: true,
             max_sessions: 10_000,
+            max_sessions_per_caller: None,
             session_idle: Duration::from_secs(300),
             cluster: None,
             legacy_sse: false,
@@ -198,6 +203,7 @@ impl HttpConfig {
             ("maxConcurrency", self.max_concurrency, 1_000_000),
             ("maxStreams", self.max_streams, 1_000_000),
             ("maxSessions", self.max_sessions, 1_000_000),
+            ("maxSessionsPerCaller", self.max_sessions_per_caller.unwrap_or(1), 1_000_000),
         ] {
             if !(1..=most).contains(&value) {
                 wrong(field, format!("{value} is not between 1 and {most}"));
@@ -303,6 +309,7 @@ mod tests {
         assert_eq!(field(r#"{"path": "mcp"}"#), "path");
         assert_eq!(field(r#"{"publicUrl": "https://a.example/x"}"#), "publicUrl");
         assert_eq!(field(r#"{"maxSessions": 0}"#), "maxSessions");
+        assert_eq!(field(r#"{"maxSessionsPerCaller": 0}"#), "maxSessionsPerCaller");
         assert_eq!(field(r#"{"maxConnections": 0}"#), "maxConnections");
         assert_eq!(field(r#"{"sessionIdle": "10ms"}"#), "sessionIdle");
         assert_eq!(field(r#"{"connectionIdle": "900ms"}"#), "connectionIdle");

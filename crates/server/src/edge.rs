@@ -81,6 +81,12 @@ fn preflight(method: &Method, headers: &HeaderMap) -> Option<Response<Body>> {
     Some(response)
 }
 
+/// Has browsers use HTTPS for a year. Over plain HTTP it must not be said (RFC 6797 §7.2).
+pub(crate) fn stay_with_https(response: &mut Response<Body>) {
+    const ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+    response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, ONE_YEAR);
+}
+
 fn finish(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response

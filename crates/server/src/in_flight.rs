@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use gatewright_core::shed_unused;
 use rmcp::{
     ErrorData, RoleServer,
     model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
@@ -66,7 +67,7 @@ impl InFlight {
     }
 }
 
-/// A transport that forgets the requests it sends answers to.
+/// A transport that forgets the requests it sends answers to, and what a session need not keep of its `initialize`.
 pub(crate) struct Tracked<T> {
     pub(crate) inner: T,
     pub(crate) in_flight: InFlight,
@@ -87,8 +88,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Tracked<T> {
         self.inner.send(message)
     }
 
-    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleServer>>> + Send {
-        self.inner.receive()
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let mut message = self.inner.receive().await?;
+        shed_unused(&mut message);
+        Some(message)
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {

@@ -29,6 +29,7 @@ mod mode;
 mod refusal;
 mod relay;
 mod server;
+mod session_room;
 mod sessions;
 mod sse;
 mod stdio;

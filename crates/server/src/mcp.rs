@@ -22,6 +22,7 @@ use crate::{
     gate::RequestGate,
     refusal,
     relay::{Relay, SessionHome},
+    session_room::{Opener, SessionRoom},
     sessions::{OwnedSessions, Owner, on_behalf_of},
 };
 
@@ -56,7 +57,8 @@ impl Endpoint {
         end: CancellationToken,
     ) -> Self {
         let cluster = others.as_ref().map(|others| others.cluster.clone());
-        let sessions = Arc::new(OwnedSessions::new(config.max_sessions, config.session_idle, cluster));
+        let room = SessionRoom::new(config);
+        let sessions = Arc::new(OwnedSessions::new(room, config.session_idle, cluster));
         // Host, Origin and the body's length are checked before `rmcp` sees the request.
         let settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -240,11 +242,12 @@ async fn one(
     message: Bytes,
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
+    let opener = Opener::of(&parts);
     let request = Request::from_parts(parts, Full::new(message.clone()));
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
-    let (response, met_the_cap) = on_behalf_of(owner, Box::pin(endpoint.service.handle(request))).await;
-    if met_the_cap {
-        return Err(refusal::too_many_sessions());
+    let (response, no_room) = on_behalf_of(owner, opener, Box::pin(endpoint.service.handle(request))).await;
+    if let Some(why) = no_room {
+        return Err(refusal::no_room(why));
     }
     let (parts, body) = response.into_parts();
     if refusal::is_plain(&parts) {

@@ -14,6 +14,7 @@ use crate::{
     body::BodyError,
     guard::{HeaderError, SourceError},
     mode::BadMode,
+    session_room::NoRoom,
 };
 
 /// "Unauthorized" (contract: JSON-RPC error codes).
@@ -107,8 +108,15 @@ pub(crate) fn busy(what: &str) -> Response<Body> {
     response
 }
 
-pub(crate) fn too_many_sessions() -> Response<Body> {
-    busy("too many sessions are open; `http.maxSessions` is the limit")
+pub(crate) fn no_room(why: NoRoom) -> Response<Body> {
+    if why == NoRoom::All {
+        return busy("too many sessions are open; `http.maxSessions` is the limit");
+    }
+    let message = "this caller, or its network, has its share of the sessions; end those that are not used (DELETE), or wait until they do: \
+                   `http.maxSessionsPerCaller` is the limit";
+    let mut response = transport(StatusCode::TOO_MANY_REQUESTS, message);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+    response
 }
 
 pub(crate) fn session_not_found() -> Response<Body> {

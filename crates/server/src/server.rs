@@ -214,7 +214,10 @@ impl ServerBuilder {
             None => None,
         };
         let mut routes = self.extra;
-        let sse = self.config.legacy_sse.then(|| Arc::new(SseEndpoint::new(gate.clone(), &self.config)));
+        let sse = self.config.legacy_sse.then(|| {
+            let room = endpoint.sessions.room.clone();
+            Arc::new(SseEndpoint::new(gate.clone(), room, self.config.keep_alive))
+        });
         if let Some(sse) = &sse {
             routes = routes
                 .route("/sse", get(sse::open).with_state(sse.clone()))
@@ -317,6 +320,9 @@ impl Dispatcher {
             let other = async |request| routes.oneshot(request).await.unwrap_or_else(|never| match never {});
             edge::pass(&edge, request, over_https, other).await
         };
+        if encrypted {
+            edge::stay_with_https(&mut response);
+        }
         if unfinished.is_left() {
             // The rest of the body would be read as the next request: hyper closes, and says so.
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

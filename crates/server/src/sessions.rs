@@ -34,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cluster::{Cluster, own_id},
     in_flight::{InFlight, Tracked},
+    session_room::{NoRoom, Opener, SessionPlace, SessionRoom},
 };
 
 /// To whom a session belongs: subject and client of its principal.
@@ -193,23 +194,28 @@ impl Unanswered {
 
 struct Caller {
     owner: Owner,
-    met_the_cap: Cell<bool>,
+    opener: Opener,
+    no_room: Cell<Option<NoRoom>>,
 }
 
 tokio::task_local! {
     static CALLER: Caller;
 }
 
-/// Runs `work` on behalf of `owner`; also says whether it was refused a session for their number.
-pub(crate) async fn on_behalf_of<T>(owner: Owner, work: impl Future<Output = T>) -> (T, bool) {
-    let caller = Caller { owner, met_the_cap: Cell::new(false) };
-    CALLER.scope(caller, async { (work.await, CALLER.with(|caller| caller.met_the_cap.get())) }).await
+/// Runs `work` on behalf of `owner`; also returns the reason if there was no room for a session.
+pub(crate) async fn on_behalf_of<T>(
+    owner: Owner,
+    opener: Opener,
+    work: impl Future<Output = T>,
+) -> (T, Option<NoRoom>) {
+    let caller = Caller { owner, opener, no_room: Cell::new(None) };
+    CALLER.scope(caller, async { (work.await, CALLER.with(|caller| caller.no_room.get())) }).await
 }
 
 /// The sessions of one server.
 pub(crate) struct OwnedSessions {
     inner: Arc<LocalSessionManager>,
-    most: usize,
+    pub(crate) room: Arc<SessionRoom>,
     cluster: Option<Arc<Cluster>>,
     known: Mutex<HashMap<SessionId, Known>>,
     waiting: Waiting,
@@ -223,6 +229,7 @@ struct Known {
     in_flight: InFlight,
     /// Agreed on in its `initialize`.
     revision: Option<Revision>,
+    _place: SessionPlace,
 }
 
 impl Known {
@@ -243,10 +250,10 @@ pub(crate) enum SessionsError {
 }
 
 impl OwnedSessions {
-    pub(crate) fn new(most: usize, idle: Duration, cluster: Option<Arc<Cluster>>) -> Self {
+    pub(crate) fn new(room: Arc<SessionRoom>, idle: Duration, cluster: Option<Arc<Cluster>>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(idle);
-        Self { inner: Arc::new(inner), most, cluster, known: Mutex::default(), waiting: Waiting::default() }
+        Self { inner: Arc::new(inner), room, cluster, known: Mutex::default(), waiting: Waiting::default() }
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Known>> {
@@ -284,10 +291,16 @@ impl OwnedSessions {
         }
     }
 
-    fn refuse_for_the_cap(&self) -> SessionsError {
-        let _ = CALLER.try_with(|caller| caller.met_the_cap.set(true));
-        tracing::info!(sessions = self.most, "a session was refused: http.maxSessions are open");
-        SessionsError::Full
+    /// The owner of a new session, and a place for it.
+    fn place(&self) -> Result<(Owner, SessionPlace), SessionsError> {
+        let place = |caller: &Caller| match self.room.take(&caller.opener) {
+            Ok(place) => Ok((caller.owner.clone(), place)),
+            Err(why) => {
+                caller.no_room.set(Some(why));
+                Err(SessionsError::Full)
+            }
+        };
+        CALLER.try_with(place).unwrap_or(Err(SessionsError::NoOwner))
     }
 }
 
@@ -296,29 +309,13 @@ impl SessionManager for OwnedSessions {
     type Transport = Tracked<<LocalSessionManager as SessionManager>::Transport>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
-        if self.known().len() >= self.most {
-            return Err(self.refuse_for_the_cap());
-        }
+        let (owner, place) = self.place()?;
         let (own, transport) = self.inner.create_session().await?;
         let id = self.cluster.as_ref().map_or_else(|| own.clone(), |cluster| cluster.seal(&own).into());
-        let Ok(owner) = CALLER.try_with(|caller| caller.owner.clone()) else {
-            self.inner.close_session(&own).await?;
-            return Err(SessionsError::NoOwner);
-        };
         let in_flight = InFlight::default();
         let transport = Tracked { inner: transport, in_flight: in_flight.clone() };
-        let fits = {
-            let mut known = self.known();
-            let fits = known.len() < self.most;
-            if fits {
-                known.insert(id.clone(), Known { owner, resumed: Arc::default(), in_flight, revision: None });
-            }
-            fits
-        };
-        if !fits {
-            self.inner.close_session(&own).await?;
-            return Err(self.refuse_for_the_cap());
-        }
+        let known = Known { owner, resumed: Arc::default(), in_flight, revision: None, _place: place };
+        self.known().insert(id.clone(), known);
         Ok((id, transport))
     }
 

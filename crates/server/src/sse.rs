@@ -39,11 +39,11 @@ use tokio_util::{
 
 use crate::{
     body::GuardedBody,
-    config::HttpConfig,
     gate::RequestGate,
     in_flight::{InFlight, Tracked},
     mcp::is_json,
     refusal,
+    session_room::{Opener, SessionPlace, SessionRoom},
     sessions::Owner,
 };
 
@@ -65,16 +65,15 @@ type Sessions = Mutex<HashMap<String, Arc<Session>>>;
 /// The two paths of the transport.
 pub(crate) struct SseEndpoint {
     gate: Arc<RequestGate>,
-    most: usize,
+    room: Arc<SessionRoom>,
     keep_alive: Duration,
     sessions: Arc<Sessions>,
     pub(crate) tasks: TaskTracker,
 }
 
 impl SseEndpoint {
-    pub(crate) fn new(gate: Arc<RequestGate>, config: &HttpConfig) -> Self {
-        let (most, keep_alive) = (config.max_sessions, config.keep_alive);
-        Self { gate, most, keep_alive, sessions: Arc::default(), tasks: TaskTracker::new() }
+    pub(crate) fn new(gate: Arc<RequestGate>, room: Arc<SessionRoom>, keep_alive: Duration) -> Self {
+        Self { gate, room, keep_alive, sessions: Arc::default(), tasks: TaskTracker::new() }
     }
 
     fn sessions(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Session>>> {
@@ -87,6 +86,7 @@ struct EndOfSession {
     id: String,
     sessions: Arc<Sessions>,
     _stop: DropGuard,
+    _place: SessionPlace,
 }
 
 impl Drop for EndOfSession {
@@ -109,18 +109,17 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     let session =
         Arc::new(Session { owner, inbox, unanswered: Arc::default(), in_flight: in_flight.clone(), mode });
     let unanswered = session.unanswered.clone();
-    {
-        let mut sessions = endpoint.sessions();
-        if sessions.len() >= endpoint.most {
-            return refusal::too_many_sessions();
-        }
-        sessions.insert(id.clone(), session);
-    }
+    let place = match endpoint.room.take(&Opener::of(&parts)) {
+        Ok(place) => place,
+        Err(why) => return refusal::no_room(why),
+    };
+    endpoint.sessions().insert(id.clone(), session);
     let stop = CancellationToken::new();
     let end = EndOfSession {
         id: id.clone(),
         sessions: endpoint.sessions.clone(),
         _stop: stop.clone().drop_guard(),
+        _place: place,
     };
     let inner = SseTransport { from_client, to_client: Some(to_client) };
     let transport = Tracked { inner, in_flight };

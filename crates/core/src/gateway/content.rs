@@ -23,6 +23,7 @@ impl Gateway {
         caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        check_length(&params.uri)?;
         let uri = params.uri.clone();
         let own = self.shared.plugins.iter().find_map(|plugin| plugin.read_resource(&uri, caller));
         if let Some(mut result) = own {

@@ -68,7 +68,8 @@ impl ServerHandler for Vault {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(made(json!({"resources": [{"uri": "vault://gold", "name": "gold"}]})))
+        let odd = json!({"uri": "vault://odd/?q=caf\u{e9}", "name": "odd"});
+        Ok(made(json!({"resources": [{"uri": "vault://gold", "name": "gold"}, odd]})))
     }
 
     async fn list_resource_templates(
@@ -178,11 +179,11 @@ fn made_result(text: &str) -> CallToolResponse {
     CallToolResponse::Complete(made(json!({"content": [{"type": "text", "text": text}]})))
 }
 
-fn granted(subject: &str, scopes: &str) -> Principal {
+pub(crate) fn granted(subject: &str, scopes: &str) -> Principal {
     Principal { subject: subject.into(), client_id: Some("desk".into()), scopes: Scopes::parse(scopes) }
 }
 
-async fn gateway(options: AppOptions) -> Arc<Gateway> {
+pub(crate) async fn gateway(options: AppOptions) -> Arc<Gateway> {
     let registry = Registry::new(ToolNames::Colon);
     registry.add("vault", Arc::new(LocalApp::start(Vault).await.unwrap()), options);
     Arc::new(Gateway::new(GatewayConfig::new("test", "1"), Arc::new(Invoker::new(registry)), Vec::new()))
@@ -192,9 +193,9 @@ fn scoped() -> AppOptions {
     AppOptions { scopes: vec!["vault:use".to_owned()], ..AppOptions::default() }
 }
 
-type Client = RunningService<RoleClient, ClientConfig>;
+pub(crate) type Client = RunningService<RoleClient, ClientConfig>;
 
-async fn client(gateway: &Gateway, principal: Principal, modern: bool) -> Client {
+pub(crate) async fn client(gateway: &Gateway, principal: Principal, modern: bool) -> Client {
     let (client_end, server_end) = memory_transport();
     let server = gateway.session_of(principal);
     tokio::spawn(async move {
@@ -216,7 +217,7 @@ async fn client(gateway: &Gateway, principal: Principal, modern: bool) -> Client
 }
 
 /// Sends a request; the result or the error as JSON.
-async fn ask(client: &Client, method: &str, params: Value) -> Result<Value, ErrorData> {
+pub(crate) async fn ask(client: &Client, method: &str, params: Value) -> Result<Value, ErrorData> {
     let request: ClientRequest = made(json!({"method": method, "params": params}));
     match client.peer().send_request(request).await {
         Ok(result) => Ok(serde_json::to_value(result).unwrap()),
@@ -430,10 +431,18 @@ async fn patterns_guard_resources_and_templates_names_guard_prompts_and_tools() 
         }
         names
     };
-    assert_eq!(listed("").await, ["vault:ask", "vault:slow"]);
+    assert_eq!(listed("").await, ["vault:ask", "vault:slow", "vault://odd/?q=caf\u{e9}"]);
     assert_eq!(
         listed("r g p t").await,
-        ["vault:ask", "vault:open", "vault:slow", "reveal", "vault://gold", "vault://box/{number}"]
+        [
+            "vault:ask",
+            "vault:open",
+            "vault:slow",
+            "reveal",
+            "vault://gold",
+            "vault://odd/?q=caf\u{e9}",
+            "vault://box/{number}"
+        ]
     );
     let read = async |scopes: &str, uri: &str| {
         let client = client(&gateway, granted("ada", scopes), true).await;

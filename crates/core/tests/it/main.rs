@@ -10,3 +10,5 @@ mod local_app;
 mod observe;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod uris;

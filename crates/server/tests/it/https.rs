@@ -68,6 +68,23 @@ async fn the_listener_speaks_tls_and_offers_http_1_1() {
 }
 
 #[tokio::test]
+async fn browsers_are_told_to_stay_with_https_by_the_tls_listener_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = start(json!({"tls": write_pair(folder.path())})).await;
+    let mut stream = connect(&rig, folder.path()).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert!(
+        answer.to_lowercase().contains("\r\nstrict-transport-security: max-age=31536000\r\n"),
+        "{answer}"
+    );
+    let plain = start(json!({})).await;
+    let answer = plain.http.get(format!("{}/healthz", plain.base)).send().await.unwrap();
+    assert!(!answer.headers().contains_key("strict-transport-security"));
+}
+
+#[tokio::test]
 async fn a_handshake_that_does_not_come_ends_in_time_and_takes_a_place_until_then() {
     let folder = tempfile::tempdir().unwrap();
     let tls = write_pair(folder.path());

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::{
     hub::Hub,
-    support::{Believing, PATIENCE, answer, refused, start, start_with},
+    support::{Believing, PATIENCE, answer, message, refused, start, start_with},
 };
 
 #[tokio::test]
@@ -113,4 +113,63 @@ async fn a_caller_whose_token_is_still_looked_up_takes_no_place_of_others() {
     assert_eq!(list("ada").await.unwrap().status(), 200);
     go_on.notify_one();
     assert_eq!(waiting.await.unwrap().unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn one_caller_cannot_take_the_sessions_of_the_others() {
+    let rig =
+        start_with(json!({"maxSessions": 10}), |builder| builder.authenticator(Arc::new(Believing))).await;
+    let (first, _second) = (rig.open("bob").await, rig.open("bob").await);
+    let response = rig.initialize().bearer_auth("bob").send().await.unwrap();
+    assert_eq!(response.status(), 429);
+    assert!(response.headers().contains_key("retry-after"));
+    let body = answer(response).await;
+    assert!(body["error"]["message"].as_str().unwrap().contains("http.maxSessionsPerCaller"), "{body}");
+    let alices = rig.open("alice").await;
+    for (who, id) in [("alice", alices), ("bob", first)] {
+        rig.http.delete(&rig.url).bearer_auth(who).header("mcp-session-id", id).send().await.unwrap();
+    }
+    rig.open("bob").await;
+}
+
+/// Bytes of this process in memory.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+#[tokio::test]
+async fn sessions_do_not_keep_what_nothing_reads_of_a_client() {
+    let rig = start(json!({})).await;
+    let experiments: serde_json::Map<_, _> = (0..100_000).map(|n| (format!("k{n}"), json!({}))).collect();
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {"experimental": experiments},
+        "clientInfo": {"name": "c", "version": "1"}});
+    let initialize = message(0, "initialize", &params);
+    let before = resident();
+    for _ in 0..30 {
+        let response = rig.post(initialize.clone()).send().await.unwrap();
+        assert!(response.headers().contains_key("mcp-session-id"));
+        assert_eq!(answer(response).await["result"]["protocolVersion"], "2025-11-25");
+    }
+    let grown = resident().saturating_sub(before);
+    assert_eq!(rig.occupancy.now().sessions, 30);
+    println!("30 sessions: {grown} bytes");
+    assert!(grown < 200 << 20, "{grown}");
+}
+
+#[tokio::test]
+async fn a_client_that_describes_itself_at_length_gets_an_error_and_no_session() {
+    let rig = start(json!({})).await;
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1".repeat(3_000_000)}});
+    let response = rig.post(message(0, "initialize", &params)).send().await.unwrap();
+    let id = response.headers().get("mcp-session-id").map(|id| id.to_str().unwrap().to_owned());
+    let body = answer(response).await;
+    assert_eq!(body["error"]["code"], -32602, "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().contains("clientInfo"), "{body}");
+    if let Some(id) = id {
+        let used = rig.in_session(&id, "tools/list", json!({})).send().await.unwrap();
+        assert_ne!(used.status(), 200);
+    }
 }

@@ -1,0 +1,74 @@
+//! URIs of resources: their length, their number in a session, and their spelling.
+
+use gatewright_core::{AppOptions, ScopeRule};
+use serde_json::json;
+
+use crate::access::{ask, client, gateway, granted};
+
+#[tokio::test]
+async fn a_session_follows_no_more_than_its_share_and_no_uri_is_longer_than_8_kib() {
+    let gateway = gateway(AppOptions::default()).await;
+    let mcp = client(&gateway, granted("ada", "*"), false).await;
+    let long = json!({"uri": format!("vault://{}", "x".repeat(9_000))});
+    for method in ["resources/read", "resources/subscribe", "resources/unsubscribe"] {
+        let error = ask(&mcp, method, long.clone()).await.unwrap_err();
+        assert_eq!(error.code.0, -32602, "{method}: {error}");
+        assert!(
+            error.message.contains("8192 is the limit") && error.message.len() < 200,
+            "{method}: {error}"
+        );
+    }
+    let reference =
+        json!({"ref": {"type": "ref/resource", "uri": long["uri"]}, "argument": {"name": "a", "value": ""}});
+    let error = ask(&mcp, "completion/complete", reference).await.unwrap_err();
+    assert!(error.message.contains("8192 is the limit"), "{error}");
+
+    for (length, room) in [(8, 1_000), (8_000, 32)] {
+        let mcp = client(&gateway, granted("ada", "*"), false).await;
+        let uri = |number: usize| json!({"uri": format!("vault://{number:0length$}")});
+        for number in 0..room {
+            ask(&mcp, "resources/subscribe", uri(number)).await.unwrap();
+        }
+        ask(&mcp, "resources/subscribe", uri(0)).await.expect("it is followed already");
+        let error = ask(&mcp, "resources/subscribe", uri(room)).await.unwrap_err();
+        assert!(error.code.0 == -32600 && error.message.contains("too many resources"), "{error}");
+        ask(&mcp, "resources/unsubscribe", uri(0)).await.unwrap();
+        ask(&mcp, "resources/subscribe", uri(room)).await.unwrap();
+    }
+    let modern = client(&gateway, granted("ada", "*"), true).await;
+    let wanted: Vec<String> = (0..1_001).map(|number| format!("vault://{number}")).collect();
+    let filter = json!({"notifications": {"resourceSubscriptions": wanted}});
+    let error = ask(&modern, "subscriptions/listen", filter).await.unwrap_err();
+    assert!(error.message.contains("too many resources"), "{error}");
+}
+
+#[tokio::test]
+async fn a_uri_that_is_not_plain_needs_every_scope_unless_the_app_lists_it_so() {
+    let rule = |scope: &str| ScopeRule { scopes: vec![scope.to_owned()] };
+    let options =
+        AppOptions { resources: [("vault://box/*".to_owned(), rule("r"))].into(), ..AppOptions::default() };
+    let gateway = gateway(options).await;
+    let (mcp, owner) = (client(&gateway, granted("ada", ""), false).await, granted("bob", "r"));
+    let owner = client(&gateway, owner, false).await;
+    for uri in ["vault://gold", "vault:vault://gold", "vault://other/7", "vault://odd/?q=caf\u{e9}"] {
+        ask(&mcp, "resources/read", json!({"uri": uri})).await.unwrap();
+        ask(&mcp, "resources/subscribe", json!({"uri": uri})).await.unwrap();
+    }
+    for uri in [
+        "vault://b%6Fx/7",
+        "vault://other/?/../../box/7",
+        "vault://other/#/../../box/7",
+        "vault:box/7",
+        "vault://box:80/7",
+    ] {
+        for method in ["resources/read", "resources/subscribe"] {
+            let refused = ask(&mcp, method, json!({"uri": uri})).await.unwrap_err();
+            assert_eq!(refused.data.unwrap()["requiredScopes"], json!(["r"]), "{method} {uri}");
+        }
+        let reference =
+            json!({"ref": {"type": "ref/resource", "uri": uri}, "argument": {"name": "a", "value": ""}});
+        ask(&mcp, "completion/complete", reference.clone()).await.unwrap_err();
+        ask(&owner, "resources/read", json!({"uri": uri})).await.unwrap();
+        ask(&owner, "completion/complete", reference).await.unwrap();
+    }
+}
