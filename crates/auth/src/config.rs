@@ -20,7 +20,7 @@ mod storage;
 mod validate;
 
 pub use passkeys::PasskeyConfig;
-pub use production::{Deployment, Finding};
+pub use production::{Deployment, Finding, is_guessable, trusts_everybody};
 pub use sign_key::SignKey;
 pub use validate::Problem;
 

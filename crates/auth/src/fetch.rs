@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use crate::net;
+use crate::{endpoint::EndpointUrl, net};
 
 const DEADLINE: Duration = Duration::from_secs(5);
 /// Longer answers that refuse are not looked into.
@@ -110,6 +110,8 @@ pub(crate) struct Fetched {
     pub(crate) body: Vec<u8>,
     /// `Cache-Control: max-age`, or `Some(0)` for `no-store` and `no-cache`.
     pub(crate) max_age_s: Option<u64>,
+    /// It is served as JSON: `application/json`, or a type that ends in `+json`.
+    pub(crate) is_json: bool,
 }
 
 impl Fetcher {
@@ -150,6 +152,14 @@ impl Fetcher {
         };
         let scheme = url.scheme() == "https" || (self.private && url.scheme() == "http");
         if scheme && (public || self.private) { Ok(()) } else { Err(FetchError::Refused) }
+    }
+
+    /// Refuses endpoints that neither a browser nor a request may be sent to from here.
+    pub(crate) fn allows<'e>(
+        &self,
+        mut endpoints: impl Iterator<Item = &'e EndpointUrl>,
+    ) -> Result<(), FetchError> {
+        endpoints.try_for_each(|endpoint| self.check(&Url::parse(endpoint).map_err(|_| FetchError::Refused)?))
     }
 
     /// Gets at most `most` bytes from `url`.
@@ -232,6 +242,11 @@ impl Fetcher {
                 _ => {}
             }
         }
+        let kind = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+        let kind =
+            kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim().to_ascii_lowercase();
+        let is_json =
+            kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json");
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(|_| FetchError::Failed)? {
             if body.len() + chunk.len() > most {
@@ -239,7 +254,7 @@ impl Fetcher {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Fetched { body, max_age_s })
+        Ok(Fetched { body, max_age_s, is_json })
     }
 }
 

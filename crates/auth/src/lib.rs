@@ -17,6 +17,7 @@ mod consents;
 mod context;
 mod crypto;
 mod dpop;
+mod endpoint;
 mod error;
 mod error_codes;
 mod fetch;

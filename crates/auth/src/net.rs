@@ -79,6 +79,27 @@ pub(crate) fn is_this_machine(url: &Url) -> bool {
     }
 }
 
+fn authority(uri: &str) -> Option<&str> {
+    uri.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next())
+}
+
+/// Returns whether the authority in `uri`, which was read as `url`, is a host and at most a port, in a spelling that cannot be read
+/// otherwise: in a policy of a page, for example, commas and semicolons separate.
+pub(crate) fn has_plain_authority(uri: &str, url: &Url) -> bool {
+    let host_is_plain = url.host_str().is_some_and(|host| {
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        host.starts_with('[') || !host.is_empty() && host.bytes().all(is_name)
+    });
+    let Some(authority) = authority(uri).filter(|_| host_is_plain) else { return false };
+    let after_host = authority.rfind(']').map_or(0, |at| at + 1);
+    let port = authority[after_host..].split_once(':').map(|(_, port)| port);
+    !authority.contains('@')
+        && port.is_none_or(|port| {
+            let is_number = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
+            is_number && port.parse::<u16>().is_ok()
+        })
+}
+
 /// Parses a redirect URI: https, http on loopback, or a private-use scheme with a dot in it.
 pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
     if uri.len() > 2048 || uri.chars().any(|c| c.is_control() || c == ' ' || c == '\\') {
@@ -89,7 +110,7 @@ pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
         return Err("must not have a fragment");
     }
     // Readers of addresses differ about what is left out: `https:host`, `https:///host`, `https://@host`.
-    let authority = uri.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    let authority = authority(uri);
     if authority.is_some_and(|authority| authority.contains('@')) || !url.username().is_empty() {
         return Err("must not hold a user name or password");
     }
@@ -98,6 +119,11 @@ pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
     }
     if url.host_str().is_some_and(|host| host.contains('*')) {
         return Err("must name one host: wildcards match nothing");
+    }
+    if authority.is_some_and(|authority| !authority.is_empty()) && !has_plain_authority(uri, &url) {
+        return Err(
+            "must have a host of letters, digits, dots and hyphens, and a port from 1 to 65535 or none",
+        );
     }
     match url.scheme() {
         "https" if url.host().is_some() => Ok(url),
@@ -143,6 +169,37 @@ mod tests {
         }
         for ip in "1.1.1.1 8.8.8.8 100.128.0.1 172.32.0.1 2606:4700::1111 2a00:1450::1".split_whitespace() {
             assert!(is_public(ip.parse().unwrap()), "{ip}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_has_one_plain_host_and_a_real_port_or_none() {
+        for bad in [
+            "http://127.0.0.1:/cb",
+            "http://127.0.0.1:0/cb",
+            "http://127.0.0.1:080/cb",
+            "http://[::1]:/cb",
+            "https://a.example,evil.example/cb",
+            "https://a.example;x/cb",
+            "https://a.example'x/cb",
+            "https://a.example:/cb",
+            "https://a.example:00443/cb",
+            "com.example.app://a,b/cb",
+        ] {
+            assert!(check_redirect(bad).is_err(), "{bad}");
+            assert!(!redirect_matches("http://127.0.0.1/cb", bad), "{bad}");
+        }
+        for good in [
+            "http://127.0.0.1/cb",
+            "http://127.0.0.1:80/cb",
+            "http://[::1]:8080/cb",
+            "https://a.example:8443/cb?x=1,2;3",
+            "https://h\u{f6}st.example/cb",
+            "com.example.app:/cb",
+            "com.example.app:///cb",
+            "com.example.app://callback",
+        ] {
+            assert!(check_redirect(good).is_ok(), "{good}: {:?}", check_redirect(good));
         }
     }
 

@@ -18,6 +18,7 @@ use crate::{
     clock::Clock,
     config::{AuthConfig, Deployment, ProviderConfig},
     crypto::sha256,
+    endpoint::EndpointUrl,
     fetch::Fetcher,
     keys::{Claims, Expected, JwkSet, MAX_TOKEN_BYTES, Token, TokenError, VerifyingKey},
     metrics::Metrics,
@@ -94,7 +95,7 @@ impl KeySource {
         let text = |error: crate::fetch::FetchError| error.to_string();
         let uri = match &self.uri {
             Some(uri) => uri.clone(),
-            None => discover(&self.fetcher, &self.issuer).await?.jwks_uri,
+            None => discover(&self.fetcher, &self.issuer).await?.jwks_uri.to_string(),
         };
         let body = self.fetcher.get(&uri, MAX_KEYS_BYTES).await.map_err(text)?.body;
         serde_json::from_slice(&body).map_err(|_| "the key set is not one".to_owned())
@@ -196,14 +197,15 @@ impl RemoteKeys {
 #[derive(Debug, Clone, serde::Deserialize)]
 pub(crate) struct ProviderMetadata {
     pub(crate) issuer: String,
-    pub(crate) jwks_uri: String,
-    #[serde(default)]
-    pub(crate) authorization_endpoint: String,
-    #[serde(default)]
-    pub(crate) token_endpoint: String,
+    pub(crate) jwks_uri: EndpointUrl,
+    pub(crate) authorization_endpoint: Option<EndpointUrl>,
+    pub(crate) token_endpoint: Option<EndpointUrl>,
     #[serde(default)]
     pub(crate) authorization_response_iss_parameter_supported: bool,
 }
+
+const UNUSABLE: &str = "the provider's metadata cannot be used: it cannot be read, or an address in it is not a public https address \
+                        without a fragment (`auth.provider.allowPrivate` allows private ones)";
 
 /// Fetches the provider's metadata: in OpenID form, else in that of RFC 8414.
 pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<ProviderMetadata, String> {
@@ -218,8 +220,10 @@ pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Provider
     for address in [format!("{base}/.well-known/openid-configuration"), inserted] {
         match fetcher.get(&address, MAX_KEYS_BYTES).await {
             Ok(fetched) => {
-                let found: ProviderMetadata = serde_json::from_slice(&fetched.body)
-                    .map_err(|_| "the provider's metadata is not usable".to_owned())?;
+                let found: ProviderMetadata =
+                    serde_json::from_slice(&fetched.body).map_err(|_| UNUSABLE.to_owned())?;
+                let endpoints = found.authorization_endpoint.iter().chain(&found.token_endpoint);
+                fetcher.allows(endpoints.chain([&found.jwks_uri])).map_err(|_| UNUSABLE.to_owned())?;
                 if found.issuer != issuer {
                     return Err("the provider's metadata names another issuer".to_owned());
                 }

@@ -171,7 +171,11 @@ impl Documents {
                 DocumentError::Unacceptable(invalid)
             }
         })?;
-        let client = read(id, &fetched.body).map_err(|why| {
+        let described = match fetched.is_json {
+            true => read(id, &fetched.body),
+            false => Err(MetadataError::field("it is not served as application/json")),
+        };
+        let client = described.map_err(|why| {
             tracing::info!(client.id = id, %why, "a client document is not acceptable");
             let description = format!("the client document cannot be accepted: {why}").into();
             DocumentError::Unacceptable(OAuthError { description, ..OAuthError::invalid_client() })

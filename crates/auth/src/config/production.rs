@@ -1,6 +1,6 @@
 //! Production requirements of a configuration.
 
-use std::net::IpAddr;
+use std::{collections::HashSet, net::IpAddr};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
@@ -10,6 +10,20 @@ use super::{AuthConfig, LoginMethod, Mode, StorageKind};
 const DAY_S: u64 = 86_400;
 /// Fewest characters of a secret.
 const LEAST_SECRET: usize = 32;
+/// Fewest different characters of a secret: 32 random hexadecimal digits have more, with a probability of one to some ten thousand.
+const LEAST_DIFFERENT: usize = 8;
+
+/// Returns `true` if a secret is too short, or too monotonous, to be random.
+pub fn is_guessable(secret: &str) -> bool {
+    let different: HashSet<char> = secret.chars().collect();
+    secret.chars().count() < LEAST_SECRET || different.len() < LEAST_DIFFERENT
+}
+
+/// Returns `true` if an entry of `trustedProxies` covers so many addresses that it trusts whoever connects.
+pub fn trusts_everybody(network: &str) -> bool {
+    let least = if network.contains(':') { 7 } else { 8 };
+    network.split_once('/').and_then(|(_, bits)| bits.parse::<u32>().ok()).is_some_and(|bits| bits < least)
+}
 
 /// The addresses and the name of a server: the values that `auth` needs from the other sections.
 #[derive(Debug, Clone)]
@@ -114,6 +128,12 @@ impl AuthConfig {
             "auth.provider.allowPrivate",
             "the provider may be on a private address, over plain HTTP",
             "set it to false",
+        );
+        when(
+            self.trusted_proxies.iter().any(|network| trusts_everybody(network)),
+            "auth.trustedProxies",
+            "whoever connects is believed about the caller's address and about HTTPS",
+            "name the addresses or the networks of your proxies, /8 or smaller",
         );
         if self.mode != Mode::Orchestrated {
             return found;
@@ -226,9 +246,9 @@ impl AuthConfig {
             );
         }
         let is_short = |secret: &Option<SecretString>| {
-            secret.as_ref().is_some_and(|secret| secret.expose_secret().chars().count() < LEAST_SECRET)
+            secret.as_ref().is_some_and(|secret| is_guessable(secret.expose_secret()))
         };
-        let problem = "the secret is short enough to be guessed";
+        let problem = "the secret is short or monotonous enough to be guessed";
         let fix = "use 32 random characters or more, such as `openssl rand -base64 32` makes";
         when(is_short(&self.encryption_key), "auth.encryptionKey", problem, fix);
         when(is_short(&self.dcr.initial_access_token), "auth.dcr.initialAccessToken", problem, fix);

@@ -7,6 +7,7 @@ use url::Url;
 use super::vault::Provider;
 use crate::{
     context::Context,
+    endpoint::EndpointUrl,
     fetch::{FetchError, Fetcher},
 };
 
@@ -28,9 +29,9 @@ struct ResourceMetadata {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ServerMetadata {
     pub(super) issuer: String,
-    pub(super) authorization_endpoint: String,
-    pub(super) token_endpoint: String,
-    pub(super) registration_endpoint: Option<String>,
+    pub(super) authorization_endpoint: EndpointUrl,
+    pub(super) token_endpoint: EndpointUrl,
+    pub(super) registration_endpoint: Option<EndpointUrl>,
     #[serde(default)]
     code_challenge_methods_supported: Vec<String>,
     pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
@@ -126,6 +127,9 @@ fn covers(resource: &str, address: &str) -> bool {
     resource.origin() == address.origin() && below
 }
 
+const UNREADABLE: &str = "the metadata of its authorization server cannot be used: it cannot be read, or an endpoint in it is not a public \
+                          https address without a fragment";
+
 async fn server(fetcher: &Fetcher, issuer: &str) -> Result<ServerMetadata, String> {
     let places = [
         inserted(issuer, "oauth-authorization-server")?,
@@ -136,8 +140,12 @@ async fn server(fetcher: &Fetcher, issuer: &str) -> Result<ServerMetadata, Strin
     for place in places {
         match fetcher.get(&place, MAX_BYTES).await {
             Ok(fetched) => {
-                let found: ServerMetadata = serde_json::from_slice(&fetched.body)
-                    .map_err(|_| "the metadata of its authorization server cannot be read".to_owned())?;
+                let found: ServerMetadata =
+                    serde_json::from_slice(&fetched.body).map_err(|_| UNREADABLE.to_owned())?;
+                let endpoints = [&found.authorization_endpoint, &found.token_endpoint].into_iter();
+                if fetcher.allows(endpoints.chain(&found.registration_endpoint)).is_err() {
+                    return Err(UNREADABLE.to_owned());
+                }
                 if found.issuer != issuer {
                     return Err("the metadata of its authorization server names another issuer".to_owned());
                 }

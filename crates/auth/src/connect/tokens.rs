@@ -144,7 +144,7 @@ impl Provider {
             .ask(&identity, &server.token_endpoint, pairs)
             .await
             .map_err(|error| format!("the code could not be exchanged: {error}"))?;
-        let places = (server.issuer.as_str(), server.token_endpoint.as_str());
+        let places = (server.issuer.as_str(), &*server.token_endpoint);
         let vaulted = UserTokens::from_response(&body, ctx.clock.now_s(), identity, places)?;
         self.write(ctx, &self.key(sub), &vaulted).await
     }

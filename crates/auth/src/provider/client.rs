@@ -96,6 +96,10 @@ impl Provider {
                 return Ok(unavailable_page());
             }
         };
+        let Some(endpoint) = &metadata.authorization_endpoint else {
+            tracing::error!("the identity provider's metadata names no authorization_endpoint");
+            return Ok(unavailable_page());
+        };
         let ctx = &self.ctx;
         let record = authorizations.record(id).await?;
         let login = ProviderLogin {
@@ -121,7 +125,7 @@ impl Provider {
         pairs.extend(request.login.force.then_some(("prompt", "login")));
         pairs.extend(max_age.as_deref().map(|seconds| ("max_age", seconds)));
         pairs.extend(request.login.hint.as_deref().map(|hint| ("login_hint", hint)));
-        let target = with_query(&metadata.authorization_endpoint, &pairs);
+        let target = with_query(endpoint, &pairs);
         let life = Duration::from_millis(request.expires_ms.saturating_sub(ctx.clock.now_ms()).max(1));
         ctx.store.put(&Key::secret("upstream", &login.state), id.as_bytes(), life).await?;
         request.upstream = Some(login);
@@ -143,11 +147,9 @@ impl Provider {
             ("redirect_uri", callback.as_str()),
             ("code_verifier", &login.verifier),
         ];
-        let answer = self.request(&metadata.token_endpoint, pairs).await.map_err(|error| {
-            match error.is_temporary() {
-                true => LoginError::Unavailable(error.to_string()),
-                false => LoginError::Refused(error.to_string()),
-            }
+        let answer = self.request(metadata, pairs).await.map_err(|error| match error.is_temporary() {
+            true => LoginError::Unavailable(error.to_string()),
+            false => LoginError::Refused(error.to_string()),
         })?;
         let tokens = answer.tokens(&self.ctx).map_err(LoginError::Refused)?;
         let missing = || LoginError::Refused("the token answer has no id_token".to_owned());
@@ -165,15 +167,16 @@ impl Provider {
     /// Sends a token request.
     pub(super) async fn request<'a>(
         &'a self,
-        token_endpoint: &str,
+        metadata: &ProviderMetadata,
         mut pairs: Vec<(&'a str, &'a str)>,
     ) -> Result<TokenResponse, FetchError> {
         let basic = self.secret.as_ref().map(|secret| (self.client_id.as_str(), secret.expose_secret()));
         if basic.is_none() {
             pairs.push(("client_id", &self.client_id));
         }
+        let endpoint = metadata.token_endpoint.as_ref().ok_or(FetchError::Refused)?;
         let Fetched { body, .. } =
-            self.fetcher.post_form(token_endpoint, &pairs, basic, MAX_RESPONSE_BYTES).await?;
+            self.fetcher.post_form(endpoint, &pairs, basic, MAX_RESPONSE_BYTES).await?;
         Ok(serde_json::from_slice(&body).unwrap_or_default())
     }
 

@@ -132,7 +132,7 @@ impl Provider {
         let metadata = self.metadata().await.map_err(RefreshError::Failed)?;
         let token = stored.refresh_token.as_deref().unwrap_or_default();
         let pairs = vec![("grant_type", "refresh_token"), ("refresh_token", token)];
-        let answer = match self.request(&metadata.token_endpoint, pairs).await {
+        let answer = match self.request(metadata, pairs).await {
             Ok(answer) => answer,
             Err(error) if error.ends_grant() => return Err(RefreshError::Refused(error.to_string())),
             Err(error) => return Err(RefreshError::Failed(error.to_string())),

@@ -221,13 +221,18 @@ fn code_challenge(params: &Params) -> Result<&str, OAuthError> {
     Ok(challenge)
 }
 
+/// A number of seconds in digits alone: `+5` and an empty text are none.
+fn seconds(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// Checks `prompt`, `max_age` and `nonce` (OpenID Connect Core §3.1.2.1).
 fn check_openid(params: &Params) -> Result<(), OAuthError> {
     let problem = if params.prompts().any(|value| !PROMPTS.contains(&value)) {
         "prompt may hold none, login, consent and select_account"
     } else if params.has_prompt("none") && params.prompts().count() > 1 {
         "prompt=none stands alone"
-    } else if params.get("max_age").is_some_and(|text| text.parse::<u64>().is_err()) {
+    } else if params.get("max_age").is_some_and(|text| seconds(text).is_none()) {
         "max_age is a number of seconds"
     } else if params.get("nonce").is_some_and(|nonce| nonce.len() > MAX_NONCE_BYTES) {
         "the nonce is too long"
@@ -251,7 +256,7 @@ async fn read_login(services: &Services, params: &Params, client: &str) -> Resul
     };
     Ok(LoginRequest {
         force: params.has_prompt("login") || params.has_prompt("select_account"),
-        max_age: params.get("max_age").and_then(|text| text.parse().ok()),
+        max_age: params.get("max_age").and_then(seconds),
         hint: params.get("login_hint").map(|hint| pages::plain(hint, MAX_HINT_CHARS)),
         subject,
     })

@@ -150,3 +150,35 @@ async fn a_client_document_with_a_field_that_cannot_be_is_a_page_that_names_it()
         assert!(page.text.contains(&format!("cannot be accepted: {field}")), "{body}: {}", page.text);
     }
 }
+
+#[tokio::test]
+async fn a_client_document_that_is_served_as_something_else_than_json_is_not_taken() {
+    let web = Web::start().await;
+    let clock = std::sync::Arc::new(gatewright_auth::ManualClock::from_system());
+    let store = std::sync::Arc::new(gatewright_auth::store::MemoryStore::new(clock.clone()));
+    let private = json!({"cimd": {"allowPrivate": true}, "limits": {"fetch": 10_000}});
+    let site = Site::at("http://127.0.0.1:3000", private, clock, store).await;
+    let kinds = [
+        (Some("text/html"), 400),
+        (Some("text/plain; a=application/json"), 400),
+        (None, 400),
+        (Some("Application/JSON; charset=utf-8"), 302),
+        (Some("application/oauth-client+json"), 302),
+    ];
+    for (at, (kind, status)) in kinds.into_iter().enumerate() {
+        let id = web.url(&format!("/c{at}"));
+        let body = json!({"client_id": id, "client_name": "App", "redirect_uris": ["https://client.example/callback"]});
+        let headers = kind.map(|kind| ("content-type", kind.to_owned())).into_iter().collect();
+        web.on(&format!("/c{at}"), Reply { headers, ..Reply::json(body) });
+        let page =
+            site.get(&ask(&[("client_id", &id), ("redirect_uri", "https://client.example/callback")])).await;
+        let refused = page.text.contains("not served as application/json");
+        assert_eq!(
+            (page.status.as_u16() == 400, refused),
+            (status == 400, status == 400),
+            "{kind:?}: {} {}",
+            page.status,
+            page.text
+        );
+    }
+}

@@ -247,6 +247,13 @@ async fn metadata_that_names_another_issuer_or_resource_or_lacks_pkce_connects_n
     for (place, member, value) in [
         (well_known, "issuer", json!("https://evil.example")),
         (well_known, "code_challenge_methods_supported", json!(["plain"])),
+        (well_known, "authorization_endpoint", json!("javascript:alert(1)")),
+        (well_known, "authorization_endpoint", json!("data:text/html,x")),
+        (well_known, "authorization_endpoint", json!("/authorize")),
+        (well_known, "authorization_endpoint", json!("https://as.example/authorize#f")),
+        (well_known, "authorization_endpoint", json!("https://as.example;script-src/authorize")),
+        (well_known, "token_endpoint", json!("https://user@as.example/token")),
+        (well_known, "registration_endpoint", json!("file:///etc/passwd")),
         ("/.well-known/oauth-protected-resource/mcp", "resource", json!("https://evil.example/mcp")),
     ] {
         let (web, (clock, store)) = (other().await, shared());

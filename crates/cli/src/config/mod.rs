@@ -6,6 +6,7 @@ mod app;
 mod audit;
 mod check;
 pub mod cluster;
+mod exposure;
 mod file;
 mod info;
 mod interpolate;

@@ -6,12 +6,12 @@
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::Context as _;
-use gatewright_auth::config::Mode;
+use gatewright_auth::config::{Mode, is_guessable};
 use gatewright_findings::{Finding, Lines, escape, with_lines};
 use gatewright_upstream::UpstreamAuth;
 use secrecy::ExposeSecret as _;
 
-use super::{AppKind, Config, check::auth_finding, file};
+use super::{AppKind, Config, check::auth_finding, exposure, file};
 
 impl Config {
     /// Every item of the production requirements that the configuration, read from `path`, does not meet, each with its fix.
@@ -91,11 +91,17 @@ impl Config {
                 "set it to false",
             );
         }
+        findings.extend(exposure::findings(self));
+        let mut when = |broken: bool, path: &str, problem: &str, fix: &str| {
+            if broken {
+                findings.push(Finding::new(path, format!("{problem}; fix: {fix}")));
+            }
+        };
         let token = self.admin.as_ref().and_then(|admin| admin.token.as_ref());
         when(
-            token.is_some_and(|token| token.expose_secret().chars().count() < 32),
+            token.is_some_and(|token| is_guessable(token.expose_secret())),
             "/admin/token",
-            "the secret is short enough to be guessed",
+            "the secret is short or monotonous enough to be guessed",
             "use 32 random characters or more, such as `openssl rand -base64 32` makes",
         );
         for (id, app) in &self.apps {
