@@ -90,7 +90,9 @@ pub(crate) fn has_plain_authority(uri: &str, url: &Url) -> bool {
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
         host.starts_with('[') || !host.is_empty() && host.bytes().all(is_name)
     });
-    let Some(authority) = authority(uri).filter(|_| host_is_plain) else { return false };
+    let Some(authority) = authority(uri).filter(|authority| host_is_plain && !authority.is_empty()) else {
+        return false;
+    };
     let after_host = authority.rfind(']').map_or(0, |at| at + 1);
     let port = authority[after_host..].split_once(':').map(|(_, port)| port);
     !authority.contains('@')
