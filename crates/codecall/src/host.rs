@@ -28,7 +28,7 @@ use crate::{
     CodeCall, Mode, describe, meta_tools,
     plan_check::{self, Named, Tools},
     results::Handles,
-    shapes::Shapes,
+    shapes::{Shapes, restore_numbers},
     unwrap::{Failure, ToolValue},
 };
 
@@ -92,11 +92,12 @@ impl ScriptHost {
         }
         let input = call.input;
         let arguments = off_thread(input.get().len(), move || serde_json::from_str(input.get()));
-        let arguments = arguments.await.map_err(|_| ToolFailure {
+        let mut arguments = arguments.await.map_err(|_| ToolFailure {
             code: codes::VALIDATION_ERROR.to_owned(),
             message: format!("the input of `{}` must be an object", call.name),
             ..ToolFailure::default()
         })?;
+        restore_numbers(&mut arguments, tool.input_schema());
         let params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
         let mut context = self.context.clone();
         context.ct = self.context.ct.child_token();

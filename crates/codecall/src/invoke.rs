@@ -16,6 +16,7 @@ use crate::{
     CodeCall, meta_tools,
     reply::answer,
     results::{Blocks, json_len},
+    shapes::restore_numbers,
     unwrap::{Failure, ToolValue},
 };
 
@@ -33,7 +34,7 @@ pub(crate) struct InvokeInput {
 impl CodeCall {
     pub(crate) async fn invoke(
         &self,
-        input: InvokeInput,
+        mut input: InvokeInput,
         outer: CallToolRequestParams,
         caller: &Caller,
         context: RequestContext<RoleServer>,
@@ -42,6 +43,7 @@ impl CodeCall {
             Ok(tool) => tool,
             Err(failure) => return answer(self.invoke_error(&failure)).into(),
         };
+        restore_numbers(&mut input.input, tool.input_schema());
         let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);
         params.meta = outer.meta;
         params.input_responses = outer.input_responses;

@@ -11,10 +11,12 @@ use gatewright_core::rmcp::model::JsonObject;
 pub(crate) mod declared;
 mod learned;
 pub(crate) mod reading;
+mod restore;
 mod sharing;
 mod slot;
 
 pub(crate) use learned::Shapes;
+pub(crate) use restore::restore_numbers;
 pub(crate) use sharing::Sharing;
 pub use sharing::{ShapeStore, ShapesUnavailable};
 

@@ -176,6 +176,10 @@ async fn digits_survive_as_text_in_scripts_and_invocations() {
     let invoked = ada.invoke("text", 0).await;
     assert_eq!((&invoked["result"]["id"], &invoked["result"]["price"]), (&kept["id"], &kept["price"]));
     assert_eq!(ada.run("return (await callTool('app:structured', {})).id").await, "18446744073709551615");
+    // Beyond the answers there are, but accepted as an integer.
+    let refused =
+        ada.body("codecall:invoke", json!({"tool": "app:text", "input": {"n": "9007199254740993"}})).await;
+    assert_ne!(refused["error"]["code"], "VALIDATION_ERROR", "{refused}");
     let (schema, _) = ada.observed("text").await.unwrap();
     assert_eq!(schema["properties"]["price"]["type"], "string");
     assert!(schema["properties"]["price"]["description"].as_str().unwrap().contains("digits"));

@@ -78,7 +78,9 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let n = request.arguments.and_then(|input| input.get("n")?.as_u64()).unwrap_or(0);
-        let answer = self.0[&*request.name].answers[usize::try_from(n).unwrap()].clone();
+        let Some(answer) = self.0[&*request.name].answers.get(usize::try_from(n).unwrap()).cloned() else {
+            return Err(ErrorData::invalid_params("there is no such answer", None));
+        };
         Ok(serde_json::from_value::<CallToolResult>(answer).unwrap().into())
     }
 }
