@@ -209,6 +209,7 @@ impl SegmentBuilder {
         segment.trigrams = Trigrams::new(&dictionary);
         segment.dictionary = dictionary;
         segment.starts = starts;
+        segment.read_app_names();
         segment
     }
 }
@@ -242,7 +243,7 @@ pub(crate) fn push_document(segment: &mut Segment, stored: Arc<Stored>, app: Arc
     }
     match segment.apps.last_mut() {
         Some(last) if last.id == app => last.documents.end = document + 1,
-        _ => segment.apps.push(App { id: app, documents: document..document + 1 }),
+        _ => segment.apps.push(App { id: app, documents: document..document + 1, terms: Box::default() }),
     }
     segment.documents.push(stored);
 }

@@ -3,7 +3,7 @@
 //! A snapshot is a list of parts, each an immutable [`Segment`] and the documents removed from it since. An update
 //! adds a small part and joins parts of like size, so its cost follows the change and not the index.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
 use rustc_hash::FxHashMap;
 
@@ -25,6 +25,29 @@ pub struct Index {
 pub(crate) struct IndexData {
     pub(crate) weights: Arc<Weights>,
     pub(crate) parts: Vec<Part>,
+    /// Apps that have more than a quarter of the documents, and 100 at least, and how far: 1 for one that has all.
+    pub(crate) crowds: Vec<(Arc<str>, f32)>,
+}
+
+impl IndexData {
+    fn new(weights: Arc<Weights>, parts: Vec<Part>) -> Self {
+        const FROM: f32 = 0.25;
+        const LEAST: usize = 100;
+        let all: usize = parts.iter().map(Part::live).sum();
+        let mut sizes: FxHashMap<&Arc<str>, usize> = FxHashMap::default();
+        for part in &parts {
+            for app in &part.segment.apps {
+                *sizes.entry(&app.id).or_default() += part.live_in(&app.documents);
+            }
+        }
+        let crowding = |size: usize| (size as f32 / all.max(1) as f32 - FROM) / (1.0 - FROM);
+        let crowds = sizes
+            .into_iter()
+            .filter(|(_, size)| *size >= LEAST)
+            .map(|(id, size)| (id.clone(), crowding(size)));
+        let crowds = crowds.filter(|(_, crowding)| *crowding > 0.0).collect();
+        Self { weights, crowds, parts }
+    }
 }
 
 /// A segment and what was removed from it.
@@ -71,6 +94,10 @@ impl Part {
 
     pub(crate) fn is_live(&self, document: u32) -> bool {
         self.dead.count == 0 || !self.dead.documents.has(document)
+    }
+
+    fn live_in(&self, range: &Range<u32>) -> usize {
+        if self.dead.count == 0 { range.len() } else { range.clone().filter(|at| self.is_live(*at)).count() }
     }
 
     pub(crate) fn live_documents(&self) -> impl Iterator<Item = u32> + '_ {
@@ -137,14 +164,14 @@ impl Index {
         documents.into_iter().for_each(|document| builder.add(document));
         let part = Part::new(builder.finish());
         let parts = if part.live() == 0 { Vec::new() } else { vec![part] };
-        Self { inner: Arc::new(IndexData { weights, parts }) }
+        Self { inner: Arc::new(IndexData::new(weights, parts)) }
     }
 
     /// The same documents ranked with other constants; those used at build time stay.
     #[doc(hidden)]
     #[must_use]
     pub fn with_weights(&self, weights: Weights) -> Self {
-        Self { inner: Arc::new(IndexData { weights: Arc::new(weights), parts: self.inner.parts.clone() }) }
+        Self { inner: Arc::new(IndexData::new(Arc::new(weights), self.inner.parts.clone())) }
     }
 
     /// The snapshot after `changes`, applied in order. `self` and its readers are unaffected.
@@ -184,7 +211,7 @@ impl Index {
             parts.push(Part::new(builder.finish()));
         }
         tidy(&mut parts);
-        Self { inner: Arc::new(IndexData { weights: Arc::clone(&self.inner.weights), parts }) }
+        Self { inner: Arc::new(IndexData::new(Arc::clone(&self.inner.weights), parts)) }
     }
 
     /// Number of documents.

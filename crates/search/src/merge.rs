@@ -70,6 +70,7 @@ pub(crate) fn merge(a: &Part, b: &Part) -> Segment {
     }
     segment.forward_starts.push(segment.forward.len() as u32);
     segment.exact.sort_unstable();
+    segment.read_app_names();
     segment
 }
 

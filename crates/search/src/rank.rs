@@ -1,10 +1,11 @@
 //! From a plan to hits: gathers candidates from the postings, then looks at each closely.
 
-use std::{cell::Cell, ops::Range};
+use std::{cell::Cell, ops::Range, sync::Arc};
 
 use crate::{
     Hit, Index, Query, Ranked, SearchResult,
-    plan::{Plan, Slot},
+    index::Part,
+    plan::{Plan, Slot, Why},
     query::MAX_TOP_K,
     segment::squeezed,
 };
@@ -17,6 +18,16 @@ const CHEAP: usize = 500;
 const SPARSE: usize = 16;
 /// Candidates of each clause.
 const CLAUSE_CANDIDATES: usize = 8;
+
+/// Apps named by one query that are looked at.
+const MOST_NAMED_APPS: usize = 8;
+
+/// An app that the query names.
+pub(crate) struct NamedApp {
+    id: Arc<str>,
+    /// Per part, its documents.
+    ranges: Vec<Vec<Range<u32>>>,
+}
 
 thread_local! {
     /// Sums per document, all zero, kept between queries to save the allocation. Taken out while in use, so that a
@@ -72,8 +83,9 @@ impl Index {
         let documents = self.len();
         let plan = Plan::new(&self.inner, documents, query.text);
         let ranges = self.ranges(query.app_ids);
-        let mut candidates = self.gather(&plan, &ranges, query);
-        self.score(&plan, documents, &mut candidates);
+        let named = self.named_apps(&plan, &ranges);
+        let mut candidates = self.gather(&plan, &ranges, &named, query);
+        self.score(&plan, documents, &named, &mut candidates);
         self.exact(query, &ranges, &mut candidates);
         // The sort is stable: the rest stay in order.
         candidates.sort_by_key(|candidate| !candidate.exact);
@@ -114,32 +126,92 @@ impl Index {
     }
 
     /// The best documents by plain sums, over the whole query and over each clause.
-    fn gather(&self, plan: &Plan, ranges: &[Vec<Range<u32>>], query: &Query<'_>) -> Vec<Candidate> {
-        let mut all =
-            self.gather_for(plan, u64::MAX, CANDIDATES.max(query.top_k.min(MAX_TOP_K)), ranges, query);
-        if plan.clauses > 1 {
-            for clause in 0..plan.clauses {
-                for candidate in self.gather_for(plan, 1 << clause, CLAUSE_CANDIDATES, ranges, query) {
-                    if !all.iter().any(|one| one.part == candidate.part && one.document == candidate.document)
-                    {
-                        all.push(candidate);
-                    }
+    fn gather(
+        &self,
+        plan: &Plan,
+        ranges: &[Vec<Range<u32>>],
+        named: &[NamedApp],
+        query: &Query<'_>,
+    ) -> Vec<Candidate> {
+        let keep = CANDIDATES.max(query.top_k.min(MAX_TOP_K));
+        let affordable = self.affordable(plan, u64::MAX);
+        let mut all = self.gather_for(&affordable, keep, ranges, query);
+        let mut add = |more: Vec<Candidate>| {
+            for candidate in more {
+                if !all.iter().any(|one| one.part == candidate.part && one.document == candidate.document) {
+                    all.push(candidate);
                 }
             }
+        };
+        if plan.clauses > 1 {
+            for clause in 0..plan.clauses {
+                let slots = self.affordable(plan, 1 << clause);
+                add(self.gather_for(&slots, CLAUSE_CANDIDATES, ranges, query));
+            }
+        }
+        // What names the app may be common elsewhere, so that the rarer words do not lead to its tools.
+        let every: Vec<&Slot> = plan.slots.iter().collect();
+        for app in named {
+            add(self.gather_for(&every, CLAUSE_CANDIDATES, &app.ranges, query));
+        }
+        if let Some(others) = self.outside_of_a_crowd(ranges) {
+            add(self.gather_for(&affordable, CLAUSE_CANDIDATES, &others, query));
         }
         all
     }
 
+    /// The documents of `ranges` without those of apps that crowd others out, if there are such apps.
+    fn outside_of_a_crowd(&self, ranges: &[Vec<Range<u32>>]) -> Option<Vec<Vec<Range<u32>>>> {
+        if self.inner.crowds.is_empty() {
+            return None;
+        }
+        let of_part = |(part, ranges): (&Part, &Vec<Range<u32>>)| {
+            let apps = part.segment.apps.iter().filter(|app| self.crowding(&app.id) == 0.0);
+            let apps = apps.map(|app| &app.documents);
+            apps.filter(|app| ranges.iter().any(|range| range.contains(&app.start))).cloned().collect()
+        };
+        Some(self.inner.parts.iter().zip(ranges).map(of_part).collect())
+    }
+
+    /// How far an app has more tools than a quarter of all: 0 up to there, 1 for an app that has every tool.
+    fn crowding(&self, app: &str) -> f32 {
+        self.inner.crowds.iter().find(|(id, _)| **id == *app).map_or(0.0, |(_, crowding)| *crowding)
+    }
+
+    /// The apps that the query names, with all words of their ids, where an app crowds others out. Elsewhere, words say enough.
+    fn named_apps(&self, plan: &Plan, ranges: &[Vec<Range<u32>>]) -> Vec<NamedApp> {
+        let mut named: Vec<NamedApp> = Vec::new();
+        if self.inner.crowds.is_empty() {
+            return named;
+        }
+        for (part, ranges) in ranges.iter().enumerate() {
+            let same = |slot: &Slot| slot.alternatives.iter().find(|one| one.why == Why::Same)?.numbers[part];
+            let asked: Vec<u32> = plan.slots.iter().filter_map(same).collect();
+            for app in &self.inner.parts[part].segment.apps {
+                let is_named = !app.terms.is_empty() && app.terms.iter().all(|term| asked.contains(term));
+                if !is_named || !ranges.iter().any(|range| range.contains(&app.documents.start)) {
+                    continue;
+                }
+                let at = named.iter().position(|known| known.id == app.id).unwrap_or_else(|| {
+                    let ranges = vec![Vec::new(); self.inner.parts.len()];
+                    named.push(NamedApp { id: app.id.clone(), ranges });
+                    named.len() - 1
+                });
+                named[at].ranges[part].push(app.documents.clone());
+            }
+        }
+        named.truncate(MOST_NAMED_APPS);
+        named
+    }
+
     fn gather_for(
         &self,
-        plan: &Plan,
-        clauses: u64,
+        chosen: &[&Slot],
         keep: usize,
         ranges: &[Vec<Range<u32>>],
         query: &Query<'_>,
     ) -> Vec<Candidate> {
         let mut best = Best::new(keep);
-        let chosen = self.affordable(plan, clauses);
         let (mut sums, mut scratch) = SUMS.take();
         for (number, part) in self.inner.parts.iter().enumerate() {
             let length = part.segment.documents.len();
@@ -261,17 +333,32 @@ impl Index {
     }
 
     /// Orders candidates, best first, and replaces their plain sums by final scores.
-    fn score(&self, plan: &Plan, documents: usize, candidates: &mut Vec<Candidate>) {
+    fn score(&self, plan: &Plan, documents: usize, named: &[NamedApp], candidates: &mut Vec<Candidate>) {
         let features = self.features(plan, documents, candidates);
-        let weights = &self.inner.weights.rank;
+        let weights = &self.inner.weights;
+        // A large app is full of tools that have all words of the query.
+        let crowded = self.inner.crowds.iter().map(|(_, crowding)| *crowding).fold(0.0, f32::max);
+        let bonus = |candidate: &Candidate| {
+            let id = self.tie(candidate).0;
+            let is_named = named.iter().any(|app| *app.id == *id);
+            if is_named { (crowded - self.crowding(id)) * weights.named } else { 0.0 }
+        };
         let mut order: Vec<(f32, Candidate)> = candidates
             .iter()
             .zip(&features)
             .map(|(candidate, seen)| {
-                (seen.rank(weights), Candidate { score: seen.score, order: seen.rank(weights), ..*candidate })
+                let order = seen.rank(&weights.rank) + bonus(candidate);
+                (order, Candidate { score: seen.score, order, ..*candidate })
             })
             .collect();
-        order.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| self.tie(x).cmp(&self.tie(y))));
+        let by_order = |(a, x): &(f32, Candidate), (b, y): &(f32, Candidate)| {
+            b.total_cmp(a).then_with(|| self.tie(x).cmp(&self.tie(y)))
+        };
+        order.sort_by(by_order);
+        if crowded > 0.0 {
+            self.thin_out(&mut order);
+            order.sort_by(by_order);
+        }
         // A hit scores no less than those below it.
         let mut least = 0.0_f32;
         for (_, candidate) in order.iter_mut().rev() {
@@ -282,13 +369,27 @@ impl Index {
         candidates.extend(order.into_iter().map(|(_, candidate)| candidate));
     }
 
+    /// Moves tools of a large app back, each one further, so that it leaves room for others.
+    fn thin_out(&self, order: &mut [(f32, Candidate)]) {
+        let weights = &self.inner.weights;
+        let mut seen: Vec<(&str, f32)> = self.inner.crowds.iter().map(|(id, _)| (&**id, 0.0)).collect();
+        for (key, candidate) in order {
+            let app = self.tie(candidate).0;
+            let Some((_, before)) = seen.iter_mut().find(|(id, _)| *id == app) else { continue };
+            *before += 1.0;
+            *key -= weights.crowd * self.crowding(app) * (*before - weights.crowd_from).max(0.0);
+            candidate.order = *key;
+        }
+    }
+
     /// Features of the candidates of a query, with their names, for training.
     #[doc(hidden)]
     #[must_use]
     pub fn training_rows(&self, query: &Query<'_>) -> Vec<(String, Vec<f32>)> {
         let documents = self.len();
         let plan = Plan::new(&self.inner, documents, query.text);
-        let candidates = self.gather(&plan, &self.ranges(query.app_ids), query);
+        let ranges = self.ranges(query.app_ids);
+        let candidates = self.gather(&plan, &ranges, &self.named_apps(&plan, &ranges), query);
         let features = self.features(&plan, documents, &candidates);
         let rows = candidates.iter().zip(features);
         rows.map(|(one, features)| (self.tie(one).1.to_owned(), features.row())).collect()

@@ -4,7 +4,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::{fields::bare_name, tokenize, trigrams::Trigrams};
+use crate::{fields::bare_name, terms::Terms, tokenize, trigrams::Trigrams};
 
 /// Bit of a posting's mask that says the term is only there as the joined form of an identifier in the name.
 pub(crate) const JOINED_NAME: u8 = 1 << 7;
@@ -21,6 +21,8 @@ pub(crate) struct Stored {
 pub(crate) struct App {
     pub(crate) id: Arc<str>,
     pub(crate) documents: Range<u32>,
+    /// Terms of the id, once the dictionary is there.
+    pub(crate) terms: Box<[u32]>,
 }
 
 /// One posting list, its columns.
@@ -98,6 +100,24 @@ impl Segment {
     pub(crate) fn app_of(&self, document: u32) -> &App {
         let at = self.apps.partition_point(|app| app.documents.end <= document);
         &self.apps[at]
+    }
+
+    /// Looks up the terms of the apps' ids.
+    pub(crate) fn read_app_names(&mut self) {
+        let terms = Terms::default();
+        for app in &mut self.apps {
+            let mut of_id = Vec::new();
+            tokenize::words(&app.id, |word, kind| {
+                if kind == tokenize::TokenKind::Word
+                    && let Some(term) = terms.of(word, kind)
+                {
+                    of_id.extend(self.dictionary.get(term.as_ref()));
+                }
+            });
+            of_id.sort_unstable();
+            of_id.dedup();
+            app.terms = of_id.into();
+        }
     }
 
     pub(crate) fn app(&self, id: &str) -> Option<&App> {

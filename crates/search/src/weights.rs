@@ -80,6 +80,12 @@ pub struct Weights {
     pub budget: f32,
     /// ... for each clause.
     pub clause_budget: f32,
+    /// Bonus for tools of an app that the query names, beside an app that has every tool.
+    pub named: f32,
+    /// Loss of a tool for each better one of its app beyond the first [`Weights::crowd_from`], in an app that has every tool.
+    pub crowd: f32,
+    /// Tools of such an app that lose nothing.
+    pub crowd_from: f32,
     /// The order of hits.
     pub rank: RankWeights,
 }
@@ -104,6 +110,9 @@ impl Default for Weights {
             clause_prior: 0.3,
             budget: 0.3,
             clause_budget: 0.1,
+            named: 4.0,
+            crowd: 1.0,
+            crowd_from: 2.0,
             rank: RankWeights {
                 share: 7.12,
                 matched: 4.75,
@@ -131,6 +140,9 @@ impl Weights {
             "clause_prior" => &mut self.clause_prior,
             "budget" => &mut self.budget,
             "clause_budget" => &mut self.clause_budget,
+            "named" => &mut self.named,
+            "crowd" => &mut self.crowd,
+            "crowd_from" => &mut self.crowd_from,
             "rank.share" => &mut self.rank.share,
             "rank.matched" => &mut self.rank.matched,
             "rank.description" => &mut self.rank.description,

@@ -2,6 +2,8 @@
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod crowding;
+#[cfg(test)]
 mod filters;
 #[cfg(test)]
 mod finding;
