@@ -17,12 +17,16 @@ pub(crate) const MAX_WARNINGS: usize = 20;
 #[serde(deny_unknown_fields)]
 pub struct PlanFacts {
     /// Calls of `callTool` and `getTool` whose tool name is in the text, in order of the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallSite>,
     /// Reads of the results of these calls. Each refers to a call or to an earlier read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<ResultUse>,
     /// Index of the call whose awaited result is the value of the last statement and is not returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discarded: Option<u32>,
     /// Mistakes that need no knowledge of tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
@@ -37,6 +41,7 @@ pub struct CallSite {
     /// Input; `None` for `getTool`.
     pub input: Option<Partial>,
     /// The result is `{success, data, error}`: `throwOnError` is `false`.
+    #[serde(default, skip_serializing_if = "is_false")]
     pub settled: bool,
     /// The script does not catch an error of this call: where the call is reached, the error ends the run.
     pub ends_run: bool,
@@ -198,12 +203,17 @@ pub struct PlanRefusal {
     pub message: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
 impl PlanFacts {
     /// The facts as JSON, without what does not fit [`PLAN_BYTES`]; `None` when there are none.
     pub(crate) fn to_json(&self) -> Option<String> {
         let fits = |json: &String| json.len() <= PLAN_BYTES;
         let json = |facts: &Self| serde_json::to_string(facts).ok().filter(fits);
-        if *self == Self::default() {
+        if self.calls.is_empty() && self.notes.is_empty() {
             return None;
         }
         json(self).or_else(|| {

@@ -321,7 +321,7 @@ mod tests {
         for (frames, class) in [
             (vec![(Plan, "", facts.as_str()), (Plan, "", facts.as_str()), done], "MESSAGE_INVALID"),
             (vec![(Call, "a", "{}"), (Plan, "", facts.as_str()), done], "MESSAGE_INVALID"),
-            (vec![(Plan, "", "{}"), done], "MESSAGE_INVALID"),
+            (vec![(Plan, "", r#"{"more":1}"#), done], "MESSAGE_INVALID"),
             (vec![(Plan, "", deep.as_str()), done], "MESSAGE_INVALID"),
             (vec![(Plan, "", negative), done], "MESSAGE_INVALID"),
             (vec![(Plan, "", long.as_str()), done], "MESSAGE_TOO_LARGE"),

@@ -34,6 +34,8 @@ pub(super) const FRAME_SLACK: u64 = 64 * 1024;
 const MAX_ENDING: usize = 8 * (MESSAGE_BYTES + 3 * NAME_BYTES);
 /// Memory of a call's record beside its name, in bytes.
 const RECORD_BYTES: u64 = 192;
+/// Memory of facts about a script, for each byte of their text, in bytes.
+const FACTS_WEIGHT: u64 = 8;
 /// Memory of a host call without a record, in bytes.
 const ASKED_BYTES: u64 = 16;
 /// Memory of a console line beside its text, in bytes.
@@ -232,9 +234,10 @@ impl Record {
         if frame.body.len() > PLAN_BYTES {
             return Err(WorkerError::MessageTooLarge(PLAN_BYTES as u64).into());
         }
+        // Facts take a few times the memory of their text.
+        self.check_host(FACTS_WEIGHT * frame.body.len() as u64)?;
         let facts: PlanFacts =
             serde_json::from_str(frame.body).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
-        self.check_host(protocol::weight(frame.body).unwrap_or(u64::MAX))?;
         for note in facts.notes.iter().take(MAX_WARNINGS) {
             self.warnings.push(PlanWarning { at: note.at, message: note.message() });
         }
