@@ -5,7 +5,7 @@
 //!
 //! `characters` and `nesting` look at the text before the parser may, `parse` calls the parser, `types` removes types, `rules` holds the rules
 //! and their tables, `names` the names they know, `fold` finds out what a computed key spells, `growth` what ticks charge, `ticks` puts them in, `guards` what explains errors,
-//! `adapt` gives the tree the form in which it is printed, `slashes` knows what the engine misreads, `print` writes the text that runs and `verify` reads it again.
+//! `adapt` gives the tree the form in which it is printed, `slashes` knows what the engine misreads and `scopes` which variables it binds wrongly, `print` writes the text that runs and `verify` reads it again.
 
 mod adapt;
 mod characters;
@@ -17,6 +17,7 @@ mod nesting;
 mod parse;
 mod print;
 mod rules;
+mod scopes;
 mod slashes;
 mod ticks;
 mod types;
@@ -51,6 +52,9 @@ use crate::{
 
 /// Arenas kept between runs are at most this large, in bytes.
 const KEEP_ARENA: usize = 1024 * 1024;
+
+/// The message about a default of a parameter with which a parameter changes.
+const SPLIT: &str = "a default among parameters changes a parameter, or uses in a function one that changes; give it its value in the body instead";
 
 /// Most variables, parameters, functions and classes that a script declares.
 const MAX_NAMES: usize = 4_000;
@@ -116,9 +120,13 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
         return Err(parse::rejection(text, &error));
     }
     let plan = facts::collect(&program, &scoping);
+    let split = scopes::find(&program, &scoping);
+    if let Some(at) = split.parameter {
+        return Err(Rejection::SyntaxError { message: SPLIT.to_owned(), location: locate(text, at) });
+    }
     ticks::insert(arena, &mut program, &walked.additions);
     guards::insert(arena, &mut program, &scoping, text);
-    adapt::adapt(arena, &mut program);
+    adapt::adapt(arena, &mut program, &split.loops);
     verify::normalize(arena, &mut program);
     let (printed, places) = print::print(&program);
     let checked = verify::check(arena, &program, &printed);

@@ -78,7 +78,8 @@
   };
   const enter = function (key, value) {
     if (value instanceof PromiseCtor) refusePromise(this, key, 'callTool: the input');
-    return listForm(value);
+    // As in results; a BigInt has no JSON.
+    return typeof value === 'bigint' ? value : plainForm(value);
   };
   const inputText = (input) => {
     if (input === undefined) return '{}';

@@ -2,7 +2,8 @@
 //!
 //! The printer drops parentheses, flattens nested sequences and chains of one logical operator, and shortens `{ a: a }`. The tree gets this
 //! form first, so that `verify` can compare it with what was printed. The engine does not spread a text into an object, leaves the array
-//! of a template's parts open to changes, and knows only the last of several labels.
+//! of a template's parts open to changes, and knows only the last of several labels. Where functions could keep the variables of a
+//! `for (let …;;)`, a `continue` that ends its turn would make all of them keep the same ones: the body gets a label, and `break` leaves it.
 //!
 //! At an opening bracket the engine scans ahead to the closing one and guesses from the token before a slash whether it divides. The guess is
 //! right for what is printed: a regular expression follows a comma (`(0, /x/)`), and what is divided ends in no template or keyword. From
@@ -27,18 +28,61 @@ use oxc::{
 
 use super::{nesting::MAX_DEPTH, slashes};
 
-/// Rewrites `program`.
-pub(super) fn adapt<'a>(arena: &'a Allocator, program: &mut Program<'a>) {
-    Adapt { build: AstBuilder::new(arena), labels: Vec::new() }.visit_program(program);
+/// Rewrites `program`. In the `for` statements that start at `split`, in order, no `continue` stays.
+pub(super) fn adapt<'a>(arena: &'a Allocator, program: &mut Program<'a>, split: &[u32]) {
+    let build = AstBuilder::new(arena);
+    Adapt { build, labels: Vec::new(), split, label: None, loops: Vec::new() }.visit_program(program);
 }
 
-struct Adapt<'a> {
+struct Adapt<'a, 's> {
     build: AstBuilder<'a>,
     /// Labels around the node, and the label that replaces each.
     labels: Vec<(Ident<'a>, Ident<'a>)>,
+    split: &'s [u32],
+    /// The label of the loop that comes next.
+    label: Option<Ident<'a>>,
+    /// Loops around the node.
+    loops: Vec<Loop<'a>>,
 }
 
-impl<'a> VisitJsMut<'a> for Adapt<'a> {
+/// A loop that `continue` may mean.
+struct Loop<'a> {
+    label: Option<Ident<'a>>,
+    /// The label of its body, which `continue` leaves instead.
+    body: Option<Ident<'a>>,
+    /// There is such a `continue`.
+    is_left: bool,
+}
+
+impl<'a> VisitJsMut<'a> for Adapt<'a, '_> {
+    fn visit_statement(&mut self, it: &mut Statement<'a>) {
+        let label = self.label.take();
+        if let Statement::ContinueStatement(jump) = it {
+            self.relabel(jump.label.as_mut());
+            if let Some(leave) = self.leave_body(jump) {
+                *it = leave;
+            }
+            return;
+        }
+        let is_loop = it.is_iteration_statement();
+        if is_loop {
+            let body = match it {
+                Statement::ForStatement(it) if self.split.binary_search(&it.span.start).is_ok() => {
+                    Some(Ident::from_str_in(&format!("__ag_turn_{}", self.loops.len()), &self.build))
+                }
+                _ => None,
+            };
+            self.loops.push(Loop { label, body, is_left: false });
+        }
+        walk_js_mut::walk_statement(self, it);
+        let done = if is_loop { self.loops.pop() } else { None };
+        if let (Some(Loop { body: Some(label), is_left: true, .. }), Statement::ForStatement(it)) = (done, it)
+        {
+            let label = LabelIdentifier::new(SPAN, label, &self.build);
+            it.body.replace_with(|body| Statement::new_labeled_statement(SPAN, label, body, &self.build));
+        }
+    }
+
     fn visit_expression(&mut self, it: &mut Expression<'a>) {
         unwrap(it);
         match it {
@@ -125,6 +169,7 @@ impl<'a> VisitJsMut<'a> for Adapt<'a> {
         for (_, label) in &mut self.labels[outside..] {
             *label = it.label.name;
         }
+        self.label = Some(it.label.name);
         walk_js_mut::walk_labeled_statement(self, it);
         self.labels.truncate(outside);
     }
@@ -132,13 +177,19 @@ impl<'a> VisitJsMut<'a> for Adapt<'a> {
     fn visit_break_statement(&mut self, it: &mut BreakStatement<'a>) {
         self.relabel(it.label.as_mut());
     }
-
-    fn visit_continue_statement(&mut self, it: &mut ContinueStatement<'a>) {
-        self.relabel(it.label.as_mut());
-    }
 }
 
-impl<'a> Adapt<'a> {
+impl<'a> Adapt<'a, '_> {
+    /// The `break` out of the body of the loop that `it` continues, if that body has a label for it.
+    fn leave_body(&mut self, it: &ContinueStatement<'a>) -> Option<Statement<'a>> {
+        let label = it.label.as_ref().map(|label| label.name);
+        let meant = self.loops.iter_mut().rev().find(|turn| label.is_none() || turn.label == label)?;
+        let body = meant.body?;
+        meant.is_left = true;
+        let label = LabelIdentifier::new(SPAN, body, &self.build);
+        Some(Statement::new_break_statement(it.span, Some(label), &self.build))
+    }
+
     fn relabel(&self, label: Option<&mut LabelIdentifier<'a>>) {
         let Some(label) = label else { return };
         if let Some((_, new)) = self.labels.iter().rev().find(|(old, _)| *old == label.name) {
