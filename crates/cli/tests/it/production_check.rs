@@ -244,14 +244,14 @@ fn every_production_requirement_that_is_broken_is_named_with_its_line_and_fix() 
         (
             "TLS to stores",
             "/codecall",
-            json!({"enabled": true, "embedding": {"strategy": "ml", "store": {"type": "pgvector", "url": "postgres://u:p@db.internal/x"}}}),
+            json!({"enabled": true, "embedding": {"strategy": "embedding", "store": {"type": "pgvector", "url": "postgres://u:p@db.internal/x"}}}),
             "codecall.embedding.store.url",
             "tunnel",
         ),
         (
             "TLS for secrets",
             "/apps/crm",
-            json!({"url": "http://crm.internal/mcp", "auth": {"bearer": "t"}, "scopes": ["crm:read"]}),
+            json!({"url": "http://crm.internal/mcp", "headers": {"authorization": "Bearer t"}, "scopes": ["crm:read"]}),
             "apps.crm.url",
             "https",
         ),
