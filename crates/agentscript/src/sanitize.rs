@@ -1,4 +1,4 @@
-//! Removes stack traces and file paths from text that leaves the process.
+//! Removes stack traces, file paths from text that leaves the process.
 //!
 //! `paths` defines and finds paths.
 
@@ -29,6 +29,11 @@ impl Sanitizer {
     /// Returns `text` without the parts that the settings remove. Of a text longer than [`MESSAGE_BYTES`](crate::excerpt::MESSAGE_BYTES) the middle is left out
     /// before anything is looked for; time grows no faster than the length of what is left.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.text_knowing(text, &|_| false)
+    }
+
+    /// As [`Sanitizer::text`], but a path stays that the reader knows anyway, such as one that the reader sent.
+    pub fn text_knowing<'t>(&self, text: &'t str, knows: &dyn Fn(&str) -> bool) -> Cow<'t, str> {
         let mut clean = excerpt::message(text);
         if self.remove_stack_traces
             && let Some(shorter) = without_traces(&clean)
@@ -36,7 +41,7 @@ impl Sanitizer {
             clean = Cow::Owned(shorter);
         }
         if self.remove_file_paths
-            && let Some(shorter) = without_paths(&clean)
+            && let Some(shorter) = without_paths(&clean, knows)
         {
             clean = Cow::Owned(shorter);
         }
@@ -60,7 +65,9 @@ fn without_traces(text: &str) -> Option<String> {
             continue;
         }
         python = false;
-        if is_frame(bare) {
+        // A line such as `at noon` is a frame only where a trace goes on or is set off.
+        let set_off = line.starts_with('\t') || line.starts_with("  ");
+        if is_frame(bare) || (set_off && is_bare_frame(bare)) {
             dropped = true;
         } else {
             kept.push(line);
@@ -90,6 +97,17 @@ fn is_frame(line: &str) -> bool {
     line.split_once('@').is_some_and(|(name, place)| {
         !name.contains(' ') && place.contains(['/', '<']) && ends_in_position(place)
     })
+}
+
+/// Tests for a frame without a file: `at Object.method`, `at new Client [as open]`, `at a.B.c(Native Method)`.
+fn is_bare_frame(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix("at ") else { return false };
+    let rest = rest.strip_prefix("async ").or_else(|| rest.strip_prefix("new ")).unwrap_or(rest);
+    let function = rest.split_once(['(', '[']).map_or(rest, |(function, _)| function).trim_end();
+    let closed = rest == function || rest.ends_with([')', ']']);
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '$' | '<' | '>' | '#' | '/');
+    let is_code = rest != function || function.contains(|c: char| c == '.' || c.is_uppercase());
+    closed && is_code && function.starts_with(char::is_alphabetic) && function.chars().all(is_part)
 }
 
 /// Tests for what follows `at` in a frame: `f (file.js:1:2)` or `file.js:1:2`, and not a time (`Berlin (12:30:00)`) or words (`line 3:4`).
@@ -130,7 +148,9 @@ mod tests {
             {
                 let text = |len| format!("{before}{}{after}", repeated(piece, len));
                 let what = format!("{before:?} {piece:?} … {after:?}");
-                assert_linear(&what, text, |text| drop(std::hint::black_box(without_paths(text))));
+                assert_linear(&what, text, |text| {
+                    drop(std::hint::black_box(without_paths(text, &|_| false)))
+                });
                 assert_linear(&what, text, |text| drop(std::hint::black_box(without_traces(text))));
             }
         }
@@ -185,6 +205,10 @@ mod tests {
             ("in /root, in /etc/, in '/tmp'.", "in [path], in [path], in '[path]'."),
             ("error at src/main.rs:3:4, conf/app.toml:7", "error at [path], [path]"),
             (r"(lib\worker.js) failed in crates/core/src/lib.rs", "([path]) failed in [path]"),
+            ("open $HOME/.ssh/id_rsa or ${HOME}/.ssh/id_rsa", "open [path] or [path]"),
+            (r"open %USERPROFILE%\My Files\secret.txt now", "open [path] now"),
+            ("read ~root/.bashrc and ~ann/x", "read [path] and [path]"),
+            ("ENOENT:/srv/x/y, --config=/opt/gw/c", "ENOENT:[path], --config=[path]"),
         ] {
             assert_eq!(clean(text), expected, "{text}");
         }
@@ -207,6 +231,8 @@ mod tests {
             "send text/x.y or application/vnd.api+json to example.com/app.js",
             "git@host.example:org/tool.js and crm:list/all.js",
             r"the pattern \d+\.txt and a\b",
+            "~/100 of them, a:/b, $./items/0, import react/jsx-runtime.js",
+            "costs $5/month or $USD per 1/2",
         ] {
             assert!(matches!(Sanitizer::default().text(text), Cow::Borrowed(_)), "{text} -> {}", clean(text));
         }
@@ -230,7 +256,13 @@ mod tests {
         );
         assert_eq!(clean("E: x\n    at a.B.c(B.java:12)\n    at async file:///srv/x.mjs:3:4\n"), "E: x");
         assert_eq!(clean("E: x\n    at f (C:\\Program Files\\x y.js:1:2)"), "E: x");
+        assert_eq!(
+            clean("Error: x\n    at Object.open\n    at new Client\n    at async a.b [as c]\nend"),
+            "Error: x\nend"
+        );
+        assert_eq!(clean("E: x\n\tat a.b.C.d(Native Method)\n\tat a.b.C.e(Unknown Source)"), "E: x");
         for text in [
+            "meet\n  at noon or later\n  at noon",
             "meet me at noon\nat 10:30 we eat",
             "Delivery\nat Berlin (12:30:00)",
             "at line 3:4",
@@ -238,6 +270,24 @@ mod tests {
         ] {
             assert_eq!(clean(text), text);
         }
+    }
+
+    #[test]
+    fn paths_that_the_reader_knows_stay() {
+        let sent = r#"{"path": "/srv/files/a.txt", "root": "/home/ann/work"}"#;
+        let knows = |path: &str| sent.contains(path);
+        let clean = |text| Sanitizer::default().text_knowing(text, &knows).into_owned();
+        assert_eq!(
+            clean("/srv/files/a.txt not in /home/ann/work, /opt/gateway/data"),
+            "/srv/files/a.txt not in /home/ann/work, [path]"
+        );
+        assert_eq!(clean("cannot open '/srv/files/a.txt'"), "cannot open '/srv/files/a.txt'");
+    }
+
+    #[test]
+    fn the_directories_of_this_process_are_paths_wherever_they_are() {
+        let own = std::env::current_dir().unwrap();
+        assert_eq!(clean(&format!("no {}/x here", own.display())), "no [path] here");
     }
 
     #[test]
