@@ -27,7 +27,9 @@ pub struct CodeCall {
     pub(crate) index: LiveIndex,
     pub(crate) semantic: Semantic,
     pub(crate) pool: Arc<WorkerPool>,
-    pub(crate) tools: Vec<Tool>,
+    names: ToolNames,
+    /// The meta-tools: their texts follow the limits.
+    tools: ArcSwap<Arc<[Tool]>>,
     pub(crate) schemas: Vec<InputSchema>,
     pub(crate) shapes: Arc<Shapes>,
     sharing: Sharing,
@@ -49,10 +51,11 @@ impl CodeCall {
         pool: Arc<WorkerPool>,
         names: ToolNames,
     ) -> Self {
-        let tools = meta_tools::definitions(names);
-        let semantic = Semantic::new(config.embedding.strategy == Strategy::Embedding);
+        let settings = Settings::of(config);
+        let tools = meta_tools::definitions(names, &settings.limits);
+        let semantic = Semantic::new(settings.config.embedding.strategy == Strategy::Embedding);
         let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
-        let shapes = Arc::new(Shapes::new(config.shapes == ShapeLearning::On));
+        let shapes = Arc::new(Shapes::new(settings.config.shapes == ShapeLearning::On));
         invoker.notify(shapes.clone());
         Self {
             shapes,
@@ -62,10 +65,16 @@ impl CodeCall {
             semantic,
             invoker,
             pool,
-            tools,
+            names,
+            tools: ArcSwap::from_pointee(tools),
             schemas,
-            settings: ArcSwap::from_pointee(Settings::of(config)),
+            settings: ArcSwap::from_pointee(settings),
         }
+    }
+
+    /// The meta-tools with the current limits in their texts.
+    pub(crate) fn meta_tools(&self) -> Arc<[Tool]> {
+        Arc::clone(&self.tools.load())
     }
 
     /// The current settings.
@@ -83,8 +92,10 @@ impl CodeCall {
             return Err(problem);
         }
         let old = self.settings();
-        let lists_differ = old.config.mode != config.mode;
-        self.settings.store(Arc::new(old.changed(config)));
+        let new = old.changed(config);
+        let lists_differ = old.config.mode != new.config.mode || old.limits != new.limits;
+        self.tools.store(Arc::new(meta_tools::definitions(self.names, &new.limits)));
+        self.settings.store(Arc::new(new));
         self.shapes.turn(config.shapes == ShapeLearning::On);
         if lists_differ {
             self.invoker.registry().announce(Change::Tools);

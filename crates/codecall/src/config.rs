@@ -7,7 +7,10 @@ use gatewright_core::InvalidField;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EmbeddingConfig, Mode, ModeRule, ResultConfig, ShapeLearning};
+use crate::{
+    EmbeddingConfig, Mode, ModeRule, ResultConfig, ShapeLearning,
+    call_log::{self, CallLog},
+};
 
 /// Code mode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,8 +76,10 @@ pub struct VmConfig {
     /// logs and calls that no longer fit are left out and counted in `omitted`. 64 to 65,536. Default by preset: 256, 1,024,
     /// 4,096, 16,384.
     pub result_kib: Option<u64>,
-    /// Lists the calls of a script (name, status, duration) in every answer. Default true.
-    pub call_log: bool,
+    /// The calls of a script in its answer. `compact` (default): each tool once, with the number of calls, their time and the failures;
+    /// `full`: every call; `off`: none when the script succeeds. `true` is `full`, `false` is `off`.
+    #[schemars(with = "call_log::Written")]
+    pub call_log: CallLog,
 }
 
 /// The presets, for the schema.
@@ -98,7 +103,7 @@ impl Default for VmConfig {
             max_tool_calls: None,
             host_memory_mib: None,
             result_kib: None,
-            call_log: true,
+            call_log: CallLog::default(),
         }
     }
 }

@@ -17,7 +17,12 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{CodeCall, host::ScriptHost, settings::Settings};
+use crate::{
+    CodeCall, advice,
+    call_log::{CallLog, compact},
+    host::ScriptHost,
+    settings::Settings,
+};
 
 /// Input of `codecall:execute`.
 #[derive(Debug, Deserialize)]
@@ -36,13 +41,14 @@ impl CodeCall {
         &self,
         input: ExecuteInput,
         caller: Caller,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let (started, settings) = (Instant::now(), self.settings());
         let mut request = RunRequest::new(input.script);
         request.context = input.context.and_then(|context| to_raw_value(&context).ok());
         request.policy = settings.policy.clone();
         request.limits = settings.limits.clone();
+        let log = call_log(&mut context.meta.0).unwrap_or(settings.config.vm.call_log);
         let cancel = context.ct.clone();
         let finish = self.finish(&caller);
         let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
@@ -52,7 +58,7 @@ impl CodeCall {
             _ => None,
         };
         let result = off_thread(size(&outcome), move || {
-            let mut body = settings.body(outcome);
+            let mut body = settings.body(outcome, log);
             if let Some(failure) = failure {
                 failure.add_details(&mut body["error"]);
             }
@@ -66,33 +72,36 @@ impl CodeCall {
 }
 
 impl Settings {
-    fn body(&self, outcome: Outcome) -> Value {
+    fn body(&self, outcome: Outcome, log: CallLog) -> Value {
         let mut reply = Reply::new(&self.limits);
         // The engine writes no number that cannot be read; a worker that was taken over may.
         let invalid = RunError::Worker(WorkerError::MessageInvalid);
-        let mut progress: &[Box<RawValue>] = &[];
+        let mut failed = false;
         match outcome.result.and_then(|result| read(&result).ok_or(invalid)) {
             Ok(result) => reply.put("ok", "result", result),
             Err(error) => {
                 let (status, error) = self.failure(error);
                 reply.put(status, "error", error);
-                // A result says what was done.
-                progress = &outcome.progress;
+                // A result says itself what was done.
+                reply.put_all("progress", &outcome.progress);
+                failed = true;
             }
         }
         reply.put_all("warnings", &outcome.warnings);
-        reply.put_all("progress", progress);
         reply.put_all("logs", &outcome.logs);
         reply.omit("logs", outcome.logs_omitted as usize);
-        if self.config.vm.call_log {
-            reply.put_all("calls", &outcome.calls);
+        match (log, failed) {
+            (CallLog::Full, _) => reply.put_all("calls", &outcome.calls),
+            (CallLog::Off, false) => {}
+            (CallLog::Compact | CallLog::Off, _) => reply.put_all("calls", &compact(&outcome.calls)),
         }
         reply.finish()
     }
 
     /// Status and error object, with the contract's code in each.
     fn failure(&self, error: RunError) -> (&'static str, Value) {
-        let clean = |message: &str| self.sanitizer.text(message).into_owned();
+        let advice = advice::of(&error).map(|advice| format!(" ({advice})")).unwrap_or_default();
+        let clean = |message: &str| self.sanitizer.text(message).into_owned() + &advice;
         match error {
             RunError::SyntaxError { message, location } => (
                 "syntax_error",
@@ -133,6 +142,13 @@ impl Settings {
             ),
         }
     }
+}
+
+/// Request metadata by which a caller chooses the call log of one run, such as the console, which draws every call.
+const CALL_LOG: &str = "gatewright/callLog";
+
+fn call_log(meta: &mut JsonObject) -> Option<CallLog> {
+    CallLog::deserialize(meta.shift_remove(CALL_LOG)?).ok()
 }
 
 /// Bytes that the body is made of, about.
@@ -270,7 +286,7 @@ mod tests {
             location: None,
         });
         for result in [Ok(result), thrown] {
-            let body = settings.body(outcome(result));
+            let body = settings.body(outcome(result), CallLog::Full);
             let len = json_len(&body);
             assert!(len <= limit + 1_024 && len > limit - 2_048, "{len} of {limit}");
             let left_out = |name: &str| {
@@ -283,9 +299,37 @@ mod tests {
     }
 
     #[test]
+    fn a_script_that_failed_says_what_it_did_whatever_the_call_log() {
+        let settings = Settings::of(CodeCallConfig::default());
+        let ended = |result| Outcome {
+            logs: vec!["line".to_owned()],
+            logs_omitted: 3,
+            progress: vec![RawValue::from_string("{\"done\":[1,2]}".to_owned()).unwrap()],
+            ..outcome(result)
+        };
+        let late = || Err(RunError::Timeout { message: "time limit reached".to_owned() });
+        for (log, calls) in [(CallLog::Full, 10_000), (CallLog::Compact, 1), (CallLog::Off, 1)] {
+            let body = settings.body(ended(late()), log);
+            assert_eq!(body["calls"].as_array().unwrap().len(), calls, "{log:?}");
+            assert_eq!((&body["progress"], &body["logs"]), (&json!([{"done": [1, 2]}]), &json!(["line"])));
+            assert_eq!(body["omitted"], json!({"logs": 3}));
+            let message = body["error"]["message"].as_str().unwrap();
+            assert!(
+                message.starts_with("time limit reached (codecall.vm.timeoutMs: split the plan"),
+                "{message}"
+            );
+        }
+        let body = settings.body(ended(Ok(RawValue::NULL.to_owned())), CallLog::Off);
+        assert_eq!((body.get("calls"), body.get("progress")), (None, None));
+        let body = settings.body(ended(Ok(RawValue::NULL.to_owned())), CallLog::Compact);
+        assert_eq!(body["calls"], json!([{"name": "crm:users_list", "ok": 10_000, "totalMs": 22500.0}]));
+    }
+
+    #[test]
     fn a_result_that_cannot_be_read_is_an_error_and_not_null() {
         let settings = Settings::of(CodeCallConfig::default());
-        let body = settings.body(outcome(Ok(RawValue::from_string("[1e400]".to_owned()).unwrap())));
+        let body =
+            settings.body(outcome(Ok(RawValue::from_string("[1e400]".to_owned()).unwrap())), CallLog::Full);
         assert_eq!(
             (&body["status"], &body["error"]["code"]),
             (&json!("runtime_error"), &json!("MESSAGE_INVALID"))

@@ -5,6 +5,8 @@
 //! gateway's one path to a tool, with the caller's own principal. Results are never cached.
 #![forbid(unsafe_code)]
 
+mod advice;
+mod call_log;
 mod code_call;
 mod config;
 mod config_embedding;
@@ -32,6 +34,7 @@ mod testing;
 mod unwrap;
 mod visibility;
 
+pub use call_log::CallLog;
 pub use code_call::CodeCall;
 pub use config::{Adapter, CodeCallConfig, SanitizationConfig, VmConfig, WorkerConfig};
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};

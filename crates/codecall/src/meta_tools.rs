@@ -1,12 +1,16 @@
 //! The four meta-tools as MCP lists them.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
+
+use gatewright_agentscript::Limits;
 
 use gatewright_core::{
     ToolNames,
     rmcp::model::{JsonObject, Tool, ToolAnnotations},
 };
 use serde_json::{Value, json};
+
+use crate::advice;
 
 /// Prefix of the meta-tools' names.
 pub(crate) const PREFIX: &str = "codecall:";
@@ -47,23 +51,24 @@ pub(crate) fn is_meta_tool(name: &str) -> bool {
 
 /// The four definitions, in the given spelling. A model reads them with every request: they are short, and their output schemas
 /// say only what every answer has.
-pub(crate) fn definitions(names: ToolNames) -> Vec<Tool> {
+pub(crate) fn definitions(names: ToolNames, limits: &Limits) -> Arc<[Tool]> {
     let read_only = || ToolAnnotations::new().read_only(true).open_world(false);
     let acting = || ToolAnnotations::new().read_only(false).destructive(true);
     let (found, ended) = (json!({"type": "object"}), json!({"type": "object", "required": ["status"]}));
-    vec![
+    let execute_text = format!("{EXECUTE_TEXT} {}", advice::sentence(limits));
+    Arc::new([
         tool(names, SEARCH, read_only(), SEARCH_TEXT, search_input(), found.clone()),
         tool(names, DESCRIBE, read_only(), DESCRIBE_TEXT, describe_input(), found),
-        tool(names, EXECUTE, acting(), EXECUTE_TEXT, execute_input(), ended.clone()),
+        tool(names, EXECUTE, acting(), execute_text, execute_input(), ended.clone()),
         tool(names, INVOKE, acting(), INVOKE_TEXT, invoke_input(), ended),
-    ]
+    ])
 }
 
 fn tool(
     names: ToolNames,
     name: &str,
     annotations: ToolAnnotations,
-    description: &'static str,
+    description: impl Into<Cow<'static, str>>,
     input: Value,
     output: Value,
 ) -> Tool {
@@ -119,7 +124,7 @@ fn describe_input() -> Value {
 const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools; the script is an async function body, so use `await` and \
 `return`. `await callTool(name, input)` gives a tool's result and throws when it fails; with a third argument \
 `{throwOnError: false}` it gives `{success, data, error}`. `await __safe_parallel([() => callTool(...), ...])` runs up to 100 \
-at once. `getTool(name).types` declares a tool; `codecallContext` is `context`; `console.log` goes to `logs`. No timers, imports or \
+at once; `{settle: true}` gives each outcome. `progress(value)` survives a failure. `getTool(name).types` declares a tool; `codecallContext` is `context`; `console.log` goes to `logs`. No timers, imports or \
 network. Return JSON data, only what you need.";
 
 fn execute_input() -> Value {
@@ -153,7 +158,7 @@ mod tests {
     #[test]
     fn the_four_tools_take_less_than_2500_bytes_of_a_context() {
         for names in [ToolNames::Colon, ToolNames::Underscore] {
-            let size = serde_json::to_string(&definitions(names)).unwrap().len();
+            let size = serde_json::to_string(&definitions(names, &Limits::default())).unwrap().len();
             assert!(size < 2_500, "{size} bytes");
         }
     }

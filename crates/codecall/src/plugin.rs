@@ -1,5 +1,7 @@
 //! Code mode as a plugin of the gateway: four meta-tools in front of its tools.
 
+use std::sync::Arc;
+
 use gatewright_core::{
     AccessMode, AppFuture, Caller, DirectAccess, InvokeError, Plugin, Principal, ToolEntry,
     rmcp::{
@@ -42,8 +44,8 @@ fn parse<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
 }
 
 impl Plugin for CodeCall {
-    fn tools(&self) -> &[Tool] {
-        &self.tools
+    fn tools(&self) -> Arc<[Tool]> {
+        self.meta_tools()
     }
 
     fn own_tool(&self, name: &str) -> Option<&str> {

@@ -90,7 +90,9 @@ impl OperatorClient {
 
     /// Runs a script with `codecall:execute`. Returns the body with its `status`.
     pub(crate) async fn execute(&self, script: &str, data: Option<JsonObject>) -> Result<Value, CallError> {
-        let (context, _cancel) = self.context().await?;
+        let (mut context, _cancel) = self.context().await?;
+        // Every call is drawn.
+        context.meta.0.insert("gatewright/callLog".to_owned(), "full".into());
         let mut arguments = JsonObject::from_iter([("script".to_owned(), script.into())]);
         if let Some(data) = data {
             arguments.insert("context".to_owned(), Value::Object(data));

@@ -1,5 +1,7 @@
 //! Plugins: tools of their own, and a say in which app tools can be reached directly.
 
+use std::sync::Arc;
+
 use rmcp::{
     ErrorData, RoleServer,
     model::{CallToolRequestParams, CallToolResponse, CallToolResult, ReadResourceResult, Tool},
@@ -22,12 +24,10 @@ pub enum DirectAccess {
 /// Adds tools to the gateway.
 pub trait Plugin: Send + Sync + 'static {
     /// The plugin's own tools; `tools/list` shows them before those of the apps, but not to clients of [`AccessMode::Direct`].
-    fn tools(&self) -> &[Tool];
+    fn tools(&self) -> Arc<[Tool]>;
 
     /// The colon form of `name` when it names one of the plugin's own tools, in any spelling it accepts.
-    fn own_tool(&self, name: &str) -> Option<&str> {
-        self.tools().iter().map(|tool| tool.name.as_ref()).find(|own| *own == name)
-    }
+    fn own_tool(&self, name: &str) -> Option<&str>;
 
     /// Calls one of its own tools for `caller`: [`Plugin::own_tool`] knows the name.
     fn call_tool(

@@ -116,7 +116,9 @@ async fn the_tool_call_limit_fails_the_script(gateways: Gateways) {
     let script = "for (const n of [1, 2, 3]) { try { await callTool('crm:users_list', {}); } catch (e) {} } return 'done';";
     let body = demo.run(script).await;
     assert_eq!(body["status"], "runtime_error", "{body}");
-    assert_eq!(body["calls"].as_array().unwrap().iter().filter(|call| call["status"] == "ok").count(), 2);
+    assert_eq!((&body["calls"][0]["name"], &body["calls"][0]["ok"]), (&json!("crm:users_list"), &json!(2)));
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(message.contains("may make 2 tool calls (codecall.vm.maxToolCalls: "), "{message}");
 }
 
 #[gatewright_testing::test]
@@ -181,9 +183,20 @@ async fn parallel_failures_are_counted_and_listed_by_index(demo: Demo) {
 async fn every_outcome_tells_the_calls_so_far(demo: Demo, gateways: Gateways) {
     let body = demo.run("await callTool('crm:users_list', {}); throw new Error('late')").await;
     let call = &body["calls"][0];
-    assert_eq!((&call["name"], &call["status"]), (&json!("crm:users_list"), &json!("ok")));
-    assert!(call["durationMs"].is_number());
+    assert_eq!((&call["name"], &call["ok"]), (&json!("crm:users_list"), &json!(1)));
+    assert!(call["totalMs"].is_number());
+    let full = gateways.demo(json!({"vm": {"callLog": "full"}})).await;
+    let body = full.run("return await callTool('crm:users_list', {})").await;
+    assert_eq!(
+        (&body["calls"][0]["name"], &body["calls"][0]["status"]),
+        (&json!("crm:users_list"), &json!("ok"))
+    );
+    assert!(body["calls"][0]["durationMs"].is_number());
     let silent = gateways.demo(json!({"vm": {"callLog": false}})).await;
+    let failed = silent
+        .run("progress({done: 1}); await callTool('crm:users_list', {}); throw new Error('late')")
+        .await;
+    assert_eq!((&failed["progress"], &failed["calls"][0]["ok"]), (&json!([{"done": 1}]), &json!(1)));
     assert!(silent.run("return await callTool('crm:users_list', {})").await.get("calls").is_none());
 }
 

@@ -277,6 +277,24 @@ async fn a_kubernetes_config_map_is_followed_when_its_data_link_is_swapped() {
     assert!(line.contains("added [support]") && line.contains("removed [crm]"), "{line}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_text_of_execute_follows_the_limits_and_an_open_session_hears_of_it() {
+    let apps = "apps:\n  crm: { builtin: crm }\n";
+    let served = Served::start(apps, &["--no-watch"]);
+    let client = served.client().await;
+    let limits = async || {
+        let tools = client.running.peer().list_all_tools().await.unwrap();
+        let execute = tools.into_iter().find(|tool| tool.name == "codecall:execute").unwrap();
+        let text = execute.description.unwrap().into_owned();
+        text[text.find("Limits: ").unwrap()..].to_owned()
+    };
+    assert_eq!(limits().await, "Limits: 3.5 s, 100 calls, 100000 loop turns, 1 MiB of result.");
+    served.replace(&format!("{apps}codecall: {{ vm: {{ timeoutMs: 9000, maxToolCalls: 7 }} }}\n"));
+    served.hang_up();
+    Client::hears(&client.listed).await;
+    assert_eq!(limits().await, "Limits: 9 s, 7 calls, 100000 loop turns, 1 MiB of result.");
+}
+
 /// A value for each section that differs from the default, and whether the section is taken over while serving.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_for_a_restart() {

@@ -1,5 +1,7 @@
 //! The methods of MCP, each handed to the file that serves it.
 
+use std::sync::Arc;
+
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -14,7 +16,7 @@ use rmcp::{
 };
 
 use super::{Gateway, client, content::check_length, operate::About, unknown};
-use crate::{Caller, Era};
+use crate::{Caller, Era, Plugin};
 
 impl ServerHandler for Gateway {
     fn get_info(&self) -> ServerConfig {
@@ -74,10 +76,11 @@ impl ServerHandler for Gateway {
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
-        let own = self.shared.plugins.iter().flat_map(|plugin| plugin.tools()).find(|tool| tool.name == name);
+        let own = |plugin: &Arc<dyn Plugin>| plugin.tools().iter().find(|tool| tool.name == name).cloned();
+        let own = self.shared.plugins.iter().find_map(own);
         // For headers that repeat arguments (SEP-2243): whose request it is, is not known here, so tools of single callers are left out.
         let shared = || self.shared.registry.operator_snapshot().tool(name).map(|entry| entry.tool.clone());
-        own.cloned().or_else(shared)
+        own.or_else(shared)
     }
 
     async fn list_resources(

@@ -36,15 +36,16 @@ impl Gateway {
             self.shared.registry.first_connections().await;
         }
         let view = self.shared.registry.ready_view(caller).await;
-        let own = self.shared.plugins.iter().flat_map(|plugin| plugin.tools());
         let mode = caller.mode();
+        let own: Vec<_> = self.shared.plugins.iter().map(|plugin| plugin.tools()).collect();
         let mut apps = view.tools();
         apps.retain(|tool| self.direct_access(tool, mode) == DirectAccess::Listed);
         // Plugins' tools come first on the first page; the apps' follow in the order of their names.
         let size = self.shared.config.page_size;
         let (part, next) = cursor::page("tools/list", &apps, |tool| &tool.name, page, size)?;
         let shows_own = page.is_none_or(|page| page.cursor.is_none()) && mode != Some(AccessMode::Direct);
-        let items = own.filter(|_| shows_own).chain(part.iter().map(|tool| &tool.tool)).cloned().collect();
+        let own = own.iter().filter(|_| shows_own).flat_map(|tools| tools.iter());
+        let items = own.chain(part.iter().map(|tool| &tool.tool)).cloned().collect();
         paged!(self, context, ListToolsResult, items, next)
     }
 
