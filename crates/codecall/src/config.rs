@@ -55,7 +55,7 @@ impl Default for CodeCallConfig {
 }
 
 /// Limits and rights of one script. Numbers left out come from the preset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct VmConfig {
     /// `locked_down`, `secure` (default), `balanced` or `experimental`.
@@ -91,21 +91,6 @@ enum PresetName {
     Secure,
     Balanced,
     Experimental,
-}
-
-impl Default for VmConfig {
-    fn default() -> Self {
-        Self {
-            preset: Preset::default(),
-            timeout_ms: None,
-            allow_console: None,
-            max_iterations: None,
-            max_tool_calls: None,
-            host_memory_mib: None,
-            result_kib: None,
-            call_log: CallLog::default(),
-        }
-    }
 }
 
 impl VmConfig {
