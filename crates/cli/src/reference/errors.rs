@@ -157,7 +157,10 @@ fn workers(text: &mut String) {
             "Try again later; raise `codecall.worker.maxWorkers`.",
         ),
         (WorkerError::Aborted, "Nothing: the caller cancelled."),
-        (WorkerError::MessageFlood(limits.messages_per_second), "Make fewer calls and log less."),
+        (
+            WorkerError::MessageFlood(limits.messages_per_second),
+            "Keep what `getTool` returns in a variable, and make fewer calls.",
+        ),
         (WorkerError::MessageInvalid, "Report it with the script."),
         (WorkerError::MessageTooLarge(limits.message_bytes), "Pass less in one call."),
         (
