@@ -121,11 +121,11 @@ fn describe_input() -> Value {
     })
 }
 
-const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools. The script is an async function body: `await`, and `return` only \
-the JSON you need. `await callTool(name, input)` gives a tool's result and throws when it fails; `{throwOnError: false}` as third \
-argument gives `{success, data, error}`. `await __safe_parallel([() => callTool(...), ...])` runs up to 100 at once, with \
-`{settle: true}` each outcome. `progress(value)` survives a failure. `getTool(name).types` declares a tool; `codecallContext` is \
-`context`; `console.log` fills `logs`. No timers, imports or network.";
+const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools: an async function body that returns only the JSON you need. \
+`await callTool(name, input)` gives a tool's result and throws when it fails; a third argument `{throwOnError: false}` gives \
+`{success, data, error}`. `await __safe_parallel([() => callTool(...), ...])` runs up to 100 at once; `{settle: true}` gives each \
+outcome. `progress(value)` survives a failure. `getTool(name).types` declares a tool; `codecallContext` is `context`. No timers, \
+imports or network.";
 
 fn execute_input() -> Value {
     json!({
