@@ -11,6 +11,7 @@ use super::{
     shape::{Found, Shape},
     words::{nearest, shown},
 };
+use crate::shapes::restore_numbers;
 
 /// Most problems of one input that are looked at.
 const MOST_PROBLEMS: usize = 20;
@@ -46,7 +47,11 @@ pub(super) fn check(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
         Partial::Object { .. } => {}
     }
     let mut filled = Filled::default();
-    let value = filled.value(input, String::new());
+    let mut value = filled.value(input, String::new());
+    if let Value::Object(arguments) = &mut value {
+        // As the call does.
+        restore_numbers(arguments, tool.input_schema());
+    }
     let mut found: Vec<Finding> = Vec::new();
     for broken in tool.input_problems(&value, MOST_PROBLEMS) {
         filled.judge(&broken, tool, &mut found);

@@ -160,6 +160,7 @@ async fn inputs_that_may_be_right_are_accepted() {
         "await callTool('a:either', { id: codecallContext.id })",
         "await callTool('a:either', { ...codecallContext.x })",
         "await callTool('a:paged', {})",
+        "await callTool('a:paged', { page: '9007199254740993' })",
         "await callTool('a:free', { anything: 1 })",
         "const tool = getTool('a:chart'); return tool.inputSchema",
     ] {
