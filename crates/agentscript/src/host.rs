@@ -5,7 +5,8 @@ use std::{
     pin::Pin,
 };
 
-use serde_json::value::RawValue;
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
 
 use crate::plan::{PlanFacts, PlanVerdict};
 
@@ -21,6 +22,37 @@ pub struct ToolCall {
     pub name: String,
     /// The input as JSON text; `{}` when the script gave none.
     pub input: Box<RawValue>,
+}
+
+/// A script's request for what servers offer beside tools.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "function", rename_all = "camelCase")]
+pub enum ContentRequest {
+    /// `readResource(uri)`.
+    ReadResource {
+        /// The URI as the script gave it.
+        uri: String,
+    },
+    /// `listResources()`.
+    ListResources {},
+    /// `getPrompt(name, args)`.
+    GetPrompt {
+        /// The prompt's name as the script gave it.
+        name: String,
+        /// Its arguments.
+        arguments: Map<String, Value>,
+    },
+}
+
+impl ContentRequest {
+    /// The function that the script called.
+    pub fn function(&self) -> &'static str {
+        match self {
+            Self::ReadResource { .. } => "readResource",
+            Self::ListResources {} => "listResources",
+            Self::GetPrompt { .. } => "getPrompt",
+        }
+    }
 }
 
 /// The reason why a host call failed.
@@ -48,6 +80,13 @@ pub trait Host: Send + Sync + 'static {
 
     /// Returns the tool's metadata (name, description, schemas) as JSON text.
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
+
+    /// Reads a resource, lists them or gets a prompt. Returns the answer as JSON text. Default: there is none of it.
+    fn content(&self, request: ContentRequest) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        let message = format!("`{}` is not available here", request.function());
+        let failure = ToolFailure { code: "NOT_FOUND".to_owned(), message, ..ToolFailure::default() };
+        Box::pin(ready(Err(failure)))
+    }
 
     /// Receives a value that the script gave to `progress`, at most ten in a second. All of them count for [`Outcome::progress`](crate::Outcome::progress).
     fn progress(&self, _: Box<RawValue>) -> HostFuture<'_, ()> {

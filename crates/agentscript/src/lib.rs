@@ -23,7 +23,7 @@ mod source;
 mod validate;
 mod worker;
 
-pub use host::{Host, HostFuture, ToolCall, ToolFailure};
+pub use host::{ContentRequest, Host, HostFuture, ToolCall, ToolFailure};
 pub use limits::{Limits, Preset};
 pub use outcome::{
     CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, PROGRESS_BYTES, PROGRESS_VALUES,

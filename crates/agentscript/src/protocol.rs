@@ -26,6 +26,8 @@ pub(crate) enum MessageKind {
     Done = 5,
     /// Worker to pool: a value for `progress`, in body.
     Progress = 6,
+    /// Worker to pool: `readResource`, `listResources` or `getPrompt`; head is a name for the call log, body the request.
+    Content = 8,
     /// Worker to pool: facts about the script, before its first call; body is the facts as JSON.
     Plan = 7,
     /// Pool to worker: a run; head is its settings, body the script and its context.
@@ -48,6 +50,7 @@ impl MessageKind {
             Self::Done,
             Self::Progress,
             Self::Plan,
+            Self::Content,
             Self::Run,
             Self::Answer,
             Self::Failure,

@@ -82,7 +82,7 @@ impl CodeCall {
         self.settings.load_full()
     }
 
-    /// Takes over `mode`, `vm`, `sanitization`, `shapes`, `result` and `embedding.similarityThreshold` of `config` from the next request on; runs
+    /// Takes over `mode`, `modes`, `vm`, `sanitization`, `shapes`, `result` and `embedding.similarityThreshold` of `config` from the next request on; runs
     /// under way keep what they began with. The rest of the section needs a restart.
     ///
     /// # Errors
@@ -93,7 +93,9 @@ impl CodeCall {
         }
         let old = self.settings();
         let new = old.changed(config);
-        let lists_differ = old.config.mode != new.config.mode || old.limits != new.limits;
+        let lists_differ = old.config.mode != new.config.mode
+            || old.config.modes != new.config.modes
+            || old.limits != new.limits;
         self.tools.store(Arc::new(meta_tools::definitions(self.names, &new.limits)));
         self.settings.store(Arc::new(new));
         self.shapes.turn(config.shapes == ShapeLearning::On);

@@ -2,50 +2,46 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use gatewright_agentscript::{
-    Host, HostFuture, PlanFacts, PlanVerdict, Sanitizer, ToolCall, ToolFailure, excerpt,
+    ContentRequest, Host, HostFuture, PlanFacts, PlanVerdict, Sanitizer, ToolCall, ToolFailure, excerpt,
 };
 use gatewright_core::{
     Caller, InvokeError, Invoker, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
-        model::{
-            CallToolRequestParams, ProgressNotificationParam, ProgressToken, RequestMetaObject,
-            TASKS_EXTENSION_ID,
-        },
+        model::{CallToolRequestParams, RequestMetaObject, TASKS_EXTENSION_ID},
         service::RequestContext,
     },
 };
 use serde_json::value::{RawValue, to_raw_value};
+use tokio_util::sync::DropGuard;
 
 use crate::{
     CodeCall, Mode, describe, meta_tools,
     plan_check::{self, Named, Tools},
-    results::Handles,
+    progress::PlanProgress,
+    results::{Handles, KeptResults},
     shapes::{Shapes, restore_numbers},
     unwrap::{Failure, ToolValue},
 };
 
 /// Answers the host calls of one run.
 pub(crate) struct ScriptHost {
-    invoker: Arc<Invoker>,
+    pub(crate) invoker: Arc<Invoker>,
     mode: Mode,
     sanitizer: Sanitizer,
-    caller: Caller,
+    pub(crate) caller: Caller,
     context: RequestContext<RoleServer>,
-    progress: Option<ProgressToken>,
-    finished: AtomicU32,
+    progress: Option<Arc<PlanProgress>>,
     /// Names as the caller wrote them, each with the tool's colon form beside it.
-    allowed: Option<HashSet<String>>,
+    pub(crate) allowed: Option<HashSet<String>>,
     /// The last failure with details of each tool, by the name that the script used.
     detailed: Mutex<HashMap<String, Failure>>,
     shapes: Arc<Shapes>,
+    pub(crate) kept: Arc<KeptResults>,
     /// Images, audio and resources that the script has handles to.
     pub(crate) handles: Handles,
 }
@@ -67,7 +63,7 @@ impl ScriptHost {
             plain.collect::<Vec<_>>().into_iter().chain(names.iter().cloned()).collect()
         });
         let settings = code_call.settings();
-        let progress = context.meta.get_progress_token();
+        let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
         Self {
             invoker: code_call.invoker.clone(),
@@ -76,10 +72,10 @@ impl ScriptHost {
             caller,
             context,
             progress,
-            finished: AtomicU32::new(0),
             allowed,
             detailed: Mutex::default(),
             shapes: code_call.shapes.clone(),
+            kept: code_call.kept.clone(),
             handles: Handles::new(settings.limits.host_bytes),
         }
     }
@@ -99,10 +95,7 @@ impl ScriptHost {
         })?;
         restore_numbers(&mut arguments, tool.input_schema());
         let params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
-        let mut context = self.context.clone();
-        context.ct = self.context.ct.child_token();
-        // Dropped with this future when the run ends first, so that the tool's own work hears of it.
-        let _cancel = context.ct.clone().drop_guard();
+        let (context, _cancel) = self.inner_context(&call.name);
         let answer = self.invoker.call(&tool, params, context).await;
         let reading = self.shapes.reading(&tool, &self.caller);
         match ToolValue::of(answer, reading, |block| self.handles.keep(block)).await {
@@ -110,6 +103,17 @@ impl ScriptHost {
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
             ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure)),
         }
+    }
+
+    /// The context of a call of `name` inside the run, with the guard that cancels it when the run ends first.
+    pub(crate) fn inner_context(&self, name: &str) -> (RequestContext<RoleServer>, DropGuard) {
+        let mut context = self.context.clone();
+        context.ct = self.context.ct.child_token();
+        let cancel = context.ct.clone().drop_guard();
+        if let Some(progress) = &self.progress {
+            context.extensions.insert(progress.sink(name));
+        }
+        (context, cancel)
     }
 
     async fn tool(&self, name: &str) -> Result<PermittedTool, ToolFailure> {
@@ -183,7 +187,7 @@ impl ScriptHost {
     }
 
     /// A failure as the script sees it. Its details are kept for the reply of a run that ends with it.
-    fn tool_failure(&self, name: &str, failure: Failure) -> ToolFailure {
+    pub(crate) fn tool_failure(&self, name: &str, failure: Failure) -> ToolFailure {
         let mut seen = self.failure(&failure.code, &failure.message);
         seen.retry_after_seconds = failure.retry_after_seconds;
         seen.required_scopes.clone_from(&failure.required_scopes);
@@ -202,7 +206,7 @@ impl ScriptHost {
         detailed.get(name).filter(|failure| failure.code == code).cloned()
     }
 
-    fn failure(&self, code: &str, message: &str) -> ToolFailure {
+    pub(crate) fn failure(&self, code: &str, message: &str) -> ToolFailure {
         ToolFailure {
             code: code.to_owned(),
             message: self.sanitizer.text(message).into_owned(),
@@ -212,11 +216,9 @@ impl ScriptHost {
 
     /// Sends a client that asked for progress the next step of the plan: a call that is done, or a value of the script.
     async fn tell_progress(&self, message: String) {
-        let Some(token) = &self.progress else { return };
-        let done = self.finished.fetch_add(1, Ordering::Relaxed) + 1;
-        let params = ProgressNotificationParam::new(token.clone(), f64::from(done)).with_message(message);
-        // A client that is gone needs no progress.
-        let _ = self.context.peer.notify_progress(params).await;
+        if let Some(progress) = &self.progress {
+            progress.step(message).await;
+        }
     }
 }
 
@@ -239,6 +241,15 @@ impl Host for ScriptHost {
             let name = call.name.clone();
             let answer = self.call(call).await;
             self.tell_progress(format!("{name} done")).await;
+            answer
+        })
+    }
+
+    fn content(&self, request: ContentRequest) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async move {
+            let function = request.function();
+            let answer = self.answer(request).await;
+            self.tell_progress(format!("{function} done")).await;
             answer
         })
     }

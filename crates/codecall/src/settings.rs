@@ -32,6 +32,7 @@ impl Settings {
     pub(crate) fn changed(&self, new: &CodeCallConfig) -> Self {
         let mut config = self.config.clone();
         config.mode = new.mode;
+        config.modes.clone_from(&new.modes);
         config.vm = new.vm.clone();
         config.sanitization = new.sanitization.clone();
         config.shapes = new.shapes;

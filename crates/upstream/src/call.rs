@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
-use gatewright_core::{CallContext, Era, SessionLogLevel};
+use gatewright_core::{CallContext, Era, ProgressSink, SessionLogLevel};
 use rmcp::{
     ErrorData, RoleClient, RoleServer,
     model::{
@@ -172,7 +172,9 @@ impl<'a> Relay<'a> {
     async fn handle(&mut self, event: Event) {
         match event {
             Event::Progress(mut progress) => {
-                if let Some(token) = &self.token {
+                if let Some(sink) = self.context.extensions.get::<ProgressSink>() {
+                    sink.receive(progress).await;
+                } else if let Some(token) = &self.token {
                     progress.progress_token = token.clone();
                     let _ = self.context.peer.notify_progress(progress).await;
                 }

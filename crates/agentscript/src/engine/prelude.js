@@ -13,7 +13,7 @@
   const RegExpCtor = RegExp, DataViewCtor = DataView, StringFn = String, MapCtor = Map, SetCtor = Set, SymbolFn = Symbol, WeakMapCtor = WeakMap, WeakSetCtor = WeakSet;
   const stackOf = getOwnPropertyDescriptor(Error.prototype, 'stack').get;
   const iteratorSymbol = Symbol.iterator;
-  const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4, PROGRESS = 5;
+  const CALL = 0, LOG = 2, ILLEGAL = 3, CALL_IN_LANE = 4, PROGRESS = 5, CONTENT = 6, CONTENT_IN_LANE = 7;
 
   // ---- the door to tools ----
   const waiting = new Map();
@@ -76,21 +76,40 @@
     const place = key === '' ? ' is a promise' : ' holds a promise as ' + (isArray(holder) ? 'element ' : 'property ') + key.slice(0, 100).toWellFormed();
     throw new TypeErrorCtor(what + place + ': await it, or a list of them with await Promise.all(list)');
   };
-  const enter = function (key, value) {
-    if (value instanceof PromiseCtor) refusePromise(this, key, 'callTool: the input');
-    // As in results; a BigInt has no JSON.
-    return typeof value === 'bigint' ? value : plainForm(value);
+  const textOf = (what) => {
+    const enter = function (key, value) {
+      if (value instanceof PromiseCtor) refusePromise(this, key, what);
+      // As in results; a BigInt has no JSON.
+      return typeof value === 'bigint' ? value : plainForm(value);
+    };
+    return (input) => {
+      if (input === undefined) return '{}';
+      const json = withoutLoss(withoutCycles(input, enter, what), what);
+      if (json === undefined) throw new TypeErrorCtor(what + ' is a ' + typeof input + ', which JSON cannot carry');
+      return json;
+    };
   };
-  const inputText = (input) => {
-    if (input === undefined) return '{}';
-    const json = withoutLoss(withoutCycles(input, enter, 'callTool: the input'), 'callTool: the input');
-    if (json === undefined) throw new TypeErrorCtor('callTool: the input is a ' + typeof input + ', which JSON cannot carry');
-    return json;
-  };
+  const inputText = textOf('callTool: the input'), argumentsText = textOf('getPrompt: the second argument');
   const callTool = async function callTool(name, input, options) {
     const tool = nameOf(name, 'callTool');
     const quiet = options !== undefined && options !== null && options.throwOnError === false;
     return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet, here());
+  };
+  // What servers offer beside tools. The call log names the function and its object.
+  const content = (name, body, stack) => ask(inLane ? CONTENT_IN_LANE : CONTENT, name, body, false, stack);
+  const readResource = async function readResource(uri) {
+    if (typeof uri !== 'string' || uri === '') throw new TypeErrorCtor('readResource: the URI must be a non-empty string');
+    const address = text(uri);
+    return content('readResource ' + address, '{"function":"readResource","uri":' + stringify(address) + '}', here());
+  };
+  const listResources = async function listResources() {
+    return content('listResources', '{"function":"listResources"}', here());
+  };
+  const getPrompt = async function getPrompt(name, args) {
+    if (typeof name !== 'string' || name === '') throw new TypeErrorCtor('getPrompt: the name must be a non-empty string');
+    const prompt = text(name), given = argumentsText(args);
+    if (given[0] !== '{') throw new TypeErrorCtor('getPrompt: the second argument must be an object');
+    return content('getPrompt ' + prompt, '{"function":"getPrompt","name":' + stringify(prompt) + ',"arguments":' + given + '}', here());
   };
   const deliver = (id, ok, value) => {
     const open = waiting.get(id);
@@ -562,6 +581,9 @@
   hidden(global, 'Symbol', SymbolFace);
   hidden(global, 'callTool', callTool);
   hidden(global, 'getTool', getTool);
+  hidden(global, 'readResource', readResource);
+  hidden(global, 'listResources', listResources);
+  hidden(global, 'getPrompt', getPrompt);
   hidden(global, '__safe_parallel', parallel);
   hidden(global, 'structuredClone', structuredClone);
   hidden(global, 'progress', progress);
@@ -580,7 +602,7 @@
     'EvalError', 'AggregateError', 'Infinity', 'NaN', 'undefined', 'parseInt', 'parseFloat', 'isNaN', 'isFinite',
     'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
-    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'progress', 'callTool', 'getTool', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns',
+    'BigInt64Array', 'BigUint64Array', 'structuredClone', 'progress', 'callTool', 'getTool', 'readResource', 'listResources', 'getPrompt', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns',
     '__ag_spread', '__ag_parts', '__ag_nil', '__ag_has', '__ag_iter', 'console']) kept[name] = true;
 
   const prototypes = new Set(), found = [];

@@ -198,7 +198,7 @@ impl RunState {
             return Err(Terminated);
         }
         let limits = self.limits.borrow();
-        if kind == MessageKind::Call {
+        if matches!(kind, MessageKind::Call | MessageKind::Content) {
             self.calls.set(self.calls.get() + 1);
             if self.calls.get() > limits.max_tool_calls {
                 self.end(limit_errors::tool_calls);

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use crate::{
     engine::names,
     excerpt::{self, MESSAGE_BYTES, NAME_BYTES},
-    host::{Host, ToolCall, ToolFailure},
+    host::{ContentRequest, Host, ToolCall, ToolFailure},
     limits::Limits,
     outcome::{
         CallRecord, CallStatus, Inputs, Outcome, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult,
@@ -169,13 +169,17 @@ impl Record {
                 self.plan(frame, host)?;
                 Ok(None)
             }
-            MessageKind::Call | MessageKind::GetTool | MessageKind::Log | MessageKind::Progress
+            MessageKind::Call
+            | MessageKind::Content
+            | MessageKind::GetTool
+            | MessageKind::Log
+            | MessageKind::Progress
                 if self.refusal.is_some() =>
             {
                 self.count_message()?;
                 Ok(None)
             }
-            MessageKind::Call | MessageKind::GetTool => {
+            MessageKind::Call | MessageKind::Content | MessageKind::GetTool => {
                 self.count_message()?;
                 self.open_call(frame)?;
                 answering.push(self.answer(frame, host)?);
@@ -294,7 +298,7 @@ impl Record {
     fn open_call(&mut self, frame: &Frame<'_>) -> Result<(), RunEnd> {
         // The worker counts the same limits and ends the run itself; one that does not is not to be trusted.
         let too_many =
-            frame.kind == MessageKind::Call && self.calls.len() >= self.limits.max_tool_calls as usize;
+            frame.kind != MessageKind::GetTool && self.calls.len() >= self.limits.max_tool_calls as usize;
         if frame.id as usize != self.asked.len() || frame.head.len() > NAME_BYTES || too_many {
             return Err(WorkerError::MessageInvalid.into());
         }
@@ -369,6 +373,12 @@ impl Record {
             self.memory += weight;
         }
         self.check_host(0)?;
+        if frame.kind == MessageKind::Content {
+            let request: ContentRequest =
+                serde_json::from_str(frame.body).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
+            let answer = AssertUnwindSafe(async move { host.content(request).await }).catch_unwind();
+            return Ok(Box::pin(answer.map(move |got| Answer::To { id, is_call: true, answer: got.ok() })));
+        }
         let input = RawValue::from_string(frame.body.to_owned())
             .map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
         let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);

@@ -208,5 +208,8 @@ pub(super) fn is_frozen(name: &str) -> bool {
             | "decodeURI"
             | "structuredClone"
             | "progress"
+            | "readResource"
+            | "listResources"
+            | "getPrompt"
     )
 }

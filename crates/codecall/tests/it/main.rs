@@ -1,6 +1,12 @@
 //! Code mode behind a gateway, over tools that answer as a test says.
 
 #[cfg(test)]
+mod desk;
+#[cfg(test)]
+mod modes;
+#[cfg(test)]
+mod reach;
+#[cfg(test)]
 mod results;
 #[cfg(test)]
 mod shapes;

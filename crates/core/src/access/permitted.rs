@@ -91,6 +91,11 @@ impl<K> Permitted<K> {
         &self.owner.id
     }
 
+    /// The network transport of the app, if it has one.
+    pub(crate) fn transport(&self) -> Option<crate::NetworkTransport> {
+        self.owner.app.transport()
+    }
+
     /// The app's own name or URI for the object.
     pub fn local(&self) -> &str {
         &self.local

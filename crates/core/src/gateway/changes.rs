@@ -14,10 +14,12 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::{
     Gateway,
-    content::{check_length, not_found, refused},
     subscriptions::{Follow, Topic, check_room},
 };
-use crate::{Caller, Change, Notice, Registry};
+use crate::{
+    Caller, Change, Notice, Registry,
+    content::{check_length, not_found, refused},
+};
 
 impl Gateway {
     async fn follow(&self, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {

@@ -15,7 +15,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 
-use super::{Gateway, client, content::check_length, operate::About, unknown};
+use super::{Gateway, client, operate::About, unknown};
 use crate::{Caller, Era, Plugin};
 
 impl ServerHandler for Gateway {
@@ -176,7 +176,7 @@ impl ServerHandler for Gateway {
     ) -> Result<(), ErrorData> {
         let about = self.about(|| About::resource(&request.uri));
         let work = async |_, _| {
-            check_length(&request.uri)?;
+            crate::content::check_length(&request.uri)?;
             self.session_unsubscribe(&request.uri);
             Ok(())
         };
