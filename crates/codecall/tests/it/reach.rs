@@ -6,7 +6,7 @@ use crate::desk::client;
 
 #[tokio::test]
 async fn a_script_reads_resources_and_gets_prompts() {
-    let client = client(json!({}), "").await;
+    let client = client(json!({"vm": {"callLog": "full"}}), "").await;
     let body = client
         .execute(
             "const note = await readResource('desk://notes');
@@ -41,7 +41,7 @@ async fn a_script_reads_what_its_caller_may_read() {
     let read = "return (await readResource('desk://secret')).contents[0].text";
     let body = client(json!({}), "desk:secret").await.execute(read, None).await;
     assert_eq!(body["result"], "written down", "{body}");
-    let client = client(json!({}), "").await;
+    let client = client(json!({"vm": {"callLog": "full"}}), "").await;
     let body = client.execute(read, None).await;
     assert_eq!(
         (&body["status"], &body["error"]["code"], &body["error"]["requiredScopes"]),
