@@ -19,11 +19,15 @@ use crate::{
 };
 
 /// Stands for the tools of apps, except to clients of direct mode. The clients of `bound` have to be in code mode.
-struct Shell(Vec<Tool>);
+struct Shell(Arc<[Tool]>);
 
 impl Plugin for Shell {
-    fn tools(&self) -> &[Tool] {
-        &self.0
+    fn tools(&self) -> Arc<[Tool]> {
+        self.0.clone()
+    }
+
+    fn own_tool(&self, name: &str) -> Option<&str> {
+        self.0.iter().map(|tool| &*tool.name).find(|own| *own == name)
     }
 
     fn call_tool(
@@ -58,7 +62,7 @@ impl Plugin for Shell {
 
 async fn rig(config: Value, set_up: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Rig {
     let tool = json!({"name": "shell:run", "inputSchema": {"type": "object"}});
-    let shell: Arc<dyn Plugin> = Arc::new(Shell(vec![serde_json::from_value(tool).unwrap()]));
+    let shell: Arc<dyn Plugin> = Arc::new(Shell([serde_json::from_value(tool).unwrap()].into()));
     start_plugged(config, vec![shell], set_up).await
 }
 
