@@ -237,6 +237,7 @@ impl Invoker {
     }
 }
 
+/// The arguments with the defaults of what they lack, if they fit the input schema of `tool`.
 async fn check_arguments(tool: &Arc<ToolEntry>, arguments: JsonObject) -> Result<JsonObject, InvokeError> {
     if tool.owner.options.schema_mode == SchemaMode::Off {
         return Ok(arguments);
@@ -246,6 +247,10 @@ async fn check_arguments(tool: &Arc<ToolEntry>, arguments: JsonObject) -> Result
     let size = bulk(&value);
     let schema_of = tool.clone();
     let (value, checked) = off_thread(size, move || {
+        let mut value = value;
+        if let Value::Object(arguments) = &mut value {
+            schema_of.schema.fill_defaults(arguments);
+        }
         let checked = schema_of.schema.check(&value);
         (value, checked)
     })

@@ -13,6 +13,7 @@ mod catalog;
 mod content;
 mod credentials;
 mod cursor;
+mod defaults;
 mod error;
 mod gateway;
 mod invalid_field;

@@ -7,6 +7,8 @@ use rmcp::model::JsonObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::defaults::Defaults;
+
 /// Validation of arguments before a call leaves the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -23,6 +25,7 @@ pub enum SchemaMode {
 pub struct InputSchema {
     source: Arc<JsonObject>,
     compiled: OnceLock<Result<Validator, String>>,
+    defaults: OnceLock<Defaults>,
 }
 
 /// Problems shown of one bad input: enough to mend it, short enough to read.
@@ -31,7 +34,12 @@ const SHOWN: usize = 5;
 impl InputSchema {
     /// Keeps `source` for later.
     pub fn new(source: Arc<JsonObject>) -> Self {
-        Self { source, compiled: OnceLock::new() }
+        Self { source, compiled: OnceLock::new(), defaults: OnceLock::new() }
+    }
+
+    /// Fills in properties that are required, missing and have a default, in `arguments` and in the objects within.
+    pub fn fill_defaults(&self, arguments: &mut JsonObject) {
+        self.defaults.get_or_init(|| Defaults::of(&self.source)).fill(arguments);
     }
 
     /// Checks `arguments`.
@@ -247,6 +255,20 @@ mod tests {
         assert!(has("", &missing("extra", false), true), "{found:#?}");
         assert_eq!(schema.problems(&json!({"idd": 1}), 2).len(), 2);
         assert!(schema.problems(&json!({"id": "a", "page": 1}), 2).is_empty());
+    }
+
+    #[test]
+    fn arguments_that_lack_only_required_properties_with_a_default_pass() {
+        let schema = schema(json!({"type": "object", "required": ["page", "id"],
+            "properties": {"page": {"type": "integer", "default": 1}, "id": {"type": "string"}}}));
+        let mut arguments = serde_json::Map::from_iter([("id".to_owned(), json!("a"))]);
+        schema.fill_defaults(&mut arguments);
+        assert_eq!(schema.check(&Value::Object(arguments.clone())), Ok(()));
+        assert_eq!(arguments["page"], 1);
+        let mut arguments = serde_json::Map::new();
+        schema.fill_defaults(&mut arguments);
+        let problems = schema.check(&Value::Object(arguments)).unwrap_err();
+        assert!(problems.contains("id") && !problems.contains("page"), "{problems}");
     }
 
     #[test]

@@ -66,6 +66,13 @@ impl ToolEntry {
         self.owner.app.catalog().about.clone()
     }
 
+    /// Fills in the defaults that the gateway sends for required properties; none where it does not check arguments.
+    pub fn fill_defaults(&self, arguments: &mut JsonObject) {
+        if self.owner.options.schema_mode == SchemaMode::Strict {
+            self.schema.fill_defaults(arguments);
+        }
+    }
+
     /// At most `most` problems for which the gateway would refuse `arguments`; none where it does not check them.
     pub fn input_problems(&self, arguments: &Value, most: usize) -> Vec<InputProblem> {
         match self.owner.options.schema_mode {

@@ -51,6 +51,7 @@ pub(super) fn check(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
     if let Value::Object(arguments) = &mut value {
         // As the call does.
         restore_numbers(arguments, tool.input_schema());
+        tool.fill_defaults(arguments);
     }
     let mut found: Vec<Finding> = Vec::new();
     for broken in tool.input_problems(&value, MOST_PROBLEMS) {

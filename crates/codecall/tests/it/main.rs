@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod inputs;
+#[cfg(test)]
 mod modes;
 #[cfg(test)]
 mod reach;

@@ -48,6 +48,7 @@ pub fn structured(value: Value) -> Value {
     json!({"content": [], "structuredContent": value})
 }
 
+#[derive(Clone)]
 struct Handler(HashMap<&'static str, Fixture>);
 
 impl ServerHandler for Handler {
@@ -93,9 +94,14 @@ pub struct Served {
 
 impl Served {
     pub async fn new(config: Value, fixtures: impl IntoIterator<Item = Fixture>) -> Self {
+        let fixtures = fixtures.into_iter().map(|fixture| (fixture.name, fixture));
+        Self::over(config, Handler(fixtures.collect())).await
+    }
+
+    /// With `handler` as the app.
+    pub async fn over(config: Value, handler: impl ServerHandler + Clone) -> Self {
         let mut config: CodeCallConfig = serde_json::from_value(config).unwrap();
         config.mode = Mode::MetadataDriven;
-        let handler = Handler(fixtures.into_iter().map(|fixture| (fixture.name, fixture)).collect());
         let registry = Registry::new(ToolNames::Colon);
         registry.add("app", Arc::new(LocalApp::start(handler).await.unwrap()), AppOptions::default());
         let invoker = Arc::new(Invoker::new(registry));

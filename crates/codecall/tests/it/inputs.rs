@@ -1,0 +1,63 @@
+//! Inputs as apps get them, and as their errors repeat them.
+
+use std::sync::Arc;
+
+use gatewright_core::rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams,
+        ServerCapabilities, ServerConfig, Tool,
+    },
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+
+use super::support::Served;
+
+/// `echo` answers with its input.
+#[derive(Clone)]
+struct Files;
+
+impl ServerHandler for Files {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let page = json!({"type": "integer", "default": 1});
+        let echo = json!({"type": "object", "required": ["id", "page", "box"], "properties": {
+            "id": {"type": "string"}, "page": page, "limit": page, "box": {"$ref": "#/$defs/box"}},
+            "$defs": {"box": {"type": "object", "required": ["page"], "properties": {"page": page}}}});
+        let tool = |name: &'static str, input: &Value| {
+            Tool::new(name, "A tool", Arc::new(input.as_object().unwrap().clone()))
+        };
+        Ok(ListToolsResult::with_all_items(vec![tool("echo", &echo)]))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let input = Value::Object(request.arguments.unwrap_or_default());
+        Ok(CallToolResult::structured(input).into())
+    }
+}
+
+#[tokio::test]
+async fn required_parameters_with_a_default_may_be_left_out_of_direct_calls_invocations_and_plans() {
+    let served = Served::over(json!({}), Files).await;
+    let ada = served.client("ada").await;
+    let sent = json!({"id": "a", "box": {}});
+    let received = json!({"id": "a", "page": 1, "box": {"page": 1}});
+    assert_eq!(ada.body("app:echo", sent.clone()).await, received);
+    let invoked = ada.body("codecall:invoke", json!({"tool": "app:echo", "input": sent})).await;
+    assert_eq!(invoked["result"], received, "{invoked}");
+    assert_eq!(ada.run("return await callTool('app:echo', {id: 'a', box: {}})").await, received);
+    let missing = ada.body("codecall:invoke", json!({"tool": "app:echo", "input": {"id": "a"}})).await;
+    assert_eq!(missing["error"]["code"], "VALIDATION_ERROR", "{missing}");
+}
