@@ -17,7 +17,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{host::ScriptHost, unwrap::Failure};
+use crate::{host::ScriptHost, sent::SentTexts, unwrap::Failure};
 
 impl ScriptHost {
     /// The answer to a request of the script for something beside tools.
@@ -27,6 +27,7 @@ impl ScriptHost {
             let why = format!("`{function}` is not in allowedTools; add \"{function}\" to call it");
             return Err(self.failure(codes::ACCESS_DENIED, &why));
         }
+        let sent = sent(&request);
         let (name, value) = match request {
             ContentRequest::ReadResource { uri } => (format!("{function} {uri}"), read(self, uri).await),
             ContentRequest::ListResources {} => {
@@ -37,10 +38,23 @@ impl ScriptHost {
                 (format!("{function} {name}"), prompt(self, name, arguments).await)
             }
         };
-        let value = value.map_err(|failure| self.tool_failure(&excerpt::name(&name), failure))?;
+        let value = value.map_err(|failure| self.tool_failure(&excerpt::name(&name), failure, &sent))?;
         off_thread(about(&value), move || to_raw_value(&value))
             .await
             .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
+    }
+}
+
+/// Texts of a request.
+fn sent(request: &ContentRequest) -> SentTexts {
+    match request {
+        ContentRequest::ReadResource { uri } => {
+            let mut sent = SentTexts::default();
+            sent.add(uri);
+            sent
+        }
+        ContentRequest::ListResources {} => SentTexts::default(),
+        ContentRequest::GetPrompt { arguments, .. } => SentTexts::of_input(arguments),
     }
 }
 

@@ -21,6 +21,7 @@ use crate::{
     CodeCall, advice,
     call_log::{CallLog, compact},
     host::ScriptHost,
+    sent::{SentTexts, clean},
     settings::Settings,
 };
 
@@ -44,6 +45,7 @@ impl CodeCall {
         mut context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let (started, settings) = (Instant::now(), self.settings());
+        let plan = SentTexts::of_plan(&input.script, input.context.as_ref());
         let mut request = RunRequest::new(input.script);
         request.context = input.context.and_then(|context| to_raw_value(&context).ok());
         request.policy = settings.policy.clone();
@@ -51,14 +53,14 @@ impl CodeCall {
         let log = call_log(&mut context.meta.0).unwrap_or(settings.config.vm.call_log);
         let cancel = context.ct.clone();
         let finish = self.finish(&caller);
-        let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
+        let host = Arc::new(ScriptHost::new(self, plan, input.allowed_tools, caller, context));
         let outcome = self.pool.run(request, host.clone(), cancel).await;
         let failure = match &outcome.result {
             Err(RunError::ToolError { tool_name, code, .. }) => host.detailed(tool_name, code),
             _ => None,
         };
         let result = off_thread(size(&outcome), move || {
-            let mut body = settings.body(outcome, log);
+            let mut body = settings.body(outcome, log, &host.sent());
             if let Some(failure) = failure {
                 failure.add_details(&mut body["error"]);
             }
@@ -72,7 +74,7 @@ impl CodeCall {
 }
 
 impl Settings {
-    fn body(&self, outcome: Outcome, log: CallLog) -> Value {
+    fn body(&self, outcome: Outcome, log: CallLog, sent: &[SentTexts; 2]) -> Value {
         let mut reply = Reply::new(&self.limits);
         // The engine writes no number that cannot be read; a worker that was taken over may.
         let invalid = RunError::Worker(WorkerError::MessageInvalid);
@@ -80,7 +82,7 @@ impl Settings {
         match outcome.result.and_then(|result| read(&result).ok_or(invalid)) {
             Ok(result) => reply.put("ok", "result", result),
             Err(error) => {
-                let (status, error) = self.failure(error);
+                let (status, error) = self.failure(error, sent);
                 reply.put(status, "error", error);
                 // A result says itself what was done.
                 reply.put_all("progress", &outcome.progress);
@@ -98,10 +100,11 @@ impl Settings {
         reply.finish()
     }
 
-    /// Status and error object, with the contract's code in each.
-    fn failure(&self, error: RunError) -> (&'static str, Value) {
+    /// Status and error object, with the contract's code in each. Paths that were `sent` stay in it.
+    fn failure(&self, error: RunError, sent: &[SentTexts; 2]) -> (&'static str, Value) {
         let advice = advice::of(&error).map(|advice| format!(" ({advice})")).unwrap_or_default();
-        let clean = |message: &str| self.sanitizer.text(message).into_owned() + &advice;
+        let sent = sent.each_ref();
+        let clean = |message: &str| clean(self.sanitizer, message, &sent) + &advice;
         match error {
             RunError::SyntaxError { message, location } => (
                 "syntax_error",
@@ -286,7 +289,7 @@ mod tests {
             location: None,
         });
         for result in [Ok(result), thrown] {
-            let body = settings.body(outcome(result), CallLog::Full);
+            let body = settings.body(outcome(result), CallLog::Full, &Default::default());
             let len = json_len(&body);
             assert!(len <= limit + 1_024 && len > limit - 2_048, "{len} of {limit}");
             let left_out = |name: &str| {
@@ -309,7 +312,7 @@ mod tests {
         };
         let late = || Err(RunError::Timeout { message: "time limit reached".to_owned() });
         for (log, calls) in [(CallLog::Full, 10_000), (CallLog::Compact, 1), (CallLog::Off, 1)] {
-            let body = settings.body(ended(late()), log);
+            let body = settings.body(ended(late()), log, &Default::default());
             assert_eq!(body["calls"].as_array().unwrap().len(), calls, "{log:?}");
             assert_eq!((&body["progress"], &body["logs"]), (&json!([{"done": [1, 2]}]), &json!(["line"])));
             assert_eq!(body["omitted"], json!({"logs": 3}));
@@ -319,17 +322,20 @@ mod tests {
                 "{message}"
             );
         }
-        let body = settings.body(ended(Ok(RawValue::NULL.to_owned())), CallLog::Off);
+        let body = settings.body(ended(Ok(RawValue::NULL.to_owned())), CallLog::Off, &Default::default());
         assert_eq!((body.get("calls"), body.get("progress")), (None, None));
-        let body = settings.body(ended(Ok(RawValue::NULL.to_owned())), CallLog::Compact);
+        let body = settings.body(ended(Ok(RawValue::NULL.to_owned())), CallLog::Compact, &Default::default());
         assert_eq!(body["calls"], json!([{"name": "crm:users_list", "ok": 10_000, "totalMs": 22500.0}]));
     }
 
     #[test]
     fn a_result_that_cannot_be_read_is_an_error_and_not_null() {
         let settings = Settings::of(CodeCallConfig::default());
-        let body =
-            settings.body(outcome(Ok(RawValue::from_string("[1e400]".to_owned()).unwrap())), CallLog::Full);
+        let body = settings.body(
+            outcome(Ok(RawValue::from_string("[1e400]".to_owned()).unwrap())),
+            CallLog::Full,
+            &Default::default(),
+        );
         assert_eq!(
             (&body["status"], &body["error"]["code"]),
             (&json!("runtime_error"), &json!("MESSAGE_INVALID"))

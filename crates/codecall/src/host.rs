@@ -24,6 +24,7 @@ use crate::{
     plan_check::{self, Named, Tools},
     progress::PlanProgress,
     results::{Handles, KeptResults},
+    sent::{SentTexts, clean},
     shapes::{Shapes, restore_numbers},
     unwrap::{Failure, ToolValue},
 };
@@ -40,6 +41,9 @@ pub(crate) struct ScriptHost {
     pub(crate) allowed: Option<HashSet<String>>,
     /// The last failure with details of each tool, by the name that the script used.
     detailed: Mutex<HashMap<String, Failure>>,
+    /// Texts of the plan, and of the inputs of calls that failed.
+    plan: SentTexts,
+    failed: Mutex<SentTexts>,
     shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
     /// Images, audio and resources that the script has handles to.
@@ -52,6 +56,7 @@ const MOST_DETAILED: usize = 64;
 impl ScriptHost {
     pub(crate) fn new(
         code_call: &CodeCall,
+        plan: SentTexts,
         allowed: Option<Vec<String>>,
         caller: Caller,
         mut context: RequestContext<RoleServer>,
@@ -74,6 +79,8 @@ impl ScriptHost {
             progress,
             allowed,
             detailed: Mutex::default(),
+            plan,
+            failed: Mutex::default(),
             shapes: code_call.shapes.clone(),
             kept: code_call.kept.clone(),
             handles: Handles::new(settings.limits.host_bytes),
@@ -94,6 +101,7 @@ impl ScriptHost {
             ..ToolFailure::default()
         })?;
         restore_numbers(&mut arguments, tool.input_schema());
+        let sent = SentTexts::of_input(&arguments);
         let params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
         let (context, _cancel) = self.inner_context(&call.name);
         let answer = self.invoker.call(&tool, params, context).await;
@@ -101,7 +109,7 @@ impl ScriptHost {
         match ToolValue::of(answer, reading, |block| self.handles.keep(block)).await {
             ToolValue::Ok(value) => to_raw_value(&value)
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
-            ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure)),
+            ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure, &sent)),
         }
     }
 
@@ -138,7 +146,7 @@ impl ScriptHost {
             .invoker
             .find(name, &self.caller)
             .await
-            .map_err(|error| self.tool_failure(name, error.into()))?;
+            .map_err(|error| self.tool_failure(name, error.into(), &SentTexts::default()))?;
         if !self.mode.in_code(&tool) {
             let why = format!("tool `{name}` is not enabled in code mode");
             return Err(self.failure(codes::ACCESS_DENIED, &why));
@@ -186,9 +194,10 @@ impl ScriptHost {
         )
     }
 
-    /// A failure as the script sees it. Its details are kept for the reply of a run that ends with it.
-    pub(crate) fn tool_failure(&self, name: &str, failure: Failure) -> ToolFailure {
-        let mut seen = self.failure(&failure.code, &failure.message);
+    /// A failure of a call with the texts `sent`, as the script sees it. Its details are kept for the reply of a run that ends with it.
+    pub(crate) fn tool_failure(&self, name: &str, failure: Failure, sent: &SentTexts) -> ToolFailure {
+        let mut seen = self.failure_knowing(&failure.code, &failure.message, sent);
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).extend(sent);
         seen.retry_after_seconds = failure.retry_after_seconds;
         seen.required_scopes.clone_from(&failure.required_scopes);
         if failure.has_details() {
@@ -206,10 +215,19 @@ impl ScriptHost {
         detailed.get(name).filter(|failure| failure.code == code).cloned()
     }
 
+    /// Texts that the caller sent: the plan's, and those of failed calls.
+    pub(crate) fn sent(&self) -> [SentTexts; 2] {
+        [self.plan.clone(), self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()]
+    }
+
     pub(crate) fn failure(&self, code: &str, message: &str) -> ToolFailure {
+        self.failure_knowing(code, message, &SentTexts::default())
+    }
+
+    fn failure_knowing(&self, code: &str, message: &str, sent: &SentTexts) -> ToolFailure {
         ToolFailure {
             code: code.to_owned(),
-            message: self.sanitizer.text(message).into_owned(),
+            message: clean(self.sanitizer, message, &[sent, &self.plan]),
             ..ToolFailure::default()
         }
     }

@@ -16,6 +16,7 @@ use crate::{
     CodeCall, meta_tools,
     reply::answer,
     results::{Blocks, json_len},
+    sent::{SentTexts, clean},
     shapes::restore_numbers,
     unwrap::{Failure, ToolValue},
 };
@@ -39,9 +40,10 @@ impl CodeCall {
         caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> CallToolResponse {
+        let sent = SentTexts::of_input(&input.input);
         let tool = match self.reachable(&input.tool, caller).await {
             Ok(tool) => tool,
-            Err(failure) => return answer(self.invoke_error(&failure)).into(),
+            Err(failure) => return answer(self.invoke_error(&failure, &sent)).into(),
         };
         restore_numbers(&mut input.input, tool.input_schema());
         let mut params = CallToolRequestParams::new(input.tool).with_arguments(input.input);
@@ -61,13 +63,14 @@ impl CodeCall {
         let value = ToolValue::of(answered, reading, |block| Ok(blocks.add(block))).await;
         let body = match value {
             ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
-            ToolValue::Failed(failure) => self.invoke_error(&failure),
+            ToolValue::Failed(failure) => self.invoke_error(&failure, &sent),
         };
         off_thread(size, move || finish.reply(body, blocks)).await.into()
     }
 
-    fn invoke_error(&self, failure: &Failure) -> Value {
-        let message = self.settings().sanitizer.text(&failure.message).into_owned();
+    /// The error of a call with the texts `sent`.
+    fn invoke_error(&self, failure: &Failure, sent: &SentTexts) -> Value {
+        let message = clean(self.settings().sanitizer, &failure.message, &[sent]);
         json!({"status": "error", "error": failure.to_json(&message)})
     }
 

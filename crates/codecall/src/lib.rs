@@ -29,6 +29,7 @@ mod result_shape;
 mod results;
 mod search;
 mod semantic;
+mod sent;
 mod settings;
 mod shapes;
 #[cfg(test)]

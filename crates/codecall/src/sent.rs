@@ -1,0 +1,165 @@
+//! Texts that a caller sent. Errors may repeat the paths in them; all others are replaced.
+
+use std::cell::Cell;
+
+use gatewright_agentscript::Sanitizer;
+use gatewright_core::rmcp::model::JsonObject;
+use serde_json::Value;
+
+/// The beginnings of texts that may have paths in them, one a line, with plain separators.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SentTexts(String);
+
+/// Bytes that are kept in all, and of one text.
+const MOST_BYTES: usize = 64 * 1024;
+const MOST_TEXT_BYTES: usize = 32 * 1024;
+/// Values of an input that are looked at.
+const MOST_VALUES: usize = 2_000;
+/// Paths of one message that are looked for; those behind are replaced.
+const MOST_PATHS: usize = 20;
+const SEPARATORS: [char; 2] = ['/', '\\'];
+
+impl SentTexts {
+    /// The texts of a script and its context.
+    pub(crate) fn of_plan(script: &str, context: Option<&JsonObject>) -> Self {
+        let mut sent = Self::default();
+        sent.add(script);
+        if let Some(context) = context {
+            sent.add_input(context);
+        }
+        sent
+    }
+
+    /// The texts of the input of a call.
+    pub(crate) fn of_input(input: &JsonObject) -> Self {
+        let mut sent = Self::default();
+        sent.add_input(input);
+        sent
+    }
+
+    /// Adds as much of `text` as there is room for.
+    pub(crate) fn add(&mut self, text: &str) {
+        let room = MOST_BYTES.saturating_sub(self.0.len()).min(MOST_TEXT_BYTES);
+        let text = &text[..text.floor_char_boundary(room)];
+        if text.contains(SEPARATORS) {
+            self.0 += &plain(text);
+            self.0.push('\n');
+        }
+    }
+
+    fn add_input(&mut self, input: &JsonObject) {
+        let mut left = MOST_VALUES;
+        self.add_members(input, &mut left);
+    }
+
+    fn add_members(&mut self, members: &JsonObject, left: &mut usize) {
+        for (name, member) in members.iter().take(*left) {
+            self.add(name);
+            self.add_value(member, left);
+        }
+    }
+
+    fn add_value(&mut self, value: &Value, left: &mut usize) {
+        if *left == 0 {
+            return;
+        }
+        *left -= 1;
+        match value {
+            Value::String(text) => self.add(text),
+            Value::Array(items) => items.iter().take(*left).for_each(|item| self.add_value(item, left)),
+            Value::Object(members) => self.add_members(members, left),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Adds what another has, as far as there is room.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.add(&other.0);
+    }
+
+    /// Tests for a path that stands in the texts, whole or as the beginning of a longer one.
+    fn has(&self, path: &str) -> bool {
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let begins = |before: &str| {
+            let goes_on =
+                |c: char| is_name(c) || SEPARATORS.contains(&c) || matches!(c, '.' | '~' | '$' | '%');
+            before.ends_with("://") || !before.ends_with(goes_on)
+        };
+        let mut found = self.0.match_indices(path);
+        found.any(|(at, _)| begins(&self.0[..at]) && !self.0[at + path.len()..].starts_with(is_name))
+    }
+}
+
+/// The text with separators that are not escaped.
+fn plain(text: &str) -> String {
+    text.replace("\\\\", "\\").replace("\\/", "/")
+}
+
+/// Cleans a message for the caller who sent these texts.
+pub(crate) fn clean(sanitizer: Sanitizer, message: &str, sent: &[&SentTexts]) -> String {
+    let left = Cell::new(MOST_PATHS);
+    let knows = |path: &str| {
+        let Some(fewer) = left.get().checked_sub(1) else { return false };
+        left.set(fewer);
+        let path = plain(path.strip_prefix("file://").unwrap_or(path));
+        let path = path.trim_end_matches(SEPARATORS);
+        !path.is_empty() && sent.iter().any(|sent| sent.has(path))
+    };
+    sanitizer.text_knowing(message, &knows).into_owned()
+}
+
+#[cfg(test)]
+#[path = "../../../tests/growth/mod.rs"]
+mod growth;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        growth::{SHAPES, assert_linear, repeated},
+        *,
+    };
+
+    fn cleaned(sent: &SentTexts, message: &str) -> String {
+        clean(Sanitizer::default(), message, &[&SentTexts::default(), sent])
+    }
+
+    #[test]
+    fn paths_that_were_sent_stay_in_any_spelling_and_others_go() {
+        let input = json!({"files": [{"at": "/srv/files/a.txt"}], "/etc/hosts": r"C:\Users\ann\x", "uri": "file:///opt/x/y"});
+        let sent = SentTexts::of_input(input.as_object().unwrap());
+        for (message, expected) in [
+            ("/srv/files/a.txt not in /srv/data", "/srv/files/a.txt not in [path]"),
+            ("no '/srv/files/' or /etc/hosts", "no '/srv/files/' or /etc/hosts"),
+            (r"no C:\Users\ann\x or D:\Users\ann\x", r"no C:\Users\ann\x or [path]"),
+            (r#"{"at":"C:\\Users\\ann\\x"}"#, r#"{"at":"C:\\Users\\ann\\x"}"#),
+            ("no /opt/x/y, file:///srv/files/a.txt", "no /opt/x/y, file:///srv/files/a.txt"),
+            ("/srv/file and /srv/files/a.txt/b", "[path] and [path]"),
+        ] {
+            assert_eq!(cleaned(&sent, message), expected);
+        }
+        let script =
+            SentTexts::of_plan(r"callTool('a:b', {at: 'C:\\Users\\ann', url: 'https://h/etc/x'})", None);
+        assert_eq!(cleaned(&script, r"no C:\Users\ann or /etc/x"), r"no C:\Users\ann or [path]");
+    }
+
+    #[test]
+    fn what_is_kept_and_looked_for_is_bounded() {
+        let input: JsonObject = (0..9).map(|n| (n.to_string(), json!("/a".repeat(MOST_BYTES)))).collect();
+        let mut sent = SentTexts::of_input(&input);
+        sent.extend(&sent.clone());
+        assert!(sent.0.len() <= MOST_BYTES + 9, "{} bytes", sent.0.len());
+        let many: JsonObject = (0..9_000).map(|n| (format!("/home/{n}"), json!(null))).collect();
+        let sent = SentTexts::of_input(&many);
+        let message = cleaned(&sent, &"/home/1 ".repeat(100));
+        assert_eq!(message.matches("/home/1").count(), MOST_PATHS);
+        for piece in SHAPES {
+            let sent = |len| repeated(piece, len);
+            assert_linear(piece, sent, |text| {
+                let sent = SentTexts::of_plan(text, None);
+                drop(std::hint::black_box(cleaned(&sent, "no /home/ann/x here")))
+            });
+        }
+    }
+}
