@@ -98,7 +98,7 @@ test("reads every kind of refusal of a meta-tool", async () => {
     for (const [at, name] of META.entries()) {
       const call = (args) => client.callTool({ name, arguments: args });
       const codes = [];
-      for (const args of [{}, { unknown: true }, good[at], good[at]]) {
+      for (const args of [{ wrong: 1 }, { unknown: true }, good[at], good[at]]) {
         const { isError, structuredContent } = await call(args);
         if (!isError) continue;
         assert.notEqual(structuredContent.status ?? "ok", "ok", name);

@@ -122,6 +122,12 @@ fn outcome(script: &str, body: &Value, took: Duration) -> Markup {
                 }
             }
             @if let Some(error) = body.get("error") { (failure(script, error)) }
+            @for warning in body["warnings"].as_array().into_iter().flatten() {
+                @if let Some(message) = warning["message"].as_str() { div.alert { strong { "Warning" } " " (text::plain(message)) } }
+            }
+            @if let Some(bytes) = body["truncated"]["bytes"].as_u64() {
+                p.soft { "Of " (text::size(bytes)) " this is a part: the result was cut as for a client (codecall.result.maxBytes)." }
+            }
             @if let Some(value) = body.get("result") { (result::json(value)) }
             @else if word == "ok" { p.soft { "It returned nothing." } }
             @if !logs.is_empty() { h3 { "Logs" } (result::block(&logs.join("\n"))) }
