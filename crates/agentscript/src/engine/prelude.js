@@ -333,6 +333,21 @@
 
   // ---- what explains errors ----
   const quoted = (value) => "'" + oneLine(value.slice(0, 60)).toWellFormed() + (value.length > 60 ? "…' of " + value.length + ' characters' : "'");
+  // A property as it lies there: `undefined` for one that a getter would make, which could do anything.
+  const peek = (value, key) => {
+    if (typeof key !== 'string' && typeof key !== 'number') return undefined;
+    return value === null || value === undefined ? undefined : getOwnPropertyDescriptor(value, key)?.value;
+  };
+  // Whether reading the property would run a getter.
+  const isMade = (value, key) => {
+    for (let at = ObjectCtor(value); at !== null; at = getPrototypeOf(at)) {
+      const property = getOwnPropertyDescriptor(at, key);
+      if (property !== undefined) return property.get !== undefined || property.set !== undefined;
+    }
+    return false;
+  };
+  // Objects whose keys may still be listed: that takes time for each key.
+  let enumerations = 100;
   // What a value is, in a few words.
   const kindOf = (value) => {
     switch (typeof value) {
@@ -344,9 +359,13 @@
     if (value === null) return 'null';
     if (isArray(value)) return 'an array of ' + value.length + (value.length === 1 ? ' element' : ' elements');
     if (value instanceof PromiseCtor) return 'a promise: await it';
-    if (value instanceof ErrorCtor) return 'an error: ' + quoted(messageOf(value));
+    if (value instanceof ErrorCtor) {
+      const message = peek(value, 'message');
+      return typeof message === 'string' ? 'an error: ' + quoted(message) : 'an error';
+    }
     if (value instanceof MapCtor) return 'a Map';
     if (value instanceof SetCtor) return 'a Set';
+    if (enumerations-- <= 0) return 'an object';
     const names = keys(value);
     let list = '';
     for (let i = 0; i < names.length && i < 8; i++) list += (i === 0 ? ' ' : ', ') + names[i].slice(0, 40).toWellFormed();
@@ -356,25 +375,42 @@
   // A part of the value that could be meant.
   const hint = (value, path) => {
     if (typeof value === 'string') return value.startsWith('[') || value.startsWith('{') ? '; if it is JSON, use JSON.parse(' + path + ')' : '';
-    if (value === null || typeof value !== 'object' || isArray(value)) return '';
+    if (value === null || typeof value !== 'object' || isArray(value) || enumerations <= 0) return '';
     const names = keys(value);
-    for (let i = 0; i < names.length && i < 100; i++) if (isArray(value[names[i]])) return '; ' + path + '.' + names[i].slice(0, 40).toWellFormed() + ' is an array';
+    for (let i = 0; i < names.length && i < 100; i++) if (isArray(peek(value, names[i]))) return '; ' + path + '.' + names[i].slice(0, 40).toWellFormed() + ' is an array';
     return '';
   };
+  const missing = (path, key, value, beside) => {
+    const found = value === null ? 'null' : value === undefined ? 'undefined' : kindOf(value);
+    throw new TypeErrorCtor("cannot read property '" + key + "' of " + found + ': ' + path + ' is ' + found + beside);
+  };
+  // `root` is the variable that `path` begins with, and `names` are the members after it: nothing is evaluated again.
   const nil = function (path, key, ...known) {
-    const found = known.length > 0 ? kindOf(known[0]) : 'null or undefined';
-    let message = "cannot read property '" + key + "' of " + found + ': ' + path + ' is ' + found;
-    if (known.length > 1) message += '; ' + known[2] + ' is ' + kindOf(known[1]);
-    throw new TypeErrorCtor(message);
+    if (known.length === 0) throw new TypeErrorCtor("cannot read property '" + key + "' of null or undefined: " + path + ' is null or undefined');
+    const [root, baseName, ...names] = known;
+    let base = root, value = root;
+    for (let i = 0; i < names.length; i++) {
+      base = value;
+      const isKey = typeof names[i] === 'string' || typeof names[i] === 'number';
+      if (base === null || base === undefined || !isKey || isMade(base, names[i])) {
+        throw new TypeErrorCtor("cannot read property '" + key + "' of null or undefined: " + path + ' is null or undefined');
+      }
+      value = peek(base, names[i]);
+    }
+    // It was null or undefined when it was read: what lies there by now is another.
+    if (value !== null && value !== undefined) value = undefined;
+    missing(path, key, value, names.length > 0 ? '; ' + baseName + ' is ' + kindOf(base) : '');
   };
   const has = function (value, path, name, ...base) {
-    if (value === null || value === undefined) nil(path, name, value, ...base);
-    if (typeof value[name] === 'function') return value;
+    if (value === null || value === undefined) missing(path, name, value, base.length > 1 ? '; ' + base[1] + ' is ' + kindOf(base[0]) : '');
+    if (typeof value === 'object' && isMade(value, name) || typeof value[name] === 'function') return value;
     throw new TypeErrorCtor(path + '.' + name + ' is not a function: ' + path + ' is ' + kindOf(value) + hint(value, path));
   };
   const iter = function (value, path) {
     if (isArray(value)) return value;
-    if (value !== null && value !== undefined && typeof value[iteratorSymbol] === 'function') return value;
+    if (value !== null && value !== undefined) {
+      if (typeof value === 'object' && isMade(value, iteratorSymbol) || typeof value[iteratorSymbol] === 'function') return value;
+    }
     throw new TypeErrorCtor(path + ' is not iterable: it is ' + kindOf(value) + hint(value, path));
   };
 

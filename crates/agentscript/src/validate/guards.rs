@@ -227,10 +227,28 @@ impl<'a> Insert<'a, '_> {
         let named = self.name(object, 0).filter(|_| self.may_miss(object) && key.len() <= LONGEST)?;
         let mut arguments = vec![self.text(&named.text), self.text(key)];
         if named.plain {
-            arguments.push(object.clone_in(self.arena));
-            arguments.extend(self.base(object).into_iter().flatten());
+            let mut members = Vec::new();
+            // A variable has no effect when it is read again, as a getter may: members are looked up without running one.
+            if let Some(root) = self.root(object, &mut members) {
+                arguments.push(root);
+                arguments.extend(self.base(object).map(|[_, name]| name));
+                arguments.extend(members);
+            }
         }
         Some(Guard::Nil(self.call("__ag_nil", arguments)))
+    }
+
+    /// The variable that `object` begins with; `members` gets the keys behind it, in their order.
+    fn root(&self, object: &Expression<'a>, members: &mut Vec<Expression<'a>>) -> Option<Expression<'a>> {
+        let (base, key) = match object.get_inner_expression() {
+            it @ Expression::Identifier(_) => return Some(it.clone_in(self.arena)),
+            Expression::StaticMemberExpression(it) => (&it.object, self.text(it.property.name.as_str())),
+            Expression::ComputedMemberExpression(it) => (&it.object, it.expression.clone_in(self.arena)),
+            _ => return None,
+        };
+        let root = self.root(base, members)?;
+        members.push(key);
+        Some(root)
     }
 
     /// The object that `member` is read from, and its name.

@@ -165,3 +165,39 @@ async fn guards_change_nothing_that_works() {
         assert_eq!(value(&outcome), expected, "{source}");
     }
 }
+
+#[tokio::test]
+async fn an_explanation_runs_no_getter() {
+    for (source, expected) in [
+        (
+            "let n = 0; const o = { get d() { n++; return undefined } }; try { o.d.x } catch {} return n",
+            json!(1),
+        ),
+        ("let n = 0; const o = { get d() { n++; return {} } }; try { o.d.y.z } catch {} return n", json!(1)),
+        (
+            "const q = [1, 2, 3]; const o = { get next() { return q.shift() } }; try { o.next.a.b } catch {} return q",
+            json!([2, 3]),
+        ),
+        (
+            "let n = 0; const o = { get boom() { n++; throw new Error('user') } };
+             try { o.map((x) => x) } catch (e) { return [n, e.name] }",
+            json!([0, "TypeError"]),
+        ),
+        (
+            "let n = 0; const o = { get boom() { n++; return [1] } };
+             try { for (const x of o) n += x } catch (e) { return [n, e.name] }",
+            json!([0, "TypeError"]),
+        ),
+        (
+            "let n = 0; class A { get map() { n++; return () => 7 } } const a = new A(); return [a.map((x) => x), n]",
+            json!([7, 1]),
+        ),
+        (
+            "let i = 0; const p = { get d() { if (i++) throw new RangeError('second'); return undefined } };
+             try { p.d.x } catch (e) { return e.name }",
+            json!("TypeError"),
+        ),
+    ] {
+        assert_eq!(value(&run(source).await), expected, "{source}");
+    }
+}
