@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     AppEntry, Owned, Snapshot, ToolEntry, UnavailableApp,
-    names::{LONGEST_NAME, LONGEST_URI},
+    names::LONGEST_URI,
     registry::{OwnItems, PublicKey},
     template::matches_template,
 };
@@ -136,19 +136,31 @@ impl View {
     }
 
     /// The tool whose name is nearest to a misspelt one, among those the caller may call and `fits` accepts; none for a name of
-    /// more than 256 bytes, which costs too much to compare: time grows with the product of the lengths, for each tool.
+    /// more than 128 bytes. The time grows with the length of the names: only the tools that share most letters are compared closely.
     pub fn nearest(&self, name: &str, fits: impl Fn(&ToolEntry) -> bool) -> Option<String> {
         const ENOUGH: f64 = 0.8;
-        if name.len() > LONGEST_NAME {
+        const LONGEST: usize = 128;
+        const CLOSELY: usize = 16;
+        if name.len() > LONGEST {
             return None;
+        }
+        let letters = Letters::of(name);
+        let likeness = |tool: &Arc<ToolEntry>| {
+            letters.shared(&Letters::of(&tool.name)).max(letters.shared(&Letters::of(&tool.local_name)))
+        };
+        let tools = self.tools().into_iter().filter(|tool| tool.name.len() <= 2 * LONGEST && fits(tool));
+        let mut tools: Vec<_> = tools.map(|tool| (likeness(tool), tool)).collect();
+        if tools.len() > CLOSELY {
+            tools.select_nth_unstable_by(CLOSELY, |a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+            tools.truncate(CLOSELY);
         }
         let near = |tool: &Arc<ToolEntry>| {
             let whole = strsim::jaro_winkler(name, &tool.name);
             let tail = strsim::jaro_winkler(name, &tool.local_name);
             whole.max(tail)
         };
-        let tools = self.tools().into_iter().filter(|tool| fits(tool)).map(|tool| (near(tool), tool));
-        let best = tools.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.name.cmp(&a.1.name)))?;
+        let best = tools.into_iter().map(|(_, tool)| (near(tool), tool));
+        let best = best.max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.name.cmp(&a.1.name)))?;
         (best.0 >= ENOUGH).then(|| best.1.name.to_string())
     }
 
@@ -351,4 +363,27 @@ impl View {
 
 fn scheme(uri: &str) -> Option<&str> {
     uri.split_once(':').map(|(scheme, _)| scheme)
+}
+
+/// The number of each letter of a name, by its lowest five bits.
+struct Letters {
+    counts: [u8; 32],
+    length: usize,
+}
+
+impl Letters {
+    fn of(name: &str) -> Self {
+        let mut counts = [0_u8; 32];
+        for byte in name.bytes() {
+            let count = &mut counts[usize::from(byte & 31)];
+            *count = count.saturating_add(1);
+        }
+        Self { counts, length: name.len() }
+    }
+
+    /// Letters that two names share, in thousandths of the letters of both.
+    fn shared(&self, other: &Self) -> usize {
+        let shared: usize = self.counts.iter().zip(&other.counts).map(|(a, b)| usize::from(*a.min(b))).sum();
+        2_000 * shared / (self.length + other.length).max(1)
+    }
 }
