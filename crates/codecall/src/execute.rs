@@ -103,7 +103,8 @@ impl Settings {
     /// Status and error object, with the contract's code in each. Paths that were `sent` stay in it.
     fn failure(&self, error: RunError, sent: &[SentTexts; 2]) -> (&'static str, Value) {
         let advice = advice::of(&error).map(|advice| format!(" ({advice})")).unwrap_or_default();
-        let sent = sent.each_ref();
+        // What a script writes into an error of its own was not sent to a tool (contract: Limits, error sanitization).
+        let sent = [&sent[1]];
         let clean = |message: &str| clean(self.sanitizer, message, &sent) + &advice;
         match error {
             RunError::SyntaxError { message, location } => (
