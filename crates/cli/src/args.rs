@@ -313,7 +313,7 @@ pub struct EvalContextArgs {
     /// Recorded tasks, in YAML or JSON.
     #[arg(long, value_name = "FILE")]
     pub tasks: PathBuf,
-    /// What plans read of a tool before they use it.
+    /// Form in which plans read of a tool before they use it.
     #[arg(long, default_value = "types")]
     pub detail: EvalDetail,
     /// Fail if all plans together take more than this many times the tokens of the direct calls.

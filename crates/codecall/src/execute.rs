@@ -45,7 +45,6 @@ impl CodeCall {
         mut context: RequestContext<RoleServer>,
     ) -> CallToolResult {
         let (started, settings) = (Instant::now(), self.settings());
-        let plan = SentTexts::of_plan(&input.script, input.context.as_ref());
         let mut request = RunRequest::new(input.script);
         request.context = input.context.and_then(|context| to_raw_value(&context).ok());
         request.policy = settings.policy.clone();
@@ -53,14 +52,14 @@ impl CodeCall {
         let log = call_log(&mut context.meta.0).unwrap_or(settings.config.vm.call_log);
         let cancel = context.ct.clone();
         let finish = self.finish(&caller);
-        let host = Arc::new(ScriptHost::new(self, plan, input.allowed_tools, caller, context));
+        let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
         let outcome = self.pool.run(request, host.clone(), cancel).await;
         let failure = match &outcome.result {
             Err(RunError::ToolError { tool_name, code, .. }) => host.detailed(tool_name, code),
             _ => None,
         };
         let result = off_thread(size(&outcome), move || {
-            let mut body = settings.body(outcome, log, &host.sent());
+            let mut body = settings.body(outcome, log, &host.failed_inputs());
             if let Some(failure) = failure {
                 failure.add_details(&mut body["error"]);
             }
@@ -74,7 +73,7 @@ impl CodeCall {
 }
 
 impl Settings {
-    fn body(&self, outcome: Outcome, log: CallLog, sent: &[SentTexts; 2]) -> Value {
+    fn body(&self, outcome: Outcome, log: CallLog, sent: &SentTexts) -> Value {
         let mut reply = Reply::new(&self.limits);
         // The engine writes no number that cannot be read; a worker that was taken over may.
         let invalid = RunError::Worker(WorkerError::MessageInvalid);
@@ -100,12 +99,11 @@ impl Settings {
         reply.finish()
     }
 
-    /// Status and error object, with the contract's code in each. Paths that were `sent` stay in it.
-    fn failure(&self, error: RunError, sent: &[SentTexts; 2]) -> (&'static str, Value) {
+    /// Status and error object, with the contract's code in each. Paths that were `sent` to tools stay in it; what a script writes into
+    /// an error of its own is cleaned (contract: error sanitization).
+    fn failure(&self, error: RunError, sent: &SentTexts) -> (&'static str, Value) {
         let advice = advice::of(&error).map(|advice| format!(" ({advice})")).unwrap_or_default();
-        // What a script writes into an error of its own was not sent to a tool (contract: Limits, error sanitization).
-        let sent = [&sent[1]];
-        let clean = |message: &str| clean(self.sanitizer, message, &sent) + &advice;
+        let clean = |message: &str| clean(self.sanitizer, message, sent) + &advice;
         match error {
             RunError::SyntaxError { message, location } => (
                 "syntax_error",

@@ -41,8 +41,7 @@ pub(crate) struct ScriptHost {
     pub(crate) allowed: Option<HashSet<String>>,
     /// The last failure with details of each tool, by the name that the script used.
     detailed: Mutex<HashMap<String, Failure>>,
-    /// Texts of the plan, and of the inputs of calls that failed.
-    plan: SentTexts,
+    /// Texts of the inputs of calls that failed.
     failed: Mutex<SentTexts>,
     shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
@@ -56,7 +55,6 @@ const MOST_DETAILED: usize = 64;
 impl ScriptHost {
     pub(crate) fn new(
         code_call: &CodeCall,
-        plan: SentTexts,
         allowed: Option<Vec<String>>,
         caller: Caller,
         mut context: RequestContext<RoleServer>,
@@ -79,7 +77,6 @@ impl ScriptHost {
             progress,
             allowed,
             detailed: Mutex::default(),
-            plan,
             failed: Mutex::default(),
             shapes: code_call.shapes.clone(),
             kept: code_call.kept.clone(),
@@ -215,9 +212,9 @@ impl ScriptHost {
         detailed.get(name).filter(|failure| failure.code == code).cloned()
     }
 
-    /// Texts that the caller sent: the plan's, and those of failed calls.
-    pub(crate) fn sent(&self) -> [SentTexts; 2] {
-        [self.plan.clone(), self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()]
+    /// Texts of the inputs of calls that failed.
+    pub(crate) fn failed_inputs(&self) -> SentTexts {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn failure(&self, code: &str, message: &str) -> ToolFailure {
@@ -227,7 +224,7 @@ impl ScriptHost {
     fn failure_knowing(&self, code: &str, message: &str, sent: &SentTexts) -> ToolFailure {
         ToolFailure {
             code: code.to_owned(),
-            message: clean(self.sanitizer, message, &[sent, &self.plan]),
+            message: clean(self.sanitizer, message, sent),
             ..ToolFailure::default()
         }
     }

@@ -70,7 +70,7 @@ impl CodeCall {
 
     /// The error of a call with the texts `sent`.
     fn invoke_error(&self, failure: &Failure, sent: &SentTexts) -> Value {
-        let message = clean(self.settings().sanitizer, &failure.message, &[sent]);
+        let message = clean(self.settings().sanitizer, &failure.message, sent);
         json!({"status": "error", "error": failure.to_json(&message)})
     }
 

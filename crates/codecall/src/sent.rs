@@ -20,16 +20,6 @@ const MOST_PATHS: usize = 20;
 const SEPARATORS: [char; 2] = ['/', '\\'];
 
 impl SentTexts {
-    /// The texts of a script and its context.
-    pub(crate) fn of_plan(script: &str, context: Option<&JsonObject>) -> Self {
-        let mut sent = Self::default();
-        sent.add(script);
-        if let Some(context) = context {
-            sent.add_input(context);
-        }
-        sent
-    }
-
     /// The texts of the input of a call.
     pub(crate) fn of_input(input: &JsonObject) -> Self {
         let mut sent = Self::default();
@@ -96,14 +86,14 @@ fn plain(text: &str) -> String {
 }
 
 /// Cleans a message for the caller who sent these texts.
-pub(crate) fn clean(sanitizer: Sanitizer, message: &str, sent: &[&SentTexts]) -> String {
+pub(crate) fn clean(sanitizer: Sanitizer, message: &str, sent: &SentTexts) -> String {
     let left = Cell::new(MOST_PATHS);
     let knows = |path: &str| {
         let Some(fewer) = left.get().checked_sub(1) else { return false };
         left.set(fewer);
         let path = plain(path.strip_prefix("file://").unwrap_or(path));
         let path = path.trim_end_matches(SEPARATORS);
-        !path.is_empty() && sent.iter().any(|sent| sent.has(path))
+        !path.is_empty() && sent.has(path)
     };
     sanitizer.text_knowing(message, &knows).into_owned()
 }
@@ -122,7 +112,7 @@ mod tests {
     };
 
     fn cleaned(sent: &SentTexts, message: &str) -> String {
-        clean(Sanitizer::default(), message, &[&SentTexts::default(), sent])
+        clean(Sanitizer::default(), message, sent)
     }
 
     #[test]
@@ -139,9 +129,6 @@ mod tests {
         ] {
             assert_eq!(cleaned(&sent, message), expected);
         }
-        let script =
-            SentTexts::of_plan(r"callTool('a:b', {at: 'C:\\Users\\ann', url: 'https://h/etc/x'})", None);
-        assert_eq!(cleaned(&script, r"no C:\Users\ann or /etc/x"), r"no C:\Users\ann or [path]");
     }
 
     #[test]
@@ -157,7 +144,8 @@ mod tests {
         for piece in SHAPES {
             let sent = |len| repeated(piece, len);
             assert_linear(piece, sent, |text| {
-                let sent = SentTexts::of_plan(text, None);
+                let mut sent = SentTexts::default();
+                sent.add(text);
                 drop(std::hint::black_box(cleaned(&sent, "no /home/ann/x here")))
             });
         }

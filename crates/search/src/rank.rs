@@ -173,7 +173,7 @@ impl Index {
         Some(self.inner.parts.iter().zip(ranges).map(of_part).collect())
     }
 
-    /// How far an app has more tools than a quarter of all: 0 up to there, 1 for an app that has every tool.
+    /// Excess of an app's tools over a quarter of all: 0 up to there, 1 for an app that has every tool.
     fn crowding(&self, app: &str) -> f32 {
         self.inner.crowds.iter().find(|(id, _)| **id == *app).map_or(0.0, |(_, crowding)| *crowding)
     }

@@ -45,7 +45,7 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 /// Most open calls to name in the message of a timeout.
 const MOST_NAMED: usize = 10;
 
-/// What came of a request to the host.
+/// The outcome of a request to the host.
 pub(super) enum Answer {
     /// The answer to message `id`; none when the host panicked.
     To { id: u32, is_call: bool, answer: Option<Result<Box<RawValue>, ToolFailure>> },

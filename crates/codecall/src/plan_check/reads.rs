@@ -17,7 +17,7 @@ const ENOUGH_ANSWERS: u64 = 3;
 /// Members of `{success, data, error}`.
 const SETTLED: [&str; 3] = ["success", "data", "error"];
 
-/// What is known of a value.
+/// Knowledge of a value.
 #[derive(Clone)]
 enum Value<'s> {
     Shape(Shape<'s>),

@@ -1,6 +1,6 @@
 //! A JSON Schema, read as the kinds of values that may be there.
 //!
-//! What a schema leaves open, and keywords that choose by value, make a shape unknown: nothing is said of it then.
+//! A shape is unknown, and nothing is said of it, where the schema leaves it open or chooses it by value.
 
 use gatewright_core::rmcp::model::JsonObject;
 use serde_json::Value;
@@ -313,7 +313,7 @@ fn only_requires(schema: &Value) -> bool {
     schema.as_object().is_some_and(|schema| schema.keys().all(|keyword| keyword == "required"))
 }
 
-/// What a reference within the schema points to.
+/// The target of a reference within the schema.
 fn target<'s>(root: &'s JsonObject, reference: &str) -> Option<&'s Value> {
     let mut parts = reference.strip_prefix("#/")?.split('/');
     let unescaped = |part: &str| part.replace("~1", "/").replace("~0", "~");

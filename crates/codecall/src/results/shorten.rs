@@ -21,11 +21,11 @@ const DEEPEST: usize = 64;
 pub(crate) struct Cut {
     /// A JSON Pointer.
     path: String,
-    /// How many are left.
+    /// Number that is left.
     kept: usize,
-    /// How many there were.
+    /// Number before.
     of: usize,
-    /// What is counted: items, members or characters.
+    /// Unit of the numbers: items, members or characters.
     unit: &'static str,
 }
 

@@ -11,7 +11,7 @@ use super::ResultShape;
 pub(crate) const RESULT: &str = "result";
 /// Mark of FastMCP on an output schema whose results are wrapped.
 const MARK: &str = "x-fastmcp-wrap-result";
-/// Where references of a property's schema point to.
+/// Members of a schema that its references point into.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 /// Levels of a schema that are looked at.
 const DEEPEST: usize = 32;

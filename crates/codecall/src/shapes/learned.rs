@@ -75,7 +75,7 @@ impl Shapes {
         self.is_shared.store(true, Ordering::Relaxed);
     }
 
-    /// How the answers of `tool` to `caller` are read.
+    /// The reading of the answers of `tool` to `caller`.
     pub(crate) fn reading(&self, tool: &ToolEntry, caller: &Caller) -> Reading {
         let texts = || self.known(&Key::of(tool, caller)).map(|slot| slot.lock().all.texts);
         Reading::of(tool, || texts().unwrap_or_default())

@@ -9,7 +9,7 @@ use super::declared::{self, RESULT};
 /// Plain texts after which a tool that never answered with JSON is one that answers with text.
 const SETTLED: u32 = 3;
 
-/// How the answers of a tool are read.
+/// The rules by which answers of a tool are unwrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// An object whose only member is `result` stands for that member.
@@ -17,7 +17,7 @@ pub(crate) struct Reading {
     pub(crate) text: Text,
 }
 
-/// What becomes of an answer that is one text.
+/// The treatment of an answer that is one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
     /// JSON is parsed.
@@ -40,7 +40,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// How texts are read after these.
+    /// The treatment of texts after these answers.
     pub(crate) fn reading(self) -> Text {
         match self {
             Self { plain: SETTLED.., records: 0 } => Text::Plain,

@@ -1,4 +1,4 @@
-//! What is known of the answers of one tool.
+//! The shape and the counts of one tool's answers.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
@@ -31,7 +31,7 @@ pub(super) struct Bounds {
     pub(super) bytes: usize,
 }
 
-/// What is known of one tool.
+/// The shape and the counts of one tool.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     answers: AtomicU64,
@@ -40,7 +40,7 @@ pub(super) struct Slot {
     learned: Mutex<Both>,
 }
 
-/// What was learned, here and elsewhere.
+/// The shape learned here and at other instances.
 #[derive(Debug, Default)]
 pub(super) struct Both {
     /// All of it.

@@ -15,4 +15,6 @@ mod shapes;
 #[cfg(test)]
 mod sharing;
 #[cfg(test)]
+mod suggestions;
+#[cfg(test)]
 mod support;

@@ -1,4 +1,4 @@
-//! What scripts reach beside tools.
+//! Resources and prompts in scripts.
 
 use serde_json::{Value, json};
 

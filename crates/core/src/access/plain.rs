@@ -207,7 +207,7 @@ mod tests {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// What servers make of a URI: by a URL parser, and by cutting off the scheme and resolving the rest as a path.
+    /// The URIs that servers may read in one: by a URL parser, and by cutting off the scheme and resolving the rest as a path.
     fn readings(uri: &str) -> Vec<String> {
         let resolved = |text: &str| {
             let Some((scheme, rest)) = text.split_once(':') else { return text.to_owned() };

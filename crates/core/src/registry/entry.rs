@@ -79,7 +79,7 @@ impl AppEntry {
         Self { rules: all_scopes(&options.resources).into(), options: Arc::new(options), ..self.clone() }
     }
 
-    /// How long to wait for its first connection, while it is being made.
+    /// Longest wait for its first connection, while it is being made.
     pub(super) fn starting_until(&self) -> Option<Instant> {
         (self.app.health() == AppHealth::Starting).then(|| self.added + FIRST_CONNECTION)
     }

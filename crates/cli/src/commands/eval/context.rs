@@ -33,7 +33,7 @@ struct Row {
     task: String,
     direct: Ledger,
     plans: Ledger,
-    /// What did not go as recorded, in either way.
+    /// Deviations from the recording, in either way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<String>,
 }
@@ -86,7 +86,7 @@ pub async fn run(args: EvalContextArgs) -> anyhow::Result<ExitCode> {
 /// A client of one gateway.
 struct Replay<'a> {
     rpc: Rpc,
-    /// What the client lists.
+    /// Tools that the client lists.
     listed: Vec<Tool>,
     tokenizer: &'a Tokenizer,
     detail: EvalDetail,

@@ -27,7 +27,7 @@ pub struct Task {
     /// Calls that bring the apps into the state where the task begins. Neither they nor their tools are counted.
     #[serde(default)]
     pub setup: Vec<Call>,
-    /// What the user asks, one after another.
+    /// Requests of the user, one after another.
     pub turns: Vec<Turn>,
 }
 
@@ -74,10 +74,10 @@ pub struct Plan {
     describe: Option<Vec<String>>,
     #[serde(default)]
     script: Option<String>,
-    /// What the script reads as `codecallContext`.
+    /// The script's `codecallContext`.
     #[serde(default)]
     pub context: JsonObject,
-    /// What the script must return.
+    /// The result that the script must return.
     #[serde(default)]
     pub expect: Option<Value>,
 }
