@@ -29,15 +29,18 @@ def servers_fleet():
     database()
     files()
     repository()
-    programs, packages = Path(sys.executable).parent, Path(os.environ["TOOLS"])
+    packages = Path(os.environ["TOOLS"])
+
+    def pypi(name, *args):
+        return {"command": sys.executable, "args": ["-c", f"from {name} import main; main()", *args]}
 
     def npm(name, *args):
         return {"command": str(packages / ".bin/node"), "args": [str(packages / "@modelcontextprotocol" / name / "dist/index.js"), *args]}
 
     apps = {
-        "db": {"command": str(programs / "mcp-server-sqlite"), "args": ["--db-path", str(folder / "shop.sqlite")]},
-        "git": {"command": str(programs / "mcp-server-git"), "args": ["--repository", str(folder / "repo")]},
-        "time": {"command": str(programs / "mcp-server-time")},
+        "db": pypi("mcp_server_sqlite", "--db-path", str(folder / "shop.sqlite")),
+        "git": pypi("mcp_server_git", "--repository", str(folder / "repo")),
+        "time": pypi("mcp_server_time"),
         "files": npm("server-filesystem", str(folder / "files")),
         "memory": npm("server-memory") | {"env": {"MEMORY_FILE_PATH": str(folder / "memory.json")}},
         "everything": npm("server-everything", "stdio"),
