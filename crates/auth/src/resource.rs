@@ -9,10 +9,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use axum::body::Body;
 use futures::future::BoxFuture;
-use gatewright_core::{CallerAddress, Principal, Scopes, counted_address};
-use http::{HeaderValue, Response, StatusCode, header, request::Parts};
+use gatewright_core::{AuthRefusal, Authenticator, CallerAddress, Principal, Scopes, counted_address};
+use http::{HeaderValue, StatusCode, header, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
@@ -137,65 +136,7 @@ impl ResourceServer {
         Self::new(TokenIssuer::External(validator), url, scopes, anonymous)
     }
 
-    /// Returns the caller of a request, or the response to send instead: 401 with a challenge, or 503 when the token cannot be checked.
-    pub fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, Response<Body>>> {
-        Box::pin(async move {
-            match self.principal(parts).await {
-                Ok(Some(principal)) => Ok(principal),
-                Ok(None) => match &self.resource.anonymous {
-                    Some(scopes) => {
-                        Ok(Principal { subject: ANONYMOUS.into(), client_id: None, scopes: scopes.clone() })
-                    }
-                    None => Err(self.challenge(StatusCode::UNAUTHORIZED, None, "authentication is required")),
-                },
-                Err(error) => Err(self.refuse(error)),
-            }
-        })
-    }
-
-    /// Resolves once the token of `parts` would be refused: at its expiry, and within a second of a revocation that this instance receives.
-    /// A store that does not answer ends nothing. Never resolves for callers without a token.
-    pub fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
-        let token = match credentials(parts) {
-            Ok(Credentials::Bearer(token) | Credentials::Dpop(token)) => SecretString::from(token),
-            Ok(Credentials::None) | Err(_) => return Box::pin(std::future::pending()),
-        };
-        let this = self.clone();
-        let interval = match &self.resource.issuer {
-            TokenIssuer::BuiltIn(_) => STREAM_RECHECK,
-            // Nothing announces revocations, and each check may verify a signature.
-            TokenIssuer::External(_) => RECHECK,
-        };
-        Box::pin(async move {
-            loop {
-                tokio::time::sleep(interval).await;
-                if matches!(this.verify(token.expose_secret(), None).await, Err(AuthError::Token(_))) {
-                    return;
-                }
-            }
-        })
-    }
-
-    /// The answer to a call that needs scopes its caller lacks: 403, with each of them once in the challenge and in the message
-    /// (RFC 6750 §3.1).
-    pub fn insufficient_scope(&self, missing: &[String]) -> Response<Body> {
-        let mut named: Vec<&str> = Vec::new();
-        for scope in missing {
-            // Only a scope token can stand in a challenge.
-            if is_scope_token(scope) && !named.contains(&scope.as_str()) {
-                named.push(scope);
-            }
-        }
-        let scope = named.join(" ");
-        let text = format!("the request needs scopes that the token does not grant: {scope}");
-        let challenge = format!(
-            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", error_description=\"{text}\", resource_metadata=\"{}\"",
-            self.resource.metadata_url
-        );
-        respond(StatusCode::FORBIDDEN, &challenge, "insufficient_scope", &text)
-    }
-
-    fn challenge(&self, status: StatusCode, error: Option<&str>, text: &str) -> Response<Body> {
+    fn challenge(&self, status: StatusCode, error: Option<&str>, text: &str) -> AuthRefusal {
         let mut challenge = format!("Bearer resource_metadata=\"{}\"", self.resource.metadata_url);
         match error {
             Some(error) => challenge.push_str(&format!(", error=\"{error}\"")),
@@ -207,7 +148,7 @@ impl ResourceServer {
         respond(status, &challenge, error.unwrap_or("unauthorized"), text)
     }
 
-    fn refuse(&self, error: AuthError) -> Response<Body> {
+    fn refuse(&self, error: AuthError) -> AuthRefusal {
         match error {
             // The keys of an external provider cannot be fetched, which is counted there.
             AuthError::Unavailable if matches!(self.resource.issuer, TokenIssuer::External(_)) => {}
@@ -329,6 +270,64 @@ impl ResourceServer {
     }
 }
 
+impl Authenticator for ResourceServer {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
+        Box::pin(async move {
+            match self.principal(parts).await {
+                Ok(Some(principal)) => Ok(principal),
+                Ok(None) => match &self.resource.anonymous {
+                    Some(scopes) => {
+                        Ok(Principal { subject: ANONYMOUS.into(), client_id: None, scopes: scopes.clone() })
+                    }
+                    None => Err(self.challenge(StatusCode::UNAUTHORIZED, None, "authentication is required")),
+                },
+                Err(error) => Err(self.refuse(error)),
+            }
+        })
+    }
+
+    /// Resolves once the token of `parts` would be refused: at its expiry, and within a second of a revocation that this instance receives.
+    /// A store that does not answer ends nothing. Never resolves for callers without a token.
+    fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
+        let token = match credentials(parts) {
+            Ok(Credentials::Bearer(token) | Credentials::Dpop(token)) => SecretString::from(token),
+            Ok(Credentials::None) | Err(_) => return Box::pin(std::future::pending()),
+        };
+        let this = self.clone();
+        let interval = match &self.resource.issuer {
+            TokenIssuer::BuiltIn(_) => STREAM_RECHECK,
+            // Nothing announces revocations, and each check may verify a signature.
+            TokenIssuer::External(_) => RECHECK,
+        };
+        Box::pin(async move {
+            loop {
+                tokio::time::sleep(interval).await;
+                if matches!(this.verify(token.expose_secret(), None).await, Err(AuthError::Token(_))) {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// Each missing scope stands once in the challenge and in the message.
+    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
+        let mut named: Vec<&str> = Vec::new();
+        for scope in missing {
+            // Only a scope token can stand in a challenge.
+            if is_scope_token(scope) && !named.contains(&scope.as_str()) {
+                named.push(scope);
+            }
+        }
+        let scope = named.join(" ");
+        let text = format!("the request needs scopes that the token does not grant: {scope}");
+        let challenge = format!(
+            "Bearer error=\"insufficient_scope\", scope=\"{scope}\", error_description=\"{text}\", resource_metadata=\"{}\"",
+            self.resource.metadata_url
+        );
+        respond(StatusCode::FORBIDDEN, &challenge, "insufficient_scope", &text)
+    }
+}
+
 /// Verifies a token of the built-in server with its keys and the store. `grant` is its grant, when that was looked up before.
 async fn look_up(
     services: &Services,
@@ -393,9 +392,9 @@ fn caller_of(claims: &Claims, scopes: Scopes) -> Result<CachedToken, TokenError>
     })
 }
 
-fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> Response<Body> {
+fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> AuthRefusal {
     let body = json!({"error": error, "error_description": text}).to_string();
-    let mut response = Response::new(Body::from(body));
+    let mut response = AuthRefusal::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -8,6 +8,7 @@
 
 mod access;
 mod app;
+mod authenticator;
 mod bulk;
 mod catalog;
 mod content;
@@ -44,6 +45,7 @@ pub use access::{
     PromptItem, ResourceItem, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern, View, WholeApp,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
+pub use authenticator::{AuthRefusal, Authenticator};
 pub use bulk::off_thread;
 pub use catalog::Catalog;
 pub use credentials::{Authorize, BearerToken, UserCredentials};

@@ -53,10 +53,10 @@ pub use builder::{Builder, Running};
 pub use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
 pub use gatewright_codecall::{self as codecall, CodeCall, CodeCallConfig, Mode};
 pub use gatewright_core::{
-    self as core, App, AppHealth, AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Observer, Plugin,
-    Principal, RateLimiter, Registry, Scopes, ToolNames, rmcp,
+    self as core, App, AppHealth, AppOptions, AuthRefusal, Authenticator, Gateway, GatewayConfig, Invoker,
+    LocalApp, Observer, Plugin, Principal, RateLimiter, Registry, Scopes, ToolNames, rmcp,
 };
-pub use gatewright_server::{self as server, Authenticator, HttpConfig, Server, serve_stdio};
+pub use gatewright_server::{self as server, HttpConfig, Server, serve_stdio};
 pub use gatewright_upstream::{self as upstream, UpstreamApp, UpstreamConfig};
 pub use worker::{is_worker, worker_main};
 

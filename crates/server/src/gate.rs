@@ -7,13 +7,12 @@ use std::{sync::Arc, time::Duration};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{AccessMode, Gateway, Principal, Scopes};
+use gatewright_core::{AccessMode, Authenticator, Gateway, Principal, Scopes};
 use http::{Response, request::Parts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    auth::Authenticator,
     body::{self, BodyError},
     config::HttpConfig,
     guard::Guard,
@@ -88,7 +87,7 @@ impl RequestGate {
                 Ok(principal) => principal,
                 Err(refused) => {
                     let request = body::peek(std::mem::take(body)).await;
-                    return Err(refusal::by_authenticator(refused, &request).await);
+                    return Err(refusal::by_authenticator(refused, &request));
                 }
             },
         };
@@ -147,7 +146,7 @@ impl RequestGate {
             if !missing.is_empty() {
                 tracing::info!(missing = missing.join(" "), "a request was refused for its caller's scopes");
                 let refused = authenticator.insufficient_scope(&missing);
-                return Err(refusal::by_authenticator(refused, &message).await);
+                return Err(refusal::by_authenticator(refused, &message));
             }
         }
         Ok(message)

@@ -9,7 +9,6 @@
 #[cfg(test)]
 extern crate self as gatewright_server;
 
-mod auth;
 mod batch;
 mod body;
 mod cluster;
@@ -35,7 +34,6 @@ mod sse;
 mod stdio;
 mod tls;
 
-pub use auth::{Authenticator, HttpResponse};
 pub use cluster::{ClusterConfig, ClusterKey, ClusterRedis};
 pub use config::HttpConfig;
 pub use http_metrics::{Occupancy, Occupied};

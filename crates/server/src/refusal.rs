@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::Revision;
+use gatewright_core::{AuthRefusal, Revision};
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt;
 use rmcp::model::{ErrorCode, ErrorData};
@@ -129,10 +129,9 @@ fn no_such_session(id: Value) -> Response<Body> {
 }
 
 /// The refusal of an authenticator as a JSON-RPC error. Its status and headers stay, its body becomes `data`.
-pub(crate) async fn by_authenticator(refused: Response<Body>, request: &[u8]) -> Response<Body> {
+pub(crate) fn by_authenticator(refused: AuthRefusal, request: &[u8]) -> Response<Body> {
     let (parts, body) = refused.into_parts();
-    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-    let data: Option<Value> = serde_json::from_slice(&body).ok();
+    let data: Option<Value> = serde_json::from_str(&body).ok();
     let (code, what) = match parts.status {
         StatusCode::UNAUTHORIZED => (UNAUTHORIZED, "Unauthorized"),
         StatusCode::FORBIDDEN => (UNAUTHORIZED, "Forbidden"),

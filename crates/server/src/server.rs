@@ -10,7 +10,8 @@ use axum::{
     routing::{get, post},
 };
 use gatewright_core::{
-    BodyTimeout, CallerAddress, Gateway, InvalidField, Network, caller_address, proxied_over_https,
+    Authenticator, BodyTimeout, CallerAddress, Gateway, InvalidField, Network, caller_address,
+    proxied_over_https,
 };
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
@@ -28,7 +29,6 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use crate::{
-    auth::Authenticator,
     body,
     cluster::{BootId, Cluster},
     config::HttpConfig,

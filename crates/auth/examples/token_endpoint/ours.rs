@@ -1,5 +1,6 @@
 //! The authorization server, with codes minted through its own login.
 
+use gatewright_core::Authenticator as _;
 use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use axum::{Router, body::Body};

@@ -6,7 +6,7 @@ use gatewright_auth::{
     ManualClock,
     store::{Key, MemoryStore, Store},
 };
-use gatewright_core::Scopes;
+use gatewright_core::{Authenticator as _, Scopes};
 use http::{Method, Request, header};
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
 //! Keys that tokens are bound to (RFC 9449): from the pushed request to the last refresh, at every instance.
 
+use gatewright_core::Authenticator as _;
 use std::sync::Arc;
 
 use gatewright_auth::{

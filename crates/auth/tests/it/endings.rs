@@ -2,6 +2,7 @@
 //!
 //! The clock of these instances does not reach the next look by time (`RECHECK`), so that only what was announced can have done it.
 
+use gatewright_core::Authenticator as _;
 use std::{
     io::Write,
     sync::{Arc, Mutex},

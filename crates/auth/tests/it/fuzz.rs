@@ -1,5 +1,6 @@
 //! Body of the fuzz target `oauth`: requests of strangers to the authorization server, and what they never get.
 
+use gatewright_core::Authenticator as _;
 use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap, HashSet},

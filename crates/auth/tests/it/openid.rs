@@ -1,5 +1,6 @@
 //! ID tokens, and what a client may ask of a login (OpenID Connect Core 1.0, RP-Initiated Logout 1.0).
 
+use gatewright_core::Authenticator as _;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, SHA512, digest};

@@ -1,5 +1,6 @@
 //! Running it: a store that is down, limits, proofs, client documents, logs and audit (checklist C30, H, K, L, M).
 
+use gatewright_core::Authenticator as _;
 use std::{
     io::Write,
     sync::{Arc, Mutex},

@@ -6,7 +6,7 @@ use gatewright_auth::{
     AuthConfig, Clock as _, Deployment, ManualClock, ResourceServer, Transparent,
     keys::{Algorithm, Jwk, SigningKey, sign},
 };
-use gatewright_core::Principal;
+use gatewright_core::{Authenticator as _, Principal};
 use http::Request;
 use serde_json::{Value, json};
 

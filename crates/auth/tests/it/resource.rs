@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use gatewright_auth::keys::{Algorithm, Jwk, SigningKey, sign};
-use gatewright_core::{Principal, Scopes};
-use http::{Request, Response, request::Parts};
+use gatewright_core::{AuthRefusal, Authenticator as _, Principal, Scopes};
+use http::{Request, request::Parts};
 use serde_json::{Value, json};
 
 use crate::support::site::{Site, merge};
@@ -18,11 +18,11 @@ fn parts(headers: &[(&str, &str)]) -> Parts {
     request.body(()).unwrap().into_parts().0
 }
 
-fn header<'a>(response: &'a Response<Body>, name: &str) -> &'a str {
+fn header<'a>(response: &'a AuthRefusal, name: &str) -> &'a str {
     response.headers().get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
 }
 
-async fn check(site: &Site, authorization: &str) -> Result<Principal, Response<Body>> {
+async fn check(site: &Site, authorization: &str) -> Result<Principal, AuthRefusal> {
     site.resource_server().authenticate(&parts(&[("authorization", authorization)])).await
 }
 

@@ -1,6 +1,7 @@
 //! Scopes about users are for users only, and every list of scopes names each of them once.
 
 use gatewright_auth::{AuthConfig, ConsentTool, Deployment};
+use gatewright_core::Authenticator as _;
 use http::{Request, header};
 use serde_json::{Value, json};
 
@@ -105,8 +106,7 @@ async fn a_lack_of_scopes_names_them_in_the_challenge_and_in_the_message() {
     ]);
     let challenge = response.headers()["www-authenticate"].to_str().unwrap().to_owned();
     assert!(challenge.contains("scope=\"read write\""), "{challenge}");
-    let body = axum::body::to_bytes(response.into_body(), 4096).await.unwrap();
-    let body: Value = serde_json::from_slice(&body).unwrap();
+    let body: Value = serde_json::from_str(response.body()).unwrap();
     assert_eq!(body["error"], "insufficient_scope");
     assert!(body["error_description"].as_str().unwrap().ends_with("read write"), "{body}");
 }

@@ -3,15 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::{Context as _, anyhow};
-use futures::future::BoxFuture;
-use gatewright::{
-    Authenticator, Gateway, Principal,
-    rmcp::model::Tool,
-    server::{
-        HttpResponse,
-        axum::{Router, http::request::Parts},
-    },
-};
+use gatewright::{Authenticator, Gateway, rmcp::model::Tool, server::axum::Router};
 use gatewright_auth::{
     AuditSink, AuthorizationServer, ConsentTool, Deployment, FirstUser, Metrics, OpenError, ResourceServer,
     SystemClock, Transparent, UpstreamVault, config::Mode,
@@ -54,22 +46,6 @@ pub fn show_tools_on_consent_page(server: &AuthorizationServer, gateway: Arc<Gat
     });
 }
 
-struct ResourceServerAuthenticator(ResourceServer);
-
-impl Authenticator for ResourceServerAuthenticator {
-    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
-        self.0.authenticate(parts)
-    }
-
-    fn until_ended(&self, parts: &Parts) -> BoxFuture<'static, ()> {
-        self.0.until_ended(parts)
-    }
-
-    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
-        self.0.insufficient_scope(missing)
-    }
-}
-
 /// The authentication that the configuration asks for; `None` when it is off.
 ///
 /// # Errors
@@ -88,7 +64,7 @@ pub async fn open(
             if let Some(first) = server.first_user() {
                 print_first_user(first);
             }
-            let authenticator = Arc::new(ResourceServerAuthenticator(server.resource_server()));
+            let authenticator = Arc::new(server.resource_server());
             let vault = UpstreamVault::new(&server);
             let (routes, metrics) = (server.router().merge(vault.router()), server.metrics().clone());
             Ok(Some(AuthLayer { authenticator, routes, metrics, vault: Some(vault), server: Some(server) }))
@@ -97,8 +73,7 @@ pub async fn open(
             let validator = Transparent::new(config.auth.clone(), &deployment, Arc::new(SystemClock))
                 .map_err(BadConfig)?;
             let (routes, metrics) = (validator.router(), validator.metrics().clone());
-            let resource_server = ResourceServer::transparent(validator);
-            let authenticator = Arc::new(ResourceServerAuthenticator(resource_server));
+            let authenticator = Arc::new(ResourceServer::transparent(validator));
             Ok(Some(AuthLayer { authenticator, routes, metrics, vault: None, server: None }))
         }
     }

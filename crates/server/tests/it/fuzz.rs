@@ -3,8 +3,8 @@
 use std::{net::SocketAddr, time::Duration};
 
 use futures::{StreamExt as _, future::BoxFuture};
-use gatewright_core::Principal;
-use gatewright_server::{Authenticator, Bound, HttpConfig, HttpResponse, Server, axum::body::Body};
+use gatewright_core::{AuthRefusal, Authenticator, Principal};
+use gatewright_server::{Bound, HttpConfig, Server, axum::body::Body};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request::Parts};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ thread_local! {
 struct Admitted;
 
 impl Authenticator for Admitted {
-    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
         assert!(!texts(&parts.headers, PROTO).any(|proto| proto == "http"), "admitted over plain HTTP");
         let hosts = texts(&parts.headers, header::HOST).chain(parts.uri.authority().map(|a| a.as_str()));
         for host in hosts {
@@ -61,7 +61,7 @@ impl Authenticator for Admitted {
         Believing.authenticate(parts)
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
         Believing.insufficient_scope(missing)
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use gatewright_core::Principal;
-use gatewright_server::{Authenticator, HttpResponse};
+use gatewright_core::{AuthRefusal, Authenticator, Principal};
 use gatewright_testing::expect;
 use http::request::Parts;
 use serde_json::json;
@@ -87,7 +86,7 @@ struct Slow {
 }
 
 impl Authenticator for Slow {
-    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
         Box::pin(async move {
             if parts.headers["authorization"] == "Bearer slow" {
                 self.asked.notify_one();
@@ -97,7 +96,7 @@ impl Authenticator for Slow {
         })
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
         Believing.insufficient_scope(missing)
     }
 }

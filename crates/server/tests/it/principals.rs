@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use gatewright_core::Principal;
-use gatewright_server::{Authenticator, HttpResponse};
+use gatewright_core::{AuthRefusal, Authenticator, Principal};
 use gatewright_testing::{ClientError, expect};
 use http::request::Parts;
 use serde_json::json;
@@ -16,7 +15,7 @@ use crate::support::{Believing, PATIENCE, Rig, answer, message, refused, start_w
 struct Ending(CancellationToken);
 
 impl Authenticator for Ending {
-    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
         Believing.authenticate(parts)
     }
 
@@ -24,7 +23,7 @@ impl Authenticator for Ending {
         Box::pin(self.0.clone().cancelled_owned())
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
         Believing.insufficient_scope(missing)
     }
 }

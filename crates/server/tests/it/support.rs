@@ -10,10 +10,10 @@ use std::{
 
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AppOptions, CallerAddress, Gateway, GatewayConfig, Invoker, LocalApp, Plugin, Principal, Registry,
-    ToolNames,
+    AppOptions, AuthRefusal, Authenticator, CallerAddress, Gateway, GatewayConfig, Invoker, LocalApp, Plugin,
+    Principal, Registry, ToolNames,
 };
-use gatewright_server::{Authenticator, HttpConfig, HttpResponse, Occupancy, Server, ServerBuilder};
+use gatewright_server::{HttpConfig, Occupancy, Server, ServerBuilder};
 use gatewright_testing::{Mcp, McpBuilder};
 use http::{StatusCode, request::Parts};
 use rmcp::{
@@ -104,7 +104,7 @@ impl ServerHandler for Tools {
 pub(crate) struct Believing;
 
 impl Authenticator for Believing {
-    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
         let name = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
         let name = name.and_then(|value| value.strip_prefix("Bearer ")).map(str::to_owned);
         Box::pin(async move {
@@ -119,7 +119,7 @@ impl Authenticator for Believing {
         })
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
         let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{}\"", missing.join(" "));
         refusal(StatusCode::FORBIDDEN, &challenge)
     }
@@ -129,21 +129,21 @@ impl Authenticator for Believing {
 pub(crate) struct Counting(pub(crate) Arc<AtomicUsize>);
 
 impl Authenticator for Counting {
-    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, HttpResponse>> {
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Believing.authenticate(parts)
     }
 
-    fn insufficient_scope(&self, missing: &[String]) -> HttpResponse {
+    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal {
         Believing.insufficient_scope(missing)
     }
 }
 
-fn refusal(status: StatusCode, challenge: &str) -> HttpResponse {
+fn refusal(status: StatusCode, challenge: &str) -> AuthRefusal {
     http::Response::builder()
         .status(status)
         .header("www-authenticate", challenge)
-        .body(gatewright_server::axum::body::Body::empty())
+        .body(String::new())
         .unwrap()
 }
 

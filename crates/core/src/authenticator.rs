@@ -1,0 +1,27 @@
+//! Authentication of HTTP requests to the MCP endpoint.
+//!
+//! Transports ask an [`Authenticator`]; the crate `gatewright-auth` has one for its own tokens and for those of external providers.
+
+use futures::future::BoxFuture;
+use http::request::Parts;
+
+use crate::Principal;
+
+/// Response to a request that is not let through: its status and headers are sent, and its body, a JSON text such as
+/// `{"error": …, "error_description": …}`, becomes the `data` of a JSON-RPC error.
+pub type AuthRefusal = http::Response<String>;
+
+/// Identifies the callers of the MCP endpoint.
+pub trait Authenticator: Send + Sync + 'static {
+    /// Returns the caller, or the response to send instead: 401 with `WWW-Authenticate` (RFC 6750 §3).
+    fn authenticate<'a>(&'a self, parts: &'a Parts) -> BoxFuture<'a, Result<Principal, AuthRefusal>>;
+
+    /// Resolves once the token of `parts` is no longer accepted: it expired or was revoked. Streams that were opened with it end then.
+    /// The default never resolves.
+    fn until_ended(&self, _parts: &Parts) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    /// Returns the response to a call that needs scopes its caller lacks: 403 with `error="insufficient_scope"` (RFC 6750 §3.1).
+    fn insufficient_scope(&self, missing: &[String]) -> AuthRefusal;
+}
