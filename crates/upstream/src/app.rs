@@ -10,12 +10,11 @@ use gatewright_core::{App, AppEvent, AppFuture, AppHealth, CallContext, Catalog,
 use rmcp::{
     ErrorData,
     model::{
-        CallToolRequest, CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelTaskRequest,
-        ClientRequest, CompleteRequest, CompleteRequestParams, CompleteResult, GetPromptRequest,
-        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskRequest, GetTaskResult,
-        LoggingLevel, ReadResourceRequest, ReadResourceRequestParams, ReadResourceResponse, ServerResult,
-        SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams, UpdateTaskParams,
-        UpdateTaskRequest,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CancelTaskRequest, ClientRequest,
+        CompleteRequest, CompleteRequestParams, CompleteResult, GetPromptRequest, GetPromptRequestParams,
+        GetPromptResponse, GetTaskParams, GetTaskRequest, GetTaskResult, LoggingLevel, ReadResourceRequest,
+        ReadResourceRequestParams, ReadResourceResponse, ServerResult, SetLevelRequestParams,
+        SubscribeRequestParams, UnsubscribeRequestParams, UpdateTaskParams, UpdateTaskRequest,
     },
 };
 use tokio::sync::broadcast;
@@ -126,8 +125,7 @@ fn too_slow(shared: &Upstream) -> ErrorData {
 }
 
 fn unexpected(shared: &Upstream) -> ErrorData {
-    let message = format!("the server behind `{}` answered with a result of another kind", shared.id);
-    failure::failed(message, "UPSTREAM_BAD_ANSWER")
+    shared.bad_answer("with a result of another kind")
 }
 
 impl App for UpstreamApp {
@@ -153,16 +151,8 @@ impl App for UpstreamApp {
         params: CallToolRequestParams,
         context: CallContext,
     ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
-        Box::pin(async move {
-            let request = CallToolRequest::new(params);
-            // The invoker keeps the time of tool calls.
-            match self.shared.request(ClientRequest::CallToolRequest(request), &context).await? {
-                ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
-                ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
-                ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
-                _ => Err(unexpected(&self.shared)),
-            }
-        })
+        // The invoker keeps the time of tool calls.
+        Box::pin(async move { self.shared.call_tool(params, &context).await })
     }
 
     fn read_resource(

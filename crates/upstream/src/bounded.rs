@@ -4,19 +4,29 @@
 //! Without the first, the transport ends as a whole, and every other call of the server with it. A token that the server refuses is
 //! exchanged once for another one before the request fails.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use futures::{StreamExt as _, stream::BoxStream};
-use http::{HeaderName, HeaderValue};
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE},
+};
 use rmcp::{
-    model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     transport::streamable_http_client::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
-use sse_stream::{Error as SseError, Sse};
+use sse_stream::{Error as SseError, Sse, SseStream};
 
-use crate::{failure::chain, stdio::too_long, user::User};
+use crate::{failure::chain, stdio::too_long, task_tools::TaskTools, user::User};
 
 /// A `reqwest` client for the app of this id.
 #[derive(Debug, Clone)]
@@ -25,6 +35,7 @@ pub(crate) struct BoundedClient {
     pub(crate) inner: reqwest::Client,
     /// Whose token goes with the requests.
     pub(crate) user: Option<User>,
+    pub(crate) task_tools: Arc<TaskTools>,
 }
 
 impl BoundedClient {
@@ -45,6 +56,76 @@ impl BoundedClient {
             }
             sent => sent,
         }
+    }
+
+    /// Posts a `tools/list` and reads of the answer what rmcp's types leave out. `None` for an answer without tools: rmcp is to ask again, and
+    /// to judge it.
+    async fn list_tools(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        auth: Option<&str>,
+        headers: &Headers,
+        longest: usize,
+    ) -> Result<Option<StreamableHttpPostResponse>, Failed> {
+        let mut request = self.inner.post(uri).header(ACCEPT, "text/event-stream, application/json");
+        request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+        if let Some(session) = session {
+            request = request.header("mcp-session-id", session);
+        }
+        if let Some(token) = auth {
+            request = request.bearer_auth(token);
+        }
+        let mut response = request.json(message).send().await?;
+        let kind =
+            response.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_vec()).unwrap_or_default();
+        if response.status() != StatusCode::OK {
+            return Ok(None);
+        }
+        if kind.starts_with(b"text/event-stream") {
+            let read = Arc::new(AtomicUsize::new(0));
+            let bytes = response.bytes_stream().map({
+                let read = read.clone();
+                move |chunk| {
+                    let chunk = chunk.map_err(io::Error::other)?;
+                    match read.fetch_add(chunk.len(), Ordering::Relaxed).saturating_add(chunk.len()) > longest
+                    {
+                        true => Err(io::Error::other("the event exceeded the maximum size")),
+                        false => Ok(chunk),
+                    }
+                }
+            });
+            let events =
+                SseStream::from_bytes_stream(bytes).inspect(move |_| read.store(0, Ordering::Relaxed));
+            return Ok(Some(StreamableHttpPostResponse::Sse(self.noting(events.boxed()), None)));
+        }
+        if !kind.starts_with(b"application/json") {
+            return Ok(None);
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > longest {
+                return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: longest });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let message = serde_json::from_slice(&body).ok();
+        if let Some(message) = &message {
+            self.task_tools.note(message, &body);
+        }
+        Ok(message.map(|message| StreamableHttpPostResponse::Json(message, None)))
+    }
+
+    /// The same events, whose lists of tools are read on the way.
+    fn noting(&self, events: Events) -> Events {
+        let task_tools = self.task_tools.clone();
+        let note = move |event: &Result<Sse, SseError>| {
+            if let Ok(Sse { data: Some(data), .. }) = event {
+                task_tools.read(data.as_bytes());
+            }
+        };
+        events.inspect(note).boxed()
     }
 }
 
@@ -79,20 +160,28 @@ impl StreamableHttpClient for BoundedClient {
         headers: Headers,
         longest: usize,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let request = match &message {
-            JsonRpcMessage::Request(request) => Some(request.id.clone()),
-            _ => None,
+        let (request, lists_tools) = match &message {
+            JsonRpcMessage::Request(request) => {
+                (Some(request.id.clone()), matches!(request.request, ClientRequest::ListToolsRequest(_)))
+            }
+            _ => (None, false),
         };
         let posting = self.with_token(auth, |auth| {
             let (uri, session) = (uri.clone(), session.clone());
-            self.inner.post_message_with_max_sse_event_size(
-                uri,
-                message.clone(),
-                session,
-                auth,
-                headers.clone(),
-                longest,
-            )
+            let (message, headers) = (message.clone(), headers.clone());
+            async move {
+                if lists_tools
+                    && let Some(listed) = self
+                        .list_tools(&uri, &message, session.as_deref(), auth.as_deref(), &headers, longest)
+                        .await?
+                {
+                    return Ok(listed);
+                }
+                let inner = &self.inner;
+                inner
+                    .post_message_with_max_sse_event_size(uri, message, session, auth, headers, longest)
+                    .await
+            }
         });
         let Some(request) = request else { return posting.await };
         let instead = {

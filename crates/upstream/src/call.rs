@@ -1,26 +1,26 @@
 //! One call at a server, with everything that passes between its caller and the server meanwhile.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use gatewright_core::{CallContext, Era, ProgressSink, SessionLogLevel};
 use rmcp::{
-    ErrorData, RoleClient, RoleServer,
+    ErrorData, RoleClient, RoleServer, ServiceError,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientRequest,
-        GetExtensions as _, LoggingLevel, LoggingMessageNotificationParam, ProgressToken, RequestId,
-        RequestMetaObject, ServerRequest, ServerResult,
+        CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions as _, LoggingLevel,
+        LoggingMessageNotificationParam, ProgressToken, RequestId, RequestMetaObject, ServerRequest,
+        ServerResult,
     },
-    service::{Peer, PeerRequestOptions, RequestContext},
+    service::{Peer, PeerRequestOptions, RequestContext, RequestHandle},
 };
-use tokio::sync::mpsc;
+use tokio::sync::{MutexGuard, SemaphorePermit, mpsc};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    connection::Connection,
+    connection::{Connection, with_tasks},
     failure,
     handler::refused,
-    open_calls::{Caller, Event, Question},
+    open_calls::{Caller, Event, OpenGuard, Question},
     upstream::Upstream,
 };
 
@@ -28,57 +28,37 @@ impl Upstream {
     /// Sends `request` for the caller of `context` and waits for the answer. Dropped, it cancels the request.
     pub(crate) async fn request(
         &self,
-        mut request: ClientRequest,
+        request: ClientRequest,
         context: &CallContext,
     ) -> Result<ServerResult, ErrorData> {
-        let (caller, context) = (caller(context), context.request());
+        let mut exchange = self.begin(context).await?;
+        let answer = exchange.send(request).await;
+        exchange.finish().await;
+        answer
+    }
+
+    /// Waits for a place among the calls of the server.
+    pub(crate) async fn begin<'a>(&'a self, context: &'a CallContext) -> Result<Exchange<'a>, ErrorData> {
         self.connection()?;
-        let _permit = self.permits.acquire().await;
+        let permit = self.permits.acquire().await.ok();
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
-        let _turn = if connection.calls.take_turns() { Some(self.turn.lock().await) } else { None };
-
-        let (guard, events) = connection.calls.open(caller);
-        request.extensions_mut().insert(guard.mark());
-        let options = PeerRequestOptions::no_options().with_meta(forwarded_meta(context, &connection));
-        let sent = connection.peer.send_cancellable_request(request, options).await;
-        let mut handle = match sent {
-            Ok(handle) => handle,
-            Err(error) => return Err(self.broken(error, &connection).await),
-        };
-        let mut cancel = CancelOnDrop {
-            request: Some((connection.peer.clone(), handle.id.clone())),
-            tasks: self.tasks.clone(),
-        };
-
-        let mut relay = Relay::new(context, events);
-        let mut ended = connection.ended.clone();
-        let answer = loop {
-            tokio::select! {
-                biased;
-                answer = &mut handle.rx => break answer.unwrap_or(Err(rmcp::ServiceError::TransportClosed)),
-                () = relay.step() => {}
-                _ = ended.wait_for(Option::is_some) => break Err(rmcp::ServiceError::TransportClosed),
-            }
-        };
-        cancel.request = None;
-        relay.finish().await;
-        match answer {
-            Ok(result) => Ok(self.redactor.result(result)),
-            Err(error) => Err(self.broken(error, &connection).await),
-        }
+        let turn = if connection.calls.take_turns() { Some(self.turn.lock().await) } else { None };
+        let (guard, events) = connection.calls.open(caller(context));
+        let relay = Relay::new(context.request(), events);
+        Ok(Exchange { upstream: self, connection, guard, relay, _permit: permit, _turn: turn })
     }
 
     /// The error of a call, once it is known why the connection ended.
-    async fn broken(&self, error: rmcp::ServiceError, connection: &Connection) -> ErrorData {
-        if matches!(error, rmcp::ServiceError::TransportSend(_)) {
+    async fn broken(&self, error: ServiceError, connection: &Connection) -> ErrorData {
+        if matches!(error, ServiceError::TransportSend(_)) {
             self.suspect.notify_one();
         }
         if let Some(error) = failure::of_call(&self.id, error, &self.redactor) {
             return error;
         }
         let mut ended = connection.ended.clone();
-        let longest = std::time::Duration::from_secs(2);
+        let longest = Duration::from_secs(2);
         let why = match tokio::time::timeout(longest, ended.wait_for(Option::is_some)).await {
             Ok(Ok(why)) => why.as_deref().unwrap_or_default().to_owned(),
             _ => "the connection was closed".to_owned(),
@@ -88,6 +68,106 @@ impl Upstream {
             self.id
         );
         failure::failed(message, "UPSTREAM_ENDED")
+    }
+}
+
+/// A call under way: its requests to the server, and what passes between the server and the caller meanwhile.
+pub(crate) struct Exchange<'a> {
+    pub(crate) upstream: &'a Upstream,
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) guard: OpenGuard,
+    relay: Relay<'a>,
+    _permit: Option<SemaphorePermit<'a>>,
+    _turn: Option<MutexGuard<'a, ()>>,
+}
+
+impl Exchange<'_> {
+    /// Sends `request` and waits for the answer. Dropped, it cancels the request.
+    pub(crate) async fn send(&mut self, request: ClientRequest) -> Result<ServerResult, ErrorData> {
+        let mut handle = self.start(request).await?;
+        let mut cancel = CancelOnDrop {
+            request: Some((self.connection.peer.clone(), handle.id.clone())),
+            tasks: self.upstream.tasks.clone(),
+        };
+        let answer = self.answer(&mut handle).await;
+        cancel.request = None;
+        answer
+    }
+
+    /// Sends `request` with the caller's metadata. Progress, and questions on its response stream, are for the caller.
+    pub(crate) async fn start(
+        &mut self,
+        mut request: ClientRequest,
+    ) -> Result<RequestHandle<RoleClient>, ErrorData> {
+        request.extensions_mut().insert(self.guard.mark());
+        let meta = forwarded_meta(self.relay.context, &self.connection);
+        self.start_with(request, PeerRequestOptions::no_options().with_meta(meta)).await
+    }
+
+    /// Sends a request of the gateway's own about a task.
+    pub(crate) async fn start_own(
+        &mut self,
+        request: ClientRequest,
+    ) -> Result<RequestHandle<RoleClient>, ErrorData> {
+        self.start_with(request, self.connection.task_options()).await
+    }
+
+    async fn start_with(
+        &mut self,
+        request: ClientRequest,
+        options: PeerRequestOptions,
+    ) -> Result<RequestHandle<RoleClient>, ErrorData> {
+        match self.connection.peer.send_cancellable_request(request, options).await {
+            Ok(handle) => Ok(handle),
+            Err(error) => Err(self.upstream.broken(error, &self.connection).await),
+        }
+    }
+
+    /// Waits for the answer to a request.
+    pub(crate) async fn answer(
+        &mut self,
+        handle: &mut RequestHandle<RoleClient>,
+    ) -> Result<ServerResult, ErrorData> {
+        let mut ended = self.connection.ended.clone();
+        let answer = loop {
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => break answer.unwrap_or(Err(ServiceError::TransportClosed)),
+                () = self.relay.step() => {}
+                _ = ended.wait_for(Option::is_some) => break Err(ServiceError::TransportClosed),
+            }
+        };
+        match answer {
+            Ok(result) => Ok(self.upstream.redactor.result(result)),
+            Err(error) => Err(self.upstream.broken(error, &self.connection).await),
+        }
+    }
+
+    /// Lets messages pass for `time`, or until the server announces a new status of the task of this call.
+    pub(crate) async fn pause(&mut self, time: Duration, until_status: bool) -> Result<(), ErrorData> {
+        let mut ended = self.connection.ended.clone();
+        let over = tokio::time::sleep(time);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                () = &mut over => return Ok(()),
+                () = self.guard.status_announced(), if until_status => return Ok(()),
+                () = self.relay.step() => {}
+                _ = ended.wait_for(Option::is_some) => break,
+            }
+        }
+        Err(self.upstream.broken(ServiceError::TransportClosed, &self.connection).await)
+    }
+
+    /// Hands on what came before the last answer did.
+    pub(crate) async fn finish(self) {
+        self.relay.finish().await;
+    }
+
+    /// Returns `true` if the caller gets a task of the server as the answer, and follows it itself.
+    pub(crate) fn caller_follows_tasks(&self) -> bool {
+        let context = self.relay.context;
+        Era::of(context).is_stateless() && context.client_capabilities().is_some_and(|c| c.supports_tasks())
     }
 }
 
@@ -127,7 +207,8 @@ fn forwarded_meta(context: &RequestContext<RoleServer>, connection: &Connection)
     if connection.era.is_stateless() {
         // The server may answer with a question: only one that this caller can be asked.
         let capabilities = if Era::of(context).is_stateless() { context.client_capabilities() } else { None };
-        meta.set_client_capabilities(capabilities.unwrap_or_else(ClientCapabilities::default));
+        // A task that the caller cannot follow is awaited here.
+        meta.set_client_capabilities(with_tasks(capabilities.unwrap_or_default()));
         if let Some(level) =
             level.or_else(|| (!Era::of(context).is_stateless()).then_some(LoggingLevel::Debug))
         {
@@ -212,7 +293,7 @@ fn severity(level: LoggingLevel) -> u8 {
 /// Asks the caller what the server wants to know. Runs inside the call's own task, so that the question travels on the
 /// stream of the call (SEP-2260).
 async fn ask(context: &RequestContext<RoleServer>, question: Question) {
-    let Question { request, cancelled, answer } = question;
+    let Question { request, cancelled, answer, .. } = question;
     if let Some(refusal) = cannot_ask(context, &request) {
         let _ = answer.send(Err(refusal));
         return;
@@ -234,7 +315,7 @@ async fn ask(context: &RequestContext<RoleServer>, question: Question) {
     };
     let _ = answer.send(match result {
         Ok(Ok(result)) => Ok(result),
-        Ok(Err(rmcp::ServiceError::McpError(error))) => Err(error),
+        Ok(Err(ServiceError::McpError(error))) => Err(error),
         Ok(Err(_)) | Err(_) => Err(refused("the caller went away before it answered", "CALLER_GONE")),
     });
 }

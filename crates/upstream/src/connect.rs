@@ -20,6 +20,7 @@ use crate::{
     http::{self, SseTransport},
     open_calls::{OpenCalls, Tap},
     stdio::{Process, StdioTransport},
+    task_tools::TaskTools,
     upstream::Upstream,
 };
 
@@ -61,7 +62,9 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
         link: shared.link.clone(),
         stale: stale.clone(),
     };
-    let starting = Starting { shared, era, handler, calls, stale, limit: config.connect_timeout };
+    let task_tools = Arc::new(TaskTools::default());
+    let limit = config.connect_timeout;
+    let starting = Starting { shared, era, handler, calls, stale, task_tools: task_tools.clone(), limit };
     let failed = NotConnected::Failed;
     match config.transport() {
         TransportType::Stdio => {
@@ -75,19 +78,21 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
                 stdout,
                 config.max_message_bytes,
                 shared.redactor.clone(),
+                task_tools,
             );
             starting.shake_hands(transport, Some(process)).await
         }
         TransportType::Http => {
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
-            let client = BoundedClient { id: shared.id.clone(), inner: client, user: shared.user.clone() };
+            let (id, user) = (shared.id.clone(), shared.user.clone());
+            let client = BoundedClient { id, inner: client, user, task_tools };
             starting.shake_hands(http::streamable(client, config, headers), None).await
         }
         TransportType::Sse => {
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
-            let connecting = SseTransport::connect(&shared.id, client, config, headers);
+            let connecting = SseTransport::connect(&shared.id, client, config, headers, task_tools);
             let transport = tokio::select! {
                 transport = tokio::time::timeout(config.connect_timeout, connecting) => transport,
                 () = shared.stop.cancelled() => return Err(failed("the gateway is ending".to_owned())),
@@ -110,6 +115,7 @@ struct Starting<'a> {
     handler: Handler,
     calls: Arc<OpenCalls>,
     stale: Arc<Notify>,
+    task_tools: Arc<TaskTools>,
     limit: Duration,
 }
 
@@ -162,6 +168,7 @@ impl Starting<'_> {
             capabilities,
             era,
             calls: self.calls,
+            task_tools: self.task_tools,
             ended,
         });
         let closed = CancellationToken::new();

@@ -15,7 +15,7 @@ use rmcp::{
 use serde_json::json;
 use tokio::sync::{Notify, oneshot};
 
-use crate::open_calls::{OpenCalls, Question, Unasked};
+use crate::open_calls::{OpenCalls, Question, RELATED_TASK, Unasked};
 
 /// Answers a server's requests by asking the caller of the call they belong to.
 #[derive(Debug)]
@@ -72,7 +72,9 @@ impl Service<RoleClient> for Handler {
             _ => None,
         };
         let (answer, answered) = oneshot::channel();
-        let question = Question { request: for_caller, cancelled: context.ct.clone(), answer };
+        let task = context.meta.0.get(RELATED_TASK).and_then(|task| task["taskId"].as_str());
+        let task = task.map(str::to_owned);
+        let question = Question { request: for_caller, task, cancelled: context.ct.clone(), answer };
         match self.calls.ask(origin.as_ref(), question) {
             Ok(()) => {}
             // Servers ask for roots as soon as they are connected. The gateway itself has none.

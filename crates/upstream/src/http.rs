@@ -16,7 +16,7 @@ use sse_stream::Sse;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{UpstreamConfig, bounded::BoundedClient, failure::chain};
+use crate::{UpstreamConfig, bounded::BoundedClient, failure::chain, task_tools::TaskTools};
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
 pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String> {
@@ -73,6 +73,7 @@ impl SseTransport {
         client: reqwest::Client,
         config: &UpstreamConfig,
         headers: HashMap<HeaderName, HeaderValue>,
+        task_tools: Arc<TaskTools>,
     ) -> Result<Self, String> {
         let base = url::Url::parse(config.url.as_deref().unwrap_or_default()).map_err(|e| e.to_string())?;
         let mut events = client
@@ -88,7 +89,7 @@ impl SseTransport {
             .map_err(|error| format!("its event stream cannot be opened: {}", chain(&error)))?;
         let endpoint = endpoint(&base, &mut events).await?;
         let (sender, messages) = mpsc::channel(64);
-        let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, sender));
+        let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, sender, task_tools));
         Ok(Self { client, endpoint, headers, messages, _reader: AbortOnDropHandle::new(reader) })
     }
 }
@@ -115,7 +116,12 @@ async fn endpoint(base: &url::Url, events: &mut Events) -> Result<url::Url, Stri
         .to_owned())
 }
 
-async fn read(id: String, mut events: Events, messages: mpsc::Sender<ServerJsonRpcMessage>) {
+async fn read(
+    id: String,
+    mut events: Events,
+    messages: mpsc::Sender<ServerJsonRpcMessage>,
+    task_tools: Arc<TaskTools>,
+) {
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,
@@ -130,6 +136,7 @@ async fn read(id: String, mut events: Events, messages: mpsc::Sender<ServerJsonR
         let Some(data) = event.data.filter(|data| !data.trim().is_empty()) else { continue };
         match serde_json::from_str(&data) {
             Ok(message) => {
+                task_tools.note(&message, data.as_bytes());
                 if messages.send(message).await.is_err() {
                     return;
                 }

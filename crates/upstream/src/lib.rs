@@ -16,6 +16,9 @@
 //!   question has an owner. A caller without the capability is not asked. A caller of the 2026-07-28 era cannot be
 //!   asked by a server of the older era: that server waits inside the call, and a stateless retry cannot resume it.
 //!   It gets an error that says so. Roots asked outside a call are answered with none.
+//! * A tool with `taskSupport: "required"` (MCP 2025-11-25) is called as a task, which is awaited: its caller gets a plain result. So does
+//!   the caller of a 2026-07-28 server that answers with a task, unless it declared the extension. Calls that are cancelled, time out or
+//!   lose their client cancel the task. A task takes the place of a call (`maxConcurrency`) until it is over.
 //! * `input_required` results and the answers to them pass untouched between peers of the 2026-07-28 era.
 #![expect(
     deprecated,
@@ -41,6 +44,8 @@ mod per_caller;
 mod redactor;
 mod stdio;
 mod supervisor;
+mod task_tools;
+mod tasks;
 mod upstream;
 mod user;
 

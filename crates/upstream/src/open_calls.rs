@@ -6,7 +6,7 @@
 
 use std::{
     borrow::Cow,
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     future::Future,
     sync::{
         Arc, Mutex, PoisonError,
@@ -19,16 +19,24 @@ use rmcp::{
     ErrorData, RoleClient,
     model::{
         ClientJsonRpcMessage, ClientResult, GetExtensions as _, GetMeta as _, JsonRpcMessage,
-        LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, RequestId,
-        ServerJsonRpcMessage, ServerNotification, ServerRequest,
+        JsonRpcResponse, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+        RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest, ServerResult,
     },
     transport::Transport,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// Messages of a server kept for one call whose client does not take them. More progress and log messages are dropped.
 const KEPT: usize = 256;
+
+/// Key of `_meta` that names the task a message belongs to (MCP 2025-11-25).
+pub(crate) const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// Longest id of a task, in bytes.
+pub(crate) const LONGEST_TASK_ID: usize = 1024;
+
+const TASK_STATUS: &str = "notifications/tasks/status";
 
 /// A message of a server during a call.
 #[derive(Debug)]
@@ -45,6 +53,8 @@ pub(crate) enum Event {
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) request: ServerRequest,
+    /// The task that it names.
+    pub(crate) task: Option<String>,
     /// Cancelled when the server does not want the answer any more.
     pub(crate) cancelled: CancellationToken,
     pub(crate) answer: oneshot::Sender<Result<ClientResult, ErrorData>>,
@@ -64,6 +74,7 @@ pub(crate) struct OpenCall {
     caller: Caller,
     events: mpsc::Sender<Event>,
     over: AtomicBool,
+    status: Notify,
 }
 
 /// Marks an outgoing request as part of a call. It never goes over the wire.
@@ -86,6 +97,7 @@ struct Table {
     all: Vec<Arc<OpenCall>>,
     by_id: HashMap<RequestId, Arc<OpenCall>>,
     by_token: HashMap<ProgressToken, Arc<OpenCall>>,
+    by_task: HashMap<String, Arc<OpenCall>>,
 }
 
 /// The calls open at one server.
@@ -99,7 +111,7 @@ impl OpenCalls {
     /// A new call. It is over when the guard is dropped.
     pub(crate) fn open(self: &Arc<Self>, caller: Caller) -> (OpenGuard, mpsc::Receiver<Event>) {
         let (events, receiver) = mpsc::channel(KEPT);
-        let call = Arc::new(OpenCall { caller, events, over: AtomicBool::new(false) });
+        let call = Arc::new(OpenCall { caller, events, over: AtomicBool::new(false), status: Notify::new() });
         self.lock().all.push(call.clone());
         (OpenGuard { calls: self.clone(), call }, receiver)
     }
@@ -109,11 +121,12 @@ impl OpenCalls {
         self.ambiguous.load(Ordering::Relaxed)
     }
 
-    /// Hands a question to the call it belongs to: the one `origin` names, or the only caller there is.
+    /// Hands a question to the call it belongs to: the one that `origin` or the question itself names, or the only caller there is.
     pub(crate) fn ask(&self, origin: Option<&RequestId>, question: Question) -> Result<(), Unasked> {
         let call = {
             let table = self.lock();
-            match origin.and_then(|id| table.by_id.get(id)) {
+            let of_task = || table.by_task.get(question.task.as_ref()?);
+            match origin.and_then(|id| table.by_id.get(id)).or_else(of_task) {
                 Some(call) => call.clone(),
                 None => {
                     let Some(last) = table.all.last() else { return Err(Unasked::NoCall) };
@@ -152,7 +165,14 @@ impl OpenCalls {
 
     /// Takes what belongs to calls. `true` when that was all there is to do with the message.
     fn received(&self, message: &ServerJsonRpcMessage) -> bool {
-        let JsonRpcMessage::Notification(notification) = message else { return false };
+        let notification = match message {
+            JsonRpcMessage::Notification(notification) => notification,
+            JsonRpcMessage::Response(response) => {
+                self.created(response);
+                return false;
+            }
+            _ => return false,
+        };
         match &notification.notification {
             ServerNotification::ProgressNotification(progress) => {
                 let call = self.lock().by_token.get(&progress.params.progress_token).cloned();
@@ -165,7 +185,24 @@ impl OpenCalls {
                 self.log(&log.params);
                 true
             }
+            ServerNotification::CustomNotification(custom) if custom.method == TASK_STATUS => {
+                let task = custom.params.as_ref().and_then(|params| params["taskId"].as_str());
+                if let Some(call) = task.and_then(|task| self.lock().by_task.get(task).cloned()) {
+                    call.status.notify_one();
+                }
+                true
+            }
             _ => false,
+        }
+    }
+
+    /// Notes the task that a server made of a call, before it announces a status.
+    fn created(&self, response: &JsonRpcResponse<ServerResult>) {
+        let ServerResult::CustomResult(custom) = &response.result else { return };
+        let Some(task) = custom.0["task"]["taskId"].as_str() else { return };
+        let call = self.lock().by_id.get(&response.id).cloned();
+        if let Some(call) = call.filter(|_| task.len() <= LONGEST_TASK_ID) {
+            self.lock().by_task.entry(task.to_owned()).or_insert(call);
         }
     }
 
@@ -199,6 +236,22 @@ impl OpenGuard {
     pub(crate) fn mark(&self) -> CallMark {
         CallMark(self.call.clone())
     }
+
+    /// Notes that the server runs the call as this task. `false` if that is the task of another open call.
+    pub(crate) fn runs_as(&self, task: &str) -> bool {
+        match self.calls.lock().by_task.entry(task.to_owned()) {
+            Entry::Occupied(known) => Arc::ptr_eq(known.get(), &self.call),
+            Entry::Vacant(place) => {
+                place.insert(self.call.clone());
+                true
+            }
+        }
+    }
+
+    /// Waits until the server announces a status of the task of this call.
+    pub(crate) async fn status_announced(&self) {
+        self.call.status.notified().await;
+    }
 }
 
 impl Drop for OpenGuard {
@@ -209,6 +262,7 @@ impl Drop for OpenGuard {
         table.all.retain(other);
         table.by_id.retain(|_, call| other(call));
         table.by_token.retain(|_, call| other(call));
+        table.by_task.retain(|_, call| other(call));
     }
 }
 

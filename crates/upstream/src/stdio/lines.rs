@@ -3,6 +3,8 @@
 //! Junk is skipped and counted. A line over the limit is read past without keeping it; when it was the answer to a
 //! request, that request gets an error in its place, so that nobody waits for it.
 
+use std::sync::Arc;
+
 use rmcp::{
     ErrorData,
     model::{RequestId, ServerJsonRpcMessage},
@@ -10,7 +12,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
 
-use crate::redactor::Redactor;
+use crate::{redactor::Redactor, task_tools::TaskTools};
 
 /// Bytes kept from both ends of a line that is too long: enough to find the id of an answer.
 const KEPT_ENDS: usize = 256;
@@ -23,6 +25,7 @@ pub(crate) struct Lines<R> {
     reader: R,
     longest: usize,
     redactor: Redactor,
+    task_tools: Arc<TaskTools>,
     junk: u64,
 }
 
@@ -44,8 +47,14 @@ enum Line {
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
-    pub(crate) fn new(id: &str, reader: R, longest: usize, redactor: Redactor) -> Self {
-        Self { id: id.to_owned(), reader, longest, redactor, junk: 0 }
+    pub(crate) fn new(
+        id: &str,
+        reader: R,
+        longest: usize,
+        redactor: Redactor,
+        task_tools: Arc<TaskTools>,
+    ) -> Self {
+        Self { id: id.to_owned(), reader, longest, redactor, task_tools, junk: 0 }
     }
 
     /// The next messages.
@@ -119,6 +128,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             return Vec::new();
         }
         if let Ok(message) = serde_json::from_slice(line) {
+            self.task_tools.note(&message, line);
             return vec![message];
         }
         match serde_json::from_slice::<Value>(line) {
@@ -241,7 +251,7 @@ mod tests {
     use super::*;
 
     async fn all(input: &[u8], longest: usize) -> Vec<Received> {
-        let mut lines = Lines::new("a", input, longest, Redactor::default());
+        let mut lines = Lines::new("a", input, longest, Redactor::default(), Arc::default());
         let mut all = Vec::new();
         loop {
             match lines.next().await {

@@ -5,7 +5,7 @@ mod process;
 mod spawner;
 mod sys;
 
-use std::{borrow::Cow, future::Future, io, time::Duration};
+use std::{borrow::Cow, future::Future, io, sync::Arc, time::Duration};
 
 pub(crate) use lines::too_long;
 pub(crate) use process::Process;
@@ -23,7 +23,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::redactor::Redactor;
+use crate::{redactor::Redactor, task_tools::TaskTools};
 
 /// A server that does not read its input for this long is of no use any more.
 const LONGEST_WRITE: Duration = Duration::from_secs(30);
@@ -45,10 +45,12 @@ impl StdioTransport {
         stdout: ChildStdout,
         longest: usize,
         redactor: Redactor,
+        task_tools: Arc<TaskTools>,
     ) -> Self {
         let (writer, to_write) = mpsc::channel(64);
         let (from_reader, reader) = mpsc::channel(64);
-        let lines = Lines::new(id, BufReader::with_capacity(64 * 1024, stdout), longest, redactor);
+        let lines =
+            Lines::new(id, BufReader::with_capacity(64 * 1024, stdout), longest, redactor, task_tools);
         Self {
             writer: Some(writer),
             reader,

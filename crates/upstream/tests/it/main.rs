@@ -18,3 +18,5 @@ mod processes;
 mod sse_server;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tasks;

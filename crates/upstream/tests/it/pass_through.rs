@@ -116,6 +116,25 @@ async fn a_caller_without_the_capability_is_not_asked_and_the_server_is_told() {
 }
 
 #[tokio::test]
+async fn roots_are_those_of_the_caller_and_a_caller_that_cannot_be_asked_has_none() {
+    let bench = Bench::new();
+    bench.add("a", server(&[])).await;
+    let (ada, bob) = (bench.client_of("ada").await, bench.client_of("bob").await);
+    ada.set_roots(vec![json!({"uri": "file:///w/ada", "name": "hers"})]);
+    bob.set_roots(vec![json!({"uri": "file:///w/bob"})]);
+    let roots =
+        async |client: &Mcp| -> Value { serde_json::from_str(&text(client, "a:roots").await).unwrap() };
+    assert_eq!(roots(&ada).await, json!({"roots": [{"uri": "file:///w/ada", "name": "hers"}]}));
+    assert_eq!(roots(&bob).await, json!({"roots": [{"uri": "file:///w/bob"}]}));
+    let without = bench.connect(|client| client.capabilities(json!({}))).await;
+    let stateless = bench.connect(newer).await;
+    for client in [&without, &stateless] {
+        assert_eq!(roots(client).await, json!({"roots": []}));
+        assert!(client.server_requests().is_empty());
+    }
+}
+
+#[tokio::test]
 async fn a_caller_of_the_newer_era_calls_an_older_server_and_cannot_be_asked_by_it() {
     let bench = Bench::new();
     bench.add("a", server(&[])).await;
@@ -135,8 +154,9 @@ async fn a_server_that_knows_only_the_newer_era_is_reached() {
     let client = bench.client().await;
     let echo: Value = serde_json::from_str(&text(&client, "a:echo").await).unwrap();
     assert_eq!(echo["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
-    // This caller cannot answer `input_required`: the server must not think so.
-    assert_eq!(echo["_meta"]["io.modelcontextprotocol/clientCapabilities"], json!({}));
+    // This caller cannot answer `input_required`: the server must not think so. Tasks are awaited by the gateway.
+    let capabilities = &echo["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(*capabilities, json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}));
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 //! Flags: `--junk` prints lines that are not MCP; `--exit-at-once`; `--silent` answers nothing; `--tools N` lists N more
 //! tools in pages of 100; `--bad-schema`; `--stay` outlives its input; `--discover` knows only the 2026-07-28 era;
 //! `--pids FILE` starts a child of its own and writes both ids; `--parent FILE` runs the gateway's side of a `--pids`
-//! server instead, until it is killed.
+//! server instead, until it is killed; `--tasks` lists tools that run as tasks.
+
+mod tasks;
 
 use std::{
     collections::HashMap,
@@ -14,6 +16,7 @@ use std::{
 use gatewright_core::{App as _, AppHealth};
 use gatewright_upstream::{UpstreamApp, UpstreamConfig};
 use serde_json::{Value, json};
+use tasks::Tasks;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +46,7 @@ fn main() {
         junk: has("--junk"),
         bad_schema: has("--bad-schema"),
         discover: has("--discover"),
+        tasks: has("--tasks").then(Tasks::default),
         more: value("--tools").and_then(|count| count.parse().ok()).unwrap_or(0),
         ..Server::default()
     };
@@ -65,6 +69,7 @@ struct Server {
     bad_schema: bool,
     discover: bool,
     more: usize,
+    tasks: Option<Tasks>,
     /// Open calls by the id of the question asked for them.
     asked: HashMap<String, Value>,
     cancelled: u64,
@@ -132,7 +137,22 @@ impl Server {
             }
             "tools/list" => self.tools(params),
             "resources/list" => json!({"resources": []}),
-            "tools/call" => return self.call(id, params),
+            "tools/call" => {
+                let Some(tasks) = &mut self.tasks else { return self.call(id, params) };
+                if matches!(params["name"].as_str(), Some("task" | "tasks")) {
+                    return tasks.call(id, params, self.discover);
+                }
+                tasks.hurry();
+                self.call(id, params);
+                return;
+            }
+            "tasks/get" | "tasks/result" | "tasks/cancel" => {
+                let Some(tasks) = &mut self.tasks else { return };
+                if let Some(meta) = tasks.request(method, id, params, self.discover) {
+                    self.elicit(id, meta);
+                }
+                return;
+            }
             _ => {
                 let error = json!({"code": -32601, "message": format!("unknown method {method}")});
                 return send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
@@ -164,6 +184,9 @@ impl Server {
                 "answer",
             ];
             tools.extend(names.map(tool));
+            if self.tasks.is_some() {
+                tools.extend(tasks::listed());
+            }
             if self.changed {
                 tools.push(tool("new"));
             }
@@ -244,14 +267,7 @@ impl Server {
                 notify("notifications/progress", json!({"progressToken": "nobody's", "progress": 9}));
                 text("done")
             }
-            "elicit" => {
-                let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-                return self.ask(
-                    id,
-                    "elicitation/create",
-                    json!({"mode": "form", "message": "Who?", "requestedSchema": schema}),
-                );
-            }
+            "elicit" => return self.elicit(id, Value::Null),
             "sample" => {
                 let messages = json!([{"role": "user", "content": {"type": "text", "text": "hi"}}]);
                 return self.ask(id, "sampling/createMessage", json!({"messages": messages, "maxTokens": 9}));
@@ -263,6 +279,15 @@ impl Server {
             result["resultType"] = "complete".into();
         }
         send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn elicit(&mut self, call: &Value, meta: Value) {
+        let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let mut question = json!({"mode": "form", "message": "Who?", "requestedSchema": schema});
+        if !meta.is_null() {
+            question["_meta"] = meta;
+        }
+        self.ask(call, "elicitation/create", question);
     }
 
     fn ask(&mut self, call: &Value, method: &str, params: Value) {
