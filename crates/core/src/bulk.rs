@@ -1,5 +1,10 @@
 //! Work on large values, kept off the threads that serve requests.
 
+use std::{
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
 use serde_json::Value;
 
 /// Longest JSON text, in bytes, that is read or written on a thread that serves requests.
@@ -21,6 +26,59 @@ pub async fn off_thread<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> 
             Ok(panic) => std::panic::resume_unwind(panic),
             Err(_) => unreachable!("the task is never cancelled, and the runtime outlives its requests"),
         },
+    }
+}
+
+/// Awaits `future`, which reads a JSON text of `bytes` bytes when it is first polled: a long one on a thread for such work.
+///
+/// # Panics
+/// `future` panics.
+pub async fn begin_off_thread<F>(bytes: usize, mut future: Pin<Box<F>>) -> F::Output
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    if bytes <= QUICK_BYTES {
+        return future.await;
+    }
+    let span = tracing::Span::current();
+    let (future, first) = off_thread(bytes, move || {
+        // Whatever wakes it later is registered by the next poll, which is the first on the task itself.
+        let first = span.in_scope(|| future.as_mut().poll(&mut Context::from_waker(Waker::noop())));
+        (future, first)
+    })
+    .await;
+    match first {
+        Poll::Ready(output) => output,
+        Poll::Pending => future.await,
+    }
+}
+
+/// Counts the values and the keys of a JSON text in one pass, before anything is built from it; `None` when there are more than
+/// `most`, which ends the pass. An empty array or object counts as two. A text that is not JSON has a count as well: its structural
+/// characters outside strings.
+pub fn count_values(json: &[u8], most: usize) -> Option<usize> {
+    let (mut count, mut bytes) = (1usize, json.iter());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' | b',' | b':' => count += 1,
+            b'"' => skip_string(&mut bytes),
+            _ => continue,
+        }
+        if count > most {
+            return None;
+        }
+    }
+    Some(count)
+}
+
+/// Skips the rest of a string, with its closing quote.
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => return,
+            b'\\' => drop(bytes.next()),
+            _ => {}
+        }
     }
 }
 
@@ -59,6 +117,44 @@ mod tests {
         assert!(bulk(&json!({"id": 7, "names": ["a", "b"]})) < 100);
         assert!(bulk(&json!(vec![json!({}); QUICK_VALUES])) > QUICK_BYTES);
         assert!(bulk(&json!("x".repeat(QUICK_BYTES + 1))) > QUICK_BYTES);
+    }
+
+    #[test]
+    fn keys_and_values_are_counted_and_what_stands_in_strings_is_not() {
+        let count = |text: &str| count_values(text.as_bytes(), 100);
+        for (text, values) in [
+            ("7", 1),
+            (r#"{"a":1}"#, 3),
+            (r#"{"a":1,"b":[1,2,3]}"#, 8),
+            ("[1,2,3]", 4),
+            ("[[],{}]", 5),
+            (r#""{[,:\",:{\\""#, 1),
+            (r#"["a,b\"c",":"]"#, 3),
+            (r#"{"a:b"#, 2),
+            ("", 1),
+        ] {
+            assert_eq!(count(text), Some(values), "{text}");
+        }
+        assert_eq!(count(&",".repeat(99)), Some(100));
+        assert_eq!(count(&",".repeat(100)), None);
+    }
+
+    #[tokio::test]
+    async fn a_future_that_reads_a_long_text_begins_on_another_thread_and_goes_on_here() {
+        // Waits for nothing at its first poll: whoever polls it again is there.
+        let threads = || {
+            let mut first = None;
+            std::future::poll_fn(move |_| {
+                let now = std::thread::current().id();
+                let before = first.replace(now);
+                before.map_or(Poll::Pending, |before| Poll::Ready((before, now)))
+            })
+        };
+        let here = std::thread::current().id();
+        let (first, then) = begin_off_thread(QUICK_BYTES + 1, Box::pin(threads())).await;
+        assert!(first != here && then == here);
+        let short = async { std::thread::current().id() };
+        assert_eq!(begin_off_thread(QUICK_BYTES, Box::pin(short)).await, here);
     }
 
     #[tokio::test]

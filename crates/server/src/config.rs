@@ -45,6 +45,8 @@ pub struct HttpConfig {
     /// then see the caller's address and not the proxy's. Those of `auth.trustedProxies` count too. Default: none.
     pub trusted_proxies: Vec<String>,
     /// Longest request body, in bytes, 1 to 64 MiB. Default 4 MiB. Longer ones get 413, at once where `Content-Length` says so.
+    /// So do bodies of more than one key or value for 16 of these bytes (262,144 by default), and messages of more than 10,000 besides the
+    /// arguments of a tool call.
     pub max_body_bytes: usize,
     /// Open connections, TLS handshakes included, 1 to 1,000,000; more are closed at once. Default 20,000, and never more than three
     /// quarters of the files the process may open. One network (an IPv4 address, or 64 bits of IPv6) may hold a quarter of what is

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{AccessMode, Authenticator, Gateway, Principal, Scopes};
+use gatewright_core::{AccessMode, Authenticator, Gateway, Principal, Scopes, off_thread};
 use http::{Response, request::Parts};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -16,7 +16,7 @@ use crate::{
     body::{self, BodyError},
     config::HttpConfig,
     guard::Guard,
-    mode, refusal,
+    message_limit, mode, refusal,
     sessions::Owner,
 };
 
@@ -137,12 +137,17 @@ impl RequestGate {
         let message = body::read(body, self.most_bytes, self.body_time)
             .await
             .map_err(|why| refusal::unread(why, self.most_bytes))?;
+        let (body, most_bytes) = (message.clone(), self.most_bytes);
+        let checked = off_thread(body.len(), move || message_limit::check(&body, most_bytes)).await;
+        if let Err(over) = checked {
+            return Err(off_thread(message.len(), move || refusal::over_limit(over, &message)).await);
+        }
         if let Some(authenticator) = &self.authenticator
             && let Some(principal) = parts.extensions.get::<Principal>()
             && principal.scopes != Scopes::All
         {
             let mode = parts.extensions.get::<AccessMode>().copied();
-            let missing = self.gateway.missing_scopes(principal, mode, &message).await;
+            let missing = self.gateway.missing_scopes(principal, mode, message.clone()).await;
             if !missing.is_empty() {
                 tracing::info!(missing = missing.join(" "), "a request was refused for its caller's scopes");
                 let refused = authenticator.insufficient_scope(&missing);

@@ -24,6 +24,7 @@ mod in_flight;
 mod landing;
 mod lines;
 mod mcp;
+mod message_limit;
 mod mode;
 mod refusal;
 mod relay;

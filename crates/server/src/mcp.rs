@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{Era, Gateway, Principal, Revision};
+use gatewright_core::{Era, Gateway, Principal, Revision, begin_off_thread};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -243,17 +243,20 @@ async fn one(
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
     let opener = Opener::of(&parts);
-    let request = Request::from_parts(parts, Full::new(message.clone()));
+    let (service, bytes) = (endpoint.service.clone(), message.len());
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
-    let (response, no_room) = on_behalf_of(owner, opener, Box::pin(endpoint.service.handle(request))).await;
-    if let Some(why) = no_room {
-        return Err(refusal::no_room(why));
+    let handled = Box::pin(on_behalf_of(owner, opener, async move {
+        let request = Request::from_parts(parts, Full::new(message.clone()));
+        let (parts, body) = service.handle(request).await.into_parts();
+        match refusal::is_plain(&parts) {
+            true => Err(refusal::translate(parts, body, &message).await),
+            false => Ok(Response::from_parts(parts, Body::new(body))),
+        }
+    }));
+    match begin_off_thread(bytes, handled).await {
+        (_, Some(why)) => Err(refusal::no_room(why)),
+        (answer, None) => answer,
     }
-    let (parts, body) = response.into_parts();
-    if refusal::is_plain(&parts) {
-        return Err(refusal::translate(parts, body, &message).await);
-    }
-    Ok(Response::from_parts(parts, Body::new(body)))
 }
 
 /// Clients that take anything, or do not say, take what MCP sends.

@@ -13,6 +13,7 @@ use crate::{
     batch,
     body::BodyError,
     guard::{HeaderError, SourceError},
+    message_limit::OverLimit,
     mode::BadMode,
     session_room::NoRoom,
 };
@@ -183,6 +184,22 @@ pub(crate) fn unread(why: BodyError, most: usize) -> Response<Body> {
         BodyError::TooSlow => transport(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
         BodyError::Broken => transport(StatusCode::BAD_REQUEST, "the body could not be read"),
     }
+}
+
+/// The answer to a body with too many keys and values.
+pub(crate) fn over_limit(why: OverLimit, body: &[u8]) -> Response<Body> {
+    let message = match why {
+        OverLimit::NotJson => return not_a_message(body),
+        OverLimit::Body(most) => format!(
+            "Invalid Request: the body has more than {most} keys and values; send less at once, or long data as one string. The limit is one \
+             for 16 bytes of `http.maxBodyBytes`"
+        ),
+        OverLimit::Message(most) => format!(
+            "Invalid Request: a message may have {most} keys and values besides the `arguments` of `tools/call`; this one has more: leave out \
+             what the server does not need, such as entries of `_meta` and of capabilities"
+        ),
+    };
+    rpc(StatusCode::PAYLOAD_TOO_LARGE, Value::Null, ErrorCode::INVALID_REQUEST.0, &message, None)
 }
 
 /// The answer for an unknown path.

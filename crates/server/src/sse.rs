@@ -19,7 +19,7 @@ use axum::{
 };
 use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use gatewright_core::{AccessMode, Gateway};
+use gatewright_core::{AccessMode, Gateway, off_thread};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use rmcp::{
     RoleServer, ServiceExt,
@@ -222,8 +222,13 @@ pub(crate) async fn say(
         Ok(bytes) => bytes,
         Err(refused) => return refused,
     };
-    let Ok(mut message) = serde_json::from_slice::<ClientJsonRpcMessage>(&bytes) else {
-        return refusal::not_a_message(&bytes);
+    let body = bytes.clone();
+    let read = off_thread(bytes.len(), move || {
+        serde_json::from_slice::<ClientJsonRpcMessage>(&body).map_err(|_| refusal::not_a_message(&body))
+    });
+    let mut message = match read.await {
+        Ok(message) => message,
+        Err(refused) => return refused,
     };
     if let Err(refused) = session.in_flight.receive(&message) {
         return refusal::invalid(&bytes, &refused);

@@ -2,32 +2,26 @@
 //!
 //! It asks the same view as the request itself, which is refused there in any case.
 
-use std::borrow::Cow;
-
 use rmcp::model::Reference;
 use serde::Deserialize;
 
 use super::Gateway;
-use crate::{AccessMode, Caller, Denied, DirectAccess, Principal};
+use crate::{AccessMode, Caller, Denied, DirectAccess, Principal, off_thread};
 
 #[derive(Deserialize)]
-struct Message<'m> {
-    #[serde(borrow)]
-    method: Cow<'m, str>,
-    #[serde(borrow, default)]
-    params: Params<'m>,
+struct Message {
+    method: String,
+    #[serde(default)]
+    params: Params,
 }
 
 /// Objects that a request may name.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Params<'m> {
-    #[serde(borrow)]
-    name: Option<Cow<'m, str>>,
-    #[serde(borrow)]
-    uri: Option<Cow<'m, str>>,
-    #[serde(borrow)]
-    task_id: Option<Cow<'m, str>>,
+struct Params {
+    name: Option<String>,
+    uri: Option<String>,
+    task_id: Option<String>,
     r#ref: Option<Reference>,
     notifications: Option<Notifications>,
 }
@@ -46,9 +40,11 @@ impl Gateway {
         &self,
         principal: &Principal,
         mode: Option<AccessMode>,
-        message: &[u8],
+        message: impl AsRef<[u8]> + Send + 'static,
     ) -> Vec<String> {
-        let Ok(message) = serde_json::from_slice::<Message<'_>>(message) else { return Vec::new() };
+        let bytes = message.as_ref().len();
+        let read = move || serde_json::from_slice::<Message>(message.as_ref());
+        let Ok(message) = off_thread(bytes, read).await else { return Vec::new() };
         let caller = Caller::new(principal.clone()).in_mode(self.mode(principal, mode));
         match self.decide_early(&message.method, &message.params, &caller).await {
             Err(Denied::Scopes(missing)) => missing,
@@ -56,7 +52,7 @@ impl Gateway {
         }
     }
 
-    async fn decide_early(&self, method: &str, params: &Params<'_>, caller: &Caller) -> Result<(), Denied> {
+    async fn decide_early(&self, method: &str, params: &Params, caller: &Caller) -> Result<(), Denied> {
         let registry = &self.shared.registry;
         match (method, params) {
             ("tools/call", Params { name: Some(name), .. }) => {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bad_input;
 #[cfg(test)]
+mod body_values;
+#[cfg(test)]
 mod cancelled;
 #[cfg(test)]
 mod cluster;

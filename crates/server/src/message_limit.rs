@@ -1,0 +1,140 @@
+//! The number of keys and values in a message, limited before anything is built from it.
+//!
+//! A value of a few bytes takes hundreds in memory, and `rmcp` reads a message several times to find out its kind: the length of
+//! a body alone bounds neither.
+
+use std::borrow::Cow;
+
+use gatewright_core::count_values;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::batch;
+
+/// Keys and values of a message besides the arguments of a tool call, at most.
+const MOST_BESIDES_ARGUMENTS: usize = 10_000;
+/// Bytes of the longest body for each key or value that a body may have.
+const BYTES_PER_VALUE: usize = 16;
+
+/// Why a body is not read further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OverLimit {
+    /// It has more keys and values than this.
+    Body(usize),
+    /// A message has more than this besides the arguments of a tool call.
+    Message(usize),
+    /// It is long, and not JSON.
+    NotJson,
+}
+
+/// Keys and values that a body may have where it may be `most_bytes` long.
+fn most_values(most_bytes: usize) -> usize {
+    (most_bytes / BYTES_PER_VALUE).max(MOST_BESIDES_ARGUMENTS)
+}
+
+/// Checks the number of keys and values in a body: one message or a batch.
+pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
+    let most = most_values(most_bytes);
+    let count = count_values(body, most).ok_or(OverLimit::Body(most))?;
+    let has_few = |message: &[u8], count: usize| -> Result<(), OverLimit> {
+        let besides = count - of_arguments(message, most)?.min(count);
+        match besides <= MOST_BESIDES_ARGUMENTS {
+            true => Ok(()),
+            false => Err(OverLimit::Message(MOST_BESIDES_ARGUMENTS)),
+        }
+    };
+    if count <= MOST_BESIDES_ARGUMENTS {
+        return Ok(());
+    }
+    if !batch::is_batch(body) {
+        return has_few(body, count);
+    }
+    let messages = batch::messages(body).map_err(|_| OverLimit::Message(MOST_BESIDES_ARGUMENTS))?;
+    messages
+        .into_iter()
+        .map(|message| message.get().as_bytes())
+        .try_for_each(|message| has_few(message, count_values(message, most).unwrap_or(count)))
+}
+
+#[derive(Deserialize)]
+struct Message<'m> {
+    #[serde(borrow)]
+    method: Cow<'m, str>,
+    #[serde(borrow)]
+    params: Params<'m>,
+}
+
+#[derive(Deserialize)]
+struct Params<'m> {
+    #[serde(borrow)]
+    arguments: Option<&'m RawValue>,
+}
+
+/// Keys and values of the arguments, if `message` calls a tool.
+fn of_arguments(message: &[u8], most: usize) -> Result<usize, OverLimit> {
+    match serde_json::from_slice::<Message<'_>>(message) {
+        Ok(Message { method, params: Params { arguments: Some(arguments) } }) if method == "tools/call" => {
+            Ok(count_values(arguments.get().as_bytes(), most).unwrap_or_default())
+        }
+        Err(error) if !error.is_data() => Err(OverLimit::NotJson),
+        Ok(_) | Err(_) => Ok(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+    fn call(params: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#)
+    }
+
+    fn numbers(count: usize) -> String {
+        format!("[0{}]", ",0".repeat(count - 1))
+    }
+
+    #[test]
+    fn only_the_arguments_of_a_tool_call_may_have_many_values() {
+        let (many, few) = (numbers(50_000), numbers(5_000));
+        let over = Err(OverLimit::Message(10_000));
+        for (body, expected) in [
+            (call(&format!(r#"{{"name":"t","arguments":{{"a":{many}}}}}"#)), Ok(())),
+            (call(&format!(r#"{{"name":"t","\u0061rguments":{{"a":{many}}}}}"#)), Ok(())),
+            (call(&format!(r#"{{"name":"t","arguments":{{"a":{many}}},"_meta":{{"a":{few}}}}}"#)), Ok(())),
+            (call(&format!(r#"{{"name":"t","arguments":{{"a":{many}}},"_meta":{{"a":{many}}}}}"#)), over),
+            (call(&format!(r#"{{"name":"t","arguments":{{}},"arguments":{{"a":{many}}}}}"#)), over),
+            (call(&format!(r#"{{"arguments":{{"a":{many}}}}}"#)).replace("tools/call", "ping"), over),
+            (format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"arguments":{many}}}}}"#), over),
+            (call(&format!(r#"{{"name":"t","arguments":{{"a":{many}}}"#)), Err(OverLimit::NotJson)),
+            (
+                call(&format!(r#"{{"name":"t","arguments":{}}}"#, numbers(300_000))),
+                Err(OverLimit::Body(262_144)),
+            ),
+        ] {
+            assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{}", &body[..90]);
+        }
+    }
+
+    #[test]
+    fn each_message_of_a_batch_has_the_limit_of_its_own_kind() {
+        let large = call(&format!(r#"{{"name":"t","arguments":{{"a":{}}}}}"#, numbers(50_000)));
+        let ping = |values| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":2,"method":"ping","params":{{"_meta":{{"a":{}}}}}}}"#,
+                numbers(values)
+            )
+        };
+        let check = |messages: &[String]| check(format!("[{}]", messages.join(",")).as_bytes(), MOST_BYTES);
+        assert_eq!(check(&[large.clone(), ping(100), large.clone()]), Ok(()));
+        assert_eq!(check(&[ping(9_000), ping(9_000)]), Ok(()));
+        assert_eq!(check(&[large, ping(20_000)]), Err(OverLimit::Message(10_000)));
+    }
+
+    #[test]
+    fn a_server_that_takes_longer_bodies_takes_more_values() {
+        assert_eq!(most_values(64 << 20), 4 << 20);
+        assert_eq!(most_values(1), MOST_BESIDES_ARGUMENTS);
+    }
+}
