@@ -9,6 +9,7 @@ use crate::{
     context::Context,
     crypto::{b64, derive, same, sha256_hex},
     error::OAuthError,
+    net::Caller,
     pending_quota::PendingQuota,
     records::AuthorizationRequest,
     store::{Key, StoreError},
@@ -78,12 +79,12 @@ impl Authorizations {
         b64(derive(&self.csrf_key, framed.as_bytes()))
     }
 
-    /// Reserves room for a record of `bytes` that a caller of `network` creates and that expires after `lifetime`.
+    /// Reserves room for a record of `bytes` that `caller` creates and that expires after `lifetime`.
     ///
     /// # Errors
-    /// There is no room for the network.
-    pub(crate) fn reserve(&self, network: &str, bytes: usize, lifetime: Duration) -> Result<(), OAuthError> {
-        let is_reserved = self.quota.reserve(network, bytes, self.ctx.clock.now_ms(), lifetime);
+    /// There is no room for its network.
+    pub(crate) fn reserve(&self, caller: Caller, bytes: usize, lifetime: Duration) -> Result<(), OAuthError> {
+        let is_reserved = self.quota.reserve(caller, bytes, self.ctx.clock.now_ms(), lifetime);
         if is_reserved { Ok(()) } else { Err(OAuthError::too_many(RATE_WINDOW)) }
     }
 

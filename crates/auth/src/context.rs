@@ -51,7 +51,7 @@ impl Context {
     }
 
     /// Returns the counter for requests to `endpoint`, by the parts of `by`.
-    pub(crate) fn rate_counter(endpoint: &'static str, by: &[&str]) -> Key {
+    fn rate_counter(endpoint: &'static str, by: &[&str]) -> Key {
         Key::named("rate", &[&[endpoint], by].concat())
     }
 
@@ -62,7 +62,42 @@ impl Context {
         by: &[&str],
         limit: u64,
     ) -> Result<(), OAuthError> {
-        let hit = self.store.hit(&Self::rate_counter(endpoint, by), RATE_WINDOW).await?;
+        self.count(&Self::rate_counter(endpoint, by), limit).await
+    }
+
+    /// The counters for requests of `caller` to `endpoint`, by the parts of `by` and each of its networks, with the limits of those where one
+    /// caller has `limit`.
+    pub(crate) fn caller_counters(
+        endpoint: &'static str,
+        by: &[&str],
+        caller: Caller,
+        limit: u64,
+    ) -> impl Iterator<Item = (Key, u64)> {
+        caller.networks().map(move |(network, times)| {
+            let network = network.to_string();
+            let by = [by, &[network.as_str()]].concat();
+            (Self::rate_counter(endpoint, &by), limit.saturating_mul(times))
+        })
+    }
+
+    /// Counts a request of `caller` to `endpoint`, by the parts of `by` and each of its networks. Refuses it when there were more than
+    /// `limit` in the last minute, or more from larger networks than so many callers may send.
+    pub(crate) async fn limit_caller(
+        &self,
+        endpoint: &'static str,
+        by: &[&str],
+        caller: Caller,
+        limit: u64,
+    ) -> Result<(), OAuthError> {
+        // In this order: what a network is refused does not count for the larger ones around it.
+        for (key, limit) in Self::caller_counters(endpoint, by, caller, limit) {
+            self.count(&key, limit).await?;
+        }
+        Ok(())
+    }
+
+    async fn count(&self, key: &Key, limit: u64) -> Result<(), OAuthError> {
+        let hit = self.store.hit(key, RATE_WINDOW).await?;
         if hit.count > limit { Err(OAuthError::too_many(hit.resets_in)) } else { Ok(()) }
     }
 

@@ -1,15 +1,15 @@
 //! A fair queue of password checks: a few at the same time, networks in turn.
 //!
-//! A check takes tens of milliseconds and 19 MiB or more. Waiting checks stand in the line of their network, and the lines are served in
-//! turn, so that a network with many tries delays itself. When the queue is full, a new check takes the place of the last one in the
+//! A check takes tens of milliseconds and 19 MiB or more. Waiting checks stand in the line of their network (an IPv4 address, or 48 bits of IPv6), and
+//! the lines are served in turn, so that a network with many tries delays itself. When the queue is full, a new check takes the place of the last one in the
 //! longest line.
 
 use std::{
     collections::{HashMap, VecDeque},
-    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use gatewright_core::CountedNetwork;
 use tokio::sync::oneshot;
 
 /// Checks at the same time.
@@ -25,9 +25,9 @@ pub(crate) struct PasswordCheckQueue(Arc<Mutex<Queue>>);
 struct Queue {
     running: usize,
     waiting: usize,
-    lines: HashMap<IpAddr, VecDeque<oneshot::Sender<PasswordCheckPermit>>>,
+    lines: HashMap<CountedNetwork, VecDeque<oneshot::Sender<PasswordCheckPermit>>>,
     /// Networks with a line, in the order they are served.
-    order: VecDeque<IpAddr>,
+    order: VecDeque<CountedNetwork>,
 }
 
 /// A permit to check one password. When it is dropped, the next check gets it.
@@ -47,7 +47,7 @@ impl PasswordCheckQueue {
     ///
     /// # Errors
     /// The queue is full and the line of the network is the longest, or a check of another network took the place.
-    pub(crate) async fn acquire(&self, network: IpAddr) -> Result<PasswordCheckPermit, Busy> {
+    pub(crate) async fn acquire(&self, network: CountedNetwork) -> Result<PasswordCheckPermit, Busy> {
         let waits = {
             let mut state = lock(&self.0);
             if state.running < MAX_RUNNING {
@@ -61,7 +61,7 @@ impl PasswordCheckQueue {
 }
 
 impl Queue {
-    fn join(&mut self, network: IpAddr) -> Result<oneshot::Receiver<PasswordCheckPermit>, Busy> {
+    fn join(&mut self, network: CountedNetwork) -> Result<oneshot::Receiver<PasswordCheckPermit>, Busy> {
         if self.waiting >= MAX_WAITING {
             self.remove_closed();
         }
@@ -140,14 +140,14 @@ mod tests {
 
     use super::*;
 
-    fn network(number: u8) -> IpAddr {
-        [192, 0, 2, number].into()
+    fn network(number: u8) -> CountedNetwork {
+        CountedNetwork::widest([192, 0, 2, number].into())
     }
 
     /// Asks for a permit and polls once, so that it is in the queue.
     fn ask(
         queue: &Arc<PasswordCheckQueue>,
-        from: IpAddr,
+        from: CountedNetwork,
     ) -> Result<Result<PasswordCheckPermit, Busy>, BoxFuture<'static, Result<PasswordCheckPermit, Busy>>>
     {
         let queue = queue.clone();

@@ -17,7 +17,8 @@ const OF_ACCOUNT: u64 = 20;
 /// The counters of one login.
 pub(crate) struct Lockout {
     both: Key,
-    network: Key,
+    /// Of each network of the caller, with the number of callers whose limit it has.
+    networks: Vec<(Key, u64)>,
     account: Key,
     known: Key,
 }
@@ -28,7 +29,10 @@ impl Lockout {
         let network = caller.to_string();
         Self {
             both: Key::named("wrong", &["both", name, &network]),
-            network: Key::named("wrong", &["ip", &network]),
+            networks: caller
+                .networks()
+                .map(|(network, times)| (Key::named("wrong", &["ip", &network.to_string()]), times))
+                .collect(),
             account: Key::named("wrong", &["name", name]),
             known: Key::named("wrong", &["known", name, &network]),
         }
@@ -36,9 +40,10 @@ impl Lockout {
 
     /// Returns whether a login is refused without a check. `limit` is the number of failures of an account from one network.
     pub(crate) async fn is_locked(&self, store: &dyn Store, limit: u64) -> Result<bool, StoreError> {
-        let Self { both, network, account, known } = self;
-        let records =
-            store.get_many(&[both.clone(), network.clone(), account.clone(), known.clone()]).await?;
+        let Self { both, networks, account, known } = self;
+        let mut keys = vec![both.clone(), account.clone(), known.clone()];
+        keys.extend(networks.iter().map(|(key, _)| key.clone()));
+        let records = store.get_many(&keys).await?;
         let count = |at: usize| {
             let text = records
                 .get(at)
@@ -46,15 +51,18 @@ impl Lockout {
                 .and_then(|record| std::str::from_utf8(record).ok());
             text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
         };
-        let is_known = records.get(3).is_some_and(Option::is_some);
-        Ok(count(0) >= limit
-            || count(1) >= limit.saturating_mul(OF_NETWORK)
-            || (count(2) >= limit.saturating_mul(OF_ACCOUNT) && !is_known))
+        let is_known = records.get(2).is_some_and(Option::is_some);
+        let of_networks = || {
+            let mut times = networks.iter().map(|(_, times)| times).enumerate();
+            times.any(|(at, times)| count(3 + at) >= limit.saturating_mul(OF_NETWORK).saturating_mul(*times))
+        };
+        Ok(count(0) >= limit || (count(1) >= limit.saturating_mul(OF_ACCOUNT) && !is_known) || of_networks())
     }
 
     /// Counts a failed login.
     pub(crate) async fn record_failure(&self, store: &dyn Store) -> Result<(), StoreError> {
-        for key in [&self.both, &self.network, &self.account] {
+        let networks = self.networks.iter().map(|(key, _)| key);
+        for key in [&self.both, &self.account].into_iter().chain(networks) {
             store.hit(key, LOCKOUT_WINDOW).await?;
         }
         Ok(())

@@ -3,24 +3,28 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(crate) use gatewright_core::Network;
-use gatewright_core::counted_address;
+use gatewright_core::{CountedNetwork, counted_networks};
 use url::{Host, Url};
 
-/// A caller's address, in full for the audit. Its text is the network that requests are counted for, so that no limit applies to single
-/// IPv6 addresses.
+/// A caller's address, in full for the audit. Its text is the network of one caller, so that no limit applies to single IPv6 addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Caller(pub(crate) IpAddr);
 
 impl Caller {
-    /// Returns the network that the caller's requests are counted for.
-    pub(crate) fn network(self) -> IpAddr {
-        counted_address(self.0)
+    /// Returns the networks that the caller's requests are counted for, with the number of callers whose limits they have.
+    pub(crate) fn networks(self) -> impl Iterator<Item = (CountedNetwork, u64)> {
+        counted_networks(self.0).map(|(network, times)| (network, times as u64))
+    }
+
+    /// Returns the largest network that may be this caller's.
+    pub(crate) fn widest_network(self) -> CountedNetwork {
+        CountedNetwork::widest(self.0)
     }
 }
 
 impl std::fmt::Display for Caller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.network().fmt(f)
+        CountedNetwork::narrowest(self.0).fmt(f)
     }
 }
 

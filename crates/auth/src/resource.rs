@@ -10,7 +10,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use gatewright_core::{AuthRefusal, Authenticator, CallerAddress, Principal, Scopes, counted_address};
+use gatewright_core::{AuthRefusal, Authenticator, CallerAddress, Principal, Scopes};
 use http::{HeaderValue, StatusCode, header, request::Parts};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
@@ -203,8 +203,7 @@ impl ResourceServer {
             Credentials::Dpop(token) => (token, true),
         };
         let caller = parts.extensions.get::<CallerAddress>();
-        let network = caller.map(|caller| counted_address(caller.0));
-        let verified = self.verify(token, network).await?;
+        let verified = self.verify(token, caller.map(|caller| caller.0)).await?;
         match (&verified.jkt, is_dpop) {
             (None, false) => {}
             (Some(jkt), true) => {
@@ -227,13 +226,13 @@ impl ResourceServer {
         Ok(Some(verified.principal))
     }
 
-    /// Verifies the token of a caller of `network`.
-    async fn verify(&self, token: &str, network: Option<IpAddr>) -> Result<CachedToken, AuthError> {
+    /// Verifies the token of a caller at an address.
+    async fn verify(&self, token: &str, caller: Option<IpAddr>) -> Result<CachedToken, AuthError> {
         match &self.resource.issuer {
             TokenIssuer::BuiltIn(services) => self.verify_cached(services, token).await,
             TokenIssuer::External(validator) => {
                 let claims = validator
-                    .claims(token, network)
+                    .claims(token, caller)
                     .await
                     .map_err(|why| why.map_or(AuthError::Unavailable, AuthError::Token))?;
                 Ok(caller_of(&claims, external_scopes(&claims))?)

@@ -8,7 +8,7 @@ use std::{
 };
 
 use axum::{Router, routing::get};
-use gatewright_core::{Scopes, Shares};
+use gatewright_core::{Claimant, Portion, Scopes, Shares};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
@@ -247,7 +247,7 @@ pub struct Transparent {
     fetcher: Fetcher,
     answers: Answers,
     /// Quota of introspections, by the network of the caller.
-    questions: Arc<Shares<IpAddr>>,
+    questions: Arc<Shares>,
 }
 
 impl std::fmt::Debug for Transparent {
@@ -278,7 +278,7 @@ impl Transparent {
             metrics,
             fetcher,
             answers: Answers::default(),
-            questions: Shares::new(MAX_INTROSPECTIONS),
+            questions: Shares::new(MAX_INTROSPECTIONS, Portion::QuarterOfFree),
         })
     }
 
@@ -335,15 +335,15 @@ impl Transparent {
     }
 
     /// Returns the claims of a token; `Err(None)` when it cannot be checked now. Its own claims are checked before anything is fetched for
-    /// it, and introspections count for `network`.
+    /// it, and introspections count for the networks of `caller`.
     pub(crate) async fn claims(
         &self,
         text: &str,
-        network: Option<IpAddr>,
+        caller: Option<IpAddr>,
     ) -> Result<Claims, Option<TokenError>> {
         let opaque = text.split('.').take(4).count() != 3;
         if opaque && let Some(uri) = &self.config.provider.introspection_uri {
-            return self.introspected(uri, text, network).await;
+            return self.introspected(uri, text, caller).await;
         }
         let (token, now_s) = (Token::parse(text)?, self.clock.now_s());
         let types: Vec<&str> = match &self.config.provider.token_types {
@@ -368,7 +368,7 @@ impl Transparent {
         &self,
         uri: &str,
         token: &str,
-        network: Option<IpAddr>,
+        caller: Option<IpAddr>,
     ) -> Result<Claims, Option<TokenError>> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Some(TokenError::TooLong));
@@ -384,7 +384,7 @@ impl Transparent {
         if let Some(answer) = self.answers.get(&digest, now) {
             return answer;
         }
-        let room = self.questions.take(network, 1).ok_or(None)?;
+        let room = self.questions.take(caller.map(Claimant::at).unwrap_or_default(), 1).map_err(|_| None)?;
         let answer = self.introspect(uri, token, now).await;
         drop(room);
         self.answers.keep(digest, &answer, now);

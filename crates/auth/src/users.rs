@@ -133,7 +133,7 @@ impl Users {
             if is_locked { Err(OAuthError::too_many(LOCKOUT_WINDOW)) } else { Ok(()) }
         };
         refuse_locked().await?;
-        let permit = self.password_checks.acquire(caller.network()).await;
+        let permit = self.password_checks.acquire(caller.widest_network()).await;
         let permit = permit.map_err(|_| OAuthError::too_many(Duration::from_secs(1)))?;
         // Checks that were waiting before this one may have failed.
         refuse_locked().await?;

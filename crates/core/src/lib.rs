@@ -58,7 +58,9 @@ pub use local_app::LocalApp;
 pub use masking::{CredentialPatterns, MASK};
 pub use memory::{MemoryTransport, memory_transport};
 pub use names::{ToolNames, check_app_id, nearest_name};
-pub use network::{BodyTimeout, HOP_BY_HOP, Network, caller_address, counted_address, proxied_over_https};
+pub use network::{
+    BodyTimeout, CountedNetwork, HOP_BY_HOP, Network, caller_address, counted_networks, proxied_over_https,
+};
 pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
     ScriptFacts, Subject, Trail,
@@ -70,7 +72,7 @@ pub use protocol::{Era, Revision};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use schema::{BrokenRule, InputProblem, InputSchema, SchemaMode};
 pub use secret::Secret;
-pub use share::{Share, Shares};
+pub use share::{Claimant, NoShare, Portion, Share, Shares};
 pub use tool::ToolEntry;
 pub use tool_meta::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};

@@ -1,7 +1,8 @@
 //! The address of a caller behind proxies.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    fmt,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
@@ -88,13 +89,60 @@ fn forwarded_protocol(element: &str) -> Option<&str> {
     pairs.find(|(name, _)| name.eq_ignore_ascii_case("proto")).map(|(_, value)| value.trim_matches('"'))
 }
 
-/// The address that a caller is counted under: an IPv4 address, or the network of 64 bits that one IPv6 subscriber has at least and
-/// may take any address from (RFC 6177 §2). An IPv4 address written as an IPv6 one counts as what it is.
-pub fn counted_address(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => v4.into(),
-        IpAddr::V6(v6) => IpAddr::from((u128::from(v6) >> 64 << 64).to_be_bytes()),
+/// A network whose callers are counted together: an IPv4 address, or an IPv6 prefix. An IPv4 address written as an IPv6 one counts as
+/// what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CountedNetwork {
+    base: IpAddr,
+    bits: u8,
+}
+
+/// Prefixes of IPv6 that callers are counted under, and for how many callers each counts. One subscriber has 64 bits at least, often 56
+/// or 48 (RFC 6177 §2), and may take any address from them.
+const PREFIXES: [(u8, usize); 3] = [(64, 1), (56, 2), (48, 4)];
+
+impl CountedNetwork {
+    fn new(address: Ipv6Addr, bits: u8) -> Self {
+        let shift = 128 - bits;
+        Self { base: IpAddr::from((u128::from(address) >> shift << shift).to_be_bytes()), bits }
     }
+
+    /// The network of one caller: an IPv4 address, or 64 bits of IPv6.
+    pub fn narrowest(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => Self { base: v4.into(), bits: 32 },
+            IpAddr::V6(v6) => Self::new(v6, PREFIXES[0].0),
+        }
+    }
+
+    /// The largest network that may be one caller's: an IPv4 address, or 48 bits of IPv6.
+    pub fn widest(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => Self { base: v4.into(), bits: 32 },
+            IpAddr::V6(v6) => Self::new(v6, PREFIXES[2].0),
+        }
+    }
+}
+
+/// The address of a network of one caller, or a prefix such as `2001:db8::/48`.
+impl fmt::Display for CountedNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bits {
+            32 | 64 => self.base.fmt(f),
+            bits => write!(f, "{}/{bits}", self.base),
+        }
+    }
+}
+
+/// The networks that a caller is counted under, the narrowest first, each with the number of callers whose limits it has. A limit
+/// that is counted in steps counts the next one only where the one before has room: else one caller could use up the limit of all.
+pub fn counted_networks(address: IpAddr) -> impl Iterator<Item = (CountedNetwork, usize)> {
+    let address = address.to_canonical();
+    let prefixes = if address.is_ipv4() { &PREFIXES[..1] } else { &PREFIXES[..] };
+    prefixes.iter().map(move |(bits, times)| match address {
+        IpAddr::V4(_) => (CountedNetwork::narrowest(address), *times),
+        IpAddr::V6(v6) => (CountedNetwork::new(v6, *bits), *times),
+    })
 }
 
 /// An address, with a port or without.
@@ -192,12 +240,27 @@ mod tests {
     }
 
     #[test]
-    fn ipv6_callers_are_counted_by_their_network_of_64_bits_and_mapped_addresses_as_ipv4() {
-        let counted = |text: &str| counted_address(ip(text));
-        assert_eq!(counted("2001:db8:1:2::1"), counted("2001:db8:1:2:ffff:ffff:ffff:ffff"));
-        assert_ne!(counted("2001:db8:1:2::1"), counted("2001:db8:1:3::1"));
-        assert_eq!(counted("::ffff:192.0.2.7"), ip("192.0.2.7"));
-        assert_ne!(counted("192.0.2.7"), counted("192.0.2.8"));
+    fn ipv6_callers_are_counted_by_their_networks_and_mapped_addresses_as_ipv4() {
+        let counted = |text: &str| {
+            let networks = counted_networks(ip(text)).map(|(network, times)| format!("{network} {times}"));
+            networks.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(
+            counted("2001:db8:1:234:ffff::1"),
+            "2001:db8:1:234:: 1, 2001:db8:1:200::/56 2, 2001:db8:1::/48 4"
+        );
+        assert_eq!(counted("::ffff:192.0.2.7"), "192.0.2.7 1");
+        for (a, b, is_one) in [
+            ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true),
+            ("2001:db8:1:2::1", "2001:db8:1:3::1", false),
+            ("::ffff:192.0.2.7", "192.0.2.7", true),
+            ("192.0.2.7", "192.0.2.8", false),
+        ] {
+            let narrowest = |text: &str| CountedNetwork::narrowest(ip(text));
+            assert_eq!(narrowest(a) == narrowest(b), is_one, "{a} {b}");
+        }
+        assert_eq!(CountedNetwork::widest(ip("2001:db8:1:2::1")).to_string(), "2001:db8:1::/48");
+        assert_eq!(CountedNetwork::widest(ip("192.0.2.7")).to_string(), "192.0.2.7");
     }
 
     #[test]

@@ -1,87 +1,167 @@
 //! A bounded amount of something, shared among callers so that none of them can take all of it.
 //!
-//! Dynamic thresholds (Choudhury and Hahne, 1998): a caller may hold a quarter of what is free. One alone gets a fifth of the whole,
-//! and the more is taken, the less anybody gets: dozens of callers are needed to use it up.
+//! Dynamic thresholds (Choudhury and Hahne, 1998): what a caller may hold depends on what is free. The more is taken, the less anybody
+//! gets. A caller is a subject and a network; of an IPv6 address, the networks around it have shares of their own.
 
 use std::{
     collections::HashMap,
-    hash::Hash,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// A bounded amount, and what each caller holds of it.
-#[derive(Debug)]
-pub struct Shares<K: Eq + Hash> {
-    most: usize,
-    most_of_one: Option<usize>,
-    taken: Mutex<Taken<K>>,
+use crate::network::{CountedNetwork, Network, counted_networks};
+
+/// Whoever takes part of a bounded amount. One without subject and network stands for many: only the whole is bounded for it.
+#[derive(Debug, Clone, Default)]
+pub struct Claimant(Vec<(Party, usize)>);
+
+/// A party that has a share.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Party {
+    Subject(Arc<str>),
+    Network(CountedNetwork),
 }
 
+impl Claimant {
+    /// A caller of `subject`, if that is known, at `address`. Addresses of loopback and of `proxies` stand for many callers.
+    pub fn new(subject: Option<Arc<str>>, address: Option<IpAddr>, proxies: &[Network]) -> Self {
+        let is_shared = |ip: IpAddr| ip.is_loopback() || proxies.iter().any(|network| network.contains(ip));
+        let address = address.map(|address| address.to_canonical()).filter(|ip| !is_shared(*ip));
+        let subject = subject.map(|subject| (Party::Subject(subject), 1));
+        Self(subject.into_iter().chain(address.into_iter().flat_map(parties)).collect())
+    }
+
+    /// A caller that is known by its address alone. Loopback counts as one caller.
+    pub fn at(address: IpAddr) -> Self {
+        Self(parties(address).collect())
+    }
+}
+
+fn parties(address: IpAddr) -> impl Iterator<Item = (Party, usize)> {
+    counted_networks(address).map(|(network, times)| (Party::Network(network), times))
+}
+
+/// The share of a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Portion {
+    /// A quarter of what is free: one alone gets a fifth of the whole.
+    QuarterOfFree,
+    /// As much as is free: one alone gets half of the whole.
+    AsMuchAsFree,
+    /// This amount.
+    Fixed(usize),
+}
+
+impl Portion {
+    /// What a party may hold that counts for `times` callers, where `free` is left.
+    fn of(self, times: usize, free: usize) -> usize {
+        match self {
+            Self::QuarterOfFree => free.saturating_mul(times) / 4,
+            Self::AsMuchAsFree => free.saturating_mul(times),
+            // Of a whole /48, no more than what is free; but at least what one caller may have.
+            Self::Fixed(amount) => {
+                amount.max(amount.saturating_mul(times).min(free.saturating_mul(times) / 4))
+            }
+        }
+    }
+}
+
+/// Why something was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoShare {
+    /// There is no room for anybody.
+    Room,
+    /// The caller, or a network around it, has its share.
+    Share,
+}
+
+/// A bounded amount, and what each caller holds of it.
 #[derive(Debug)]
-struct Taken<K> {
+pub struct Shares {
+    most: usize,
+    portion: Portion,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
     all: usize,
-    by: HashMap<K, usize>,
+    by: HashMap<Party, usize>,
 }
 
 /// An amount that is held until this is dropped.
 #[derive(Debug)]
-pub struct Share<K: Eq + Hash> {
-    of: Arc<Shares<K>>,
-    key: Option<K>,
+pub struct Share {
+    of: Arc<Shares>,
+    claimant: Claimant,
     amount: usize,
 }
 
-impl<K: Eq + Hash + Clone> Shares<K> {
-    /// Room for `most` in all.
-    pub fn new(most: usize) -> Arc<Self> {
-        Self::with_most_of_one(most, None)
+impl Shares {
+    /// Room for `most` in all, and for `portion` of each caller.
+    pub fn new(most: usize, portion: Portion) -> Arc<Self> {
+        Arc::new(Self { most, portion, taken: Mutex::default() })
     }
 
-    /// Room for `most` in all, and for `most_of_one` of each caller in place of a quarter of what is free.
-    pub fn with_most_of_one(most: usize, most_of_one: Option<usize>) -> Arc<Self> {
-        Arc::new(Self { most, most_of_one, taken: Mutex::new(Taken { all: 0, by: HashMap::new() }) })
-    }
-
-    /// Takes `amount` for `key`; `None` when there is no room, or when `key` holds something already and would then hold more than its
-    /// share: a quarter of what stays free, if no number is set. Without a key only the whole is bounded: for callers who stand for many, such as a proxy.
-    pub fn take(self: &Arc<Self>, key: Option<K>, amount: usize) -> Option<Share<K>> {
-        let mut held = self.lock();
-        let free = self.most.saturating_sub(held.all).checked_sub(amount)?;
-        if let Some(key) = &key {
-            let own = held.by.get(key).copied().unwrap_or_default();
-            let share = self.most_of_one.unwrap_or(free / 4);
-            if own > 0 && own + amount > share {
-                return None;
-            }
-            held.by.insert(key.clone(), own + amount);
-        }
-        held.all += amount;
-        Some(Share { of: self.clone(), key, amount })
+    /// Takes `amount` for `claimant`. Whoever holds nothing needs room only.
+    ///
+    /// # Errors
+    /// There is no room, or the claimant would hold more than its share of what stays free.
+    pub fn take(self: &Arc<Self>, claimant: Claimant, amount: usize) -> Result<Share, NoShare> {
+        self.add(&claimant, amount)?;
+        Ok(Share { of: self.clone(), claimant, amount })
     }
 
     /// The amount that is held in all.
     pub fn held(&self) -> usize {
         self.lock().all
     }
-}
 
-impl<K: Eq + Hash> Shares<K> {
-    fn lock(&self) -> MutexGuard<'_, Taken<K>> {
+    fn add(&self, claimant: &Claimant, amount: usize) -> Result<(), NoShare> {
+        let mut taken = self.lock();
+        let free = self.most.saturating_sub(taken.all).checked_sub(amount).ok_or(NoShare::Room)?;
+        let is_over = |(party, times): &(Party, usize)| {
+            let own = taken.by.get(party).copied().unwrap_or_default();
+            own > 0 && own + amount > self.portion.of(*times, free)
+        };
+        if claimant.0.iter().any(is_over) {
+            return Err(NoShare::Share);
+        }
+        for (party, _) in &claimant.0 {
+            *taken.by.entry(party.clone()).or_default() += amount;
+        }
+        taken.all += amount;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
         // Nothing panics while it holds the lock.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: Eq + Hash> Drop for Share<K> {
+impl Share {
+    /// Takes `more` for the same claimant.
+    ///
+    /// # Errors
+    /// As those of [`Shares::take`]; what was held before stays.
+    pub fn grow(&mut self, more: usize) -> Result<(), NoShare> {
+        self.of.add(&self.claimant, more)?;
+        self.amount += more;
+        Ok(())
+    }
+}
+
+impl Drop for Share {
     fn drop(&mut self) {
-        let mut held = self.of.lock();
-        held.all -= self.amount;
-        if let Some(key) = &self.key
-            && let Some(own) = held.by.get_mut(key)
-        {
-            *own -= self.amount;
-            if *own == 0 {
-                held.by.remove(key);
+        let mut taken = self.of.lock();
+        taken.all -= self.amount;
+        for (party, _) in &self.claimant.0 {
+            if let Some(own) = taken.by.get_mut(party) {
+                *own -= self.amount;
+                if *own == 0 {
+                    taken.by.remove(party);
+                }
             }
         }
     }
@@ -91,50 +171,88 @@ impl<K: Eq + Hash> Drop for Share<K> {
 mod tests {
     use super::*;
 
-    fn fill(shares: &Arc<Shares<u8>>, key: Option<u8>) -> Vec<Share<u8>> {
-        std::iter::from_fn(|| shares.take(key, 1)).collect()
+    fn subject(name: impl ToString) -> Claimant {
+        Claimant::new(Some(name.to_string().into()), None, &[])
+    }
+
+    fn at(address: &str) -> Claimant {
+        Claimant::at(address.parse().unwrap())
+    }
+
+    fn fill(shares: &Arc<Shares>, claimant: &Claimant) -> Vec<Share> {
+        std::iter::from_fn(|| shares.take(claimant.clone(), 1).ok()).collect()
     }
 
     #[test]
     fn one_caller_takes_no_more_than_a_fifth_and_twenty_leave_room_for_a_newcomer() {
-        let shares = Shares::new(1_000);
+        let shares = Shares::new(1_000, Portion::QuarterOfFree);
         let mut all = Vec::new();
-        for key in 0..20 {
-            let got = fill(&shares, Some(key));
-            assert!((1..=200).contains(&got.len()), "caller {key} got {}", got.len());
+        for name in 0..20 {
+            let got = fill(&shares, &subject(name));
+            assert!((1..=200).contains(&got.len()), "caller {name} got {}", got.len());
             all.push(got);
         }
-        assert!(shares.take(Some(99), 1).is_some());
+        assert!(shares.take(subject("new"), 1).is_ok());
+    }
+
+    #[test]
+    fn a_caller_of_many_ipv6_networks_takes_a_part_of_the_whole_and_others_find_room() {
+        for (portion, of_56, of_48) in [
+            (Portion::QuarterOfFree, 340, 510),
+            (Portion::AsMuchAsFree, 670, 810),
+            (Portion::Fixed(10), 20, 40),
+            (Portion::Fixed(300), 340, 510),
+        ] {
+            for (networks, most) in [(0x0100..0x0200, of_56), (0..0x4000, of_48)] {
+                let shares = Shares::new(1_000, portion);
+                let held: Vec<Share> = networks
+                    .flat_map(|n| (0..3).map(move |host| at(&format!("2001:db8:1:{n:x}::{host}"))))
+                    .filter_map(|claimant| shares.take(claimant, 1).ok())
+                    .collect();
+                assert!((most * 9 / 10..=most).contains(&held.len()), "{portion:?}: {}", held.len());
+                assert!(shares.take(at("2001:db8:2::1"), 1).is_ok(), "{portion:?}");
+                drop(held);
+                assert!(shares.lock().by.is_empty() && shares.held() == 0, "{portion:?}");
+            }
+        }
     }
 
     #[test]
     fn what_is_given_back_is_free_again() {
-        let shares = Shares::new(10);
-        let got = fill(&shares, Some(1));
+        let shares = Shares::new(10, Portion::QuarterOfFree);
+        let got = fill(&shares, &subject(1));
         assert_eq!((shares.held(), got.len()), (2, 2));
         drop(got);
         assert_eq!(shares.held(), 0);
         assert!(shares.lock().by.is_empty(), "callers who hold nothing are forgotten");
-        assert_eq!(fill(&shares, Some(1)).len(), 2);
+        assert_eq!(fill(&shares, &subject(1)).len(), 2);
     }
 
     #[test]
-    fn a_caller_without_a_key_is_bounded_by_the_whole_alone() {
-        let shares = Shares::new(10);
-        let all = fill(&shares, None);
-        assert_eq!(all.len(), 10);
-        assert!(shares.take(Some(1), 1).is_none());
+    fn loopback_and_proxies_stand_for_many_and_are_bounded_by_the_whole_alone() {
+        let shares = Shares::new(10, Portion::QuarterOfFree);
+        let proxies = [Network::parse("10.0.0.0/8").unwrap()];
+        let claimant = |address: &str| Claimant::new(None, Some(address.parse().unwrap()), &proxies);
+        let proxied = fill(&shares, &claimant("10.0.0.1"));
+        assert_eq!(proxied.len(), 10);
+        assert_eq!(shares.take(subject(1), 1).unwrap_err(), NoShare::Room);
+        drop(proxied);
+        assert_eq!(fill(&shares, &claimant("::ffff:127.0.0.1")).len(), 10);
+        assert_eq!(fill(&shares, &claimant("192.0.2.1")).len(), 2);
+        assert_eq!(fill(&shares, &at("127.0.0.1")).len(), 2);
     }
 
     #[test]
     fn amounts_count_and_not_only_callers() {
-        let shares = Shares::new(100);
-        let _first = shares.take(Some(1), 10).unwrap();
-        assert!(
-            shares.take(Some(1), 15).is_none(),
-            "25 is more than a quarter of the 75 that would stay free"
-        );
-        assert!(shares.take(Some(2), 30).is_some(), "a first one needs room only");
-        assert!(shares.take(Some(3), 101).is_none());
+        let shares = Shares::new(100, Portion::QuarterOfFree);
+        let mut first = shares.take(subject(1), 10).unwrap();
+        let over = "25 is more than a quarter of the 75 that would stay free";
+        assert_eq!(shares.take(subject(1), 15).unwrap_err(), NoShare::Share, "{over}");
+        assert_eq!(first.grow(15), Err(NoShare::Share), "{over}");
+        assert!(shares.take(subject(2), 30).is_ok(), "a first one needs room only");
+        assert_eq!(shares.take(subject(3), 101).unwrap_err(), NoShare::Room);
+        assert_eq!((first.grow(5), shares.held()), (Ok(()), 15));
+        drop(first);
+        assert_eq!(shares.held(), 0);
     }
 }

@@ -50,12 +50,15 @@ pub struct HttpConfig {
     pub max_body_bytes: usize,
     /// Open connections, TLS handshakes included, 1 to 1,000,000; more are closed at once. Default 20,000, and never more than three
     /// quarters of the files the process may open. One network (an IPv4 address, or 64 bits of IPv6) may hold a quarter of what is
-    /// free, alone a fifth of all; loopback and `trustedProxies` may hold all.
+    /// free, alone a fifth of all; 56 bits of IPv6 twice that and 48 bits four times, alone half of all; loopback and `trustedProxies` may hold
+    /// all.
     pub max_connections: usize,
     /// Requests worked on at the same time; more get 503 with `Retry-After`. Default 1,024. A request counts until its
-    /// answer is sent. Streams that only wait for notifications are counted by `maxStreams`.
+    /// answer is sent. Streams that only wait for notifications are counted by `maxStreams`. A caller (see `maxSessionsPerCaller`) may have as many
+    /// as are free, alone half of all; then it gets 429.
     pub max_concurrency: usize,
-    /// Open notification streams: `GET` of the older era, `subscriptions/listen`, `/sse`. More get 503. Default 10,000.
+    /// Open notification streams: `GET` of the older era, `subscriptions/listen`, `/sse`. More get 503. Default 10,000. A caller (see
+    /// `maxSessionsPerCaller`) may have a quarter of what is free, alone a fifth of all; then it gets 429.
     pub max_streams: usize,
     /// Serves the older era (up to 2025-11-25) with sessions. `false` serves it request by request: no elicitation,
     /// sampling or change notifications there. Default true. The 2026-07-28 era has no sessions either way.
@@ -63,7 +66,7 @@ pub struct HttpConfig {
     /// Sessions held at the same time; more get 503. Default 10,000.
     pub max_sessions: usize,
     /// Sessions of one caller, 1 to 1,000,000; more get 429. A caller is a subject with all its clients, and a network: an IPv4 address or
-    /// 64 bits of IPv6. Anonymous callers count by network alone; loopback and `trustedProxies` are not counted as one caller.
+    /// 64 bits of IPv6. 56 bits of IPv6 may have twice as many and 48 bits four times, but no more than are free. Anonymous callers count by network alone; loopback and `trustedProxies` are not counted as one caller.
     /// Default: a quarter of what `maxSessions` has free, alone a fifth of it.
     pub max_sessions_per_caller: Option<usize>,
     /// A session nobody uses ends after this time, 1 s to 24 h. Default 5 min.

@@ -9,18 +9,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gatewright_core::{Network, Share, Shares, counted_address};
+use gatewright_core::{Claimant, Network, Portion, Share, Shares};
 use rustix::process::{Resource, getrlimit};
 
 /// Time between two log lines about refusals.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
 /// A connection's place; free again when dropped.
-pub(crate) type Place = Share<IpAddr>;
+pub(crate) type Place = Share;
 
 /// The places of a listener.
 pub(crate) struct Places {
-    shares: Arc<Shares<IpAddr>>,
+    shares: Arc<Shares>,
     proxies: Vec<Network>,
     began: Instant,
     /// Milliseconds since `began` at which the next refusal is logged.
@@ -40,7 +40,7 @@ impl Places {
             );
         }
         Self {
-            shares: Shares::new(room),
+            shares: Shares::new(room, Portion::QuarterOfFree),
             proxies,
             began: Instant::now(),
             log_at_ms: AtomicU64::new(0),
@@ -50,10 +50,7 @@ impl Places {
 
     /// A place for a connection from `peer`; `None` when there is none for its network.
     pub(crate) fn take(&self, peer: IpAddr) -> Option<Place> {
-        let peer = peer.to_canonical();
-        // They stand for many callers.
-        let is_shared = peer.is_loopback() || self.proxies.iter().any(|network| network.contains(peer));
-        let place = self.shares.take((!is_shared).then(|| counted_address(peer)), 1);
+        let place = self.shares.take(Claimant::new(None, Some(peer), &self.proxies), 1).ok();
         if place.is_none() {
             self.log(peer);
         }
@@ -97,6 +94,15 @@ mod tests {
         assert_eq!(flood.len(), 20);
         assert!(places.take("2001:db8:1:3::1".parse().unwrap()).is_some());
         assert!(places.take("192.0.2.1".parse().unwrap()).is_some());
+    }
+
+    #[test]
+    fn a_caller_of_many_ipv6_networks_cannot_take_every_connection() {
+        let places = Places::new(100, Vec::new());
+        let peers = (0..0xffff).map(|n| format!("2001:db8:1:{n:x}::1"));
+        let held: Vec<_> = peers.filter_map(|peer| places.take(peer.parse().unwrap())).collect();
+        assert!(held.len() <= 50, "{}", held.len());
+        assert!(places.take("2001:db8:2::1".parse().unwrap()).is_some());
     }
 
     #[test]

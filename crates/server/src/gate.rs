@@ -7,9 +7,11 @@ use std::{sync::Arc, time::Duration};
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{AccessMode, Authenticator, Gateway, Principal, Scopes, off_thread};
+use gatewright_core::{
+    AccessMode, Authenticator, CallerAddress, Claimant, Gateway, Network, Portion, Principal, Scopes, Share,
+    Shares, off_thread,
+};
 use http::{Response, request::Parts};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -25,10 +27,9 @@ pub(crate) struct RequestGate {
     pub(crate) gateway: Arc<Gateway>,
     guard: Arc<Guard>,
     authenticator: Option<Arc<dyn Authenticator>>,
-    calls: Arc<Semaphore>,
-    streams: Arc<Semaphore>,
-    /// Permits of `calls` and `streams`.
-    room: (usize, usize),
+    calls: Arc<Shares>,
+    streams: Arc<Shares>,
+    proxies: Vec<Network>,
     pub(crate) most_bytes: usize,
     pub(crate) body_time: Duration,
     /// Cancelled when shutdown begins: streams that only wait end.
@@ -49,9 +50,10 @@ impl RequestGate {
             gateway,
             guard,
             authenticator,
-            calls: Arc::new(Semaphore::new(config.max_concurrency)),
-            streams: Arc::new(Semaphore::new(config.max_streams)),
-            room: (config.max_concurrency, config.max_streams),
+            // A place is soon free again, and a client may well use many at a time.
+            calls: Shares::new(config.max_concurrency, Portion::AsMuchAsFree),
+            streams: Shares::new(config.max_streams, Portion::QuarterOfFree),
+            proxies: config.trusted_proxies.iter().filter_map(|text| Network::parse(text)).collect(),
             most_bytes: config.max_body_bytes,
             body_time: config.body_read_timeout,
             stopping,
@@ -61,8 +63,7 @@ impl RequestGate {
 
     /// Requests that are worked on, and streams that are open.
     pub(crate) fn open(&self) -> (usize, usize) {
-        let taken = |room: usize, left: &Semaphore| room.saturating_sub(left.available_permits());
-        (taken(self.room.0, &self.calls), taken(self.room.1, &self.streams))
+        (self.calls.held(), self.streams.held())
     }
 
     /// Returns `true` if callers are not authenticated.
@@ -76,7 +77,7 @@ impl RequestGate {
         parts: &mut Parts,
         body: &mut Body,
         stream: bool,
-    ) -> Result<(OwnedSemaphorePermit, Owner), Response<Body>> {
+    ) -> Result<(Share, Owner), Response<Body>> {
         self.guard.origin(&parts.headers).map_err(|why| refusal::unwelcome(&why))?;
         if let Some(mode) = mode::asked(parts).map_err(refusal::bad_mode)? {
             parts.extensions.insert(mode);
@@ -94,30 +95,30 @@ impl RequestGate {
         let owner = Owner::of(&principal);
         parts.extensions.insert(principal);
         // Last: whoever is still to be told apart, which may take a question to a provider, keeps nobody's place.
-        let permit = self.room(stream)?;
+        let permit = self.room(parts, stream)?;
         Ok((permit, owner))
     }
 
+    /// The sender of a request that was admitted, as the parties whose shares it takes. Anonymous callers have no name of their own.
+    pub(crate) fn claimant(&self, parts: &Parts) -> Claimant {
+        let subject = parts.extensions.get::<Principal>().map(|principal| principal.subject.clone());
+        let subject = subject.filter(|subject| *subject != Principal::local().subject);
+        let address = parts.extensions.get::<CallerAddress>().map(|caller| caller.0);
+        Claimant::new(subject, address, &self.proxies)
+    }
+
     /// Makes room for a request.
-    pub(crate) fn room(&self, stream: bool) -> Result<OwnedSemaphorePermit, Response<Body>> {
-        let (room, full) = match stream {
-            true => (&self.streams, "too many streams are open; `http.maxStreams` is the limit"),
-            false => (&self.calls, "too many requests at once; `http.maxConcurrency` is the limit"),
-        };
-        room.clone().try_acquire_owned().map_err(|_| refusal::busy(full))
+    pub(crate) fn room(&self, parts: &Parts, stream: bool) -> Result<Share, Response<Body>> {
+        let room = if stream { &self.streams } else { &self.calls };
+        room.take(self.claimant(parts), 1).map_err(|why| match stream {
+            true => refusal::no_room_for_stream(why),
+            false => refusal::no_room_for_request(why),
+        })
     }
 
     /// Makes room for `more` messages of a request that has `permit` for its first.
-    pub(crate) fn more_room(
-        &self,
-        permit: &mut OwnedSemaphorePermit,
-        more: usize,
-    ) -> Result<(), Response<Body>> {
-        let full = |_| refusal::busy("too many requests at once; `http.maxConcurrency` is the limit");
-        let more = u32::try_from(more).unwrap_or(u32::MAX);
-        let taken = self.calls.clone().try_acquire_many_owned(more).map_err(full)?;
-        permit.merge(taken);
-        Ok(())
+    pub(crate) fn more_room(permit: &mut Share, more: usize) -> Result<(), Response<Body>> {
+        permit.grow(more).map_err(refusal::no_room_for_request)
     }
 
     /// Done when a stream that `parts` opened must end with its caller's token.

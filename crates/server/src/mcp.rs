@@ -7,11 +7,10 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use gatewright_core::{Era, Gateway, Principal, Revision, begin_off_thread};
+use gatewright_core::{Era, Gateway, Principal, Revision, Share, begin_off_thread};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use http_body_util::Full;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -22,7 +21,7 @@ use crate::{
     gate::RequestGate,
     refusal,
     relay::{Relay, SessionHome},
-    session_room::{Opener, SessionRoom},
+    session_room::SessionRoom,
     sessions::{OwnedSessions, Owner, on_behalf_of},
 };
 
@@ -133,7 +132,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
 
 /// The place that a request takes until its answer is sent, and the end of an answer that is a stream.
 struct Place {
-    permit: OwnedSemaphorePermit,
+    permit: Share,
     until: Option<BoxFuture<'static, ()>>,
 }
 
@@ -165,12 +164,7 @@ impl SessionHome for Endpoint {
         &self.gate
     }
 
-    fn serve(
-        &self,
-        parts: Parts,
-        message: Bytes,
-        permit: OwnedSemaphorePermit,
-    ) -> BoxFuture<'_, Response<Body>> {
+    fn serve(&self, parts: Parts, message: Bytes, permit: Share) -> BoxFuture<'_, Response<Body>> {
         Box::pin(async move {
             let Some(owner) = parts.extensions.get::<Principal>().map(Owner::of) else {
                 return refusal::session_not_found();
@@ -225,7 +219,7 @@ async fn many(
     owner: &Owner,
 ) -> Result<Response<Body>, Response<Body>> {
     let messages = batch::messages(body).map_err(|why| refusal::bad_batch(&why))?;
-    endpoint.gate.more_room(&mut place.permit, messages.len() - 1)?;
+    RequestGate::more_room(&mut place.permit, messages.len() - 1)?;
     let mut answers = Vec::with_capacity(messages.len());
     for message in messages {
         let message = body.slice_ref(message.get().as_bytes());
@@ -242,7 +236,7 @@ async fn one(
     message: Bytes,
     owner: Owner,
 ) -> Result<Response<Body>, Response<Body>> {
-    let opener = Opener::of(&parts);
+    let opener = endpoint.gate.claimant(&parts);
     let (service, bytes) = (endpoint.service.clone(), message.len());
     // In a box: it takes 6 KB, and every future around it would hold and move three of them.
     let handled = Box::pin(on_behalf_of(owner, opener, async move {

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::{AuthRefusal, Revision};
+use gatewright_core::{AuthRefusal, NoShare, Revision};
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt;
 use rmcp::model::{ErrorCode, ErrorData};
@@ -15,7 +15,6 @@ use crate::{
     guard::{HeaderError, SourceError},
     message_limit::OverLimit,
     mode::BadMode,
-    session_room::NoRoom,
 };
 
 /// "Unauthorized" (contract: JSON-RPC error codes).
@@ -109,15 +108,44 @@ pub(crate) fn busy(what: &str) -> Response<Body> {
     response
 }
 
-pub(crate) fn no_room(why: NoRoom) -> Response<Body> {
-    if why == NoRoom::All {
-        return busy("too many sessions are open; `http.maxSessions` is the limit");
-    }
-    let message = "this caller, or its network, has its share of the sessions; end those that are not used (DELETE), or wait until they do: \
-                   `http.maxSessionsPerCaller` is the limit";
+/// The answer to a caller that has its share, while there is room for others.
+fn too_many(message: &str, retry_after: &'static str) -> Response<Body> {
     let mut response = transport(StatusCode::TOO_MANY_REQUESTS, message);
-    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(retry_after));
     response
+}
+
+pub(crate) fn no_room(why: NoShare) -> Response<Body> {
+    match why {
+        NoShare::Room => busy("too many sessions are open; `http.maxSessions` is the limit"),
+        NoShare::Share => too_many(
+            "this caller, or its network, has its share of the sessions; end those that are not used (DELETE), or wait until they do: \
+             `http.maxSessionsPerCaller` is the limit",
+            "10",
+        ),
+    }
+}
+
+pub(crate) fn no_room_for_request(why: NoShare) -> Response<Body> {
+    match why {
+        NoShare::Room => busy("too many requests at once; `http.maxConcurrency` is the limit"),
+        NoShare::Share => too_many(
+            "this caller, or its network, has its share of the requests that are worked on; wait until one is answered: a caller may have as \
+             many as `http.maxConcurrency` leaves free for others",
+            "1",
+        ),
+    }
+}
+
+pub(crate) fn no_room_for_stream(why: NoShare) -> Response<Body> {
+    match why {
+        NoShare::Room => busy("too many streams are open; `http.maxStreams` is the limit"),
+        NoShare::Share => too_many(
+            "this caller, or its network, has its share of the streams; close those that are not used: a caller may have a quarter of what \
+             `http.maxStreams` leaves free",
+            "10",
+        ),
+    }
 }
 
 pub(crate) fn session_not_found() -> Response<Body> {

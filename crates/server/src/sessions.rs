@@ -16,7 +16,7 @@ use std::{
 };
 
 use futures::{Stream, StreamExt as _, stream};
-use gatewright_core::{Principal, REQUEST_CANCELLED, Revision};
+use gatewright_core::{Claimant, NoShare, Principal, REQUEST_CANCELLED, Revision};
 use rmcp::{
     ErrorData,
     model::{
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cluster::{Cluster, own_id},
     in_flight::{InFlight, Tracked},
-    session_room::{NoRoom, Opener, SessionPlace, SessionRoom},
+    session_room::{SessionPlace, SessionRoom},
 };
 
 /// To whom a session belongs: subject and client of its principal.
@@ -194,8 +194,8 @@ impl Unanswered {
 
 struct Caller {
     owner: Owner,
-    opener: Opener,
-    no_room: Cell<Option<NoRoom>>,
+    opener: Claimant,
+    no_room: Cell<Option<NoShare>>,
 }
 
 tokio::task_local! {
@@ -205,9 +205,9 @@ tokio::task_local! {
 /// Runs `work` on behalf of `owner`; also returns the reason if there was no room for a session.
 pub(crate) async fn on_behalf_of<T>(
     owner: Owner,
-    opener: Opener,
+    opener: Claimant,
     work: impl Future<Output = T>,
-) -> (T, Option<NoRoom>) {
+) -> (T, Option<NoShare>) {
     let caller = Caller { owner, opener, no_room: Cell::new(None) };
     CALLER.scope(caller, async { (work.await, CALLER.with(|caller| caller.no_room.get())) }).await
 }
@@ -293,7 +293,7 @@ impl OwnedSessions {
 
     /// The owner of a new session, and a place for it.
     fn place(&self) -> Result<(Owner, SessionPlace), SessionsError> {
-        let place = |caller: &Caller| match self.room.take(&caller.opener) {
+        let place = |caller: &Caller| match self.room.take(caller.opener.clone()) {
             Ok(place) => Ok((caller.owner.clone(), place)),
             Err(why) => {
                 caller.no_room.set(Some(why));

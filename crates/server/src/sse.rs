@@ -43,7 +43,7 @@ use crate::{
     in_flight::{InFlight, Tracked},
     mcp::is_json,
     refusal,
-    session_room::{Opener, SessionPlace, SessionRoom},
+    session_room::{SessionPlace, SessionRoom},
     sessions::Owner,
 };
 
@@ -109,7 +109,7 @@ pub(crate) async fn open(State(endpoint): State<Arc<SseEndpoint>>, request: Requ
     let session =
         Arc::new(Session { owner, inbox, unanswered: Arc::default(), in_flight: in_flight.clone(), mode });
     let unanswered = session.unanswered.clone();
-    let place = match endpoint.room.take(&Opener::of(&parts)) {
+    let place = match endpoint.room.take(endpoint.gate.claimant(&parts)) {
         Ok(place) => place,
         Err(why) => return refusal::no_room(why),
     };

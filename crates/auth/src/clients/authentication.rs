@@ -11,6 +11,7 @@ use crate::{
     error::OAuthError,
     error_codes::Code,
     keys::{SKEW_S, Token, VerifyingKey},
+    net::Caller,
     store::Key,
     tuning::MAX_ASSERTION_LIFETIME_S,
     web::params::Params,
@@ -134,7 +135,7 @@ impl Clients {
         &self,
         parts: &Parts,
         params: &Params,
-        network: &str,
+        caller: Caller,
     ) -> Result<OAuthClient, OAuthError> {
         let credentials = credentials(parts, params)?;
         let method = credentials.method();
@@ -142,7 +143,7 @@ impl Clients {
             AuthMethod::ClientSecretBasic => OAuthError::invalid_client().with_challenge(BASIC),
             _ => OAuthError::invalid_client(),
         };
-        let client = self.find(credentials.id(), Some(network)).await.map_err(|error| match error.code {
+        let client = self.find(credentials.id(), Some(caller)).await.map_err(|error| match error.code {
             Code::InvalidClient => refused(),
             _ => error,
         })?;

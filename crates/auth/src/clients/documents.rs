@@ -12,6 +12,7 @@ use crate::{
     context::Context,
     error::OAuthError,
     fetch::Fetcher,
+    net::Caller,
     tuning::{DOCUMENT_FRESH_S, DOCUMENT_RETRY_S, DOCUMENT_STALE_S},
 };
 
@@ -117,7 +118,7 @@ impl Documents {
         &self,
         ctx: &Context,
         id: &str,
-        network: Option<&str>,
+        caller: Option<Caller>,
     ) -> Result<OAuthClient, OAuthError> {
         let url = check(id, &ctx.config.cimd).ok_or_else(OAuthError::invalid_client)?;
         let slot = {
@@ -135,7 +136,7 @@ impl Documents {
             return Ok(document.client.clone());
         }
         // The cached document stays while it is fetched again: the request that fetches may be dropped.
-        let fetched = self.fetch(ctx, id, &url, network).await;
+        let fetched = self.fetch(ctx, id, &url, caller).await;
         let before = slot.take().filter(|document| now < document.fresh_until_s + DOCUMENT_STALE_S);
         match (fetched, before) {
             (Ok(document), _) => Ok(slot.insert(document).client.clone()),
@@ -152,14 +153,18 @@ impl Documents {
         ctx: &Context,
         id: &str,
         url: &Url,
-        network: Option<&str>,
+        caller: Option<Caller>,
     ) -> Result<Document, DocumentError> {
         let (limit, host) = (ctx.config.limits.fetch, url.host_str().unwrap_or_default());
         let unavailable = DocumentError::Unavailable;
-        if let Some(network) = network {
-            ctx.limit("fetch", &[network], limit).await.map_err(unavailable)?;
+        if let Some(caller) = caller {
+            ctx.limit_caller("fetch", &[], caller, limit).await.map_err(unavailable)?;
             let share = limit.div_ceil(NETWORK_SHARE);
-            ctx.limit("fetch-share", &[host, network], share).await.map_err(unavailable)?;
+            for (network, times) in caller.networks() {
+                // No network has all of it, however large.
+                let share = share.saturating_mul(times).min(limit.saturating_sub(share).max(share));
+                ctx.limit("fetch-share", &[host, &network.to_string()], share).await.map_err(unavailable)?;
+            }
         }
         ctx.limit("fetch-host", &[host], limit).await.map_err(unavailable)?;
         let fetched = self.fetcher.get(id, MAX_BYTES).await.map_err(|error| {

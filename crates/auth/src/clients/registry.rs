@@ -6,6 +6,7 @@ use crate::{
     context::Context,
     error::OAuthError,
     fetch::Fetcher,
+    net::Caller,
     scopes::ANONYMOUS,
     store::{Key, StoreError},
     tuning::REGISTRATION_MARGIN,
@@ -49,15 +50,15 @@ impl Clients {
         self.configured.get(id)
     }
 
-    /// Returns the client `id`. `network` is the one that a fetch of its document is counted for.
+    /// Returns the client `id`. A fetch of its document is counted for `caller`.
     ///
     /// # Errors
     /// `invalid_client` when it is not known.
-    pub(crate) async fn find(&self, id: &str, network: Option<&str>) -> Result<OAuthClient, OAuthError> {
+    pub(crate) async fn find(&self, id: &str, caller: Option<Caller>) -> Result<OAuthClient, OAuthError> {
         match self.source(id) {
             ClientSource::Anonymous => Err(OAuthError::invalid_client()),
             ClientSource::Configured(client) => Ok(client.clone()),
-            ClientSource::Document => self.documents.client(&self.ctx, id, network).await,
+            ClientSource::Document => self.documents.client(&self.ctx, id, caller).await,
             ClientSource::Registered(key) => {
                 let record = self.ctx.store.get(&key).await?.ok_or_else(OAuthError::invalid_client)?;
                 serde_json::from_slice(&record).map_err(|_| StoreError::Corrupt.into())

@@ -66,8 +66,9 @@ impl UpstreamVault {
     async fn begin(&self, parts: &Parts) -> Result<Response, Response> {
         let services = &*self.0.services;
         let ctx = &services.ctx;
-        let ip = ctx.caller(parts).to_string();
-        ctx.limit("connect", &[&ip], ctx.config.limits.authorize).await.map_err(error_page)?;
+        ctx.limit_caller("connect", &[], ctx.caller(parts), ctx.config.limits.authorize)
+            .await
+            .map_err(error_page)?;
         if ctx.config.session_mode != SessionMode::Stateful {
             return Err(bad_request(
                 "Connecting other services needs `auth.sessionMode: stateful` on this server.",

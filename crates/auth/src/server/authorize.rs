@@ -17,6 +17,7 @@ use crate::{
     crypto::{sha256_hex, unb64},
     error::OAuthError,
     error_codes::Code,
+    net::Caller,
     pages,
     records::{AuthorizationRequest, Grant, LoginRequest},
     tuning::AUTHORIZATION_LIFETIME,
@@ -36,8 +37,8 @@ pub(super) const PROMPTS: [&str; 4] = ["none", "login", "consent", "select_accou
 pub(super) async fn endpoint(State(services): State<Arc<Services>>, request: Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     let ctx = &services.ctx;
-    let ip = ctx.caller(&parts).to_string();
-    if let Err(error) = ctx.limit("authorize", &[&ip], ctx.config.limits.authorize).await {
+    let caller = ctx.caller(&parts);
+    if let Err(error) = ctx.limit_caller("authorize", &[], caller, ctx.config.limits.authorize).await {
         return error_page(error);
     }
     let (params, status) = if parts.method == Method::POST {
@@ -54,7 +55,7 @@ pub(super) async fn endpoint(State(services): State<Arc<Services>>, request: Req
             Err(error) => return error_page(error),
         }
     };
-    match start(&services, &parts.headers, params, &ip, status).await {
+    match start(&services, &parts.headers, params, caller, status).await {
         Ok(response) | Err(response) => response,
     }
 }
@@ -63,12 +64,12 @@ async fn start(
     services: &Services,
     headers: &HeaderMap,
     params: Params,
-    ip: &str,
+    caller: Caller,
     status: StatusCode,
 ) -> Result<Response, Response> {
     let Services { ctx, authorizations, .. } = services;
     let params = pushed_or(services, params).await?;
-    let (client, redirect_uri) = client_and_redirect_uri(services, &params, Some(ip)).await?;
+    let (client, redirect_uri) = client_and_redirect_uri(services, &params, Some(caller)).await?;
     let state = params.state().map_err(error_page)?;
     let rejected = |error: OAuthError| {
         let mut pairs = vec![("error", error.code.as_str()), ("error_description", &*error.description)];
@@ -94,7 +95,7 @@ async fn start(
     use_session(services, headers, &client, &mut request).await?;
     let id = ctx.new_secret();
     let bytes = serde_json::to_vec(&request).map_or(0, |text| text.len());
-    authorizations.reserve(ip, bytes, AUTHORIZATION_LIFETIME).map_err(error_page)?;
+    authorizations.reserve(caller, bytes, AUTHORIZATION_LIFETIME).map_err(error_page)?;
     authorizations.save(&id, None, &request).await.map_err(store_page)?;
     let step = Step { id: &id, browser: &browser.value, silent: params.has_prompt("none"), status };
     let mut response = advance(services, step, request).await;
@@ -131,7 +132,7 @@ async fn use_session(
 async fn client_and_redirect_uri(
     services: &Services,
     params: &Params,
-    network: Option<&str>,
+    caller: Option<Caller>,
 ) -> Result<(OAuthClient, String), Response> {
     if params.is_repeated("client_id") || params.is_repeated("redirect_uri") {
         return Err(bad_request("The request names its application or its address more than once."));
@@ -139,7 +140,7 @@ async fn client_and_redirect_uri(
     let id = params
         .get("client_id")
         .ok_or_else(|| bad_request("The request does not say which application it is from."))?;
-    let client = services.clients.find(id, network).await.map_err(|error| match error.code {
+    let client = services.clients.find(id, caller).await.map_err(|error| match error.code {
         Code::InvalidClient if error.description == OAuthError::invalid_client().description => {
             bad_request("This application is not known here (invalid_client).")
         }

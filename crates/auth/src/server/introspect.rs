@@ -23,8 +23,8 @@ pub(super) async fn endpoint(State(services): State<Arc<Services>>, request: Req
 
 async fn introspect(services: &Services, parts: &Parts, body: Body) -> Result<Response, OAuthError> {
     let ctx = &services.ctx;
-    let network = ctx.caller(parts).to_string();
-    ctx.limit("revoke", &[&network], ctx.config.limits.revoke).await?;
+    let caller = ctx.caller(parts);
+    ctx.limit_caller("revoke", &[], caller, ctx.config.limits.revoke).await?;
     let params = read_form(parts, body).await?;
     if params.get("client_id").is_none()
         && params.get("client_assertion").is_none()
@@ -32,7 +32,7 @@ async fn introspect(services: &Services, parts: &Parts, body: Body) -> Result<Re
     {
         return Err(OAuthError::invalid_client());
     }
-    let client = services.clients.authenticate(parts, &params, &network).await?;
+    let client = services.clients.authenticate(parts, &params, caller).await?;
     if client.is_public() {
         return Err(OAuthError::invalid_client());
     }

@@ -49,10 +49,10 @@ pub(super) async fn endpoint(State(services): State<Arc<Services>>, request: Req
 
 async fn accept(services: &Services, parts: Parts, body: Body) -> Result<Response, OAuthError> {
     let ctx = &services.ctx;
-    let ip = ctx.caller(&parts).to_string();
-    ctx.limit("par", &[&ip], ctx.config.limits.authorize).await?;
+    let caller = ctx.caller(&parts);
+    ctx.limit_caller("par", &[], caller, ctx.config.limits.authorize).await?;
     let params = read_form(&parts, body).await?;
-    let client = services.clients.authenticate(&parts, &params, &ip).await?;
+    let client = services.clients.authenticate(&parts, &params, caller).await?;
     if params.get("request_uri").is_some() {
         return Err(OAuthError::invalid_request("request_uri is not allowed here"));
     }
@@ -70,7 +70,7 @@ async fn accept(services: &Services, parts: Parts, body: Body) -> Result<Respons
     }
     params.state()?;
     read_grant(services, &params, &client, &redirect_uri)?;
-    let request_uri = push(services, client, &params, &ip).await?;
+    let request_uri = push(services, client, &params, caller).await?;
     let body = json!({"request_uri": request_uri, "expires_in": PUSHED_REQUEST_LIFETIME.as_secs()});
     Ok(no_store(StatusCode::CREATED, &body))
 }

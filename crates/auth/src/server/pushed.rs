@@ -7,6 +7,7 @@ use super::services::Services;
 use crate::{
     clients::OAuthClient,
     error::OAuthError,
+    net::Caller,
     store::Key,
     tuning::PUSHED_REQUEST_LIFETIME,
     web::{
@@ -52,14 +53,14 @@ pub(super) async fn push(
     services: &Services,
     client: OAuthClient,
     params: &Params,
-    network: &str,
+    caller: Caller,
 ) -> Result<String, OAuthError> {
     let ctx = &services.ctx;
     let id = ctx.new_secret();
     let expires_ms = ctx.clock.now_ms() + PUSHED_REQUEST_LIFETIME.as_millis() as u64;
     let pushed = PushedRequest { client: client.id, text: params.to_text(), expires_ms };
     let value = serde_json::to_vec(&pushed).unwrap_or_default();
-    services.authorizations.reserve(network, value.len(), PUSHED_REQUEST_LIFETIME)?;
+    services.authorizations.reserve(caller, value.len(), PUSHED_REQUEST_LIFETIME)?;
     ctx.store.put(&Key::secret("pushed", &id), &value, PUSHED_REQUEST_LIFETIME).await?;
     Ok(format!("{REQUEST_URI_PREFIX}{id}"))
 }

@@ -101,7 +101,7 @@ async fn create(services: &Services, parts: &Parts, body: Body) -> Result<Respon
     let ctx = &services.ctx;
     check_enabled(ctx)?;
     let ip = ctx.caller(parts);
-    ctx.limit("register", &[&ip.to_string()], ctx.config.limits.register).await?;
+    ctx.limit_caller("register", &[], ip, ctx.config.limits.register).await?;
     if let Some(token) = &ctx.config.dcr.initial_access_token
         && !bearer(parts).is_some_and(|sent| same(sent, token.expose_secret()))
     {
@@ -157,8 +157,7 @@ fn described(ctx: &Context, client: &OAuthClient) -> Value {
 async fn authorized(services: &Services, parts: &Parts, id: &str) -> Result<OAuthClient, OAuthError> {
     let ctx = &services.ctx;
     check_enabled(ctx)?;
-    let network = ctx.caller(parts).to_string();
-    ctx.limit("register", &[&network], ctx.config.limits.register).await?;
+    ctx.limit_caller("register", &[], ctx.caller(parts), ctx.config.limits.register).await?;
     let client = services.clients.registered(id).await?.ok_or_else(invalid_token)?;
     let sent = bearer(parts).map(sha256_hex).unwrap_or_default();
     match client.management.as_ref().is_some_and(|digest| same(digest, &sent)) {

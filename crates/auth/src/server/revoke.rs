@@ -25,9 +25,9 @@ pub(super) async fn endpoint(State(services): State<Arc<Services>>, request: Req
 async fn revoke(services: &Services, parts: &Parts, body: Body) -> Result<Response, OAuthError> {
     let ctx = &services.ctx;
     let ip = ctx.caller(parts);
-    ctx.limit("revoke", &[&ip.to_string()], ctx.config.limits.revoke).await?;
+    ctx.limit_caller("revoke", &[], ip, ctx.config.limits.revoke).await?;
     let params = read_form(parts, body).await?;
-    let client = services.clients.authenticate(parts, &params, &ip.to_string()).await?;
+    let client = services.clients.authenticate(parts, &params, ip).await?;
     let token = params.require("token", "token is required")?;
     // The token of another client is left alone, and the answer does not tell.
     if let Some(TokenOrigin { family, grant, jti }) = services.tokens.origin(token).await?

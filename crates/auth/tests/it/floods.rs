@@ -49,6 +49,37 @@ async fn authorizations_under_way_are_bounded_in_bytes_for_a_network_and_others_
     assert_eq!(begin(&site, "2001:db8:1:2::1", &long).await, 200, "they are forgotten after ten minutes");
 }
 
+#[tokio::test]
+async fn a_caller_of_many_ipv6_networks_has_limits_of_its_own() {
+    let site = Site::with(json!({"limits": {"authorize": 5}})).await;
+    let mut begun = [0, 0];
+    for n in 0..60 {
+        for (at, ip) in
+            [format!("2001:db8:1:{n:x}::1"), format!("2001:db8:2:{:x}::1", n << 8)].iter().enumerate()
+        {
+            begun[at] += usize::from(begin(&site, ip, &[]).await == 200);
+        }
+    }
+    assert_eq!(begun, [10, 20], "twice the limit for 56 bits, four times for 48");
+    assert_eq!(begin(&site, "2001:db8:3::1", &[]).await, 200, "another network");
+}
+
+#[tokio::test]
+async fn authorizations_under_way_leave_room_for_others_when_one_caller_has_many_ipv6_networks() {
+    let site = Site::with(json!({"limits": {"authorize": 1_000_000}})).await;
+    let state = "s".repeat(4096);
+    let long = [("state", state.as_str())];
+    let mut begun = 0;
+    for n in 0..0x1_0000 {
+        match begin(&site, &format!("2001:db8:1:{n:x}::1"), &long).await {
+            200 => begun += 1,
+            _ => break,
+        }
+    }
+    assert!((1_000..4_500).contains(&begun), "{begun} of some 4,700 bytes: half of 32 MiB at most");
+    assert_eq!(begin(&site, "2001:db8:2::1", &long).await, 200, "another network");
+}
+
 /// Tries wrong passwords of alice until the answer is another than 401.
 async fn guess(site: &Site, ip: &str) -> (usize, u16) {
     let browser = site.browser_at(ip);
@@ -102,6 +133,19 @@ async fn wrong_passwords_from_elsewhere_do_not_lock_a_user_out() {
     let site = Site::new().await;
     assert_eq!(guess(&site, "2001:db8:bad::1").await, (5, 429));
     assert_eq!(guess(&site, "2001:db8:bad::2").await, (0, 429), "the same network");
+    assert_eq!(sign_in(&site, "192.0.2.7").await, 303);
+}
+
+#[tokio::test]
+async fn guesses_at_many_accounts_from_many_ipv6_networks_of_one_caller_end() {
+    let site = Site::with(json!({"limits": {"wrongPasswords": 1}})).await;
+    let mut guesses = 0;
+    for n in 0..60 {
+        let browser = site.browser_at(&format!("2001:db8:1:{n:x}00::1"));
+        let page = browser.get(&ask(&[])).await;
+        guesses += usize::from(browser.log_in(&page, &format!("user{n}"), "wrong").await.status == 401);
+    }
+    assert_eq!(guesses, 40, "four times what one network may try at all accounts");
     assert_eq!(sign_in(&site, "192.0.2.7").await, 303);
 }
 

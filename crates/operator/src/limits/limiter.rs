@@ -1,7 +1,6 @@
 //! The limiter: the rules that cover a call, and the caller that they count.
 
 use std::{
-    fmt::Write as _,
     net::IpAddr,
     sync::{
         Arc,
@@ -12,7 +11,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use futures::future::BoxFuture;
-use gatewright_core::{AppFuture, Principal, RateLimiter, RetryAfter, counted_address};
+use gatewright_core::{AppFuture, Principal, RateLimiter, RetryAfter, counted_networks};
 
 use super::{local::Local, rule::RateLimitRule};
 
@@ -110,11 +109,13 @@ impl Limits {
         self
     }
 
-    async fn count(&self, counts: &Counts, caller: &str) -> Result<(), Duration> {
+    async fn count(&self, counts: &Counts, caller: &str, times: u32) -> Result<(), Duration> {
         let is_paused = || self.now_ms() < self.paused_until_ms.load(Ordering::Relaxed);
         if let Some(shared) = self.shared.as_ref().filter(|_| !is_paused()) {
             match shared.count(&[&counts.name, caller], counts.rule.window).await {
-                Ok(Counted { count, resets_in }) if count > u64::from(counts.rule.limit) => {
+                Ok(Counted { count, resets_in })
+                    if count > u64::from(counts.rule.limit) * u64::from(times) =>
+                {
                     return Err(resets_in);
                 }
                 Ok(_) => return Ok(()),
@@ -125,7 +126,7 @@ impl Limits {
                 }
             }
         }
-        counts.local.check(caller)
+        counts.local.check(caller, times)
     }
 
     fn now_ms(&self) -> u64 {
@@ -144,22 +145,24 @@ impl Limits {
     }
 }
 
-/// Returns the key that a caller is counted under: the principal, or the address where nobody logs in.
-fn caller(principal: &Principal, address: Option<IpAddr>) -> String {
-    let mut key = String::with_capacity(64);
-    match address {
-        Some(address) if principal.client_id.is_none() && &*principal.subject == "anonymous" => {
-            let _ = write!(key, "@{}", counted_address(address));
-        }
-        _ => {
-            key.push_str(&principal.subject);
-            if let Some(client) = &principal.client_id {
-                key.push('\n');
-                key.push_str(client);
-            }
-        }
+/// Returns the keys that a caller is counted under, each with the number of callers whose limit it has: the principal, or the networks
+/// of the address where nobody logs in.
+fn callers(principal: &Principal, address: Option<IpAddr>) -> Vec<(String, u32)> {
+    if let Some(address) = address
+        && principal.client_id.is_none()
+        && &*principal.subject == "anonymous"
+    {
+        let times = |times: usize| u32::try_from(times).unwrap_or(u32::MAX);
+        return counted_networks(address).map(|(network, n)| (format!("@{network}"), times(n))).collect();
     }
-    key
+    let client = principal.client_id.as_deref();
+    vec![(
+        client.map_or_else(
+            || principal.subject.to_string(),
+            |client| format!("{}\n{client}", principal.subject),
+        ),
+        1,
+    )]
 }
 
 impl RateLimiter for Limits {
@@ -170,10 +173,11 @@ impl RateLimiter for Limits {
         address: Option<IpAddr>,
     ) -> AppFuture<'a, Result<(), RetryAfter>> {
         Box::pin(async move {
-            let mut key = None;
+            let mut keys = None;
             for counts in self.rules.load_full().iter().filter(|counts| counts.rule.covers(tool)) {
-                let key = key.get_or_insert_with(|| caller(principal, address));
-                self.count(counts, key).await.map_err(RetryAfter)?;
+                for (caller, times) in keys.get_or_insert_with(|| callers(principal, address)) {
+                    self.count(counts, caller, *times).await.map_err(RetryAfter)?;
+                }
             }
             Ok(())
         })
@@ -266,6 +270,23 @@ mod tests {
         assert!(passes(&held, "x:z", &ada, None).await && passes(&held, "x:z", &ada, None).await);
         held.replace(Vec::new());
         assert!(passes(&held, "x:y", &ada, None).await);
+    }
+
+    #[tokio::test]
+    async fn a_caller_of_many_ipv6_networks_has_a_limit_of_its_own() {
+        let counter = Arc::new(Counter::default());
+        for limits in [limits(&[("x:y", 3)]), limits(&[("x:y", 3)]).shared(counter)] {
+            let nobody = who("anonymous", None);
+            let passes = async |address: String| {
+                limits.check("x:y", &nobody, Some(address.parse().unwrap())).await.is_ok()
+            };
+            let mut passed = 0;
+            for n in 0..100 {
+                passed += usize::from(passes(format!("2001:db8:1:{:x}::1", n << 8)).await);
+            }
+            assert_eq!(passed, 12, "four times the limit for 48 bits");
+            assert!(passes("2001:db8:2::1".to_owned()).await);
+        }
     }
 
     #[derive(Default)]

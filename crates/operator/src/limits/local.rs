@@ -36,11 +36,13 @@ impl Local {
     }
 
     /// Counts a call, or returns the time to wait until there is room for it.
-    pub(super) fn check(&self, caller: &str) -> Result<(), Duration> {
-        self.check_at(caller, self.began.elapsed())
+    /// `times` callers count as one, with a bucket of as many times the calls.
+    pub(super) fn check(&self, caller: &str, times: u32) -> Result<(), Duration> {
+        self.check_at(caller, times, self.began.elapsed())
     }
 
-    fn check_at(&self, caller: &str, now: Duration) -> Result<(), Duration> {
+    fn check_at(&self, caller: &str, times: u32, now: Duration) -> Result<(), Duration> {
+        let interval = (self.interval / times).max(Duration::from_nanos(1));
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         buckets.checks += 1;
         if buckets.checks == SWEEP {
@@ -50,10 +52,10 @@ impl Local {
         }
         match buckets.full_at.get_mut(caller) {
             None => {
-                buckets.full_at.insert(caller.into(), now + self.interval);
+                buckets.full_at.insert(caller.into(), now + interval);
             }
             Some(full_at) => {
-                let next = now.max(*full_at) + self.interval;
+                let next = now.max(*full_at) + interval;
                 if next > now + self.window {
                     return Err(next - now - self.window);
                 }
@@ -75,7 +77,7 @@ mod tests {
     #[test]
     fn an_empty_bucket_fills_again_evenly_and_never_beyond_its_limit() {
         let local = local(4, Duration::from_secs(8));
-        let at = |seconds| local.check_at("ada", Duration::from_secs(seconds));
+        let at = |seconds| local.check_at("ada", 1, Duration::from_secs(seconds));
         assert!((0..4).all(|_| at(0).is_ok()));
         assert_eq!(at(0), Err(Duration::from_secs(2)));
         assert_eq!(at(1), Err(Duration::from_secs(1)));
@@ -88,7 +90,7 @@ mod tests {
         let local = local(1, Duration::from_secs(1));
         for caller in 0..SWEEP {
             let now = Duration::from_secs(u64::from(caller >= SWEEP / 2) * 10);
-            assert!(local.check_at(&caller.to_string(), now).is_ok());
+            assert!(local.check_at(&caller.to_string(), 1, now).is_ok());
         }
         let known = local.buckets.lock().unwrap().full_at.len();
         assert_eq!(known, (SWEEP / 2) as usize, "those of the first half had ten seconds to fill");
@@ -97,6 +99,6 @@ mod tests {
     #[test]
     fn a_window_too_short_for_its_limit_still_lets_calls_pass() {
         let local = local(u32::MAX, Duration::from_millis(1));
-        assert!((0..1_000).all(|_| local.check("ada").is_ok()));
+        assert!((0..1_000).all(|_| local.check("ada", 1).is_ok()));
     }
 }

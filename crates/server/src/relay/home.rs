@@ -56,7 +56,7 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> boo
         exchange.cancel(Reason::Gone).await;
         return true;
     }
-    let room = gate.room(parts.method == Method::GET);
+    let room = gate.room(&parts, parts.method == Method::GET);
     let most = if room.is_ok() { gate.most_bytes } else { 0 };
     let message = match tokio::time::timeout(gate.body_time, read(exchange, first, most)).await {
         Ok(None) => return false,

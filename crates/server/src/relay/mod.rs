@@ -24,9 +24,10 @@ use std::{
 use axum::body::Body;
 use bytes::Bytes;
 use futures::{StreamExt as _, future::BoxFuture};
+use gatewright_core::Share;
 use http::{Response, request::Parts};
 use tokio::{
-    sync::{Notify, OwnedSemaphorePermit},
+    sync::Notify,
     time::{Instant, MissedTickBehavior},
 };
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -58,12 +59,7 @@ pub(crate) trait SessionHome: Send + Sync {
     fn gate(&self) -> &RequestGate;
 
     /// Serves a request of a session that is held here. Its principal is among the extensions.
-    fn serve(
-        &self,
-        parts: Parts,
-        message: Bytes,
-        permit: OwnedSemaphorePermit,
-    ) -> BoxFuture<'_, Response<Body>>;
+    fn serve(&self, parts: Parts, message: Bytes, permit: Share) -> BoxFuture<'_, Response<Body>>;
 }
 
 /// Carries requests to other instances and serves theirs.

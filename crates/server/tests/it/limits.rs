@@ -131,6 +131,50 @@ async fn one_caller_cannot_take_the_sessions_of_the_others() {
     rig.open("bob").await;
 }
 
+#[tokio::test]
+async fn one_caller_cannot_take_every_place_for_requests() {
+    let rig =
+        start_with(json!({"maxConcurrency": 4}), |builder| builder.authenticator(Arc::new(Believing))).await;
+    let wait =
+        || tokio::spawn(rig.modern("tools/call", json!({"name": "app:wait"})).bearer_auth("bob").send());
+    let mut waiting = Vec::new();
+    for _ in 0..2 {
+        waiting.push(wait());
+        rig.tools.started.notified().await;
+    }
+    let list = |who: &str| rig.modern("tools/list", json!({})).bearer_auth(who);
+    let response = list("bob").send().await.unwrap();
+    assert_eq!(response.status(), 429);
+    assert_eq!(response.headers()["retry-after"], "1");
+    let body = answer(response).await;
+    assert!(body["error"]["message"].as_str().unwrap().contains("http.maxConcurrency"), "{body}");
+    assert_eq!(list("alice").send().await.unwrap().status(), 200);
+    for answered in waiting {
+        rig.tools.go_on.notify_one();
+        assert_eq!(answered.await.unwrap().unwrap().status(), 200);
+    }
+    assert_eq!(list("bob").send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn one_caller_cannot_take_every_stream() {
+    let rig =
+        start_with(json!({"maxStreams": 10}), |builder| builder.authenticator(Arc::new(Believing))).await;
+    let listen = |who: &str| {
+        rig.modern("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}))
+            .bearer_auth(who)
+    };
+    let mut open = Vec::new();
+    for _ in 0..2 {
+        open.push(listen("bob").send().await.unwrap());
+        assert_eq!(open.last().unwrap().status(), 200);
+    }
+    let (status, _, text) = refused(listen("bob")).await;
+    assert!(status == 429 && text.contains("http.maxStreams"), "{status} {text}");
+    assert_eq!(listen("alice").send().await.unwrap().status(), 200);
+    drop(open);
+}
+
 /// Bytes of this process in memory.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

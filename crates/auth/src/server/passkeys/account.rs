@@ -74,8 +74,9 @@ async fn show_page(services: &Services, parts: &Parts) -> Result<Response, Respo
         return Err(off());
     }
     let ctx = &services.ctx;
-    let network = ctx.caller(parts).to_string();
-    ctx.limit("account", &[&network], ctx.config.limits.authorize).await.map_err(error_page)?;
+    ctx.limit_caller("account", &[], ctx.caller(parts), ctx.config.limits.authorize)
+        .await
+        .map_err(error_page)?;
     match recent_login(services, &parts.headers).await.map_err(store_page)? {
         Some(login) => account_page(services, &login, None).await.map_err(store_page),
         None => sign_in(services, &parts.headers).await.map_err(store_page),
@@ -129,7 +130,7 @@ async fn apply(services: &Services, parts: &Parts, body: Body) -> Result<Respons
     }
     let Services { ctx, authorizations, .. } = services;
     let ip = ctx.caller(parts);
-    ctx.limit("account", &[&ip.to_string()], ctx.config.limits.authorize).await.map_err(error_page)?;
+    ctx.limit_caller("account", &[], ip, ctx.config.limits.authorize).await.map_err(error_page)?;
     authorizations.check_origin(&parts.headers)?;
     let params = read_form(parts, body).await.map_err(error_page)?;
     let Some(login) = recent_login(services, &parts.headers).await.map_err(store_page)? else {

@@ -187,7 +187,7 @@ async fn enrol(services: &Services, parts: &Parts, body: Body) -> Result<Respons
     }
     let Services { ctx, authorizations, .. } = services;
     let ip = ctx.caller(parts);
-    ctx.limit("login", &[&ip.to_string()], ctx.config.limits.login).await.map_err(error_page)?;
+    ctx.limit_caller("login", &[], ip, ctx.config.limits.login).await.map_err(error_page)?;
     authorizations.check_origin(&parts.headers)?;
     let params = read_form(parts, body).await.map_err(error_page)?;
     let token = params.get("token").unwrap_or_default();

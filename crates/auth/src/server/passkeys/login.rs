@@ -42,7 +42,7 @@ enum Outcome {
 async fn log_in(services: &Services, parts: &Parts, body: Body) -> Result<Response, Response> {
     let ctx = &services.ctx;
     let ip = ctx.caller(parts);
-    ctx.limit("login", &[&ip.to_string()], ctx.config.limits.login).await.map_err(error_page)?;
+    ctx.limit_caller("login", &[], ip, ctx.config.limits.login).await.map_err(error_page)?;
     let SubmittedStep { params, id, stored } =
         services.authorizations.read_step(parts, body, "login").await?;
     if stored.request.logged_in || services.relying_party.is_none() {

@@ -39,7 +39,6 @@ pub(in crate::server) async fn endpoint(
 async fn token(services: &Services, parts: &Parts, body: Body) -> Result<Response, OAuthError> {
     let ctx = &services.ctx;
     let ip = ctx.caller(parts);
-    let network = ip.to_string();
     let limit = ctx.config.limits.token;
     let has_query = parts.uri.query().is_some_and(|query| !query.is_empty());
     let params = if has_query { None } else { Some(read_form(parts, body).await) };
@@ -47,14 +46,13 @@ async fn token(services: &Services, parts: &Parts, body: Body) -> Result<Respons
         && let Some((client, request)) = configured_client_with_code(services, parts, params)
     {
         // Only the store is left to ask: requests are counted in the same step that redeems the code.
-        let counts = [
-            (Context::rate_counter("token", &[&network]), limit),
-            (Context::rate_counter("token-client", &[&client.id, &network]), limit),
-        ];
+        let counts: Vec<_> = Context::caller_counters("token", &[], ip, limit)
+            .chain(Context::caller_counters("token-client", &[&client.id], ip, limit))
+            .collect();
         let redemption = Redemption { client, params, request, jkt: None, counts: &counts, ip };
         return authorization_code::redeem(services, redemption).await;
     }
-    ctx.limit("token", &[&network], limit).await?;
+    ctx.limit_caller("token", &[], ip, limit).await?;
     let Some(params) = params else {
         return Err(OAuthError::invalid_request("parameters belong in the body"));
     };
@@ -63,8 +61,8 @@ async fn token(services: &Services, parts: &Parts, body: Body) -> Result<Respons
     if grant_type == GrantType::Anonymous {
         return anonymous(services, parts, ip).await;
     }
-    let client = services.clients.authenticate(parts, &params, &network).await?;
-    ctx.limit("token-client", &[&client.id, &network], limit).await?;
+    let client = services.clients.authenticate(parts, &params, ip).await?;
+    ctx.limit_caller("token-client", &[&client.id], ip, limit).await?;
     if !client.may(grant_type.as_str()) {
         return Err(OAuthError::new(Code::UnauthorizedClient, "the client may not use this grant"));
     }
