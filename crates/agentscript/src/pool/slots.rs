@@ -52,10 +52,13 @@ impl WorkerSlots {
         if self.free.is_closed() {
             return Some(slot);
         }
-        // Workers that are there come before those to be started; each in turn, so that one that was killed is soon found.
-        let ready = count_ready(&slots);
         match slot {
-            Slot::Ready(_) => slots.insert(ready, slot),
+            // Workers that are there come before those to be started, and those that ran last before the others: their memory is in
+            // the processor's caches. The very last one comes second, because it may still restore its realm.
+            Slot::Ready(_) => {
+                let place = count_ready(&slots).min(1);
+                slots.insert(place, slot);
+            }
             Slot::Empty => slots.push_back(slot),
         }
         self.free.add_permits(1);

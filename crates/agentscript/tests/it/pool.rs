@@ -287,7 +287,10 @@ mod processes {
         for n in 0..6 {
             assert_eq!(value(&go(&pool, &format!("return {n}")).await), json!(n));
         }
-        assert_eq!((pool.stats().idle, pool.stats().replaced), (3, 3));
+        // Those that no run took are found where they wait.
+        while (pool.stats().idle, pool.stats().replaced) != (3, 3) {
+            tokio::task::yield_now().await;
+        }
         pool.shutdown().await;
         assert!(!children().iter().any(|state| state == "Z"));
     }
