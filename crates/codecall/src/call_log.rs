@@ -1,6 +1,9 @@
 //! The calls of a run in its answer: each of them, or each tool once.
 
-use std::{collections::HashMap, fmt};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use gatewright_agentscript::{CallRecord, CallStatus};
 use schemars::JsonSchema;
@@ -13,7 +16,8 @@ use serde_json::{Value, json};
 pub enum CallLog {
     /// Every call with its status, start and duration.
     Full,
-    /// Each tool once: how many calls succeeded, failed and were still open, their time, and the failures. The default.
+    /// Each tool once: how many calls succeeded, failed and were still open, their time, and the failures. None when the script
+    /// succeeds and every tool was called once, with success. The default.
     #[default]
     Compact,
     /// None when the script succeeds; as `compact` when it does not, because what was done cannot be told otherwise.
@@ -90,6 +94,12 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
+/// Returns `true` if the log says no more than the script does: each tool was called once, and succeeded.
+pub(crate) fn is_plain(calls: &[CallRecord]) -> bool {
+    let mut names = HashSet::new();
+    calls.iter().all(|call| call.status == CallStatus::Ok && names.insert(&call.name))
+}
+
 /// Each tool once, in the order of the first calls.
 pub(crate) fn compact(calls: &[CallRecord]) -> Vec<ToolCalls<'_>> {
     let (mut tools, mut places): (Vec<ToolCalls<'_>>, HashMap<&str, usize>) = Default::default();
@@ -144,6 +154,16 @@ mod tests {
         );
         let many: Vec<_> = (0..1_000).map(|_| call("a", CallStatus::Error, Some("E"))).collect();
         assert_eq!(compact(&many)[0].failures.len(), MOST_FAILURES);
+    }
+
+    #[test]
+    fn one_call_of_each_tool_that_succeeds_needs_no_log() {
+        let ok = |name: &str| call(name, CallStatus::Ok, None);
+        assert!(is_plain(&[]) && is_plain(&[ok("a"), ok("b")]));
+        assert!(!is_plain(&[ok("a"), ok("b"), ok("a")]));
+        for status in [CallStatus::Error, CallStatus::Open] {
+            assert!(!is_plain(&[ok("a"), call("b", status, None)]));
+        }
     }
 
     #[test]

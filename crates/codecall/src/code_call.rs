@@ -54,7 +54,6 @@ impl CodeCall {
         let settings = Settings::of(config);
         let tools = meta_tools::definitions(names, &settings.limits);
         let semantic = Semantic::new(settings.config.embedding.strategy == Strategy::Embedding);
-        let schemas = tools.iter().map(|tool| InputSchema::new(tool.input_schema.clone())).collect();
         let shapes = Arc::new(Shapes::new(settings.config.shapes == ShapeLearning::On));
         invoker.notify(shapes.clone());
         Self {
@@ -66,8 +65,8 @@ impl CodeCall {
             invoker,
             pool,
             names,
+            schemas: meta_tools::schemas(),
             tools: ArcSwap::from_pointee(tools),
-            schemas,
             settings: ArcSwap::from_pointee(settings),
         }
     }

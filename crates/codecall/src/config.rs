@@ -76,8 +76,8 @@ pub struct VmConfig {
     /// logs and calls that no longer fit are left out and counted in `omitted`. 64 to 65,536. Default by preset: 256, 1,024,
     /// 4,096, 16,384.
     pub result_kib: Option<u64>,
-    /// The calls of a script in its answer. `compact` (default): each tool once, with the number of calls, their time and the failures;
-    /// `full`: every call; `off`: none when the script succeeds. `true` is `full`, `false` is `off`.
+    /// The calls of a script in its answer. `compact` (default): each tool once, with the number of calls, their time and the failures,
+    /// or nothing when the script succeeds and each tool was called once, with success; `full`: every call; `off`: none when the script succeeds. `true` is `full`, `false` is `off`.
     #[schemars(with = "call_log::Written")]
     pub call_log: CallLog,
 }

@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use gatewright_core::{Caller, ToolEntry};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     CodeCall,
@@ -32,8 +32,11 @@ enum Detail {
     Full,
 }
 
+/// Unknown names that are compared with those of all tools.
+const MOST_COMPARED: usize = 10;
+
 impl CodeCall {
-    /// Meta-tools and tools the caller may not call are `notFound`, as if they did not exist; tools of an app that is not there at the
+    /// Meta-tools and tools the caller may not call are `notFound`, as if they did not exist, with the `nearest` name; tools of an app that is not there at the
     /// moment are `unavailable`.
     pub(crate) async fn describe(&self, input: DescribeInput, caller: &Caller) -> Value {
         let settings = self.settings();
@@ -62,8 +65,15 @@ impl CodeCall {
                 json!({"tools": tools.collect::<Vec<_>>()})
             }
         };
+        let in_code = |tool: &ToolEntry| settings.config.mode.in_code(tool);
+        let unknown = not_found.iter().filter(|name| !meta_tools::is_meta_tool(name)).take(MOST_COMPARED);
+        let nearest = unknown.filter_map(|name| Some((name.clone(), view.nearest(name, in_code)?.into())));
+        let nearest: Map<String, Value> = nearest.collect();
         if !not_found.is_empty() {
             body["notFound"] = json!(not_found);
+        }
+        if !nearest.is_empty() {
+            body["nearest"] = nearest.into();
         }
         if !unavailable.is_empty() {
             body["unavailable"] = unavailable.into();

@@ -19,7 +19,7 @@ use serde_json::{
 
 use crate::{
     CodeCall, advice,
-    call_log::{CallLog, compact},
+    call_log::{self, CallLog, compact},
     host::ScriptHost,
     sent::{SentTexts, clean},
     settings::Settings,
@@ -49,7 +49,7 @@ impl CodeCall {
         request.context = input.context.and_then(|context| to_raw_value(&context).ok());
         request.policy = settings.policy.clone();
         request.limits = settings.limits.clone();
-        let log = call_log(&mut context.meta.0).unwrap_or(settings.config.vm.call_log);
+        let log = requested_log(&mut context.meta.0).unwrap_or(settings.config.vm.call_log);
         let cancel = context.ct.clone();
         let finish = self.finish(&caller);
         let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
@@ -94,6 +94,7 @@ impl Settings {
         match (log, failed) {
             (CallLog::Full, _) => reply.put_all("calls", &outcome.calls),
             (CallLog::Off, false) => {}
+            (CallLog::Compact, false) if call_log::is_plain(&outcome.calls) => {}
             (CallLog::Compact | CallLog::Off, _) => reply.put_all("calls", &compact(&outcome.calls)),
         }
         reply.finish()
@@ -149,7 +150,7 @@ impl Settings {
 /// Request metadata by which a caller chooses the call log of one run, such as the console, which draws every call.
 const CALL_LOG: &str = "gatewright/callLog";
 
-fn call_log(meta: &mut JsonObject) -> Option<CallLog> {
+fn requested_log(meta: &mut JsonObject) -> Option<CallLog> {
     CallLog::deserialize(meta.shift_remove(CALL_LOG)?).ok()
 }
 

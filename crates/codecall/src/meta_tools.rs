@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use gatewright_agentscript::Limits;
 
 use gatewright_core::{
-    ToolNames,
+    InputSchema, ToolNames,
     rmcp::model::{JsonObject, Tool, ToolAnnotations},
 };
 use serde_json::{Value, json};
@@ -64,6 +64,12 @@ pub(crate) fn definitions(names: ToolNames, limits: &Limits) -> Arc<[Tool]> {
     ])
 }
 
+/// The schemas by which inputs of the four are checked, in the order of [`definitions`].
+pub(crate) fn schemas() -> Vec<InputSchema> {
+    let inputs = [search_input(), describe_input(), execute_input(), invoke_input()];
+    inputs.into_iter().map(|input| InputSchema::new(object(input))).collect()
+}
+
 fn tool(
     names: ToolNames,
     name: &str,
@@ -72,7 +78,7 @@ fn tool(
     input: Value,
     output: Value,
 ) -> Tool {
-    Tool::new(names.spell(name), description, object(input))
+    Tool::new(names.spell(name), description, object(listed(input)))
         .with_annotations(annotations)
         .with_raw_output_schema(object(output))
 }
@@ -84,15 +90,14 @@ fn object(value: Value) -> Arc<JsonObject> {
     }
 }
 
-const SEARCH_TEXT: &str = "Find tools by what they do: ask in plain words, for one or several tasks at once. Without a query: \
-lists the apps, or the tools of filter.appIds.";
+const SEARCH_TEXT: &str = "Find tools for one or several tasks in plain words. Without query: lists apps, or tools of filter.appIds.";
 
 fn search_input() -> Value {
     json!({
         "type": "object",
         "properties": {
             "query": {"type": "string"},
-            "topK": {"type": "number", "minimum": 1, "maximum": 100, "default": 5},
+            "topK": {"type": "number", "minimum": 1, "maximum": 100},
             "filter": {
                 "type": "object",
                 "properties": {
@@ -100,32 +105,32 @@ fn search_input() -> Value {
                 },
                 "additionalProperties": false
             },
-            "cursor": {"type": "string", "description": "nextCursor of a list"}
+            "cursor": {"type": "string"}
         },
         "additionalProperties": false
     })
 }
 
-const DESCRIBE_TEXT: &str = "Declare tools before you call them. detail \"types\": compact TypeScript (recommended); \"full\": \
-JSON Schemas and examples.";
+const DESCRIBE_TEXT: &str = "Declare tools whose input search did not give. detail \"types\": TypeScript (recommended); \"full\" \
+(default): JSON Schemas and examples.";
 
 fn describe_input() -> Value {
     json!({
         "type": "object",
         "properties": {
             "toolNames": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_TOOL_NAMES},
-            "detail": {"type": "string", "enum": ["types", "full"], "default": "full"}
+            "detail": {"enum": ["types", "full"]}
         },
         "required": ["toolNames"],
         "additionalProperties": false
     })
 }
 
-const EXECUTE_TEXT: &str = "Run a JavaScript plan over many tools: an async function body that returns only the JSON you need. \
-`await callTool(name, input)` gives a tool's result and throws when it fails; a third argument `{throwOnError: false}` gives \
-`{success, data, error}`. `await __safe_parallel([() => callTool(...), ...])` runs up to 100 at once; `{settle: true}` gives each \
-outcome. `progress(value)` survives a failure. `getTool(name).types` declares a tool; `codecallContext` is `context`. No timers, \
-imports or network.";
+const EXECUTE_TEXT: &str = "Run JavaScript, an async function body, that calls tools and returns only the JSON you need. \
+`await callTool(name, input)` gives the result or throws; with a third argument `{throwOnError: false}`: `{success, data, error}`. \
+`await __safe_parallel([() => callTool(...), ...])` runs up to 100 at once; `{settle: true}` gives each outcome. \
+`progress(value)` survives a failure. `getTool(name).types` declares a tool; `codecallContext` is `context`. No timers, imports or \
+network.";
 
 fn execute_input() -> Value {
     json!({
@@ -140,7 +145,7 @@ fn execute_input() -> Value {
     })
 }
 
-const INVOKE_TEXT: &str = "Call one tool. For several calls, filters or conditions use codecall:execute.";
+const INVOKE_TEXT: &str = "Call one tool, without a script.";
 
 fn invoke_input() -> Value {
     json!({
@@ -151,15 +156,29 @@ fn invoke_input() -> Value {
     })
 }
 
+/// A schema as it is listed: without bounds and prohibitions, which cost a model tokens and which it hears of when it breaks them.
+fn listed(schema: Value) -> Value {
+    const CHECKED: [&str; 4] = ["additionalProperties", "minimum", "maximum", "maxItems"];
+    match schema {
+        Value::Object(members) => {
+            let members = members.into_iter().filter(|(key, _)| !CHECKED.contains(&key.as_str()));
+            Value::Object(members.map(|(key, value)| (key, listed(value))).collect())
+        }
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_four_tools_take_less_than_2500_bytes_of_a_context() {
+    fn the_four_tools_take_less_than_1800_bytes_of_a_context() {
         for names in [ToolNames::Colon, ToolNames::Underscore] {
-            let size = serde_json::to_string(&definitions(names, &Limits::default())).unwrap().len();
-            assert!(size < 2_500, "{size} bytes");
+            let read = definitions(names, &Limits::default());
+            let read = read.iter().map(|tool| (&tool.name, &tool.description, &tool.input_schema));
+            let size = serde_json::to_string(&read.collect::<Vec<_>>()).unwrap().len();
+            assert!(size < 1_800, "{size} bytes");
         }
     }
 }

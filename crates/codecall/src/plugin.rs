@@ -114,8 +114,8 @@ impl Plugin for CodeCall {
 
     fn instructions(&self) -> Option<String> {
         Some(
-            "Tools are reached in code mode: find them with codecall:search, read their schemas with codecall:describe, \
-             then run one plan with codecall:execute, or a single call with codecall:invoke."
+            "Tools are reached in code mode: find them with codecall:search, declare with codecall:describe those whose input \
+             it did not give, then run one plan with codecall:execute, or a single call with codecall:invoke."
                 .to_owned(),
         )
     }

@@ -24,6 +24,8 @@ pub struct ToolEntry {
     pub schema: InputSchema,
     /// Tells tools of one name apart that differ from caller to caller; none for a tool that is the same for everybody.
     pub variant: Option<[u8; 16]>,
+    /// Bytes of the description's beginning that most tools of the app share.
+    pub(crate) common: usize,
     pub(crate) owner: AppEntry,
     pub(crate) version: OnceLock<[u8; 16]>,
 }
@@ -38,6 +40,11 @@ impl ToolEntry {
     /// The description, or an empty text.
     pub fn description(&self) -> &str {
         self.tool.description.as_deref().unwrap_or_default()
+    }
+
+    /// The description without the sentences with which most tools of the app begin theirs.
+    pub fn own_description(&self) -> &str {
+        self.description().get(self.common..).unwrap_or_default()
     }
 
     /// A hash of name, description and schemas: the same for a tool that did not change, in any process.

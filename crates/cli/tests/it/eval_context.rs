@@ -48,7 +48,7 @@ fn a_task_is_counted_as_direct_calls_and_as_plans() {
     let rows = rows(&output);
     let row = &rows[0];
     assert_eq!((rows.as_array().unwrap().len(), row["failures"].as_array()), (1, None), "{rows:#}");
-    // Two requests of calls; a search, two descriptions of what is new, and two plans.
+    // Two requests of calls; a search that may declare the first tool, a description of what is new, and two plans.
     assert_eq!(
         (&row["direct"]["roundTrips"], &row["plans"]["roundTrips"]),
         (&json!(2), &json!(5)),

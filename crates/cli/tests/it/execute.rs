@@ -185,6 +185,8 @@ async fn every_outcome_tells_the_calls_so_far(demo: Demo, gateways: Gateways) {
     let call = &body["calls"][0];
     assert_eq!((&call["name"], &call["ok"]), (&json!("crm:users_list"), &json!(1)));
     assert!(call["totalMs"].is_number());
+    let twice = "await callTool('crm:users_list', {}); return await callTool('crm:users_list', {})";
+    assert_eq!(demo.run(twice).await["calls"][0]["ok"], 2);
     let full = gateways.demo(json!({"vm": {"callLog": "full"}})).await;
     let body = full.run("return await callTool('crm:users_list', {})").await;
     assert_eq!(

@@ -86,7 +86,7 @@ async fn what_a_script_sends_gets_and_returns_keeps_its_order(gateways: Gateways
     let seen = demo.result(&format!("return JSON.stringify(await callTool('m:mirror', {WRITTEN}))")).await;
     assert_eq!(seen, WRITTEN);
     let context: Value = serde_json::from_str(WRITTEN).unwrap();
-    let script = "return [JSON.stringify(codecallContext), await callTool('m:mirror', codecallContext)]";
+    let script = "const read = JSON.stringify(codecallContext); await callTool('m:mirror', codecallContext); return [read, await callTool('m:mirror', codecallContext)]";
     let body = demo.meta("execute", json!({"script": script, "context": context})).await;
     assert_eq!(body["result"][0], WRITTEN, "{body}");
     assert_eq!(body["result"][1].to_string(), WRITTEN);

@@ -30,7 +30,7 @@ async fn the_demo_answers_the_four_meta_tools_over_http(mcp: Mcp) -> Result<(), 
     let script = "return (await callTool('crm:users_list', {limit: 1})).items.length";
     let body = call("codecall:execute", json!({"script": script})).await;
     assert_eq!((&body["status"], &body["result"]), (&json!("ok"), &json!(1)));
-    assert_eq!(body["calls"][0]["name"], "crm:users_list");
+    assert_eq!(body.get("calls"), None, "one call of each tool says no more than the script");
     let invoked = call("codecall:invoke", json!({"tool": "crm:users_list", "input": {}})).await;
     assert_eq!(invoked["status"], "ok");
     Ok(())

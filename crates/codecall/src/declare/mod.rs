@@ -18,7 +18,7 @@ pub(crate) use words::sentence;
 
 use crate::{hints, result_shape::ResultShape};
 use node::{Graph, Id};
-use print::{LEVELS, Level, Printer, plain};
+use print::{BRIEF, LEVELS, Level, Printer, plain};
 use read::{Reader, quoted};
 use words::short;
 
@@ -65,6 +65,48 @@ pub(crate) fn declarations(tools: &[Declared<'_>]) -> String {
     format!("{shared}interface Tools {{\n{}\n}}", methods.join("\n"))
 }
 
+/// The types of one tool on their own.
+pub(crate) struct Brief {
+    pub(crate) input: String,
+    /// With the number of answers it was observed in.
+    pub(crate) result: Option<String>,
+}
+
+impl Brief {
+    /// Bytes as JSON.
+    pub(crate) fn len(&self) -> usize {
+        as_json(&self.input) + self.result.as_deref().map_or(0, as_json)
+    }
+}
+
+/// Parameters of a tool whose types are short.
+const FEW_PARAMETERS: usize = 12;
+
+/// The types of `tool` with short comments, beside its name and the description `about`; `None` if it has many parameters, or a type that needs a name.
+pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>) -> Option<Brief> {
+    let parameters = tool.input_schema().get("properties").and_then(serde_json::Value::as_object);
+    if parameters.is_some_and(|parameters| parameters.len() > FEW_PARAMETERS) {
+        return None;
+    }
+    let mut graph = Graph::default();
+    let input = Reader::read(&mut graph, tool.input_schema());
+    let of_result = result.map(|shape| (Reader::read(&mut graph, &shape.schema), shape.observed));
+    let results: Vec<Id> = of_result.iter().map(|(result, _)| *result).collect();
+    let names = graph.names(&[input], &results);
+    if !names.is_empty() {
+        return None;
+    }
+    let input = Printer::new(&graph, &names, BRIEF, false).beside(&tool.local_name, about).in_place(input);
+    let result = of_result.map(|(result, observed)| {
+        let mut text = Printer::new(&graph, &names, BRIEF, true).in_place(result);
+        if let Some(answers) = observed {
+            text.push_str(&format!(" // observed, {answers} answers"));
+        }
+        text
+    });
+    Some(Brief { input, result })
+}
+
 struct Writer<'g, 's> {
     graph: &'g Graph<'s>,
     names: &'g HashMap<Id, String>,
@@ -108,11 +150,12 @@ impl Writer<'_, '_> {
     }
 
     fn method(&self, one: &Declared<'_>, types: &Types, level: Level, with_example: bool) -> String {
-        let mut about = short(one.tool.description(), level.about);
+        let mut about = short(one.tool.own_description(), level.about);
         if hints::is_destructive(one.tool) {
             about = format!("[destructive] {about}");
         }
-        let input = Printer::new(self.graph, self.names, level, false).in_place(types.input);
+        let input = Printer::new(self.graph, self.names, level, false).beside(&one.tool.local_name, &about);
+        let input = input.in_place(types.input);
         let result = match types.result {
             Some(result) => Printer::new(self.graph, self.names, level, true).by_name(result),
             None => "unknown".to_owned(),

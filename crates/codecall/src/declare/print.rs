@@ -34,6 +34,10 @@ pub(super) const LEVELS: [Level; 6] = [
     Level { about: 70, required: 0, optional: 0, facts: false, depth: 3, properties: 16 },
 ];
 
+/// For one tool among others.
+pub(super) const BRIEF: Level =
+    Level { about: 0, required: 60, optional: 30, facts: true, depth: 3, properties: 12 };
+
 /// Longest declaration of one tool, in bytes; types that come later are `unknown`.
 const LONGEST: usize = 12 * 1024;
 /// Longest object on one line.
@@ -46,6 +50,8 @@ pub(super) struct Printer<'g, 's> {
     pub(super) level: Level,
     /// The types are those of a result: cut at the depth and the width of the level.
     pub(super) result: bool,
+    /// Texts that stand beside the type, in lower case: comments do not repeat them.
+    known: String,
     out: String,
 }
 
@@ -56,7 +62,13 @@ impl<'g, 's> Printer<'g, 's> {
         level: Level,
         result: bool,
     ) -> Self {
-        Self { graph, names, level, result, out: String::new() }
+        Self { graph, names, level, result, known: String::new(), out: String::new() }
+    }
+
+    /// For types that stand beside the name and a description of `tool`.
+    pub(super) fn beside(mut self, tool: &str, about: &str) -> Self {
+        self.known = format!("{tool} {about}").to_lowercase();
+        self
     }
 
     /// The type itself, not its name.
@@ -210,7 +222,7 @@ impl<'g, 's> Printer<'g, 's> {
             _ if self.result => short(property.about, most / 2),
             _ => short(property.about, most),
         };
-        let about = if only_repeats(&about, property.name) { String::new() } else { about };
+        let about = if only_repeats(&about, property.name, &self.known) { String::new() } else { about };
         let facts = if self.level.facts && !self.result { property.facts.as_str() } else { "" };
         match (about.is_empty(), facts.is_empty()) {
             (true, _) => plain(facts),

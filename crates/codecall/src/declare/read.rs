@@ -264,7 +264,9 @@ impl<'g, 's> Reader<'g, 's> {
         let rest = unnamed.rfind(|rest| rest.is_object());
         let rest = rest.map(|rest| self.schema(rest, "", depth + 1));
         if properties.is_empty() && more == 0 {
-            let is_closed = each("additionalProperties").any(|rest| *rest == Value::Bool(false));
+            // A schema that lists its properties and has none is one of a tool that takes nothing.
+            let is_closed = each("additionalProperties").any(|rest| *rest == Value::Bool(false))
+                || schemas.iter().any(|schema| schema.contains_key("properties"));
             return match (rest, is_closed) {
                 (Some(rest), _) => self.graph.add(Node::Record(rest)),
                 (None, true) => self.graph.text("{}"),

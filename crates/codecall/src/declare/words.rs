@@ -56,8 +56,9 @@ fn cut(line: &str, most: usize) -> String {
     format!("{}…", line[..end].trim_end_matches([' ', ',', ';', ':', '.', '(', '-']))
 }
 
-/// Returns `true` if a short description says no more than the name it describes, such as "Issue number" of `issue_number`.
-pub(super) fn only_repeats(about: &str, name: &str) -> bool {
+/// Returns `true` if a short description says no more than the name it describes, such as "Issue number" of `issue_number`, and `known`,
+/// a text in lower case that stands beside it.
+pub(super) fn only_repeats(about: &str, name: &str, known: &str) -> bool {
     const LONGEST: usize = 40;
     if about.len() > LONGEST {
         return false;
@@ -67,7 +68,8 @@ pub(super) fn only_repeats(about: &str, name: &str) -> bool {
     words.all(|word| {
         let word = word.to_lowercase();
         let small = ["the", "a", "an", "of", "to", "for", "in", "this", "is"].contains(&word.as_str());
-        small || name.contains(word.trim_end_matches('s')) || (name.len() > 2 && word.contains(&name))
+        let stem = word.trim_end_matches('s');
+        small || name.contains(stem) || known.contains(stem) || (name.len() > 2 && word.contains(&name))
     })
 }
 
@@ -94,6 +96,13 @@ mod tests {
     }
 
     #[test]
+    fn words_that_stand_beside_a_description_are_not_said_again() {
+        let known = "read_query: execute a select query on the sqlite database";
+        assert!(only_repeats("SELECT SQL query to execute", "query", known));
+        assert!(!only_repeats("SELECT SQL query to explain", "query", known));
+    }
+
+    #[test]
     fn descriptions_that_repeat_the_name_are_known() {
         for (about, name) in [
             ("Issue number", "issue_number"),
@@ -101,10 +110,10 @@ mod tests {
             ("", "x"),
             ("Labels", "label"),
         ] {
-            assert!(only_repeats(about, name), "{about}");
+            assert!(only_repeats(about, name, ""), "{about}");
         }
         for (about, name) in [("Branch to merge into", "base"), ("Owner or organisation", "owner")] {
-            assert!(!only_repeats(about, name), "{about}");
+            assert!(!only_repeats(about, name, ""), "{about}");
         }
     }
 }

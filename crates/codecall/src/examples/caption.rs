@@ -15,7 +15,7 @@ pub(super) fn of(tool: &ToolEntry) -> String {
     let title = title.or_else(|| tool.tool.annotations.as_ref()?.title.as_deref());
     // One word names a thing; a caption says what is done.
     let title = title.map(str::trim).filter(|title| title.contains(' ') && title.chars().count() <= LONGEST);
-    title.map(str::to_owned).or_else(|| first_sentence(tool.description())).unwrap_or_else(|| name(tool))
+    title.map(str::to_owned).or_else(|| first_sentence(tool.own_description())).unwrap_or_else(|| name(tool))
 }
 
 fn first_sentence(text: &str) -> Option<String> {

@@ -1,9 +1,13 @@
 //! A tool as a result of a search shows it: what tells it apart, on one line.
 
-use gatewright_core::ToolEntry;
+use gatewright_core::{Caller, ToolEntry};
 use serde_json::{Value, json};
 
-use crate::{declare::sentence, hints};
+use crate::{
+    CodeCall,
+    declare::{self, sentence},
+    hints,
+};
 
 /// Characters of a description.
 const LONGEST_DESCRIPTION: usize = 160;
@@ -12,19 +16,52 @@ const LONGEST_LISTED: usize = 80;
 /// Bytes of the names of parameters.
 const LONGEST_PARAMETERS: usize = 160;
 
-/// The tool, with a `score` of 0 to 1.
-pub(super) fn hit(tool: &ToolEntry, score: f64) -> Value {
-    let mut hit = json!({
-        "name": tool.tool.name,
-        "appId": *tool.app_id,
-        "description": sentence(tool.description(), LONGEST_DESCRIPTION),
-        "parameters": parameters(tool),
-        "score": score,
-    });
-    if hints::is_destructive(tool) {
-        hit["destructive"] = true.into();
+/// Hits whose types are looked at, the best ones.
+const MOST_DECLARED: usize = 5;
+/// Bytes of the types of the best hit, in proportion less of those that score less; and of all hits of an answer.
+const LONGEST_TYPES: f64 = 260.0;
+const ROOM: usize = 600;
+
+impl CodeCall {
+    /// The tools, each with a score of 0 to 1. The best ones whose types are short are declared, so that they need not be described.
+    pub(super) fn hits<'t>(
+        &self,
+        found: impl Iterator<Item = (&'t ToolEntry, f64)>,
+        caller: &Caller,
+    ) -> Vec<Value> {
+        let (mut room, mut best) = (ROOM, 0.0_f64);
+        let found = found.enumerate().map(|(at, (tool, score))| {
+            let about = sentence(tool.own_description(), LONGEST_DESCRIPTION);
+            let mut hit = json!({"name": tool.tool.name, "appId": *tool.app_id, "description": about});
+            best = best.max(score);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and the longest"
+            )]
+            let longest = (LONGEST_TYPES * score / best.max(f64::MIN_POSITIVE)) as usize;
+            let types = (at < MOST_DECLARED)
+                .then(|| declare::brief(tool, &about, self.result_shape(tool, caller).as_ref()))
+                .flatten()
+                .filter(|types| types.len() <= room.min(longest));
+            match types {
+                Some(types) => {
+                    room -= types.len();
+                    hit["input"] = types.input.into();
+                    if let Some(result) = types.result {
+                        hit["result"] = result.into();
+                    }
+                }
+                None => hit["parameters"] = parameters(tool).into(),
+            }
+            hit["score"] = score.into();
+            if hints::is_destructive(tool) {
+                hit["destructive"] = true.into();
+            }
+            hit
+        });
+        found.collect()
     }
-    hit
 }
 
 /// The tool as a list shows it.
@@ -32,7 +69,7 @@ pub(super) fn listed(tool: &ToolEntry) -> Value {
     let mut hit = json!({
         "name": tool.tool.name,
         "appId": *tool.app_id,
-        "description": sentence(tool.description(), LONGEST_LISTED),
+        "description": sentence(tool.own_description(), LONGEST_LISTED),
         // Nothing was asked for, so everything answers it.
         "score": 1,
     });

@@ -171,7 +171,10 @@ async fn a_hit_is_one_short_line_with_its_parameters_and_a_mark_if_it_destroys()
         found["tools"].as_array().unwrap().iter().find(|hit| hit["name"] == name).unwrap().clone()
     };
     let remove = hit("a:users_remove");
-    assert_eq!((&remove["parameters"], &remove["destructive"]), (&json!("id, note?"), &json!(true)));
+    assert_eq!(
+        (&remove["input"], &remove["destructive"]),
+        (&json!("{ id: unknown; note?: unknown }"), &json!(true))
+    );
     assert!(remove["description"].as_str().unwrap().chars().count() <= 160);
     assert_eq!(
         (&hit("a:users_wipe")["destructive"], &hit("a:users_wipe")["description"]),
@@ -183,4 +186,113 @@ async fn a_hit_is_one_short_line_with_its_parameters_and_a_mark_if_it_destroys()
         view["parameters"].as_str().unwrap().len() < 200
             && view["parameters"].as_str().unwrap().ends_with(", …")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn hits_with_short_types_are_declared_so_that_they_need_not_be_described() {
+    let code_mode = code_mode();
+    let many: serde_json::Map<_, _> = (0..13).map(|n| (format!("p{n}"), json!({"type": "string"}))).collect();
+    let tree = json!({"type": "object", "required": ["tree"], "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}});
+    add(&code_mode, "a").up(
+        json!([
+            {"name": "users_get", "description": "Gets users",
+             "inputSchema": {"type": "object", "required": ["id"], "properties": {
+                "id": {"type": "string", "description": "Id of users"},
+                "day": {"type": "string", "format": "date"}, "limit": {"type": "integer", "default": 10}}},
+             "outputSchema": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}},
+            {"name": "users_many", "description": "Gets users", "inputSchema": {"type": "object", "properties": many}},
+            {"name": "users_tree", "description": "Gets users", "inputSchema": tree},
+            {"name": "users_none", "description": "Gets users", "inputSchema": {"type": "object", "properties": {}}},
+        ]),
+        None,
+    );
+    let found = search(&code_mode, json!({"query": "gets users", "topK": 5})).await;
+    let hit = |name: &str| {
+        found["tools"].as_array().unwrap().iter().find(|hit| hit["name"] == name).unwrap().clone()
+    };
+    let get = hit("a:users_get");
+    assert_eq!(get["input"], "{\n id: string;\n day?: string; // date\n limit?: number; // default 10\n}");
+    assert_eq!((&get["result"], get.get("parameters")), (&json!("{ name: string }"), None));
+    assert_eq!(hit("a:users_none")["input"], "{}");
+    for (name, parameters) in [("a:users_many", "p0?, p1?"), ("a:users_tree", "tree")] {
+        let hit = hit(name);
+        assert!(
+            hit.get("input").is_none() && hit["parameters"].as_str().unwrap().starts_with(parameters),
+            "{hit}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hits_far_behind_the_best_are_left_out_unless_the_caller_says_how_many() {
+    let code_mode = code_mode();
+    add(&code_mode, "a").up(
+        json!([
+            {"name": "convert_time", "description": "Convert a time between time zones", "inputSchema": {"type": "object"}},
+            {"name": "get_info", "description": "Returns metadata with times of a file on disk and its owner between calls", "inputSchema": {"type": "object"}},
+        ]),
+        None,
+    );
+    let names = |found: &Value| found["tools"].as_array().unwrap().len();
+    let query = "convert a time between time zones";
+    assert_eq!(names(&search(&code_mode, json!({"query": query})).await), 1);
+    assert_eq!(names(&search(&code_mode, json!({"query": query, "topK": 5})).await), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sentences_that_all_tools_of_an_app_share_are_left_out() {
+    let code_mode = code_mode();
+    let tool = |name: &str, about: &str| {
+        json!({"name": name, "inputSchema": {"type": "object"},
+            "description": format!("This tool belongs to the car, which has doors. Tool description: {about}")})
+    };
+    add(&code_mode, "car").up(
+        json!([
+            tool("engine_start", "Starts it. Loudly."),
+            tool("engine_stop", "Stops it."),
+            tool("doors_lock", "Locks them.")
+        ]),
+        None,
+    );
+    let found = search(&code_mode, json!({"query": "start the engine"})).await;
+    assert_eq!(found["tools"][0]["description"], "Starts it");
+    let input = json!({"toolNames": ["car:doors_lock"], "detail": "types"});
+    let types = code_mode.describe(serde_json::from_value(input).unwrap(), &anybody()).await;
+    assert!(types["types"].as_str().unwrap().contains("/** Locks them. */"), "{types}");
+    let full = describe(&code_mode, &["car:doors_lock"]).await;
+    assert!(
+        full["tools"][0]["description"].as_str().unwrap().starts_with("This tool belongs"),
+        "the contract's field"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_misspelt_name_is_described_as_not_found_with_the_nearest() {
+    let code_mode = code_mode();
+    add(&code_mode, "crm").up(named(&["users_list", "users_get"]), None);
+    let described =
+        describe(&code_mode, &["crm:user_list", "users_get", "zzz", "codecall:serch", &"x".repeat(10_000)])
+            .await;
+    assert_eq!(
+        described["nearest"],
+        json!({"crm:user_list": "crm:users_list", "users_get": "crm:users_get"})
+    );
+    assert_eq!(described["notFound"].as_array().unwrap().len(), 5);
+    let many: Vec<String> = (0..50).map(|n| format!("crm:users_list{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(describe(&code_mode, &many).await["nearest"].as_object().unwrap().len(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_at_once_waits_for_the_first_connection_of_its_app() {
+    let code_mode = code_mode();
+    let app = add(&code_mode, "crm");
+    let up = async {
+        tokio::task::yield_now().await;
+        app.up(named(&["users_list"]), None);
+    };
+    let caller = anybody();
+    let (found, ()) = tokio::join!(code_mode.invoker.find("crm:users_list", &caller), up);
+    assert_eq!(&*found.unwrap().name, "crm:users_list");
 }

@@ -3,6 +3,7 @@
 //! Apps are in `entry`, snapshots in `snapshot`, items of single callers in `personal`, waiting for apps that start in
 //! `first_connection`.
 
+mod beginning;
 mod entry;
 mod first_connection;
 mod personal;

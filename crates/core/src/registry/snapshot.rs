@@ -9,7 +9,10 @@ use rmcp::model::{Prompt, Resource, ResourceTemplate};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::entry::AppEntry;
+use super::{
+    beginning::{beginning_of, common_beginning},
+    entry::AppEntry,
+};
 use crate::{Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames, names::underscore, tool_meta::listed};
 
 /// One item of an app under a public key.
@@ -149,8 +152,9 @@ pub(super) fn build(
     known: Known<'_>,
 ) -> Snapshot {
     let mut snapshot = Snapshot::default();
-    let mut tools: BTreeMap<String, (&AppEntry, &rmcp::model::Tool)> = BTreeMap::new();
+    let mut tools: BTreeMap<String, (&AppEntry, &rmcp::model::Tool, usize)> = BTreeMap::new();
     for (entry, catalog) in catalogs {
+        let common = common_beginning(catalog.tools.iter().map(description));
         for tool in &catalog.tools {
             if entry.options.tools.get(&*tool.name).is_some_and(|over| over.disabled) {
                 continue;
@@ -160,17 +164,18 @@ pub(super) fn build(
             } else {
                 tool.name.to_string()
             };
-            if let Some((other, _)) = tools.get(&name) {
+            if let Some((other, ..)) = tools.get(&name) {
                 tracing::warn!(tool.name = %name, app.id = %entry.id, other = %other.id,
                     "two apps offer a tool of this name; the first one keeps it. Set `prefix: true` for one of them");
                 continue;
             }
-            tools.insert(name, (entry, tool));
+            let common = beginning_of(description(tool), common).unwrap_or(0);
+            tools.insert(name, (entry, tool, common));
         }
     }
     let mut spellings: HashMap<String, Arc<ToolEntry>> = HashMap::with_capacity(tools.len() * 2);
     let plain: HashSet<String> = tools.keys().cloned().collect();
-    for (name, (entry, tool)) in tools {
+    for (name, (entry, tool, common)) in tools {
         let alias = free_spelling(&name, |candidate| {
             (candidate != name && plain.contains(candidate)) || spellings.contains_key(candidate)
         });
@@ -178,7 +183,7 @@ pub(super) fn build(
             ToolNames::Colon => name.clone(),
             ToolNames::Underscore => alias.clone(),
         };
-        let tool = tool_entry(name.clone(), public, entry, tool, personal, known);
+        let tool = tool_entry((name.clone(), public), entry, (tool, common), personal, known);
         spellings.insert(alias, tool.clone());
         spellings.insert(name, tool.clone());
         snapshot.tools.push(tool);
@@ -188,6 +193,10 @@ pub(super) fn build(
     snapshot.templates = owned(catalogs, |c| &c.templates);
     snapshot.prompts = owned(catalogs, |c| &c.prompts);
     snapshot
+}
+
+fn description(tool: &rmcp::model::Tool) -> &str {
+    tool.description.as_deref().unwrap_or_default()
 }
 
 /// The underscore spelling of `name`: at most 64 characters, and no other tool's.
@@ -207,10 +216,9 @@ fn free_spelling(name: &str, taken: impl Fn(&str) -> bool) -> String {
 
 /// A known entry when nothing about the tool differs.
 fn tool_entry(
-    name: String,
-    public: String,
+    (name, public): (String, String),
     entry: &AppEntry,
-    tool: &rmcp::model::Tool,
+    (tool, common): (&rmcp::model::Tool, usize),
     personal: bool,
     known: Known<'_>,
 ) -> Arc<ToolEntry> {
@@ -222,6 +230,7 @@ fn tool_entry(
         Arc::ptr_eq(&same.owner.app, &entry.app)
             && same.tool == wire
             && same.meta == meta
+            && same.common == common
             && same.owner.options.timeout == entry.options.timeout
             && same.owner.options.schema_mode == entry.options.schema_mode
     };
@@ -236,6 +245,7 @@ fn tool_entry(
         schema: InputSchema::new(wire.input_schema.clone()),
         tool: wire,
         meta,
+        common,
         owner: entry.clone(),
         version: OnceLock::new(),
     })

@@ -163,7 +163,11 @@ impl Conversation<'_> {
 
     async fn by_plan(&mut self, turn: &Turn) -> anyhow::Result<()> {
         for query in turn.queries() {
-            self.meta("codecall:search", json!({"query": query})).await?;
+            let body = self.meta("codecall:search", json!({"query": query})).await?;
+            let hits = body["tools"].as_array().into_iter().flatten();
+            let declared =
+                hits.filter(|hit| hit.get("input").is_some()).filter_map(|hit| hit["name"].as_str());
+            self.described.extend(declared.map(str::to_owned));
         }
         let unknown: Vec<&str> =
             turn.described().into_iter().filter(|name| !self.described.contains(*name)).collect();
@@ -178,11 +182,18 @@ impl Conversation<'_> {
             }
             self.described.extend(unknown.into_iter().map(str::to_owned));
         }
-        let mut input = json!({"script": turn.script()?});
-        if !turn.plan.context.is_empty() {
-            input["context"] = Value::Object(turn.plan.context.clone());
-        }
-        let body = self.meta("codecall:execute", input).await?;
+        let body = match turn.only_call() {
+            Some(Call { tool, input }) => {
+                self.meta("codecall:invoke", json!({"tool": tool, "input": input})).await?
+            }
+            None => {
+                let mut input = json!({"script": turn.script()?});
+                if !turn.plan.context.is_empty() {
+                    input["context"] = Value::Object(turn.plan.context.clone());
+                }
+                self.meta("codecall:execute", input).await?
+            }
+        };
         if body["status"] != "ok" {
             self.failures.push(format!("plan: {}: {}", body["status"], body["error"]["message"]));
         } else if let Some(expected) = &turn.plan.expect
@@ -200,7 +211,7 @@ impl Conversation<'_> {
         let body = answer
             .structured_content
             .with_context(|| format!("`{tool}` answered without structured content"))?;
-        if body["status"] == "error" {
+        if body["status"] == "error" && tool != "codecall:invoke" {
             self.failures.push(format!("plan: `{tool}`: {}", body["error"]["message"]));
         }
         Ok(body)

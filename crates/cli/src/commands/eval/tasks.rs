@@ -39,7 +39,7 @@ pub struct Turn {
     pub ask: String,
     /// The calls that answer it without code mode. A list within the list is sent at once, in one round trip.
     pub calls: Vec<Step>,
-    /// The plan that answers it. Default: one script that makes the same calls and returns all their results.
+    /// The plan that answers it. Default: `codecall:invoke` for a single call, and else one script that makes the same calls and returns all their results.
     #[serde(default)]
     pub plan: Plan,
 }
@@ -130,6 +130,17 @@ impl Turn {
         }
     }
 
+    /// The call of a turn that needs no script: it has one call, and no plan of its own.
+    pub fn only_call(&self) -> Option<&Call> {
+        match self.calls.as_slice() {
+            [step] if self.plan.script.is_none() => match step.calls() {
+                [only] => Some(only),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     pub fn script(&self) -> anyhow::Result<String> {
         match &self.plan.script {
             Some(script) => Ok(script.trim().to_owned()),
@@ -203,6 +214,19 @@ mod tests {
         );
         assert_eq!(turn.described().into_iter().collect::<Vec<_>>(), ["a:x", "a:y", "b:z"]);
         assert_eq!(turn.queries(), ["both"]);
+    }
+
+    #[test]
+    fn a_turn_with_one_call_and_no_script_needs_none() {
+        for (calls, plan, is_only) in [
+            ("{ tool: 'a:x' }", "{}", true),
+            ("[{ tool: 'a:x' }]", "{}", true),
+            ("{ tool: 'a:x' }", "{ script: return 1 }", false),
+            ("[{ tool: 'a:x' }, { tool: 'a:y' }]", "{}", false),
+        ] {
+            let turn = turn(&format!("ask: one\ncalls: [{calls}]\nplan: {plan}\n"));
+            assert_eq!(turn.only_call().is_some(), is_only, "{calls} {plan}");
+        }
     }
 
     #[test]
