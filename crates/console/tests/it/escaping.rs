@@ -63,6 +63,24 @@ async fn hostile_results_and_inputs_stay_text() {
 }
 
 #[tokio::test]
+async fn the_observed_shape_of_results_is_shown_without_hostile_names_and_values() {
+    let site = site().await;
+    let path = "/console/tool?name=evil:rows";
+    assert!(!site.get(path).await.text.contains("observed in"));
+    for heading in ["observed in 1 answer<", "observed in 2 answers<"] {
+        assert_eq!(site.post(path, &[]).await.status, StatusCode::OK);
+        let page = site.get(path).await;
+        assert_clean(&page);
+        let (_, shown) = page.text.split_once(heading).expect("the shape is shown");
+        let (shape, _) = shown.split_once("</details>").unwrap();
+        for name in ["rows", "counts", "first_field", "string", "integer"] {
+            assert!(shape.contains(&format!("&quot;{name}&quot;")), "{name} in {shape}");
+        }
+        assert!(!shape.contains("alert") && !shape.contains("onerror"), "{shape}");
+    }
+}
+
+#[tokio::test]
 async fn hostile_names_in_executions_stay_text() {
     let site = site().await;
     let call = CallRecord {

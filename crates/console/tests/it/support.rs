@@ -58,6 +58,7 @@ impl ServerHandler for Hostile {
         Ok(ListToolsResult::with_all_items(vec![
             Tool::new(HOSTILE, HOSTILE, schema),
             Tool::new("fail", "Fails", plain.clone()),
+            Tool::new("rows", "Rows", plain.clone()),
             Tool::new("drop", "Drops", plain).with_annotations(ToolAnnotations::new().destructive(true)),
         ]))
     }
@@ -68,6 +69,11 @@ impl ServerHandler for Hostile {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         self.callers.lock().unwrap().push(Principal::of(&context).cloned().unwrap());
+        if request.name == "rows" {
+            let rows =
+                json!({"rows": [{"first_field": HOSTILE}, {"first_field": "x"}], "counts": {HOSTILE: 1}});
+            return Ok(CallToolResult::structured(rows).into());
+        }
         let content = vec![ContentBlock::text(HOSTILE)];
         Ok(if request.name == "fail" {
             CallToolResult::error(content)
