@@ -2,11 +2,13 @@
 //!
 //! Each meta-tool has a file of its own; `plugin` is what the gateway sees.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
-use gatewright_core::{Caller, Change, InputSchema, InvalidField, Invoker, ToolNames, rmcp::model::Tool};
+use gatewright_core::{
+    Caller, Change, InputSchema, InvalidField, Invoker, OwnPaths, ToolNames, rmcp::model::Tool,
+};
 use gatewright_embedding::{EmbeddingError, SemanticSearch};
 use serde_json::Value;
 
@@ -34,6 +36,7 @@ pub struct CodeCall {
     pub(crate) shapes: Arc<Shapes>,
     sharing: Sharing,
     pub(crate) kept: Arc<KeptResults>,
+    own_paths: OnceLock<Arc<OwnPaths>>,
 }
 
 impl std::fmt::Debug for CodeCall {
@@ -60,6 +63,7 @@ impl CodeCall {
             shapes,
             sharing: Sharing::default(),
             kept: Arc::default(),
+            own_paths: OnceLock::new(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
             semantic,
             invoker,
@@ -69,6 +73,15 @@ impl CodeCall {
             tools: ArcSwap::from_pointee(tools),
             settings: ArcSwap::from_pointee(settings),
         }
+    }
+
+    /// Keeps `paths` out of errors whatever folders a client names as its roots. Only the first call counts.
+    pub fn hide_paths(&self, paths: OwnPaths) {
+        let _ = self.own_paths.set(Arc::new(paths));
+    }
+
+    pub(crate) fn own_paths(&self) -> Arc<OwnPaths> {
+        self.own_paths.get().cloned().unwrap_or_default()
     }
 
     /// The meta-tools with the current limits in their texts.

@@ -38,7 +38,10 @@ impl ScriptHost {
                 (format!("{function} {name}"), prompt(self, name, arguments).await)
             }
         };
-        let value = value.map_err(|failure| self.tool_failure(&excerpt::name(&name), failure, &sent))?;
+        let value = match value {
+            Ok(value) => value,
+            Err(failure) => return Err(self.tool_failure(&excerpt::name(&name), failure, sent).await),
+        };
         off_thread(about(&value), move || to_raw_value(&value))
             .await
             .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))

@@ -9,7 +9,7 @@ use gatewright_agentscript::{
     ContentRequest, Host, HostFuture, PlanFacts, PlanVerdict, Sanitizer, ToolCall, ToolFailure, excerpt,
 };
 use gatewright_core::{
-    Caller, InvokeError, Invoker, PermittedTool, codes, off_thread,
+    Caller, InvokeError, Invoker, OwnPaths, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, RequestMetaObject, TASKS_EXTENSION_ID},
@@ -43,6 +43,7 @@ pub(crate) struct ScriptHost {
     detailed: Mutex<HashMap<String, Failure>>,
     /// Texts of the inputs of calls that failed.
     failed: Mutex<SentTexts>,
+    own_paths: Arc<OwnPaths>,
     shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
     /// Images, audio and resources that the script has handles to.
@@ -78,6 +79,7 @@ impl ScriptHost {
             allowed,
             detailed: Mutex::default(),
             failed: Mutex::default(),
+            own_paths: code_call.own_paths(),
             shapes: code_call.shapes.clone(),
             kept: code_call.kept.clone(),
             handles: Handles::new(settings.limits.host_bytes),
@@ -106,7 +108,7 @@ impl ScriptHost {
         match ToolValue::of(answer, reading, |block| self.handles.keep(block)).await {
             ToolValue::Ok(value) => to_raw_value(&value)
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
-            ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure, &sent)),
+            ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
         }
     }
 
@@ -139,11 +141,10 @@ impl ScriptHost {
                 return Err(self.denied(name));
             }
         }
-        let tool = self
-            .invoker
-            .find(name, &self.caller)
-            .await
-            .map_err(|error| self.tool_failure(name, error.into(), &SentTexts::default()))?;
+        let tool = match self.invoker.find(name, &self.caller).await {
+            Ok(tool) => tool,
+            Err(error) => return Err(self.tool_failure(name, error.into(), SentTexts::default()).await),
+        };
         if !self.mode.in_code(&tool) {
             let why = format!("tool `{name}` is not enabled in code mode");
             return Err(self.failure(codes::ACCESS_DENIED, &why));
@@ -192,9 +193,16 @@ impl ScriptHost {
     }
 
     /// A failure of a call with the texts `sent`, as the script sees it. Its details are kept for the reply of a run that ends with it.
-    pub(crate) fn tool_failure(&self, name: &str, failure: Failure, sent: &SentTexts) -> ToolFailure {
-        let mut seen = self.failure_knowing(&failure.code, &failure.message, sent);
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner).extend(sent);
+    pub(crate) async fn tool_failure(
+        &self,
+        name: &str,
+        failure: Failure,
+        mut sent: SentTexts,
+    ) -> ToolFailure {
+        let (peer, own) = (&self.context.peer, &self.own_paths);
+        sent.add_roots(self.sanitizer, &failure.message, &self.caller, peer, own).await;
+        let mut seen = self.failure_knowing(&failure.code, &failure.message, &sent);
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).extend(&sent);
         seen.retry_after_seconds = failure.retry_after_seconds;
         seen.required_scopes.clone_from(&failure.required_scopes);
         if failure.has_details() {
@@ -237,10 +245,16 @@ impl ScriptHost {
     }
 }
 
-/// Metadata for calls inside a script: the plan's progress token is not theirs, and a task cannot be followed.
+/// Metadata for calls inside a script: the plan's progress token is not theirs.
 fn inner_meta(context: &RequestContext<RoleServer>) -> RequestMetaObject {
-    let mut meta = context.meta.clone();
+    let mut meta = without_tasks(context);
     meta.0.shift_remove("progressToken");
+    meta
+}
+
+/// Metadata for a call whose result is part of another answer, so that its caller cannot follow a task.
+pub(crate) fn without_tasks(context: &RequestContext<RoleServer>) -> RequestMetaObject {
+    let mut meta = context.meta.clone();
     if let Some(mut capabilities) = context.client_capabilities().filter(|c| c.supports_tasks()) {
         if let Some(extensions) = capabilities.extensions.as_mut() {
             extensions.remove(TASKS_EXTENSION_ID);

@@ -13,7 +13,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    CodeCall, meta_tools,
+    CodeCall,
+    host::without_tasks,
+    meta_tools,
     reply::answer,
     results::{Blocks, json_len},
     sent::{SentTexts, clean},
@@ -38,9 +40,11 @@ impl CodeCall {
         mut input: InvokeInput,
         outer: CallToolRequestParams,
         caller: &Caller,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let sent = SentTexts::of_input(&input.input);
+        let mut sent = SentTexts::of_input(&input.input);
+        let peer = context.peer.clone();
+        context.meta = without_tasks(&context);
         let tool = match self.reachable(&input.tool, caller).await {
             Ok(tool) => tool,
             Err(failure) => return answer(self.invoke_error(&failure, &sent)).into(),
@@ -63,7 +67,11 @@ impl CodeCall {
         let value = ToolValue::of(answered, reading, |block| Ok(blocks.add(block))).await;
         let body = match value {
             ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
-            ToolValue::Failed(failure) => self.invoke_error(&failure, &sent),
+            ToolValue::Failed(failure) => {
+                let (sanitizer, own) = (self.settings().sanitizer, self.own_paths());
+                sent.add_roots(sanitizer, &failure.message, caller, &peer, &own).await;
+                self.invoke_error(&failure, &sent)
+            }
         };
         off_thread(size, move || finish.reply(body, blocks)).await.into()
     }

@@ -1,14 +1,20 @@
-//! Texts that a caller sent. Errors may repeat the paths in them; all others are replaced.
+//! Texts that a caller sent, and the roots of its client. Errors may repeat the paths in them; all others are replaced.
 
-use std::cell::Cell;
+use std::{cell::Cell, sync::Arc};
 
 use gatewright_agentscript::Sanitizer;
-use gatewright_core::rmcp::model::JsonObject;
+use gatewright_core::{
+    Caller, OwnPaths, Roots,
+    rmcp::{RoleServer, model::JsonObject, service::Peer},
+};
 use serde_json::Value;
 
-/// The beginnings of texts that may have paths in them, one a line, with plain separators.
+/// The beginnings of texts that may have paths in them, one a line, with plain separators; and the roots of the client.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SentTexts(String);
+pub(crate) struct SentTexts {
+    texts: String,
+    roots: Arc<Roots>,
+}
 
 /// Bytes that are kept in all, and of one text.
 const MOST_BYTES: usize = 64 * 1024;
@@ -29,11 +35,11 @@ impl SentTexts {
 
     /// Adds as much of `text` as there is room for.
     pub(crate) fn add(&mut self, text: &str) {
-        let room = MOST_BYTES.saturating_sub(self.0.len()).min(MOST_TEXT_BYTES);
+        let room = MOST_BYTES.saturating_sub(self.texts.len()).min(MOST_TEXT_BYTES);
         let text = &text[..text.floor_char_boundary(room)];
         if text.contains(SEPARATORS) {
-            self.0 += &plain(text);
-            self.0.push('\n');
+            self.texts += &plain(text);
+            self.texts.push('\n');
         }
     }
 
@@ -64,7 +70,24 @@ impl SentTexts {
 
     /// Adds what another has, as far as there is room.
     pub(crate) fn extend(&mut self, other: &Self) {
-        self.add(&other.0);
+        self.add(&other.texts);
+        if self.roots != other.roots && *other.roots != Roots::default() {
+            self.roots = other.roots.clone();
+        }
+    }
+
+    /// Adds the roots of the client of `caller`, which is asked for them if `message` may have a path that they matter for.
+    pub(crate) async fn add_roots(
+        &mut self,
+        sanitizer: Sanitizer,
+        message: &str,
+        caller: &Caller,
+        peer: &Peer<RoleServer>,
+        own: &OwnPaths,
+    ) {
+        if sanitizer.remove_file_paths && message.contains(SEPARATORS) {
+            self.roots = caller.roots(peer, own).await;
+        }
     }
 
     /// Tests for a path that stands in the texts, whole or as the beginning of a longer one.
@@ -75,8 +98,8 @@ impl SentTexts {
                 |c: char| is_name(c) || SEPARATORS.contains(&c) || matches!(c, '.' | '~' | '$' | '%');
             before.ends_with("://") || !before.ends_with(goes_on)
         };
-        let mut found = self.0.match_indices(path);
-        found.any(|(at, _)| begins(&self.0[..at]) && !self.0[at + path.len()..].starts_with(is_name))
+        let mut found = self.texts.match_indices(path);
+        found.any(|(at, _)| begins(&self.texts[..at]) && !self.texts[at + path.len()..].starts_with(is_name))
     }
 }
 
@@ -93,7 +116,7 @@ pub(crate) fn clean(sanitizer: Sanitizer, message: &str, sent: &SentTexts) -> St
         left.set(fewer);
         let path = plain(path.strip_prefix("file://").unwrap_or(path));
         let path = path.trim_end_matches(SEPARATORS);
-        !path.is_empty() && sent.has(path)
+        !path.is_empty() && (sent.has(path) || sent.roots.contain(path))
     };
     sanitizer.text_knowing(message, &knows).into_owned()
 }
@@ -132,11 +155,42 @@ mod tests {
     }
 
     #[test]
+    fn paths_below_the_roots_of_the_client_stay() {
+        let own =
+            OwnPaths { home: Some("/root/ann".to_owned()), others: vec!["/data/gateway.yaml".to_owned()] };
+        let of = |uri: &str| SentTexts { roots: Arc::new(Roots::new([uri], &own)), ..SentTexts::default() };
+        for (root, message, expected) in [
+            ("file:///data", "no /data/a.txt in /srv/data", "no /data/a.txt in [path]"),
+            (
+                "file:///data",
+                "no file:///data/a.txt, '/data/my files/x'",
+                "no file:///data/a.txt, '/data/my files/x'",
+            ),
+            ("file:///data", "cannot read /data/gateway.yaml", "cannot read [path]"),
+            ("file:///data", "no '/data/x and /etc/passwd'", "no '/data/x and [path]'"),
+            ("file:///data", "no /data/../etc/passwd", "no [path]"),
+            (
+                "file:///c%3A/Users/ann",
+                r"no C:\Users\ann\x or c:\Users\ann\x",
+                r"no [path] or c:\Users\ann\x",
+            ),
+            ("file:///", "no /data/a.txt", "no [path]"),
+            ("file:///root", "no /root/ann/.ssh/id_rsa", "no [path]"),
+        ] {
+            assert_eq!(cleaned(&of(root), message), expected, "{root}");
+        }
+        let mut both = SentTexts::default();
+        both.extend(&of("file:///data"));
+        both.extend(&SentTexts::default());
+        assert_eq!(cleaned(&both, "no /data/x"), "no /data/x");
+    }
+
+    #[test]
     fn what_is_kept_and_looked_for_is_bounded() {
         let input: JsonObject = (0..9).map(|n| (n.to_string(), json!("/a".repeat(MOST_BYTES)))).collect();
         let mut sent = SentTexts::of_input(&input);
         sent.extend(&sent.clone());
-        assert!(sent.0.len() <= MOST_BYTES + 9, "{} bytes", sent.0.len());
+        assert!(sent.texts.len() <= MOST_BYTES + 9, "{} bytes", sent.texts.len());
         let many: JsonObject = (0..9_000).map(|n| (format!("/home/{n}"), json!(null))).collect();
         let sent = SentTexts::of_input(&many);
         let message = cleaned(&sent, &"/home/1 ".repeat(100));

@@ -41,8 +41,9 @@ mod trace;
 mod unavailable;
 
 pub use access::{
-    AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, Permit, Permitted, PermittedTool,
-    PromptItem, ResourceItem, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern, View, WholeApp,
+    AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, OwnPaths, Permit, Permitted,
+    PermittedTool, PromptItem, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern,
+    View, WholeApp,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use authenticator::{AuthRefusal, Authenticator};

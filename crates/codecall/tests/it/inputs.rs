@@ -16,7 +16,7 @@ use super::support::Served;
 
 /// `echo` answers with its input, `open` fails and repeats its input beside a path of its own.
 #[derive(Clone)]
-struct Files;
+pub(crate) struct Files;
 
 impl ServerHandler for Files {
     fn get_info(&self) -> ServerConfig {

@@ -11,6 +11,8 @@ mod reach;
 #[cfg(test)]
 mod results;
 #[cfg(test)]
+mod roots;
+#[cfg(test)]
 mod shapes;
 #[cfg(test)]
 mod sharing;

@@ -8,7 +8,7 @@ use gatewright_core::{
     AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, Scopes, ToolNames,
     memory_transport,
     rmcp::{
-        ErrorData, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _,
+        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _,
         model::{
             CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams,
             ReadResourceRequestParams, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
@@ -113,18 +113,23 @@ impl Served {
 
     /// A client of `subject`.
     pub async fn client(&self, subject: &str) -> Client {
+        self.client_with(subject, ()).await
+    }
+
+    /// A client of `subject` that answers requests with `handler`.
+    pub async fn client_with<H: ClientHandler>(&self, subject: &str, handler: H) -> Client<H> {
         let principal = Principal { subject: subject.into(), client_id: None, scopes: Scopes::All };
         let (client_end, server_end) = memory_transport();
         let serving = self.gateway.session_of(principal).serve(server_end);
         tokio::spawn(async move { serving.await.unwrap().waiting().await });
-        Client(().serve(client_end).await.unwrap())
+        Client(handler.serve(client_end).await.unwrap())
     }
 }
 
 /// A connected client.
-pub struct Client(RunningService<RoleClient, ()>);
+pub struct Client<H: ClientHandler = ()>(pub RunningService<RoleClient, H>);
 
-impl Client {
+impl<H: ClientHandler> Client<H> {
     pub async fn call(&self, tool: &str, input: Value) -> CallToolResult {
         let params =
             CallToolRequestParams::new(tool.to_owned()).with_arguments(input.as_object().unwrap().clone());

@@ -5,9 +5,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use rmcp::{RoleServer, service::Peer};
 use tokio_util::sync::CancellationToken;
 
-use super::AccessMode;
+use super::{AccessMode, OwnPaths, Roots, roots::SessionRoots};
 use crate::Principal;
 
 /// An MCP session. Ids are unique within the process.
@@ -15,17 +16,23 @@ use crate::Principal;
 pub struct SessionRef {
     id: u64,
     ended: CancellationToken,
+    roots: SessionRoots,
 }
 
 impl SessionRef {
     /// A new session, which ends when `ended` is cancelled.
     pub fn new(ended: CancellationToken) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Self { id: LAST.fetch_add(1, Ordering::Relaxed) + 1, ended }
+        Self { id: LAST.fetch_add(1, Ordering::Relaxed) + 1, ended, roots: SessionRoots::default() }
     }
 
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Asks the client for its roots again when they are next wanted.
+    pub(crate) async fn forget_roots(&self) {
+        self.roots.forget().await;
     }
 
     /// Cancelled when the session ends.
@@ -70,6 +77,15 @@ impl Caller {
     /// The principal.
     pub fn principal(&self) -> &Arc<Principal> {
         &self.principal
+    }
+
+    /// The folders that the client works in: it is asked once in a session, and has none outside of one. `peer` is that of a request under
+    /// way.
+    pub async fn roots(&self, peer: &Peer<RoleServer>, own: &OwnPaths) -> Arc<Roots> {
+        match &self.session {
+            Some(session) => session.roots.get(peer, own).await,
+            None => Arc::default(),
+        }
     }
 
     /// The session; none for clients of the era without sessions.

@@ -203,6 +203,10 @@ impl ServerHandler for Gateway {
         }
     }
 
+    async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        self.session.this.forget_roots().await;
+    }
+
     async fn get_task(
         &self,
         request: GetTaskParams,
