@@ -25,6 +25,7 @@ use crate::{
 
 /// Serves until it is stopped, and applies changes of its configuration meanwhile.
 pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
+    let own_files = args.config.config.iter().chain(&args.config.mcp_config).cloned().collect();
     let mut loaded = Loaded::read(args.config, !args.no_watch)?;
     let http = &mut loaded.config.http;
     http.host = args.host.unwrap_or(http.host);
@@ -41,7 +42,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
         observers.push(Arc::new(traces));
         sending
     });
-    let extensions = Extensions { observers, limits: Some(limits.clone()) };
+    let extensions = Extensions { observers, limits: Some(limits.clone()), own_files };
     let running = gateway::start_with(&config, &starter, extensions).await?;
     shapes::share(&config, &running).await;
     let tokens = starter.tokens.clone();

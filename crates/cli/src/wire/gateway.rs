@@ -1,6 +1,6 @@
 //! The gateway with its apps, its workers and its search index.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use gatewright::{AppHealth, Builder, Observer, Running};
@@ -9,7 +9,7 @@ use gatewright_core::SealKey;
 use gatewright_embedding::SemanticSearch;
 use gatewright_operator::limits::Limits;
 
-use super::{apps::AppStarter, embedding};
+use super::{apps::AppStarter, embedding, own_paths::own_paths};
 use crate::config::Config;
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
@@ -27,6 +27,8 @@ pub struct Extensions {
     pub observers: Vec<Arc<dyn Observer>>,
     /// Rate limits.
     pub limits: Option<Arc<Limits>>,
+    /// Files whose paths no client may see.
+    pub own_files: Vec<PathBuf>,
 }
 
 /// Like [`start`], with the observers and limits of a server, and a starter that the caller keeps for apps added later.
@@ -61,6 +63,9 @@ pub async fn start_with(
     let required = required_model(config).await?;
     let running = builder.build().context("the sandbox for scripts cannot start")?;
     add_semantic_search(&running, config, required);
+    if let Some(code_call) = running.code_call() {
+        code_call.hide_paths(own_paths(&extensions.own_files));
+    }
     Ok(running)
 }
 

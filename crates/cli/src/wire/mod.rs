@@ -12,6 +12,7 @@ pub mod embedding;
 pub mod gateway;
 pub mod http;
 pub mod limits;
+mod own_paths;
 pub mod shapes;
 pub mod traces;
 pub mod user_tokens;
