@@ -184,7 +184,7 @@ fn upstreams(text: &mut String) {
     }
 }
 
-const UPSTREAM: [(&str, &str); 11] = [
+const UPSTREAM: [(&str, &str); 12] = [
     ("UPSTREAM_UNREACHABLE", "the request could not be sent; try again"),
     (
         "UPSTREAM_ENDED",
@@ -197,6 +197,10 @@ const UPSTREAM: [(&str, &str); 11] = [
     ("UPSTREAM_DOWN", "the server is not connected; `/readyz` has the reason"),
     ("UPSTREAM_BAD_ANSWER", "the answer does not match the request"),
     ("UPSTREAM_TOO_LARGE", "the answer is longer than `maxMessageBytes` of the app"),
+    (
+        "UPSTREAM_TASK_LOST",
+        "the tool runs as a task, and the server does not know the task any more; it may have run (`_meta.code` of the tool error)",
+    ),
     ("UPSTREAM_FAILED", "the call failed for another reason; see the message"),
     ("UPSTREAM_AUTHORIZATION", "no token of the caller for the server can be obtained; see the message"),
     (
