@@ -1,6 +1,7 @@
 // Real MCP servers of others behind one gateway: a script reads from one, transforms, and writes to another.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,9 @@ import { after, before, test } from "node:test";
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
+import { freePort } from "./instances.mjs";
 import { ready, serve } from "./support.mjs";
 
 const { TOOLS, PYTHON } = process.env;
@@ -39,6 +42,18 @@ after(async () => {
   await gateway?.stop();
   await rm(folder, { recursive: true, force: true });
 });
+
+/// A client for which every tool is in the list, and its connection.
+async function direct(url, answers = () => ({})) {
+  const address = new URL(url);
+  address.searchParams.set("mode", "direct");
+  const own = new Client({ name: "interop", version: "1.0.0" }, { capabilities: { elicitation: {} } });
+  own.setRequestHandler(ElicitRequestSchema, answers);
+  await own.connect(new StreamableHTTPClientTransport(address));
+  return own;
+}
+
+const RESEARCH = "everything:simulate-research-query";
 
 const call = async (name, args) => (await client.callTool({ name, arguments: args })).structuredContent;
 
@@ -79,4 +94,48 @@ test("an error of a server is a tool error with its message", async () => {
   const body = await call("codecall:invoke", { tool: "files:read_text_file", input: { path: "/etc/shadow" } });
   assert.equal(body.status, "error");
   assert.match(body.error.message, /denied|outside/i);
+});
+
+test("a tool that runs only as a task gives its result to a call, an invocation and a script", async (t) => {
+  const own = await direct(gateway.url);
+  t.after(() => own.close());
+  const result = await own.callTool({ name: RESEARCH, arguments: { topic: "tides" } });
+  assert.match(result.content[0].text, /Research Report: tides/, JSON.stringify(result));
+  const { tools } = await own.listTools();
+  assert.ok(tools.some((one) => one.name === RESEARCH));
+  assert.ok(tools.every((one) => one.execution === undefined), "the gateway runs tasks itself and offers none");
+  const invoked = await call("codecall:invoke", { tool: RESEARCH, input: { topic: "rivers" } });
+  assert.match(JSON.stringify(invoked.result), /Research Report: rivers/, JSON.stringify(invoked));
+  const script = `const read = (topic) => callTool('${RESEARCH}', { topic });
+    return (await Promise.all([read('lakes'), read('seas')])).map((text) => text.split('\\n')[0]);`;
+  const body = await call("codecall:execute", { script });
+  assert.deepEqual(body.result, ["# Research Report: lakes", "# Research Report: seas"], JSON.stringify(body));
+});
+
+test("a question that a server asks from a task reaches the client of the call", async (t) => {
+  const asked = [];
+  const own = await direct(gateway.url, ({ params }) => {
+    asked.push(params.message);
+    return { action: "accept", content: { interpretation: "snake" } };
+  });
+  t.after(() => own.close());
+  const result = await own.callTool({ name: RESEARCH, arguments: { topic: "python", ambiguous: true } });
+  assert.equal(asked.length, 1);
+  assert.match(result.content[0].text, /python \(snake\)/, JSON.stringify(result));
+});
+
+test("a server over HTTP runs its tasks for the gateway too", async (t) => {
+  const port = await freePort();
+  const node = join(TOOLS, ".bin", "node");
+  const child = spawn(node, [server("server-everything"), "streamableHttp"], { env: { ...process.env, PORT: port }, stdio: "ignore" });
+  t.after(() => child.kill("SIGKILL"));
+  const address = `http://127.0.0.1:${port}/mcp`;
+  while (!(await fetch(address).catch(() => undefined))) await new Promise((done) => setTimeout(done, 50));
+  const second = await serve({ apps: { everything: { url: address } } });
+  t.after(() => second.stop());
+  await ready(second.url);
+  const own = await direct(second.url);
+  t.after(() => own.close());
+  const result = await own.callTool({ name: RESEARCH, arguments: { topic: "tides" } });
+  assert.match(result.content[0].text, /Research Report: tides/, JSON.stringify(result));
 });
