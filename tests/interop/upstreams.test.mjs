@@ -6,10 +6,11 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { ElicitRequestSchema, ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
 import { freePort } from "./instances.mjs";
 import { ready, serve } from "./support.mjs";
@@ -94,6 +95,21 @@ test("an error of a server is a tool error with its message", async () => {
   const body = await call("codecall:invoke", { tool: "files:read_text_file", input: { path: "/etc/shadow" } });
   assert.equal(body.status, "error");
   assert.match(body.error.message, /denied|outside/i);
+});
+
+test("an error names the folder of a client that has it among its roots, and of no other", async (t) => {
+  const rooted = new Client({ name: "interop", version: "1.0.0" }, { capabilities: { roots: {} } });
+  rooted.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: pathToFileURL(folder).href }] }));
+  await rooted.connect(new StreamableHTTPClientTransport(gateway.url));
+  t.after(() => rooted.close());
+  const args = { tool: "files:read_text_file", input: { path: "/etc/shadow" } };
+  const { structuredContent: kept } = await rooted.callTool({ name: "codecall:invoke", arguments: args });
+  assert.ok(kept.error.message.includes(folder), kept.error.message);
+  const script = "return await callTool('files:read_text_file', { path: '/etc/shadow' })";
+  const { structuredContent: thrown } = await rooted.callTool({ name: "codecall:execute", arguments: { script } });
+  assert.ok(thrown.error.message.includes(folder), thrown.error.message);
+  const masked = (await call("codecall:invoke", args)).error.message;
+  assert.ok(masked.includes("[path]") && !masked.includes(folder), masked);
 });
 
 test("a tool that runs only as a task gives its result to a call, an invocation and a script", async (t) => {
