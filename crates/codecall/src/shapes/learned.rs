@@ -1,10 +1,10 @@
 //! The shapes that are learned from the answers of tools without an output schema (docs/adr/0016).
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -24,6 +24,8 @@ use super::{
 
 /// Tools whose shapes are kept, each version and audience of its own. The one that was longest unused gives way.
 const MOST_TOOLS: usize = 2_000;
+/// Tools that are looked for at other instances at once because someone asked for their shapes.
+const MOST_WANTED: usize = 1_000;
 /// Blocks of an answer that are looked at.
 const MOST_BLOCKS: usize = 8;
 
@@ -34,6 +36,8 @@ pub(crate) struct Shapes {
     is_shared: AtomicBool,
     slots: RwLock<HashMap<Key, Arc<Slot>>>,
     clock: AtomicU64,
+    /// Tools of which nothing is known here and whose shapes were asked for.
+    wanted: Mutex<HashSet<Key>>,
 }
 
 /// A version of a tool, and the callers who share it.
@@ -56,6 +60,7 @@ impl Shapes {
             is_shared: AtomicBool::new(false),
             slots: RwLock::default(),
             clock: AtomicU64::new(0),
+            wanted: Mutex::default(),
         }
     }
 
@@ -86,12 +91,31 @@ impl Shapes {
         if let Some(declared) = declared::declared(tool) {
             return Some(declared);
         }
-        let slot = self.known(&Key::of(tool, caller))?;
+        let key = Key::of(tool, caller);
+        let Some(slot) = self.known(&key) else {
+            self.want(key);
+            return None;
+        };
         let learned = &slot.lock().all;
         (!learned.shape.is_empty()).then(|| ResultShape {
             schema: Arc::new(learned.shape.schema(witness(caller))),
             observed: Some(learned.answers),
         })
+    }
+
+    /// Notes that other instances may know the shape of `key`.
+    fn want(&self, key: Key) {
+        if self.is_shared.load(Ordering::Relaxed) && self.is_on() {
+            let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+            if wanted.len() < MOST_WANTED {
+                wanted.insert(key);
+            }
+        }
+    }
+
+    /// The tools that were asked for in vain since the last time.
+    pub(super) fn take_wanted(&self) -> HashSet<Key> {
+        std::mem::take(&mut *self.wanted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The slots of tools, with their keys.

@@ -98,12 +98,13 @@ impl Rounds {
         let _ = tokio::time::timeout(LAST_ROUND, self.round()).await;
     }
 
-    /// Shares what is new here, and reads the records of tools that were used or are new.
+    /// Shares what is new here, and reads the records of tools that were used, asked for or are new.
     async fn round(&mut self) -> Result<(), ShapesUnavailable> {
         if !self.shapes.is_on() {
             return Ok(());
         }
         let mut keys = self.new_tools();
+        keys.extend(self.shapes.take_wanted());
         let slots = self.shapes.slots();
         let since = self.clock;
         let used = slots.iter().filter(|(_, slot)| slot.used() >= since || slot.lock().has_fresh());

@@ -97,6 +97,19 @@ async fn an_instance_knows_what_others_learned_and_no_answer_counts_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_instance_that_looked_too_early_learns_of_a_tool_when_it_is_asked() {
+    let records = Arc::new(Records::default());
+    let (_early, of_early) = instance(json!({"a": 1}), &records).await;
+    // Its first rounds find nothing.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let (first, of_first) = instance(json!({"a": 1}), &records).await;
+    of_first.invoke("get", 0).await;
+    of_first.invoke("get", 0).await;
+    first.code_call.close().await;
+    assert_eq!(observed(&of_early, 2).await["required"], json!(["a"]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_instance_learns_on_while_the_store_is_away_or_its_records_are_junk() {
     let records = Arc::new(Records::default());
     records.is_down.store(true, Ordering::SeqCst);
