@@ -146,6 +146,8 @@
     for (let i = 0; i < LINE_ENDS.length; i++) line = line.replaceAll(LINE_ENDS[i], ' ');
     return line;
   };
+  // Characters of a failed operation's message, and of its name and code.
+  const LONGEST_FAILURE = 8192, LONGEST_NAME = 256;
   const messageOf = (error) => {
     try {
       return text(error !== null && typeof error === 'object' && 'message' in error ? error.message : error);
@@ -153,12 +155,24 @@
       return 'unprintable error';
     }
   };
+  // Of a long text both ends: a hundred operations may fail with the same one, as long as the heap.
+  const ends = (value, most) => value.length <= most ? value
+    : value.slice(0, most / 2) + '… ' + (value.length - most) + ' characters left out …' + value.slice(value.length - most / 2);
+  const failureOf = (error) => {
+    try {
+      const message = error !== null && typeof error === 'object' && 'message' in error ? error.message : error;
+      return ends(StringFn(message), LONGEST_FAILURE).toWellFormed();
+    } catch {
+      return 'unprintable error';
+    }
+  };
   // An operation's error as a slot of `settle` has it.
   const reasonOf = (error) => {
-    const reason = { name: 'Error', code: undefined, message: messageOf(error) };
+    const reason = { name: 'Error', code: undefined, message: failureOf(error) };
     if (error === null || typeof error !== 'object') return reason;
-    try { if (typeof error.name === 'string') reason.name = text(error.name); } catch { }
-    try { if (typeof error.code === 'string') reason.code = text(error.code); } catch { }
+    const short = (value) => ends(value, LONGEST_NAME).toWellFormed();
+    try { if (typeof error.name === 'string') reason.name = short(error.name); } catch { }
+    try { if (typeof error.code === 'string') reason.code = short(error.code); } catch { }
     const failure = toolErrors.get(error);
     return failure === undefined ? reason : withDetails(reason, failure);
   };
@@ -192,7 +206,7 @@
           results[i] = settle ? { status: 'fulfilled', value } : value;
         } catch (error) {
           if (settle) { results[i] = { status: 'rejected', reason: reasonOf(error) }; continue; }
-          failed[i] = { message: messageOf(error) };
+          failed[i] = { message: failureOf(error) };
           failures++;
         }
       }

@@ -1,15 +1,18 @@
 //! `__safe_parallel`, row by row of its contract.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
-use gatewright_agentscript::{Host, HostFuture, RunError, RunRequest, ToolCall, ToolFailure};
+use gatewright_agentscript::{Host, HostFuture, Limits, Preset, RunError, RunRequest, ToolCall, ToolFailure};
 use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::support::{pool, raw, run, value};
+use super::support::{limited, pool, raw, run, value};
 
 /// Counts how many calls are open at once.
 #[derive(Default)]
@@ -146,4 +149,26 @@ async fn settle_gives_the_outcome_of_each_slot_in_order() {
             { "status": "fulfilled" },
         ])
     );
+}
+
+#[tokio::test]
+async fn long_messages_of_many_failures_are_shortened_before_they_are_put_together() {
+    for (fail, options) in [("throw new Error(message)", ""), ("throw message", ", { settle: true }")] {
+        let source = format!(
+            "const message = 'ab\\n'.repeat(16000000);
+             try {{
+               const slots = await __safe_parallel(Array.from({{ length: 100 }}, () => async () => {{ {fail} }}){options});
+               return slots.map((slot) => slot.reason.message.length)
+             }} catch (e) {{ return e.message.split('\\n').slice(1).map((line) => line.length) }}"
+        );
+        let outcome = limited(&source, |limits| *limits = Limits::preset(Preset::Experimental)).await;
+        let lengths = value(&outcome);
+        let lengths = lengths.as_array().unwrap();
+        assert_eq!(lengths.len(), 100);
+        assert!(
+            lengths.iter().all(|length| (8_192..8_300).contains(&length.as_u64().unwrap())),
+            "{lengths:?}"
+        );
+        assert!(outcome.duration < Duration::from_secs(8), "{fail}: {:?}", outcome.duration);
+    }
 }
