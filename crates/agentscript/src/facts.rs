@@ -20,5 +20,5 @@ use crate::plan::PlanFacts;
 
 /// Collects the facts of a program without types. Its places are byte offsets in the text that was parsed.
 pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping) -> PlanFacts {
-    collector::Collector::new(scoping).collect(program)
+    collector::Collector::new(scoping, program.source_text).collect(program)
 }

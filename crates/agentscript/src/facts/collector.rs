@@ -9,13 +9,14 @@ use oxc::{
         IfStatement, Program, ReturnStatement, Statement, TryStatement, VariableDeclarator, WhileStatement,
     },
     ast_visit::VisitJs,
-    semantic::{Scoping, SymbolId},
+    semantic::{Scoping, SymbolFlags, SymbolId},
     span::GetSpan,
     syntax::scope::ScopeFlags,
 };
 
 use super::{
     known::{Function, Known},
+    literal::Source,
     reads::Reads,
 };
 use crate::plan::{CallSite, Mistake, Note, Origin, Part, PlanFacts};
@@ -50,6 +51,7 @@ pub(super) enum Exposure {
 
 pub(super) struct Collector<'s> {
     pub(super) scoping: &'s Scoping,
+    pub(super) source: Source,
     pub(super) known: HashMap<SymbolId, Known>,
     pub(super) calls: Vec<(CallSite, Exposure)>,
     pub(super) reads: Reads,
@@ -71,9 +73,10 @@ pub(super) struct Collector<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(scoping: &'s Scoping) -> Self {
+    pub(super) fn new(scoping: &'s Scoping, text: &str) -> Self {
         Self {
             scoping,
+            source: Source::of(text, scoping),
             known: HashMap::new(),
             calls: Vec::new(),
             reads: Reads::default(),
@@ -244,6 +247,7 @@ impl<'s> Collector<'s> {
             BindingPattern::BindingIdentifier(name) => {
                 if let Some(symbol) = name.symbol_id.get()
                     && !matches!(value, Known::Unknown)
+                    && !self.may_be_unset(symbol, &value)
                     && !self.scoping.symbol_is_mutated(symbol)
                     && self.scoping.symbol_redeclarations(symbol).is_empty()
                 {
@@ -291,6 +295,12 @@ impl<'s> Collector<'s> {
         }
     }
 
+    /// A `var` can be read in another branch than the one that sets it.
+    fn may_be_unset(&self, symbol: SymbolId, value: &Known) -> bool {
+        let flags = self.scoping.symbol_flags(symbol);
+        matches!(value, Known::Scalar(_)) && flags.contains(SymbolFlags::FunctionScopedVariable)
+    }
+
     /// The value of property `name`.
     pub(super) fn property(&mut self, of: &Known, name: &str, at: u32) -> Known {
         match of {
@@ -308,9 +318,11 @@ impl<'s> Collector<'s> {
         match of {
             Known::Result(origin) => self.part(*origin, Part::Item, at),
             Known::List(item) => (**item).clone(),
-            Known::Tuple(items) => {
-                index.and_then(|index| items.get(index)).cloned().unwrap_or(Known::Unknown)
-            }
+            // The array may have changed.
+            Known::Tuple(items) => match index.and_then(|index| items.get(index)) {
+                Some(Known::Scalar(_)) | None => Known::Unknown,
+                Some(item) => item.clone(),
+            },
             _ => Known::Unknown,
         }
     }

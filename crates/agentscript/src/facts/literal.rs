@@ -1,10 +1,13 @@
 //! Inputs of calls, as far as the text spells them out.
 
+use std::{borrow::Cow, collections::HashMap};
+
 use oxc::{
     ast::ast::{
         ArrayExpression, ArrayExpressionElement, BinaryOperator, Expression, ObjectExpression,
-        ObjectPropertyKind, PropertyKind, UnaryOperator,
+        ObjectProperty, ObjectPropertyKind, PropertyKey, PropertyKind, UnaryOperator,
     },
+    semantic::Scoping,
     span::GetSpan,
 };
 use serde_json::{Number, Value};
@@ -22,13 +25,43 @@ const MAX_EXACT: f64 = 9_007_199_254_740_991.0;
 pub(super) type Lookup<'l> = &'l dyn Fn(&Expression<'_>) -> Option<Value>;
 
 /// Reads the literal `it`. Takes what it keeps off `room`, in bytes; without room, values are holes.
-pub(super) fn partial(it: &Expression<'_>, lookup: Lookup<'_>, room: &mut usize) -> Partial {
-    Reader { lookup, room }.value(it, 0)
+pub(super) fn partial(it: &Expression<'_>, source: Source, lookup: Lookup<'_>, room: &mut usize) -> Partial {
+    if source.declares_undefined {
+        return ANYTHING;
+    }
+    Reader { source, lookup, room }.value(it, 0)
 }
 
+/// Knowledge about the script around a literal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    names_json: bool,
+    declares_undefined: bool,
+}
+
+impl Source {
+    /// Looks at the text of a script and its names.
+    pub(super) fn of(text: &str, scoping: &Scoping) -> Self {
+        let count = |part: &str| text.matches(part).count();
+        let names_json =
+            count("JSON") > count("JSON.parse") + count("JSON.stringify") || text.contains("\\u");
+        let declares_undefined = scoping.symbol_names().any(|name| name == "undefined");
+        Self { names_json, declares_undefined }
+    }
+
+    /// An object of the script may have a `toJSON`, which decides what a tool receives in its place.
+    fn may_make_json(self) -> bool {
+        self.names_json
+    }
+}
+
+/// A value of the type that the text shows.
 const HOLE: Partial = Partial::Hole { optional: false };
+/// Any value, or none.
+const ANYTHING: Partial = Partial::Hole { optional: true };
 
 struct Reader<'l, 'r> {
+    source: Source,
     lookup: Lookup<'l>,
     room: &'r mut usize,
 }
@@ -82,46 +115,113 @@ impl Reader<'_, '_> {
     }
 
     fn object(&mut self, it: &ObjectExpression<'_>, depth: u8) -> Partial {
-        let (mut members, mut open) = (Vec::<Member>::new(), false);
-        // What follows a spread or a computed key may replace what stands before it.
-        let forget = |members: &mut Vec<Member>| {
-            members.iter_mut().for_each(|member| member.value = Partial::Hole { optional: true });
-        };
-        let mut places = std::collections::HashMap::new();
+        let (mut members, mut open) = (Members::default(), false);
         for property in &it.properties {
             let ObjectPropertyKind::ObjectProperty(property) = property else {
-                open = true;
-                forget(&mut members);
-                continue;
-            };
-            let Some(name) = property.key.static_name().filter(|_| !property.computed) else {
-                open = true;
-                forget(&mut members);
-                continue;
-            };
-            // JSON leaves out what is undefined and functions; the rest has no fixed value.
-            if property.value.is_undefined() || property.value.is_function() {
-                if places.contains_key(&*name) {
-                    open = true;
-                    forget(&mut members);
+                if self.source.may_make_json() {
+                    return ANYTHING;
                 }
+                // What follows may replace what stands before it.
+                open = true;
+                members.doubt();
+                continue;
+            };
+            // A getter or setter may change the other members.
+            if property.kind != PropertyKind::Init {
+                return HOLE;
+            }
+            let Some(name) = key(property) else {
+                // The key may be `toJSON`.
+                if !is_plain(&property.value) {
+                    return ANYTHING;
+                }
+                open = true;
+                members.doubt();
+                continue;
+            };
+            if name == "toJSON" && !is_plain(&property.value) {
+                return ANYTHING;
+            }
+            if name == "__proto__" && !property.shorthand && !property.method {
+                // What the object inherits may have a `toJSON`.
+                match &property.value {
+                    Expression::NullLiteral(_) => continue,
+                    _ => return ANYTHING,
+                }
+            }
+            // JSON leaves out what is undefined and functions.
+            if property.value.is_undefined() || property.value.is_function() {
+                members.remove(&name);
                 continue;
             }
-            if name == "__proto__" || property.kind != PropertyKind::Init || !self.take(40 + cost(&name)) {
-                open = true;
-                continue;
+            if !self.take(40 + cost(&name)) {
+                return HOLE;
             }
             let value = self.value(&property.value, depth + 1);
-            let member = Member { at: property.key.span().start, name: name.to_string(), value };
-            match places.get(&*name) {
-                Some(&place) => members[place] = member,
-                None => {
-                    places.insert(name.to_string(), members.len());
-                    members.push(member);
-                }
+            members.put(Member { at: property.key.span().start, name: name.into_owned(), value });
+        }
+        Partial::Object { members: members.into_vec(), open }
+    }
+}
+
+/// Members of an object in the making.
+#[derive(Default)]
+struct Members {
+    members: Vec<Option<Member>>,
+    places: HashMap<String, usize>,
+}
+
+impl Members {
+    /// Notes that any of them may be replaced.
+    fn doubt(&mut self) {
+        self.members.iter_mut().flatten().for_each(|member| member.value = ANYTHING);
+    }
+
+    fn put(&mut self, member: Member) {
+        match self.places.get(&member.name) {
+            Some(&place) => self.members[place] = Some(member),
+            None => {
+                self.places.insert(member.name.clone(), self.members.len());
+                self.members.push(Some(member));
             }
         }
-        Partial::Object { members, open }
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some(place) = self.places.remove(name) {
+            self.members[place] = None;
+        }
+    }
+
+    fn into_vec(self) -> Vec<Member> {
+        self.members.into_iter().flatten().collect()
+    }
+}
+
+/// The name of a property, if it is certain.
+fn key<'a>(property: &ObjectProperty<'a>) -> Option<Cow<'a, str>> {
+    if property.computed {
+        return None;
+    }
+    match &property.key {
+        PropertyKey::StaticIdentifier(it) => Some(Cow::Borrowed(it.name.as_str())),
+        PropertyKey::StringLiteral(it) if !it.lone_surrogates => Some(Cow::Borrowed(it.value.as_str())),
+        // Others are written as the language writes numbers.
+        PropertyKey::NumericLiteral(it) if it.value.fract() == 0.0 && it.value.abs() <= MAX_EXACT => {
+            number(it.value).as_i64().map(|it| Cow::Owned(it.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// Tests for a value that is no function for certain.
+fn is_plain(it: &Expression<'_>) -> bool {
+    match it {
+        Expression::ParenthesizedExpression(it) => is_plain(&it.expression),
+        Expression::ObjectExpression(_) | Expression::ArrayExpression(_) | Expression::TemplateLiteral(_) => {
+            true
+        }
+        it => it.is_undefined() || scalar(it).is_some(),
     }
 }
 
@@ -168,7 +268,6 @@ fn is_defined(it: &Expression<'_>) -> bool {
         Expression::TemplateLiteral(_)
         | Expression::BigIntLiteral(_)
         | Expression::RegExpLiteral(_)
-        | Expression::NewExpression(_)
         | Expression::UpdateExpression(_) => true,
         Expression::UnaryExpression(it) => it.operator != UnaryOperator::Void,
         Expression::BinaryExpression(it) => it.operator != BinaryOperator::In,

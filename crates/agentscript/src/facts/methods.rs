@@ -104,7 +104,7 @@ impl Collector<'_> {
             _ => return Partial::Object { members: Vec::new(), open: false },
         };
         let mut room = self.room;
-        let input = partial(input, &|it| self.constant(it), &mut room);
+        let input = partial(input, self.source, &|it| self.constant(it), &mut room);
         self.room = room;
         input
     }

@@ -188,7 +188,7 @@ impl Collector<'_> {
             Expression::ObjectExpression(it) => it.properties.is_empty(),
             it => it.is_undefined() || it.is_null(),
         };
-        if is_empty { value } else { Known::Unknown }
+        if is_empty && !matches!(value, Known::Scalar(_)) { value } else { Known::Unknown }
     }
 
     fn unary(&mut self, it: &UnaryExpression<'_>) -> Known {

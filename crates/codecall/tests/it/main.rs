@@ -3,9 +3,13 @@
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod host_memory;
+#[cfg(test)]
 mod inputs;
 #[cfg(test)]
 mod modes;
+#[cfg(test)]
+mod plan_inputs;
 #[cfg(test)]
 mod reach;
 #[cfg(test)]
