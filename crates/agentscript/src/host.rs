@@ -88,6 +88,11 @@ pub trait Host: Send + Sync + 'static {
         Box::pin(ready(Err(failure)))
     }
 
+    /// Bytes that the host keeps for the run, beside what it is given and answers. They count for [`Limits::host_bytes`](crate::Limits::host_bytes).
+    fn held_bytes(&self) -> u64 {
+        0
+    }
+
     /// Receives a value that the script gave to `progress`, at most ten in a second. All of them count for [`Outcome::progress`](crate::Outcome::progress).
     fn progress(&self, _: Box<RawValue>) -> HostFuture<'_, ()> {
         Box::pin(ready(()))

@@ -35,6 +35,7 @@ pub use plan::{
 };
 pub use policy::ScriptPolicy;
 pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
+pub use protocol::weight as json_weight;
 pub use rejection::Rejection;
 pub use sanitize::Sanitizer;
 pub use script::Script;

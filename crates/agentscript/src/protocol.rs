@@ -147,9 +147,8 @@ pub(crate) const MAX_DEPTH: usize = 100;
 /// Memory of one JSON value once it is read, in bytes, its text apart.
 const VALUE_BYTES: u64 = 80;
 
-/// Memory that JSON text takes together with the values it is read into, in bytes; `None` when it nests deeper than
-/// [`MAX_DEPTH`].
-pub(crate) fn weight(json: &str) -> Option<u64> {
+/// Memory that JSON text takes together with the values it is read into, in bytes; `None` when it nests deeper than 100 levels.
+pub fn weight(json: &str) -> Option<u64> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     let mut values = 1_u64;
     for byte in json.bytes() {

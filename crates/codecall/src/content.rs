@@ -17,7 +17,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use crate::{host::ScriptHost, sent::SentTexts, unwrap::Failure};
+use crate::{host::ScriptHost, results::contents_len, sent::SentTexts, unwrap::Failure};
 
 impl ScriptHost {
     /// The answer to a request of the script for something beside tools.
@@ -76,9 +76,11 @@ async fn read(host: &ScriptHost, uri: String) -> Result<Value, Failure> {
 
 /// The parts of a resource. Binary ones become handles.
 fn contents(host: &ScriptHost, result: ReadResourceResult) -> Result<Value, Failure> {
+    let bytes: usize = result.contents.iter().map(contents_len).sum();
+    let mut taken = host.room.take(bytes as u64)?;
     let part = |part: ResourceContents| match part {
         binary @ ResourceContents::BlobResourceContents { .. } => {
-            host.handles.keep(ContentBlock::Resource(EmbeddedResource::new(binary)))
+            host.handles.keep(ContentBlock::Resource(EmbeddedResource::new(binary)), &mut taken)
         }
         part => Ok(json!(part)),
     };
@@ -99,10 +101,11 @@ async fn prompt(host: &ScriptHost, name: String, arguments: Map<String, Value>) 
 /// The messages of a prompt. Images, audio and resources become handles.
 fn messages(host: &ScriptHost, result: GetPromptResult) -> Result<Value, Failure> {
     let mut messages = Vec::with_capacity(result.messages.len());
+    let mut taken = host.room.take(0)?;
     for message in result.messages {
         let content = match message.content {
             text @ (ContentBlock::Text(_) | ContentBlock::ResourceLink(_)) => json!(text),
-            block => host.handles.keep(block)?,
+            block => host.handles.keep(block, &mut taken)?,
         };
         messages.push(json!({"role": message.role, "content": content}));
     }

@@ -12,7 +12,7 @@ use gatewright_core::{
     Caller, InvokeError, Invoker, OwnPaths, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
-        model::{CallToolRequestParams, RequestMetaObject, TASKS_EXTENSION_ID},
+        model::{CallToolRequestParams, CallToolResponse, RequestMetaObject, TASKS_EXTENSION_ID},
         service::RequestContext,
     },
 };
@@ -23,7 +23,7 @@ use crate::{
     CodeCall, Mode, describe, meta_tools,
     plan_check::{self, Named, Tools},
     progress::PlanProgress,
-    results::{Handles, KeptResults},
+    results::{Handles, KeptResults, Room, answer_weight, reading_weight},
     sent::{SentTexts, clean},
     shapes::{Shapes, restore_numbers},
     unwrap::{Failure, ToolValue},
@@ -46,6 +46,8 @@ pub(crate) struct ScriptHost {
     own_paths: Arc<OwnPaths>,
     shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
+    /// Memory of answers.
+    pub(crate) room: Arc<Room>,
     /// Images, audio and resources that the script has handles to.
     pub(crate) handles: Handles,
 }
@@ -69,6 +71,7 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
+        let room = Room::new(settings.limits.host_bytes);
         Self {
             invoker: code_call.invoker.clone(),
             mode: settings.config.mode,
@@ -82,7 +85,8 @@ impl ScriptHost {
             own_paths: code_call.own_paths(),
             shapes: code_call.shapes.clone(),
             kept: code_call.kept.clone(),
-            handles: Handles::new(settings.limits.host_bytes),
+            handles: Handles::new(room.clone()),
+            room,
         }
     }
 
@@ -104,11 +108,27 @@ impl ScriptHost {
         let params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
         let (context, _cancel) = self.inner_context(&call.name);
         let answer = self.invoker.call(&tool, params, context).await;
-        let reading = self.shapes.reading(&tool, &self.caller);
-        match ToolValue::of(answer, reading, |block| self.handles.keep(block)).await {
+        match self.value(answer, &tool).await {
+            Ok(value) => Ok(value),
+            Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
+        }
+    }
+
+    /// The value of an answer of `tool`, within the room that the run has for answers.
+    async fn value(
+        &self,
+        answer: Result<CallToolResponse, InvokeError>,
+        tool: &PermittedTool,
+    ) -> Result<Box<RawValue>, Failure> {
+        let bytes = answer_weight(&answer);
+        let mut taken = self.room.take(bytes)?;
+        let _turn = self.room.turn(bytes).await;
+        taken.grow(reading_weight(&answer))?;
+        let reading = self.shapes.reading(tool, &self.caller);
+        match ToolValue::of(answer, reading, |block| self.handles.keep(block, &mut taken)).await {
             ToolValue::Ok(value) => to_raw_value(&value)
-                .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
-            ToolValue::Failed(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
+                .map_err(|error| Failure::new(codes::TOOL_EXECUTION_ERROR, error.to_string())),
+            ToolValue::Failed(failure) => Err(failure),
         }
     }
 
@@ -281,6 +301,10 @@ impl Host for ScriptHost {
             self.tell_progress(format!("{function} done")).await;
             answer
         })
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.room.taken()
     }
 
     fn progress(&self, value: Box<RawValue>) -> HostFuture<'_, ()> {

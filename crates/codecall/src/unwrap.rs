@@ -1,5 +1,7 @@
 //! A tool's answer as a script sees it. `shapes::reading` says how texts and wrapped results are read.
 
+use std::borrow::Cow;
+
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
     InvokeError, codes, off_thread,
@@ -135,11 +137,11 @@ fn failure(result: &CallToolResult) -> ToolValue {
         .or_else(|| text(structured.and_then(|body| body.pointer("/error/code"))))
         .or_else(|| text(result.meta.as_ref().and_then(|meta| meta.0.get("code"))))
         .unwrap_or_else(|| codes::TOOL_EXECUTION_ERROR.to_owned());
-    let texts: Vec<&str> = result
+    let texts: Vec<Cow<'_, str>> = result
         .content
         .iter()
         .filter_map(|block| match block {
-            ContentBlock::Text(text) => Some(text.text.as_str()),
+            ContentBlock::Text(text) => Some(excerpt::message(&text.text)),
             _ => None,
         })
         .collect();

@@ -46,7 +46,7 @@ pub(super) async fn drive(
     cancel: &CancellationToken,
 ) -> Attempt {
     let run = lease.worker.as_ref().map_or(0, |worker| worker.runs).wrapping_add(1);
-    let mut record = Record::new(run, request.limits.clone());
+    let mut record = Record::new(run, request.limits.clone(), Arc::clone(host));
     let end = match talk(lease, request, inputs, host, cancel, &mut record).await {
         Ok(never) => match never {},
         Err(end) => end,
@@ -73,7 +73,7 @@ pub(super) async fn drive(
 /// Takes `received` as everything that a worker sends during its first run. Returns the outcome, and the frames that the worker would
 /// be sent. For the fuzz target.
 pub(crate) fn replay(received: &[u8], limits: Limits, host: &Arc<dyn Host>) -> (Outcome, Vec<u8>) {
-    let mut record = Record::new(1, limits);
+    let mut record = Record::new(1, limits, Arc::clone(host));
     let (mut input, mut output, mut answering) = (Vec::new(), Vec::new(), FuturesUnordered::new());
     let mut replay_all = || -> Result<Never, RunEnd> {
         for some in received.chunks(100) {

@@ -80,6 +80,7 @@ impl From<WorkerError> for RunEnd {
 /// The record and the accounts of a run under way.
 pub(super) struct Record {
     pub(super) run: u32,
+    host: Arc<dyn Host>,
     pub(super) limits: Limits,
     started: Instant,
     logs: Vec<String>,
@@ -116,10 +117,11 @@ struct Asked {
 }
 
 impl Record {
-    pub(super) fn new(run: u32, limits: Limits) -> Self {
+    pub(super) fn new(run: u32, limits: Limits, host: Arc<dyn Host>) -> Self {
         let started = Instant::now();
         Self {
             run,
+            host,
             limits,
             started,
             logs: Vec::new(),
@@ -270,9 +272,10 @@ impl Record {
         RunError::ToolError { tool_name, message, code, location: None }.cut()
     }
 
-    /// Ends the run when its memory in the host, and `more` bytes that are on their way, are over its limit.
+    /// Ends the run when its memory in the host, what the host keeps for it, and `more` bytes that are on their way, are over its limit.
     pub(super) fn check_host(&self, more: u64) -> Result<(), RunEnd> {
-        if self.memory.saturating_add(more) <= self.limits.host_bytes {
+        let held = self.host.held_bytes();
+        if self.memory.saturating_add(more).saturating_add(held) <= self.limits.host_bytes {
             return Ok(());
         }
         let message = format!(

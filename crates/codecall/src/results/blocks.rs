@@ -1,97 +1,119 @@
 //! Images, audio and embedded resources: scripts get handles, replies get content blocks.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gatewright_core::{
-    codes,
-    rmcp::model::{ContentBlock, ResourceContents},
-};
+use gatewright_core::rmcp::model::{ContentBlock, ResourceContents};
 use serde_json::{Value, json};
 
+use super::room::{Room, Taken, block_weight};
 use crate::unwrap::Failure;
 
 /// The blocks that one run was given. A script has handles to them, which mean nothing in any other run.
 #[derive(Debug)]
 pub(crate) struct Handles {
     run: String,
-    most_bytes: u64,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    blocks: Vec<ContentBlock>,
-    bytes: u64,
+    room: Arc<Room>,
+    kept: Mutex<Vec<(ContentBlock, Taken)>>,
 }
 
 impl Handles {
-    /// No blocks yet, and at most `most_bytes` in all.
-    pub(crate) fn new(most_bytes: u64) -> Self {
-        Self { run: super::kept::random_name(), most_bytes, kept: Mutex::default() }
+    /// No blocks yet, which take of `room`.
+    pub(crate) fn new(room: Arc<Room>) -> Self {
+        Self { run: super::kept::random_name(), room, kept: Mutex::default() }
     }
 
-    /// Keeps `block`.
+    /// Keeps `block` of an answer that has `taken` its room.
     ///
     /// # Errors
     /// There is no room for it.
-    pub(crate) fn keep(&self, block: ContentBlock) -> Result<Value, Failure> {
-        let mut kept = self.lock();
-        let bytes = kept.bytes.saturating_add(weight(&block));
-        if bytes > self.most_bytes {
-            let message = format!(
-                "the images, audio and resources of this script would exceed {} bytes (codecall.vm.hostMemoryMib); call the tool \
-                 with codecall:invoke, or in a script of its own",
-                self.most_bytes
-            );
-            return Err(Failure::new(codes::TOOL_EXECUTION_ERROR, message));
-        }
+    pub(crate) fn keep(&self, block: ContentBlock, taken: &mut Taken) -> Result<Value, Failure> {
         let mut about = describe(&block);
-        about["handle"] = format!("{}:{}", self.run, kept.blocks.len()).into();
+        let own = taken.split(block_weight(&block))?;
         if let ContentBlock::Resource(embedded) = &block
             && let ResourceContents::TextResourceContents { text, .. } = &embedded.resource
         {
+            // The script gets a copy.
+            taken.grow(text.len() as u64)?;
             about["text"] = text.as_str().into();
         }
-        kept.bytes = bytes;
-        kept.blocks.push(block);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        about["handle"] = format!("{}:{}", self.run, kept.len()).into();
+        kept.push((block, own));
         Ok(about)
     }
 
-    /// Puts the blocks whose handles `value` has into `reply`, each once, and their descriptions in the place of the handles.
+    /// Moves the blocks whose handles `value` has into `reply`, each once, and puts their descriptions in the place of the handles.
+    /// No handle is valid any more.
     pub(crate) fn release(&self, value: &mut Value, reply: &mut Blocks) {
-        let kept = self.lock();
-        let mut placed = vec![None; kept.blocks.len()];
-        if !kept.blocks.is_empty() {
-            self.place(value, &kept.blocks, &mut placed, reply);
-        }
-    }
-
-    fn place(
-        &self,
-        value: &mut Value,
-        kept: &[ContentBlock],
-        placed: &mut [Option<Value>],
-        reply: &mut Blocks,
-    ) {
-        match value {
-            Value::Array(items) => items.iter_mut().for_each(|item| self.place(item, kept, placed, reply)),
-            Value::Object(members) => match members.get("handle").and_then(|handle| self.number(handle)) {
-                Some(number) if number < kept.len() => {
-                    let about = placed[number].get_or_insert_with(|| reply.add(kept[number].clone()));
-                    *value = about.clone();
-                }
-                _ => members.values_mut().for_each(|member| self.place(member, kept, placed, reply)),
-            },
-            _ => {}
+        let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+        if !kept.is_empty() {
+            let slots = kept.into_iter().map(|(block, _)| Slot::Kept(Box::new(block))).collect();
+            // A block is there twice while the reply is written.
+            Placing { handles: self, slots, left: self.room.most() / 2, reply }.place(value);
         }
     }
 
     fn number(&self, handle: &Value) -> Option<usize> {
         handle.as_str()?.strip_prefix(&*self.run)?.strip_prefix(':')?.parse().ok()
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+/// The place of a block that was kept.
+enum Slot {
+    Kept(Box<ContentBlock>),
+    /// Description of a block that is in the reply, or for which there was no room.
+    Placed(Value),
+}
+
+/// The move of blocks into a reply.
+struct Placing<'a> {
+    handles: &'a Handles,
+    slots: Vec<Slot>,
+    /// Bytes left for blocks.
+    left: u64,
+    reply: &'a mut Blocks,
+}
+
+impl Placing<'_> {
+    fn place(&mut self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.place(item)),
+            Value::Object(members) => {
+                let number = members.get("handle").and_then(|handle| self.handles.number(handle));
+                match number.filter(|number| *number < self.slots.len()) {
+                    Some(number) => *value = self.about(number),
+                    None => members.values_mut().for_each(|member| self.place(member)),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The description of a block, which is in the reply if there is room for it.
+    fn about(&mut self, number: usize) -> Value {
+        let about = match std::mem::replace(&mut self.slots[number], Slot::Placed(Value::Null)) {
+            Slot::Placed(about) => about,
+            Slot::Kept(block) => match self.left.checked_sub(block_weight(&block)) {
+                Some(left) => {
+                    self.left = left;
+                    self.reply.add(*block)
+                }
+                None => self.left_out(&block),
+            },
+        };
+        self.slots[number] = Slot::Placed(about.clone());
+        about
+    }
+
+    fn left_out(&self, block: &ContentBlock) -> Value {
+        let mut about = describe(block);
+        about["omitted"] = format!(
+            "the blocks of this reply would exceed {} bytes, half of codecall.vm.hostMemoryMib: return fewer, or call the tool with \
+             codecall:invoke",
+            self.handles.room.most() / 2
+        )
+        .into();
+        about
     }
 }
 
@@ -146,35 +168,28 @@ fn decoded(base64: &str) -> usize {
     (base64.len() / 4 * 3).saturating_sub(padding)
 }
 
-/// Bytes of memory that a block takes, about.
-fn weight(block: &ContentBlock) -> u64 {
-    let bytes = match block {
-        ContentBlock::Image(image) => image.data.len(),
-        ContentBlock::Audio(audio) => audio.data.len(),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            ResourceContents::TextResourceContents { text, .. } => text.len(),
-            ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
-            _ => 0,
-        },
-        _ => 0,
-    };
-    bytes as u64 + 256
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn handles(most_bytes: u64) -> Handles {
+        Handles::new(Room::new(most_bytes))
+    }
+
+    fn keep(handles: &Handles, block: ContentBlock) -> Result<Value, Failure> {
+        handles.keep(block, &mut handles.room.take(0).unwrap())
+    }
+
     #[test]
     fn a_returned_handle_becomes_a_block_of_the_reply_once() {
-        let handles = Handles::new(10_000);
-        let image = handles.keep(ContentBlock::image("aGVsbG8=", "image/png")).unwrap();
+        let handles = handles(10_000);
+        let image = keep(&handles, ContentBlock::image("aGVsbG8=", "image/png")).unwrap();
         assert_eq!(
             (&image["type"], &image["mimeType"], &image["size"]),
             (&json!("image"), &json!("image/png"), &json!(5))
         );
         assert!(image.get("data").is_none());
-        let _unused = handles.keep(ContentBlock::audio("AAAA", "audio/wav")).unwrap();
+        let _unused = keep(&handles, ContentBlock::audio("AAAA", "audio/wav")).unwrap();
         let mut result = json!({"shots": [image, image], "text": "x"});
         let mut reply = Blocks::default();
         handles.release(&mut result, &mut reply);
@@ -185,9 +200,9 @@ mod tests {
 
     #[test]
     fn a_handle_of_another_run_or_a_made_up_one_stays_what_it_is() {
-        let (ours, theirs) = (Handles::new(10_000), Handles::new(10_000));
-        ours.keep(ContentBlock::image("AAAA", "image/png")).unwrap();
-        let foreign = theirs.keep(ContentBlock::image("BBBB", "image/png")).unwrap();
+        let (ours, theirs) = (handles(10_000), handles(10_000));
+        keep(&ours, ContentBlock::image("AAAA", "image/png")).unwrap();
+        let foreign = keep(&theirs, ContentBlock::image("BBBB", "image/png")).unwrap();
         let made_up =
             json!([foreign, {"handle": ":0"}, {"handle": format!("{}:7", ours.run)}, {"handle": 0}]);
         let (mut result, mut reply) = (made_up.clone(), Blocks::default());
@@ -198,17 +213,31 @@ mod tests {
 
     #[test]
     fn a_run_keeps_only_so_many_bytes() {
-        let handles = Handles::new(1_000);
+        let handles = handles(1_000);
         let image = || ContentBlock::image("A".repeat(400), "image/png");
-        handles.keep(image()).unwrap();
-        let refused = handles.keep(image()).unwrap_err();
+        keep(&handles, image()).unwrap();
+        keep(&handles, image()).unwrap();
+        let refused = keep(&handles, image()).unwrap_err();
         assert!(refused.message.contains("hostMemoryMib"), "{}", refused.message);
     }
 
     #[test]
+    fn a_reply_has_half_of_the_room_and_says_which_blocks_are_not_in_it() {
+        let handles = handles(1_000);
+        let image = || ContentBlock::image("A".repeat(400), "image/png");
+        let mut result = json!([keep(&handles, image()).unwrap(), keep(&handles, image()).unwrap()]);
+        let mut reply = Blocks::default();
+        handles.release(&mut result, &mut reply);
+        assert_eq!(reply.into_content(), [image()]);
+        assert_eq!((&result[0]["block"], &result[1]["size"]), (&json!(1), &json!(300)));
+        assert!(result[1]["omitted"].as_str().unwrap().contains("hostMemoryMib"), "{result}");
+        assert_eq!(handles.room.taken(), 0);
+    }
+
+    #[test]
     fn an_embedded_text_can_be_read_by_the_script() {
-        let handles = Handles::new(10_000);
-        let about = handles.keep(ContentBlock::embedded_text("file:///a", "hello")).unwrap();
+        let handles = handles(10_000);
+        let about = keep(&handles, ContentBlock::embedded_text("file:///a", "hello")).unwrap();
         assert_eq!(
             (&about["type"], &about["uri"], &about["text"]),
             (&json!("resource"), &json!("file:///a"), &json!("hello"))
