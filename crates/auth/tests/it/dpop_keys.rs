@@ -12,7 +12,7 @@ use http::{Request, header};
 use serde_json::{Value, json};
 
 use crate::{
-    operations::{ath, proof, with_proof},
+    dpop::{ath, proof, with_proof},
     support::{
         redis_server::RedisServer,
         site::{Answer, ISSUER, RESOURCE, SECRET, Site, VERIFIER, ask, form, post},

@@ -5,6 +5,8 @@ mod authorize;
 #[cfg(test)]
 mod ceilings;
 #[cfg(test)]
+mod client_documents;
+#[cfg(test)]
 mod client_metadata;
 #[cfg(test)]
 mod configuration;
@@ -16,6 +18,8 @@ mod consent;
 mod discovery;
 #[cfg(test)]
 mod documentation;
+#[cfg(test)]
+mod dpop;
 #[cfg(test)]
 mod dpop_keys;
 #[cfg(test)]
@@ -47,7 +51,11 @@ mod passkeys;
 #[cfg(test)]
 mod provider;
 #[cfg(test)]
+mod provider_login;
+#[cfg(test)]
 mod provider_recheck;
+#[cfg(test)]
+mod records;
 #[cfg(test)]
 mod redis_peers;
 #[cfg(test)]

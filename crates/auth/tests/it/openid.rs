@@ -9,7 +9,7 @@ use gatewright_auth::keys::{Algorithm, Jwk, JwkSet, Token, VerifyingKey};
 use serde_json::{Value, json};
 
 use crate::{
-    operations::{ath, proof, with_proof},
+    dpop::{ath, proof, with_proof},
     support::{
         rsa_jwk,
         site::{Browser, ISSUER, PASSWORD, SECRET, Site, VERIFIER, ask, basic, claims, part, post},

@@ -1,67 +1,19 @@
-//! Tokens and logins of an external provider: transparent mode (F12 to F23) and remote login (B22 to B26).
+//! Tokens of an external provider in transparent mode (checklist F10 to F23, G08).
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use gatewright_auth::{
-    AuthConfig, Clock as _, Deployment, ManualClock, ResourceServer, Transparent,
-    keys::{Algorithm, Jwk, SigningKey, sign},
+    Deployment, ResourceServer, Transparent,
+    keys::{Algorithm, Jwk},
 };
 use gatewright_core::{Authenticator as _, Principal};
 use http::Request;
 use serde_json::{Value, json};
 
 use crate::support::{
-    site::{Browser, Site, ask, merge},
-    web::{Reply, Web},
+    idp::{AUDIENCE, Idp},
+    web::Reply,
 };
-
-pub(crate) struct Idp {
-    pub(crate) web: Web,
-    pub(crate) key: Jwk,
-    pub(crate) clock: Arc<ManualClock>,
-}
-
-const AUDIENCE: &str = "https://mcp.example/mcp";
-
-impl Idp {
-    pub(crate) async fn start() -> Self {
-        let web = Web::start().await;
-        let idp = Self {
-            key: Jwk::generate(Algorithm::ES256).unwrap(),
-            clock: Arc::new(ManualClock::from_system()),
-            web,
-        };
-        let at = |path: &str| idp.web.url(path);
-        idp.web.on(
-            "/.well-known/openid-configuration",
-            Reply::json(json!({"issuer": at(""), "jwks_uri": at("/jwks"), "authorization_endpoint": at("/authorize"), "token_endpoint": at("/token"),
-                "authorization_response_iss_parameter_supported": true})),
-        );
-        idp.publish(&[&idp.key]);
-        idp
-    }
-
-    pub(crate) fn publish(&self, keys: &[&Jwk]) {
-        let keys: Vec<Jwk> = keys.iter().map(|key| key.public()).collect();
-        self.web.on("/jwks", Reply::json(json!({"keys": keys})));
-    }
-
-    fn token(&self, key: &Jwk, changes: Value) -> String {
-        let now = self.clock.now_s();
-        let mut claims = json!({"iss": self.web.url(""), "aud": AUDIENCE, "sub": "u1", "iat": now, "exp": now + 100_000, "scope": "read", "azp": "client-1"});
-        merge(&mut claims, changes);
-        claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
-        sign(&SigningKey::from_jwk(key).unwrap(), "at+jwt", claims.as_object().unwrap())
-    }
-
-    fn guard(&self, over: Value) -> ResourceServer {
-        let mut value = json!({"mode": "transparent", "expectedAudience": AUDIENCE, "provider": {"url": self.web.url(""), "allowPrivate": true}});
-        merge(&mut value, over);
-        let config: AuthConfig = serde_json::from_value(value).unwrap();
-        let deployment = Deployment::new("https://mcp.example", "/mcp", "Notes");
-        ResourceServer::transparent(Transparent::new(config, &deployment, self.clock.clone()).unwrap())
-    }
-}
 
 async fn check(guard: &ResourceServer, token: &str) -> Result<Principal, u16> {
     let parts = Request::post("/mcp")
@@ -346,163 +298,6 @@ async fn an_inline_key_set_is_never_fetched() {
     assert_eq!(idp.web.count("/jwks") + idp.web.count("/.well-known/openid-configuration"), 0);
 }
 
-pub(crate) async fn remote(idp: &Idp) -> Site {
-    remote_on(idp, Arc::new(gatewright_auth::store::MemoryStore::new(idp.clock.clone()))).await
-}
-
-async fn remote_on(idp: &Idp, store: Arc<dyn gatewright_auth::store::Store>) -> Site {
-    let provider = json!({"type": "remote", "provider": {"url": idp.web.url(""), "clientId": "gw", "clientSecret": "idp-secret", "allowPrivate": true}});
-    Site::on(provider, idp.clock.clone(), store).await
-}
-
-#[tokio::test]
-async fn a_login_that_began_at_another_provider_is_not_finished_at_the_one_configured_now() {
-    let (before, after) = (Idp::start().await, Idp::start().await);
-    let first = remote(&before).await;
-    let browser = first.browser();
-    let asked = begin(&browser).await;
-    let second = remote_on(&after, first.store.clone()).await;
-    let cookies = std::sync::Mutex::new(browser.cookies.lock().unwrap().clone());
-    let browser = Browser { site: &second, cookies, ip: "192.0.2.7".to_owned() };
-    assert_eq!(browser.get(&back(&after, &asked["state"])).await.status, 400);
-    assert_eq!(after.web.count("/token"), 0, "the code of one provider is not shown to the other");
-}
-
-/// Begins a login and returns what the provider was asked.
-pub(crate) async fn begin(browser: &Browser<'_>) -> std::collections::BTreeMap<String, String> {
-    let answer = browser.get(&ask(&[])).await;
-    assert_eq!(answer.status, 302, "{}", answer.text);
-    answer.location()
-}
-
-pub(crate) fn identity(
-    idp: &Idp,
-    key: &Jwk,
-    asked: &std::collections::BTreeMap<String, String>,
-    changes: Value,
-) -> String {
-    let mut over =
-        json!({"aud": "gw", "azp": null, "nonce": asked["nonce"], "name": "Una", "email": "una@example.com"});
-    merge(&mut over, changes);
-    let now = idp.clock.now_s();
-    let mut claims = json!({"iss": idp.web.url(""), "sub": "u1", "iat": now, "exp": now + 300});
-    merge(&mut claims, over);
-    claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
-    sign(&SigningKey::from_jwk(key).unwrap(), "JWT", claims.as_object().unwrap())
-}
-
-pub(crate) fn back(idp: &Idp, state: &str) -> String {
-    format!(
-        "/oauth/callback?{}",
-        crate::support::site::form(&[("code", "idp-code"), ("state", state), ("iss", &idp.web.url(""))])
-    )
-}
-
-#[tokio::test]
-async fn b22_and_b25_a_login_at_the_provider_goes_through_once_in_its_browser() {
-    let idp = Idp::start().await;
-    let site = remote(&idp).await;
-    let browser = site.browser();
-    let asked = begin(&browser).await;
-    assert_eq!((asked["client_id"].as_str(), asked["code_challenge_method"].as_str()), ("gw", "S256"));
-    assert_eq!(asked["redirect_uri"], "https://mcp.example/oauth/callback");
-    let id_token = identity(&idp, &idp.key, &asked, json!({}));
-    idp.web.on(
-        "/token",
-        Reply::json(
-            json!({"access_token": "idp-access", "refresh_token": "idp-refresh", "id_token": id_token}),
-        ),
-    );
-    let path = back(&idp, &asked["state"]);
-    let next = browser.get(&path).await;
-    assert_eq!(next.status, 303, "{}", next.text);
-    assert!(idp.web.last_body("/token").contains("code_verifier="));
-    assert_eq!(browser.get(&path).await.status, 400, "a replay");
-    let page = browser.follow(&next).await;
-    let code = browser.decide(&page, &["read"], "allow").await.location()["code"].clone();
-    let body = site.redeem(&code).await.json();
-    let claims = crate::support::site::claims(body["access_token"].as_str().unwrap());
-    assert_eq!(
-        claims["sub"],
-        format!("idp:{}#u1", idp.web.url("")),
-        "the issuer and its subject, no mail address"
-    );
-    let other = site.browser();
-    let asked = begin(&other).await;
-    assert_eq!(browser.get(&back(&idp, &asked["state"])).await.status, 400, "another browser");
-    assert_eq!(browser.get(&back(&idp, "guessed")).await.status, 400);
-}
-
-#[tokio::test]
-async fn b23_b24_and_b26_an_answer_that_does_not_prove_the_user_gives_nothing() {
-    let idp = Idp::start().await;
-    let site = remote(&idp).await;
-    let stranger = Jwk::generate(Algorithm::ES256).unwrap();
-    for bad in [
-        json!({"aud": "other"}),
-        json!({"iss": "https://evil.example"}),
-        json!({"nonce": "other"}),
-        json!({"exp": 1}),
-        json!({"sub": null}),
-        json!({"aud": ["gw", "x"]}),
-        json!({"azp": "x"}),
-    ] {
-        let browser = site.browser();
-        let asked = begin(&browser).await;
-        idp.web.on(
-            "/token",
-            Reply::json(
-                json!({"access_token": "a", "id_token": identity(&idp, &idp.key, &asked, bad.clone())}),
-            ),
-        );
-        assert_eq!(browser.get(&back(&idp, &asked["state"])).await.status, 400, "{bad}");
-    }
-    let attempt = |make: fn(&Idp, &Jwk, &std::collections::BTreeMap<String, String>) -> Value| {
-        let (idp, site, stranger) = (&idp, &site, &stranger);
-        async move {
-            let browser = site.browser();
-            let asked = begin(&browser).await;
-            idp.web.on("/token", Reply::json(make(idp, stranger, &asked)));
-            browser.get(&back(idp, &asked["state"])).await.status.as_u16()
-        }
-    };
-    assert_eq!(attempt(|idp, stranger, asked| json!({"access_token": "a", "id_token": identity(idp, stranger, asked, json!({}))})).await, 400, "another key");
-    assert_eq!(
-        attempt(|idp, _, asked| json!({"id_token": identity(idp, &idp.key, asked, json!({}))})).await,
-        400,
-        "no access token"
-    );
-    assert_eq!(attempt(|_, _, _| json!({"access_token": "a"})).await, 400, "no identity");
-    let none = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1MSJ9.";
-    assert_eq!(
-        attempt(|_, _, _| json!({"access_token": "a", "id_token": "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1MSJ9."}))
-            .await,
-        400,
-        "{none}"
-    );
-    let browser = site.browser();
-    let asked = begin(&browser).await;
-    for iss in ["&iss=https://evil.example", ""] {
-        let path = format!("/oauth/callback?code=x&state={}{iss}", asked["state"]);
-        assert_eq!(browser.get(&path).await.status, 400, "wrong issuer");
-    }
-}
-
-#[tokio::test]
-async fn k04_the_providers_tokens_lie_encrypted_in_the_vault() {
-    let idp = Idp::start().await;
-    let site = remote(&idp).await;
-    let browser = site.browser();
-    let asked = begin(&browser).await;
-    let id_token = identity(&idp, &idp.key, &asked, json!({}));
-    idp.web.on("/token", Reply::json(json!({"access_token": "idp-access-token", "id_token": id_token})));
-    browser.get(&back(&idp, &asked["state"])).await;
-    let session = browser.cookies.lock().unwrap()["__Host-gw-session"].clone();
-    let held =
-        site.store.get(&gatewright_auth::store::Key::secret("vault", &session)).await.unwrap().unwrap();
-    assert!(!String::from_utf8_lossy(&held).contains("idp-access-token"));
-}
-
 #[tokio::test]
 async fn g08_resource_metadata_of_transparent_mode_names_the_provider() {
     use tower::ServiceExt as _;
@@ -520,54 +315,5 @@ async fn g08_resource_metadata_of_transparent_mode_names_the_provider() {
             (&body["resource"], &body["authorization_servers"][0]),
             (&json!(AUDIENCE), &json!(idp.web.url("")))
         );
-    }
-}
-
-#[tokio::test]
-async fn what_a_client_asks_of_a_login_reaches_the_provider_and_is_checked() {
-    let idp = Idp::start().await;
-    let site = remote(&idp).await;
-    // What the client asks, what the provider tells of the login, and what comes of it.
-    let now = idp.clock.now_s();
-    let cases = [
-        (vec![("max_age", "600")], json!({"auth_time": now - 500}), None),
-        (vec![("max_age", "600")], json!({"auth_time": now - 800}), Some("login_required")),
-        (vec![("max_age", "600")], json!({}), Some("login_required")),
-        (vec![("prompt", "login")], json!({"auth_time": now - 500}), Some("login_required")),
-        (vec![("prompt", "login")], json!({"auth_time": now}), None),
-        (vec![("prompt", "login")], json!({}), None),
-        (vec![], json!({"auth_time": now - 800}), None),
-    ];
-    for (wish, told, error) in cases {
-        let browser = site.browser();
-        let changes =
-            [wish.as_slice(), &[("login_hint", "una@example.com"), ("scope", "openid profile email")]];
-        let asked = browser.get(&ask(&changes.concat())).await.location();
-        for (name, value) in &wish {
-            assert_eq!(asked[*name], *value);
-        }
-        assert_eq!(asked["login_hint"], "una@example.com");
-        let id_token = identity(&idp, &idp.key, &asked, told.clone());
-        idp.web.on("/token", Reply::json(json!({"access_token": "idp-access", "id_token": id_token})));
-        let next = browser.get(&back(&idp, &asked["state"])).await;
-        if let Some(error) = error {
-            assert_eq!(next.location()["error"], error, "{wish:?} {told}");
-            continue;
-        }
-        let page = browser.follow(&next).await;
-        // The first time; later the consent is remembered.
-        let answer = if page.status == 200 {
-            browser.decide(&page, &["openid", "profile", "email"], "allow").await
-        } else {
-            page
-        };
-        let body = site.redeem(&answer.location()["code"]).await.json();
-        let about = crate::support::site::claims(body["id_token"].as_str().unwrap());
-        assert_eq!(about["auth_time"], told.get("auth_time").unwrap_or(&json!(now)).clone());
-        let request = Request::get("/oauth/userinfo")
-            .header("authorization", format!("Bearer {}", body["access_token"].as_str().unwrap()));
-        let person = site.send(request.body(axum::body::Body::empty()).unwrap()).await.json();
-        assert_eq!((&person["name"], &person["email"]), (&json!("Una"), &json!("una@example.com")));
-        assert_eq!(person["sub"], about["sub"]);
     }
 }

@@ -9,12 +9,10 @@ use gatewright_auth::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    provider::{Idp, back, begin, identity, remote},
-    support::{
-        site::{Answer, Browser, Site},
-        web::Reply,
-    },
+use crate::support::{
+    idp::{Idp, back, begin, identity, remote},
+    site::{Answer, Browser, Site},
+    web::Reply,
 };
 
 /// Answers the provider's token endpoint with these tokens and, when there is one, an ID token.

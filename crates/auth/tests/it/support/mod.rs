@@ -1,6 +1,7 @@
 //! Servers and values that several files need.
 
 pub(crate) mod authenticator;
+pub(crate) mod idp;
 pub(crate) mod redis_server;
 pub(crate) mod redis_sets;
 pub(crate) mod site;

@@ -1,0 +1,155 @@
+//! Client ID metadata documents: what is accepted, kept, and how often it is fetched (checklist H).
+
+use std::{sync::Arc, time::Duration};
+
+use axum::body::Body;
+use gatewright_auth::ManualClock;
+use http::Request;
+use serde_json::{Value, json};
+
+use crate::support::{
+    site::{Site, ask, merge},
+    web::{Reply, Web},
+};
+
+/// A server on loopback that takes client documents from loopback too.
+async fn with_documents(web: &Web, over: Value) -> (Site, String) {
+    let clock = Arc::new(ManualClock::from_system());
+    let store = Arc::new(gatewright_auth::store::MemoryStore::new(clock.clone()));
+    let mut all = json!({"cimd": {"allowPrivate": true}});
+    merge(&mut all, over);
+    let id = web.url("/client.json");
+    web.on("/client.json", document(&id, json!({})));
+    (Site::at("http://127.0.0.1:3000", all, clock, store).await, id)
+}
+
+fn document(id: &str, changes: Value) -> Reply {
+    let mut body =
+        json!({"client_id": id, "client_name": "Documented", "redirect_uris": ["https://c.example/cb"]});
+    merge(&mut body, changes);
+    Reply::json(body)
+}
+
+#[tokio::test]
+async fn h12_h13_h14_h17_and_h18_a_document_must_be_right_small_and_direct() {
+    let web = Web::start().await;
+    let (site, id) = with_documents(&web, json!({})).await;
+    let go = |id: &str| ask(&[("client_id", id)]);
+    let page = site.get(&go(&id)).await;
+    assert!(page.status == 200 && page.text.contains("Documented"));
+    assert_eq!(
+        site.get(&ask(&[("client_id", &id), ("redirect_uri", "https://evil.example/cb")])).await.status,
+        400
+    );
+    for (n, reply) in [
+        document("https://other.example/c", json!({})),
+        document(&web.url("/bad1"), json!({"client_secret": "s"})),
+        document(&web.url("/bad2"), json!({"token_endpoint_auth_method": "client_secret_post"})),
+        Reply::json("[]"),
+        Reply::json("\u{fffd}"),
+        Reply::json(format!("{{\"x\":\"{}\"}}", "x".repeat(20_000))),
+        Reply {
+            status: 302,
+            headers: vec![("location", "http://169.254.169.254/".into())],
+            body: String::new(),
+        },
+        Reply { status: 500, headers: vec![], body: String::new() },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        web.on(&format!("/bad{n}"), reply);
+        let answer = site.get(&go(&web.url(&format!("/bad{n}")))).await;
+        assert_eq!(answer.status, 400, "document {n}");
+        assert!(answer.header("location").is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn h19_and_h21_documents_are_kept_as_they_say_and_fetched_once_for_all_who_wait() {
+    let web = Web::start().await;
+    let (site, id) = with_documents(&web, json!({})).await;
+    let site = Arc::new(site);
+    let tries = (0..100).map(|_| {
+        let (site, path) = (site.clone(), ask(&[("client_id", &id)]));
+        tokio::spawn(async move { site.get(&path).await.status.as_u16() })
+    });
+    let got = futures::future::join_all(tries).await;
+    assert!(got.into_iter().all(|status| status.unwrap() == 200));
+    assert_eq!(web.count("/client.json"), 1);
+    web.on("/client.json", document(&id, json!({"redirect_uris": ["https://c.example/new"]})));
+    assert_eq!(site.get(&ask(&[("client_id", &id)])).await.status, 200, "still kept");
+    site.clock.advance(Duration::from_secs(301));
+    assert_eq!(site.get(&ask(&[("client_id", &id)])).await.status, 400, "the old address is gone");
+    web.off("/client.json");
+    site.clock.advance(Duration::from_secs(301));
+    assert_eq!(
+        site.get(&ask(&[("client_id", &id), ("redirect_uri", "https://c.example/new")])).await.status,
+        400
+    );
+    web.on("/client.json", document(&id, json!({})));
+    assert_eq!(site.get(&ask(&[("client_id", &id)])).await.status, 200, "an error is not kept");
+}
+
+#[tokio::test]
+async fn h22_fetches_for_strangers_are_limited_and_none_uses_up_those_of_a_host() {
+    let web = Web::start().await;
+    let (site, _) = with_documents(&web, json!({"limits": {"fetch": 9}})).await;
+    let number = std::cell::Cell::new(0);
+    let ask_from = async |ip: &str| {
+        number.set(number.get() + 1);
+        let path = ask(&[("client_id", &web.url(&format!("/none{}", number.get())))]);
+        site.send_from(ip, Request::get(path).body(Body::empty()).unwrap()).await.status.as_u16()
+    };
+    for n in 0..20 {
+        // All of one subscriber.
+        let status = ask_from(&format!("2001:db8:1:2::{n:x}")).await;
+        assert_eq!(status, if n < 3 { 400 } else { 429 }, "fetch {n} of one network");
+    }
+    assert_eq!(ask_from("192.0.2.1").await, 400, "another network still has its share");
+    for n in 2..20 {
+        ask_from(&format!("192.0.2.{n}")).await;
+    }
+    let fetches = (1..=number.get()).map(|n| web.count(&format!("/none{n}"))).sum::<usize>();
+    assert_eq!(fetches, 9, "a host is asked no more often than that for all");
+}
+
+#[tokio::test]
+async fn h19_a_document_serves_on_for_a_day_while_its_host_is_away_and_no_longer() {
+    let web = Web::start().await;
+    let (site, id) = with_documents(&web, json!({})).await;
+    let go = async || site.get(&ask(&[("client_id", &id)])).await.status.as_u16();
+    assert_eq!(go().await, 200);
+    web.on("/client.json", Reply { status: 503, headers: vec![], body: String::new() });
+    site.clock.advance(Duration::from_secs(301));
+    for _ in 0..5 {
+        assert_eq!(go().await, 200);
+    }
+    assert_eq!(web.count("/client.json"), 2, "a host that is away is left alone for a while");
+    web.on("/client.json", document(&id, json!({"redirect_uris": ["https://c.example/new"]})));
+    site.clock.advance(Duration::from_secs(31));
+    assert_eq!(go().await, 400, "the host is back, and says something else");
+    web.on("/client.json", document(&id, json!({})));
+    site.clock.advance(Duration::from_secs(301));
+    assert_eq!(go().await, 200);
+    web.on("/client.json", Reply { status: 503, headers: vec![], body: String::new() });
+    site.clock.advance(Duration::from_secs(301 + 86_400));
+    assert_eq!(go().await, 400, "it was away for too long");
+}
+
+#[tokio::test]
+async fn h15_a_private_address_as_client_is_a_page_and_no_connection() {
+    let web = Web::start().await;
+    let site = Site::new().await;
+    for id in [
+        format!("https://{}/c", web.addr),
+        "https://169.254.169.254/c".into(),
+        "https://[::1]/c".into(),
+        "https://localhost/c".into(),
+    ] {
+        let answer = site.get(&ask(&[("client_id", &id)])).await;
+        assert_eq!(answer.status, 400);
+        assert!(answer.header("location").is_empty());
+    }
+    assert_eq!(web.count("/c"), 0);
+}
