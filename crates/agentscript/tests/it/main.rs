@@ -35,6 +35,8 @@ mod support;
 #[cfg(test)]
 mod validate;
 #[cfg(test)]
+mod validate_exhaustion;
+#[cfg(test)]
 mod validate_fuzz;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -1,20 +1,9 @@
 //! Random and mutated text: the validator always answers.
 
-use std::thread;
-
-use gatewright_agentscript::{VALIDATE_STACK, fuzz};
+use gatewright_agentscript::fuzz;
 use proptest::{prelude::*, strategy::ValueTree as _};
 
-use crate::{cases, support::config};
-
-fn on_asked_stack(work: impl FnOnce() + Send + 'static) {
-    thread::Builder::new()
-        .stack_size(VALIDATE_STACK)
-        .spawn(work)
-        .expect("a thread")
-        .join()
-        .expect("no panic");
-}
+use crate::{cases, support::config, validate::on_asked_stack};
 
 /// A change of a script: cut, doubled, joined with another, or with a byte put in.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
