@@ -34,6 +34,7 @@
 //! token        signed tokens
 //! cassette     recorded responses in a file
 //! protocol     requests, responses, records, errors
+//! tool_server  an MCP server made of a list of tools and one function
 //! base         text, time, JSON comparison, sockets
 //! ```
 #![forbid(unsafe_code)]
@@ -53,6 +54,7 @@ mod server;
 #[cfg(feature = "suites")]
 pub mod suite;
 mod token;
+mod tool_server;
 
 pub use base::json::is_subset;
 pub use cassette::CassetteError;
@@ -84,6 +86,7 @@ pub use server::{ClientOptions, Server, ServerBuilder, ServerInfo, StartError, T
 pub use token::{
     Auth, CreateTokenOptions, KeyFileError, TokenFactory, TokenFactoryOptions, TokenOptions, Users,
 };
+pub use tool_server::ToolServer;
 
 pub use gatewright_core::rmcp;
 pub use regex::Regex;

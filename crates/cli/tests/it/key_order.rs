@@ -5,16 +5,12 @@ use std::sync::Arc;
 use gatewright::{
     Builder, LocalApp,
     rmcp::{
-        ErrorData, RoleServer, ServerHandler, ServiceExt as _,
-        model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ListToolsResult,
-            PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-        },
-        service::RequestContext,
+        ServiceExt as _,
+        model::{CallToolRequestParams, CallToolResult, JsonObject, Tool},
         transport::StreamableHttpClientTransport,
     },
 };
-use gatewright_testing::test_use;
+use gatewright_testing::{ToolServer, test_use};
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,37 +29,19 @@ fn object(text: &str) -> JsonObject {
     serde_json::from_str(text).unwrap()
 }
 
-/// Answers with the arguments it gets, as text.
-struct Mirror;
-
-impl ServerHandler for Mirror {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tool = Tool::new("mirror", "Gives its input back", Arc::new(object(SCHEMA)))
-            .with_raw_output_schema(Arc::new(object(SCHEMA)));
-        Ok(ListToolsResult::with_all_items(vec![tool]))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = Value::Object(request.arguments.unwrap_or_default());
+/// Answers with the arguments it gets.
+fn mirror_server() -> ToolServer {
+    let tool = Tool::new("mirror", "Gives its input back", Arc::new(object(SCHEMA)))
+        .with_raw_output_schema(Arc::new(object(SCHEMA)));
+    ToolServer::new(json!([tool]), async |call, _| {
+        let arguments = Value::Object(call.arguments.unwrap_or_default());
         assert_eq!(arguments.to_string(), WRITTEN, "the app sees what the caller wrote");
-        Ok(CallToolResult::structured(arguments).into())
-    }
+        Ok(CallToolResult::structured(arguments))
+    })
 }
 
 async fn mirror(gateways: &Gateways) -> Demo {
-    let app = Arc::new(LocalApp::start(Mirror).await.unwrap());
+    let app = Arc::new(LocalApp::start(mirror_server()).await.unwrap());
     gateways.start(Builder::new("t", "1").app("m", app), json!({"mode": "metadata_driven"})).await
 }
 

@@ -4,18 +4,14 @@ use std::{fs, sync::Arc};
 
 use gatewright::{
     rmcp::{
-        ErrorData, RoleServer, ServerHandler,
-        model::{
-            CallToolRequestParams, CallToolResponse, ListToolsResult, PaginatedRequestParams,
-            ServerCapabilities, ServerConfig,
-        },
-        service::RequestContext,
+        ErrorData,
         transport::streamable_http_server::{
             StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
         },
     },
     server::axum,
 };
+use gatewright_testing::ToolServer;
 use reqwest::{Client, Response};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::Notify, time::timeout};
@@ -62,40 +58,23 @@ struct Waiting {
     cancelled: Arc<Notify>,
 }
 
-impl ServerHandler for Waiting {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tools = json!([{"name": "wait", "description": "Waits.", "inputSchema": {"type": "object"}}]);
-        Ok(ListToolsResult::with_all_items(serde_json::from_value(tools).unwrap()))
-    }
-
-    async fn call_tool(
-        &self,
-        _: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        self.started.notify_one();
-        context.ct.cancelled().await;
-        self.cancelled.notify_one();
-        Err(ErrorData::internal_error("cancelled", None))
-    }
-}
-
 impl Waiting {
     /// Serves it over HTTP; gives the address.
     async fn serve(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let own = self.clone();
+        let (own, tools) = (self.clone(), json!([{"name": "wait", "inputSchema": {"type": "object"}}]));
+        let server = ToolServer::new(tools, move |_, context| {
+            let own = own.clone();
+            async move {
+                own.started.notify_one();
+                context.ct.cancelled().await;
+                own.cancelled.notify_one();
+                Err(ErrorData::internal_error("cancelled", None))
+            }
+        });
         let service = StreamableHttpService::new(
-            move || Ok(own.clone()),
+            move || Ok(server.clone()),
             Arc::new(LocalSessionManager::default()),
             StreamableHttpServerConfig::default(),
         );

@@ -3,13 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use gatewright_agentscript::{Adapter, PoolConfig, WorkerPool};
-use gatewright_codecall::{CodeCall, CodeCallConfig};
 use gatewright_core::{
-    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, ProgressSink, Registry, Scopes,
-    ToolNames, memory_transport,
+    AppOptions, Principal, ProgressSink, Scopes,
     rmcp::{
-        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler, ServiceExt as _,
+        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler,
         model::{
             CallToolRequest, CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest,
             ContentBlock, GetPromptRequestParams, GetPromptResponse, ListPromptsResult, ListResourcesResult,
@@ -21,6 +18,8 @@ use gatewright_core::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use crate::support::Served;
 
 fn made<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
@@ -137,33 +136,20 @@ impl ClientHandler for Notes {
 pub(crate) struct Client {
     service: RunningService<RoleClient, Notes>,
     pub(crate) notes: Notes,
+    _served: Served,
 }
 
 /// A client of `subject` with scopes, at a gateway whose `codecall` section is `config`.
 pub(crate) async fn client(config: Value, scopes: &str) -> Client {
-    let config: CodeCallConfig = made(config);
-    let registry = Registry::new(ToolNames::Colon);
     let options: AppOptions = AppOptions {
         resources: made(json!({"desk://secret": {"scopes": ["desk:secret"]}})),
         ..AppOptions::default()
     };
-    registry.add("desk", Arc::new(LocalApp::start(Desk).await.unwrap()), options);
-    let invoker = Arc::new(Invoker::new(registry));
-    let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess)).unwrap();
-    let code = CodeCall::new(config, invoker.clone(), pool, ToolNames::Colon);
-    let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, vec![Arc::new(code)]);
+    let served = Served::start(made(config), "desk", Desk, options).await;
     let principal =
         Principal { subject: "ada".into(), client_id: Some("editor".into()), scopes: Scopes::parse(scopes) };
-    let (client_end, server_end) = memory_transport();
-    let session = gateway.session_of(principal);
-    tokio::spawn(async move {
-        let _gateway = gateway;
-        if let Ok(running) = session.serve(server_end).await {
-            let _ = running.waiting().await;
-        }
-    });
     let notes = Notes::default();
-    Client { service: notes.clone().serve(client_end).await.unwrap(), notes }
+    Client { service: served.connect(principal, notes.clone()).await, notes, _served: served }
 }
 
 impl Client {

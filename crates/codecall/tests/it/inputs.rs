@@ -1,62 +1,33 @@
 //! Inputs as apps get them, and as their errors repeat them.
 
-use std::sync::Arc;
-
-use gatewright_core::rmcp::{
-    ErrorData, RoleServer, ServerHandler,
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
-    },
-    service::RequestContext,
-};
+use gatewright_core::rmcp::model::{CallToolResult, ContentBlock};
+use gatewright_testing::ToolServer;
 use serde_json::{Value, json};
 
 use super::support::Served;
 
 /// `echo` answers with its input, `open` fails and repeats its input beside a path of its own.
-#[derive(Clone)]
-pub(crate) struct Files;
-
-impl ServerHandler for Files {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let page = json!({"type": "integer", "default": 1});
-        let echo = json!({"type": "object", "required": ["id", "page", "box"], "properties": {
-            "id": {"type": "string"}, "page": page, "limit": page, "box": {"$ref": "#/$defs/box"}},
-            "$defs": {"box": {"type": "object", "required": ["page"], "properties": {"page": page}}}});
-        let tool = |name: &'static str, input: &Value| {
-            Tool::new(name, "A tool", Arc::new(input.as_object().unwrap().clone()))
-        };
-        let open = json!({"type": "object", "properties": {"path": {"type": "string"}}});
-        Ok(ListToolsResult::with_all_items(vec![tool("echo", &echo), tool("open", &open)]))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let input = Value::Object(request.arguments.unwrap_or_default());
-        if &*request.name == "open" {
+pub(crate) fn files() -> ToolServer {
+    let page = json!({"type": "integer", "default": 1});
+    let echo = json!({"type": "object", "required": ["id", "page", "box"], "properties": {
+        "id": {"type": "string"}, "page": page, "limit": page, "box": {"$ref": "#/$defs/box"}},
+        "$defs": {"box": {"type": "object", "required": ["page"], "properties": {"page": page}}}});
+    let open = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    let tools = json!([{"name": "echo", "inputSchema": echo}, {"name": "open", "inputSchema": open}]);
+    ToolServer::new(tools, async |call, _| {
+        let input = Value::Object(call.arguments.unwrap_or_default());
+        if &*call.name == "open" {
             let path = input["path"].as_str().unwrap_or_default();
             let error = format!("access denied: {path} not in /opt/gateway/data");
-            return Ok(CallToolResult::error(vec![ContentBlock::text(error)]).into());
+            return Ok(CallToolResult::error(vec![ContentBlock::text(error)]));
         }
-        Ok(CallToolResult::structured(input).into())
-    }
+        Ok(CallToolResult::structured(input))
+    })
 }
 
 #[tokio::test]
 async fn required_parameters_with_a_default_may_be_left_out_of_direct_calls_invocations_and_plans() {
-    let served = Served::over(json!({}), Files).await;
+    let served = Served::over(json!({}), files()).await;
     let ada = served.client("ada").await;
     let sent = json!({"id": "a", "box": {}});
     let received = json!({"id": "a", "page": 1, "box": {"page": 1}});
@@ -70,7 +41,7 @@ async fn required_parameters_with_a_default_may_be_left_out_of_direct_calls_invo
 
 #[tokio::test]
 async fn errors_keep_the_paths_that_the_caller_sent_and_mask_others() {
-    let served = Served::over(json!({}), Files).await;
+    let served = Served::over(json!({}), files()).await;
     let ada = served.client("ada").await;
     let expected = "access denied: /srv/files/a.txt not in [path]";
     let input = json!({"tool": "app:open", "input": {"path": "/srv/files/a.txt"}});

@@ -17,7 +17,7 @@ use gatewright_core::{
 use serde_json::json;
 
 use super::{
-    inputs::Files,
+    inputs::files,
     support::{Client, Served},
 };
 
@@ -66,7 +66,7 @@ async fn message(client: &Client<Rooted>) -> String {
 
 #[tokio::test]
 async fn errors_keep_paths_below_the_roots_of_their_client_which_is_asked_once_until_they_change() {
-    let served = Served::over(json!({}), Files).await;
+    let served = Served::over(json!({}), files()).await;
     let rooted = Rooted::new(Some(vec!["file:///opt/gateway"]));
     let (ada, bob) = (served.client_with("ada", rooted.clone()).await, served.client("bob").await);
     assert_eq!(rooted.asked.load(Ordering::SeqCst), 0, "nobody is asked before it matters");
@@ -82,7 +82,7 @@ async fn errors_keep_paths_below_the_roots_of_their_client_which_is_asked_once_u
 
 #[tokio::test]
 async fn roots_that_are_too_wide_and_paths_of_the_gateway_open_nothing() {
-    let served = Served::over(json!({}), Files).await;
+    let served = Served::over(json!({}), files()).await;
     served.code_call.hide_paths(OwnPaths {
         home: Some("/opt/gateway/home".to_owned()),
         others: vec!["/opt/gateway/data".to_owned()],
@@ -95,7 +95,7 @@ async fn roots_that_are_too_wide_and_paths_of_the_gateway_open_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_name_its_roots_is_not_waited_for_twice() {
-    let served = Served::over(json!({}), Files).await;
+    let served = Served::over(json!({}), files()).await;
     let rooted = Rooted::new(None);
     let ada = served.client_with("ada", rooted.clone()).await;
     for _ in 0..2 {

@@ -8,14 +8,12 @@ use gatewright_core::{
     AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, Scopes, ToolNames,
     memory_transport,
     rmcp::{
-        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _,
-        model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult, PaginatedRequestParams,
-            ReadResourceRequestParams, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
-        },
-        service::{RequestContext, RunningService},
+        ClientHandler, ErrorData, RoleClient, ServerHandler, ServiceError, ServiceExt as _,
+        model::{CallToolRequestParams, CallToolResult, ReadResourceRequestParams, ReadResourceResult},
+        service::RunningService,
     },
 };
+use gatewright_testing::ToolServer;
 use serde_json::{Value, json};
 
 /// A tool whose call with `{"n": 2}` gives the third of its answers.
@@ -48,67 +46,72 @@ pub fn structured(value: Value) -> Value {
     json!({"content": [], "structuredContent": value})
 }
 
-#[derive(Clone)]
-struct Handler(HashMap<&'static str, Fixture>);
-
-impl ServerHandler for Handler {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+fn server(fixtures: impl IntoIterator<Item = Fixture>) -> ToolServer {
+    let (mut tools, mut answers) = (Vec::new(), HashMap::new());
+    for Fixture { name, output_schema, answers: own } in fixtures {
         let input = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
-        let object = |value: &Value| Arc::new(value.as_object().unwrap().clone());
-        let tools = self.0.values().map(|fixture| {
-            let tool = Tool::new(fixture.name, "A tool", object(&input));
-            match &fixture.output_schema {
-                Some(schema) => tool.with_raw_output_schema(object(schema)),
-                None => tool,
-            }
-        });
-        Ok(ListToolsResult::with_all_items(tools.collect()))
+        let mut tool = json!({"name": name, "description": "A tool", "inputSchema": input});
+        if let Some(schema) = output_schema {
+            tool["outputSchema"] = schema;
+        }
+        tools.push(tool);
+        answers.insert(name, own);
     }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let n = request.arguments.and_then(|input| input.get("n")?.as_u64()).unwrap_or(0);
-        let Some(answer) = self.0[&*request.name].answers.get(usize::try_from(n).unwrap()).cloned() else {
-            return Err(ErrorData::invalid_params("there is no such answer", None));
-        };
-        Ok(serde_json::from_value::<CallToolResult>(answer).unwrap().into())
-    }
+    ToolServer::new(tools.into(), move |call, _| {
+        let n = call.arguments.and_then(|input| input.get("n")?.as_u64()).unwrap_or(0);
+        let answer = answers[&*call.name].get(usize::try_from(n).unwrap()).cloned();
+        async move {
+            let answer = answer.ok_or_else(|| ErrorData::invalid_params("there is no such answer", None))?;
+            Ok(serde_json::from_value::<CallToolResult>(answer).unwrap())
+        }
+    })
 }
 
-/// The gateway, with every tool listed and reached by code mode.
+/// A gateway in code mode.
 pub struct Served {
     pub code_call: Arc<CodeCall>,
     gateway: Gateway,
 }
 
 impl Served {
+    /// Over an app `app` with these tools, every one listed and reached by code mode.
     pub async fn new(config: Value, fixtures: impl IntoIterator<Item = Fixture>) -> Self {
-        let fixtures = fixtures.into_iter().map(|fixture| (fixture.name, fixture));
-        Self::over(config, Handler(fixtures.collect())).await
+        Self::over(config, server(fixtures)).await
     }
 
-    /// With `handler` as the app.
+    /// Over `handler` as the app `app`, every tool listed and reached by code mode.
     pub async fn over(config: Value, handler: impl ServerHandler + Clone) -> Self {
         let mut config: CodeCallConfig = serde_json::from_value(config).unwrap();
         config.mode = Mode::MetadataDriven;
+        Self::start(config, "app", handler, AppOptions::default()).await
+    }
+
+    /// Over `handler` as the app `name`.
+    pub async fn start(
+        config: CodeCallConfig,
+        name: &str,
+        handler: impl ServerHandler + Clone,
+        options: AppOptions,
+    ) -> Self {
         let registry = Registry::new(ToolNames::Colon);
-        registry.add("app", Arc::new(LocalApp::start(handler).await.unwrap()), AppOptions::default());
+        registry.add(name, Arc::new(LocalApp::start(handler).await.unwrap()), options);
         let invoker = Arc::new(Invoker::new(registry));
         let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).unwrap();
         let code_call = Arc::new(CodeCall::new(config, invoker.clone(), pool, ToolNames::Colon));
         let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, vec![code_call.clone()]);
         Self { code_call, gateway }
+    }
+
+    /// A session of `principal`, served to `handler`.
+    pub async fn connect<H: ClientHandler>(
+        &self,
+        principal: Principal,
+        handler: H,
+    ) -> RunningService<RoleClient, H> {
+        let (client_end, server_end) = memory_transport();
+        let serving = self.gateway.session_of(principal).serve(server_end);
+        tokio::spawn(async move { serving.await.unwrap().waiting().await });
+        handler.serve(client_end).await.unwrap()
     }
 
     /// A client of `subject`.
@@ -119,10 +122,7 @@ impl Served {
     /// A client of `subject` that answers requests with `handler`.
     pub async fn client_with<H: ClientHandler>(&self, subject: &str, handler: H) -> Client<H> {
         let principal = Principal { subject: subject.into(), client_id: None, scopes: Scopes::All };
-        let (client_end, server_end) = memory_transport();
-        let serving = self.gateway.session_of(principal).serve(server_end);
-        tokio::spawn(async move { serving.await.unwrap().waiting().await });
-        Client(handler.serve(client_end).await.unwrap())
+        Client(self.connect(principal, handler).await)
     }
 }
 

@@ -8,18 +8,12 @@ use std::{
 use axum::{Router, body::Body};
 use gatewright::{
     Builder, CodeCallConfig, LocalApp, Principal, Running,
-    rmcp::{
-        ErrorData, RoleServer, ServerHandler,
-        model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
-            PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
-        },
-        service::RequestContext,
-    },
+    rmcp::model::{CallToolResult, ContentBlock},
 };
 use gatewright_console::{Console, ConsoleOptions, ExecutionHistory};
 use gatewright_core::{Arrival, Ending, Execution};
 use gatewright_demo::{App as DemoApp, Dataset};
+use gatewright_testing::ToolServer;
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::json;
@@ -28,59 +22,38 @@ use tower::ServiceExt;
 /// Hostile text, for every place where a server can put text.
 pub const HOSTILE: &str = "\"'><img src=x onerror=alert(1)><script>alert(2)</script></textarea>\u{202e}";
 
-/// Answers with hostile text, and remembers who called.
+/// An app that answers with hostile text, and remembers who called.
 #[derive(Clone, Default)]
 pub struct Hostile {
     pub callers: Arc<Mutex<Vec<Principal>>>,
 }
 
-impl ServerHandler for Hostile {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let schema = json!({"type": "object", "description": HOSTILE, "properties": {
+impl Hostile {
+    fn server(&self) -> ToolServer {
+        let hostile = json!({"type": "object", "description": HOSTILE, "properties": {
             HOSTILE: {"type": "string", "description": HOSTILE, "default": HOSTILE},
             "choice": {"enum": [HOSTILE, "plain"], "description": HOSTILE},
         }});
-        let schema = Arc::new(schema.as_object().unwrap().clone());
-        let plain = Arc::new(
-            json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}})
-                .as_object()
-                .unwrap()
-                .clone(),
-        );
-        Ok(ListToolsResult::with_all_items(vec![
-            Tool::new(HOSTILE, HOSTILE, schema),
-            Tool::new("fail", "Fails", plain.clone()),
-            Tool::new("rows", "Rows", plain.clone()),
-            Tool::new("drop", "Drops", plain).with_annotations(ToolAnnotations::new().destructive(true)),
-        ]))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        self.callers.lock().unwrap().push(Principal::of(&context).cloned().unwrap());
-        if request.name == "rows" {
-            let rows =
-                json!({"rows": [{"first_field": HOSTILE}, {"first_field": "x"}], "counts": {HOSTILE: 1}});
-            return Ok(CallToolResult::structured(rows).into());
-        }
-        let content = vec![ContentBlock::text(HOSTILE)];
-        Ok(if request.name == "fail" {
-            CallToolResult::error(content)
-        } else {
-            CallToolResult::success(content)
-        }
-        .into())
+        let plain = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}});
+        let tools = json!([
+            {"name": HOSTILE, "description": HOSTILE, "inputSchema": hostile},
+            {"name": "fail", "description": "Fails", "inputSchema": plain},
+            {"name": "rows", "description": "Rows", "inputSchema": plain},
+            {"name": "drop", "description": "Drops", "inputSchema": plain, "annotations": {"destructiveHint": true}},
+        ]);
+        let callers = self.callers.clone();
+        ToolServer::new(tools, move |call, context| {
+            callers.lock().unwrap().push(Principal::of(&context).cloned().unwrap());
+            let content = vec![ContentBlock::text(HOSTILE)];
+            let result = match &*call.name {
+                "rows" => CallToolResult::structured(
+                    json!({"rows": [{"first_field": HOSTILE}, {"first_field": "x"}], "counts": {HOSTILE: 1}}),
+                ),
+                "fail" => CallToolResult::error(content),
+                _ => CallToolResult::success(content),
+            };
+            async move { Ok(result) }
+        })
     }
 }
 
@@ -107,7 +80,7 @@ pub async fn site() -> Site {
     let history = ExecutionHistory::new(500);
     let running = Builder::new(HOSTILE, "1.0.0")
         .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset)).await.unwrap()))
-        .app("evil", Arc::new(LocalApp::start(hostile.clone()).await.unwrap()))
+        .app("evil", Arc::new(LocalApp::start(hostile.server()).await.unwrap()))
         .code_mode(config)
         .observer(history.clone())
         .build()
