@@ -167,13 +167,6 @@ impl Index {
         Self { inner: Arc::new(IndexData::new(weights, parts)) }
     }
 
-    /// The same documents ranked with other constants; those used at build time stay.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_weights(&self, weights: Weights) -> Self {
-        Self { inner: Arc::new(IndexData::new(Arc::new(weights), self.inner.parts.clone())) }
-    }
-
     /// The snapshot after `changes`, applied in order. `self` and its readers are unaffected.
     ///
     /// Searching the result is the same as searching an index built anew from the documents that are left.
