@@ -10,6 +10,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use data_encoding::HEXLOWER;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority};
 
 /// Content security policy: pages load only our own style and script, and connect only to us.
@@ -31,7 +32,7 @@ impl RequestGuard {
     pub(crate) fn new(hosts: impl IntoIterator<Item = String>) -> Self {
         let mut bytes = [0_u8; 32];
         getrandom::fill(&mut bytes).expect("the system gives random bytes");
-        let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let token = HEXLOWER.encode(&bytes);
         Self { hosts: hosts.into_iter().map(|host| bare(&host)).collect(), token }
     }
 

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use ipnet::IpNet;
+
 /// Longest wait for the body of a request. The server that accepted it sets this as an extension, for routes that read bodies
 /// themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,38 +15,21 @@ pub struct BodyTimeout(pub Duration);
 
 /// A network such as `10.0.0.0/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
-    base: u128,
-    bits: u32,
-    v4: bool,
-}
-
-fn number(ip: IpAddr) -> (u128, bool) {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => (u128::from(u32::from(ip)), true),
-        IpAddr::V6(ip) => (u128::from(ip), false),
-    }
-}
+pub struct Network(IpNet);
 
 impl Network {
     /// Reads `10.0.0.0/8`, `2001:db8::/32` or an address.
     pub fn parse(text: &str) -> Option<Self> {
-        let (ip, bits) = match text.split_once('/') {
-            Some((ip, bits)) => (ip.parse::<IpAddr>().ok()?, Some(bits.parse::<u32>().ok()?)),
-            None => (text.parse().ok()?, None),
-        };
-        let (base, v4) = number(ip);
-        let most = if v4 { 32 } else { 128 };
-        let bits = bits.unwrap_or(most);
-        (bits <= most).then_some(Self { base, bits, v4 })
+        if let Ok(ip) = text.parse::<IpAddr>() {
+            return Some(Self(ip.to_canonical().into()));
+        }
+        let network: IpNet = text.parse().ok()?;
+        IpNet::new(network.addr().to_canonical(), network.prefix_len()).ok().map(Self)
     }
 
     /// Returns `true` if `ip` is in it. IPv4 addresses written as IPv6 ones count as IPv4.
     pub fn contains(&self, ip: IpAddr) -> bool {
-        let (ip, v4) = number(ip);
-        let width = if self.v4 { 32 } else { 128 };
-        let shift = width - self.bits;
-        v4 == self.v4 && (shift == 128 || ip >> shift == self.base >> shift)
+        self.0.contains(&ip.to_canonical())
     }
 }
 
@@ -179,6 +164,35 @@ mod tests {
         }
         let trusted: Vec<Network> = trusted.iter().map(|text| Network::parse(text).unwrap()).collect();
         caller_address(ip(peer), &headers, &trusted)
+    }
+
+    #[test]
+    fn a_network_holds_the_addresses_below_its_prefix_in_either_spelling_of_ipv4() {
+        let holds = |network: &str, address: &str| Network::parse(network).unwrap().contains(ip(address));
+        for (network, address) in [
+            ("10.0.0.0/8", "10.255.0.1"),
+            ("10.1.2.3/8", "10.255.0.1"),
+            ("10.0.0.0/8", "::ffff:10.0.0.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("0.0.0.0/0", "203.0.113.7"),
+            ("2001:db8::/32", "2001:db8:ffff::1"),
+            ("::/0", "2001:db8::1"),
+        ] {
+            assert!(holds(network, address), "{network} {address}");
+        }
+        for (network, address) in [
+            ("10.0.0.0/8", "11.0.0.1"),
+            ("192.0.2.1", "192.0.2.2"),
+            ("0.0.0.0/0", "2001:db8::1"),
+            ("::/0", "203.0.113.7"),
+        ] {
+            assert!(!holds(network, address), "{network} {address}");
+        }
+        for text in
+            ["", "10.0.0.0/33", "10.0.0.0/", "10.0.0/8", "2001:db8::/129", "::ffff:10.0.0.0/104", "host"]
+        {
+            assert_eq!(Network::parse(text), None, "{text}");
+        }
     }
 
     #[test]

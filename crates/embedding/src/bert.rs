@@ -5,6 +5,7 @@
 
 use std::{fmt, path::Path};
 
+use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -94,7 +95,7 @@ impl BertEmbedder {
         let bytes = read(&folder.join("model.safetensors"))?;
         let digest = Sha256::digest(&bytes);
         // Weights are rounded to 8 bits: other vectors than those of the same model elsewhere, if only slightly.
-        let id = digest[..8].iter().map(|byte| format!("{byte:02x}")).chain(["-q8".to_owned()]).collect();
+        let id = format!("{}-q8", HEXLOWER.encode(&digest[..8]));
         let tensors = Tensors::parse(bytes)?;
         let prefix = if tensors.has("bert.embeddings.word_embeddings.weight") { "bert." } else { "" };
         let norm = |name: &str| {

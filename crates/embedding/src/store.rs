@@ -9,6 +9,7 @@ mod table;
 use std::fmt;
 
 use async_trait::async_trait;
+use data_encoding::HEXLOWER;
 
 pub use exact::ExactStore;
 #[cfg(feature = "hub")]
@@ -23,13 +24,9 @@ pub struct Key(pub [u8; 16]);
 /// As a UUID, 8-4-4-4-12 hexadecimal digits.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, byte) in self.0.iter().enumerate() {
-            if matches!(at, 4 | 6 | 8 | 10) {
-                f.write_str("-")?;
-            }
-            write!(f, "{byte:02x}")?;
-        }
-        Ok(())
+        let [a, b, c, d, e] = [&self.0[..4], &self.0[4..6], &self.0[6..8], &self.0[8..10], &self.0[10..]]
+            .map(|part| HEXLOWER.encode(part));
+        write!(f, "{a}-{b}-{c}-{d}-{e}")
     }
 }
 

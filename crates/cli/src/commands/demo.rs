@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use data_encoding::HEXLOWER;
 use gatewright_auth::{
     AuthConfig, Entropy as _, SystemEntropy,
     config::{ClientConfig, LocalConfig, LoginMethod, Mode},
@@ -88,7 +89,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
 fn random_secret() -> String {
     let mut bytes = [0; 24];
     SystemEntropy.fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&bytes)
 }
 
 /// Lines to paste. With `secret`, they get a token first.

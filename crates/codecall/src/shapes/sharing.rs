@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use data_encoding::HEXLOWER;
 use gatewright_core::{AppFuture, Audience, Registry};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -195,10 +196,7 @@ fn read(record: &[u8]) -> Option<Learned> {
 
 /// The key of a tool's record; none for what belongs to one session, which other instances do not know.
 fn name(key: &Key) -> Option<String> {
-    let mut name = String::from("v1 ");
-    for byte in key.version {
-        let _ = write!(name, "{byte:02x}");
-    }
+    let mut name = format!("v1 {}", HEXLOWER.encode(&key.version));
     let _ = match &key.audience {
         Audience::Everyone => Ok(()),
         Audience::Subject(subject) => write!(name, " subject {}:{subject}", subject.len()),
