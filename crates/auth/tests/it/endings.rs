@@ -2,10 +2,8 @@
 //!
 //! The clock of these instances does not reach the next look by time (`RECHECK`), so that only what was announced can have done it.
 
-use gatewright_core::Authenticator as _;
 use std::{
-    io::Write,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,11 +11,13 @@ use gatewright_auth::{
     ManualClock, ResourceServer,
     store::{FamilyId, MemoryStore, RedisEndpoint, RedisLayout, RedisStore, SqliteStore, Store},
 };
+use gatewright_core::Authenticator as _;
 use http::{Request, StatusCode, request::Parts};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use crate::support::{
+    log::Log,
     redis_server::RedisServer,
     redis_sets::{Cluster, Watched, says},
     site::Site,
@@ -251,26 +251,6 @@ async fn f22_a_cluster_passes_endings_on_and_another_node_is_listened_to_when_on
     becomes(&guard, &call(&tokens), 401, "the new subscription counts as an ending").await;
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    fn count(&self, text: &str) -> usize {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap().matches(text).count()
-    }
-}
-
 #[tokio::test]
 async fn f22_without_permission_for_the_channel_tokens_are_looked_at_again_by_time_and_the_log_says_what_to_grant()
  {
@@ -288,7 +268,8 @@ async fn f22_without_permission_for_the_channel_tokens_are_looked_at_again_by_ti
     let two = Two::on_redis(&endpoint).await;
     let guard = two.there.resource_server();
     let tokens = two.known_tokens(&guard).await;
-    holds("a warning", || log.count("may not subscribe to the channel `gw:endings`") == 1).await;
+    holds("a warning", || log.text().matches("may not subscribe to the channel `gw:endings`").count() == 1)
+        .await;
     for tokens in [two.known_tokens(&guard).await, tokens] {
         two.revoke(&tokens).await;
         assert_eq!(status(&guard, &call(&tokens)).await, 200, "nobody could tell");
@@ -297,6 +278,10 @@ async fn f22_without_permission_for_the_channel_tokens_are_looked_at_again_by_ti
     two.revoke(&tokens).await;
     two.clock.advance(gatewright_auth::RECHECK);
     assert_eq!(status(&guard, &call(&tokens)).await, 401);
-    assert_eq!(log.count("may not publish on the channel `gw:endings`"), 1, "said once");
-    assert_eq!(log.count("ACL SETUSER gw &gw:endings +subscribe +publish"), 2, "once by each instance");
+    assert_eq!(log.text().matches("may not publish on the channel `gw:endings`").count(), 1, "said once");
+    assert_eq!(
+        log.text().matches("ACL SETUSER gw &gw:endings +subscribe +publish").count(),
+        2,
+        "once by each instance"
+    );
 }

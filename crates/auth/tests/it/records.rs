@@ -1,10 +1,5 @@
 //! Audit events, counters and log lines: one for each action, and no secret in any (checklist L).
 
-use std::{
-    io::Write,
-    sync::{Arc, Mutex},
-};
-
 use axum::body::Body;
 use gatewright_core::Authenticator as _;
 use http::Request;
@@ -13,6 +8,7 @@ use serde_json::json;
 use crate::{
     operations::on_redis,
     support::{
+        log::Log,
         redis_server::RedisServer,
         site::{PASSWORD, SECRET, Site, VERIFIER, ask, basic, form, post},
     },
@@ -87,20 +83,6 @@ async fn l09_counters_tell_failures_refreshes_and_store_errors() {
     }
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn l05_and_l06_no_log_line_and_no_event_holds_a_secret() {
     let log = Log::default();
@@ -132,8 +114,7 @@ async fn l05_and_l06_no_log_line_and_no_event_holds_a_secret() {
     let mut request = post("/oauth/token", &[("grant_type", "client_credentials")]);
     request.headers_mut().insert("authorization", basic("service", SECRET));
     site.send(request).await;
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
-        + &serde_json::to_string(&*site.heard.0.lock().unwrap()).unwrap();
+    let text = log.text() + &serde_json::to_string(&*site.heard.0.lock().unwrap()).unwrap();
     assert!(text.contains("a token was refused"), "something was logged: {text}");
     let mut secrets: Vec<String> = [
         "a-wrong-password",

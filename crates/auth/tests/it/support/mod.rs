@@ -2,6 +2,7 @@
 
 pub(crate) mod authenticator;
 pub(crate) mod idp;
+pub(crate) mod log;
 pub(crate) mod redis_server;
 pub(crate) mod redis_sets;
 pub(crate) mod site;
