@@ -271,22 +271,13 @@ impl<'a> Relay<'a> {
 
     fn wants(&self, log: &LoggingMessageNotificationParam) -> bool {
         if Era::of(self.context).is_stateless() {
-            return self.context.meta.log_level().is_some_and(|least| severity(log.level) >= severity(least));
+            return self
+                .context
+                .meta
+                .log_level()
+                .is_some_and(|least| SessionLogLevel::from_level(least).wants(log.level));
         }
         self.context.extensions.get::<SessionLogLevel>().is_none_or(|level| level.wants(log.level))
-    }
-}
-
-fn severity(level: LoggingLevel) -> u8 {
-    match level {
-        LoggingLevel::Debug => 0,
-        LoggingLevel::Info => 1,
-        LoggingLevel::Notice => 2,
-        LoggingLevel::Warning => 3,
-        LoggingLevel::Error => 4,
-        LoggingLevel::Critical => 5,
-        LoggingLevel::Alert => 6,
-        LoggingLevel::Emergency => 7,
     }
 }
 

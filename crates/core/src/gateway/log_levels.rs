@@ -18,6 +18,11 @@ use crate::{Audience, Caller, Permitted, WholeApp};
 pub struct SessionLogLevel(u8);
 
 impl SessionLogLevel {
+    /// Wants messages of `level` and of every more severe one.
+    pub fn from_level(level: LoggingLevel) -> Self {
+        Self(rank(level))
+    }
+
     pub(super) fn ranked(rank: u8) -> Self {
         Self(rank)
     }
