@@ -8,7 +8,7 @@ use oxc::{
     span::GetSpan,
 };
 
-use super::rule::{Facts, refuse};
+use super::rule::{Facts, array_length, refuse};
 use crate::{
     outcome::IllegalKind::{IllegalBuiltinAccess, IllegalGlobalAccess, IllegalPrototypeAccess},
     validate::{fold::Value, names, violation::Violation},
@@ -145,16 +145,7 @@ pub(super) fn json_callback(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Viol
 const MAX_ARRAY: f64 = 100_000.0;
 
 pub(super) fn long_array(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
-    let (callee, arguments) = match node {
-        AstKind::CallExpression(it) => (&it.callee, &it.arguments),
-        AstKind::NewExpression(it) => (&it.callee, &it.arguments),
-        _ => return None,
-    };
-    let Expression::Identifier(array) = callee.get_inner_expression() else { return None };
-    if array.name != "Array" || arguments.len() != 1 || !facts.is_free(array) {
-        return None;
-    }
-    let length = arguments.first()?.as_expression()?;
+    let length = array_length(facts, node)?.as_expression()?;
     let long = facts
         .folder()
         .values(length, 0)

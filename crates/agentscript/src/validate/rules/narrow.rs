@@ -8,7 +8,7 @@ use oxc::{
     span::GetSpan,
 };
 
-use super::rule::{Facts, refuse};
+use super::rule::{Facts, array_length, refuse};
 use crate::{
     outcome::IllegalKind::{IllegalBuiltinAccess, IllegalSyntax},
     validate::violation::Violation,
@@ -16,16 +16,7 @@ use crate::{
 
 /// `Array(n)` and `new Array(n)` where the text does not spell the length.
 pub(super) fn computed_length(facts: &Facts<'_>, node: AstKind<'_>) -> Option<Violation> {
-    let (callee, arguments) = match node {
-        AstKind::CallExpression(it) => (&it.callee, &it.arguments),
-        AstKind::NewExpression(it) => (&it.callee, &it.arguments),
-        _ => return None,
-    };
-    let Expression::Identifier(array) = callee.get_inner_expression() else { return None };
-    if array.name != "Array" || arguments.len() != 1 || !facts.is_free(array) {
-        return None;
-    }
-    let length = arguments.first()?;
+    let length = array_length(facts, node)?;
     let spelt = matches!(length, Argument::NumericLiteral(_) | Argument::StringLiteral(_));
     if spelt {
         return None;

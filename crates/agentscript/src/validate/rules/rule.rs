@@ -1,7 +1,10 @@
 //! A rule: its type, the facts about a node that it may use, and its refusal.
 
 use oxc::{
-    ast::{AstKind, ast::IdentifierReference},
+    ast::{
+        AstKind,
+        ast::{Argument, Expression, IdentifierReference},
+    },
     semantic::Scoping,
     span::{GetSpan, Span},
 };
@@ -40,6 +43,18 @@ impl Facts<'_> {
     pub(super) fn is_free(&self, reference: &IdentifierReference<'_>) -> bool {
         reference.reference_id.get().is_none_or(|id| self.scoping.get_reference(id).symbol_id().is_none())
     }
+}
+
+/// The argument of `Array(n)` or `new Array(n)`.
+pub(super) fn array_length<'a>(facts: &Facts<'_>, node: AstKind<'a>) -> Option<&'a Argument<'a>> {
+    let (callee, arguments) = match node {
+        AstKind::CallExpression(it) => (&it.callee, &it.arguments),
+        AstKind::NewExpression(it) => (&it.callee, &it.arguments),
+        _ => return None,
+    };
+    let Expression::Identifier(array) = callee.get_inner_expression() else { return None };
+    let [length] = arguments.as_slice() else { return None };
+    (array.name == "Array" && facts.is_free(array)).then_some(length)
 }
 
 /// A violation at the start of `at`.
