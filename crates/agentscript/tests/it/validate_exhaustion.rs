@@ -1,6 +1,6 @@
 //! Text that tries to exhaust the validator: nesting, names, length and time.
 
-use gatewright_agentscript::{IllegalKind, Limits, Preset, Rejection, Script, ScriptSource, VALIDATE_STACK};
+use gatewright_agentscript::{IllegalKind, Limits, Preset, Rejection, Script, ScriptSource};
 
 use crate::validate::{kind, on_asked_stack, policy, validate};
 
