@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::post,
 };
-use gatewright_testing::{Mcp, PendingCall, ToolResult};
+use gatewright_testing::{Mcp, McpBuilder, PendingCall, ToolResult};
 use gatewright_upstream::UpstreamConfig;
 use serde_json::{Value, json};
 
@@ -223,6 +223,33 @@ async fn an_answer_that_names_no_usable_task_is_an_error_with_none_of_its_words(
 }
 
 #[tokio::test]
+async fn a_flood_of_statuses_makes_no_flood_of_requests() {
+    let bench = Bench::new();
+    let mut config = server(&["--tasks"]);
+    config.timeout = Duration::from_millis(900);
+    bench.add("a", config).await;
+    let client = bench.client().await;
+    let arguments = json!({"id": "loud", "flood": 20_000, "interval": 100, "polls": 1_000_000});
+    let result = client.tools().call("a:task", arguments).await.unwrap();
+    assert_eq!(result.raw["_meta"]["code"], "TIMEOUT", "{}", result.raw);
+    until_cancelled(&client, "loud").await;
+    let polls = seen(&client).await["polls"]["loud"].as_u64().unwrap_or(0);
+    assert!(polls <= 9, "{polls}");
+}
+
+#[tokio::test]
+async fn calls_that_are_cancelled_in_masses_leave_a_server_that_serves() {
+    let bench = bench(&["--tasks"]).await;
+    let (client, other) = (bench.client().await, bench.client_of("other").await);
+    for number in 0..1_000 {
+        let arguments = json!({"id": format!("t{number}"), "slow": true});
+        client.tools().call("a:task", arguments).begin().await.unwrap().cancel().await;
+    }
+    assert_eq!(text(&other, "a:either").await, "either was called");
+    assert!(call(&other, json!({"id": "last"})).await.text().contains("last"));
+}
+
+#[tokio::test]
 async fn one_task_is_not_the_answer_to_two_calls() {
     let bench = bench(&["--tasks"]).await;
     let (one, two) = (bench.client().await, bench.client_of("other").await);
@@ -251,6 +278,21 @@ async fn a_task_of_the_newer_era_is_awaited_for_a_caller_that_cannot_follow_it()
     let asks = call(&client, json!({"id": "asks", "end": "input_required"})).await;
     assert_eq!(asks.raw["_meta"]["code"], "INPUT_REQUIRED", "{}", asks.raw);
     until_cancelled(&client, "asks").await;
+}
+
+#[tokio::test]
+async fn a_caller_that_declared_tasks_follows_those_of_the_newer_era_itself_and_awaits_none_of_the_older() {
+    let (newer, older) = (bench(&["--tasks", "--discover"]).await, bench(&["--tasks"]).await);
+    let follows = |client: McpBuilder| {
+        let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+        client.protocol_version("2026-07-28").capabilities(capabilities)
+    };
+    let created = call(&newer.connect(follows).await, json!({})).await;
+    assert_eq!(created.raw["resultType"], "task", "{}", created.raw);
+    assert!(created.raw["taskId"].as_str().is_some_and(|id| id != "task-1"), "it is sealed: {}", created.raw);
+    let done = call(&older.connect(follows).await, json!({})).await;
+    assert_eq!(done.raw["resultType"], "complete", "{}", done.raw);
+    assert!(done.text().contains("task-1"));
 }
 
 /// A server over HTTP that answers with JSON, or else with events.

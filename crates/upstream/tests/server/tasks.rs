@@ -89,6 +89,10 @@ impl Tasks {
             true => self.slow.push(json!({"jsonrpc": "2.0", "id": id, "result": created})),
             false => answer(id, created),
         }
+        for number in 0..arguments["flood"].as_u64().unwrap_or(0) {
+            let of = if number % 2 == 0 { task.clone() } else { format!("nobody's {number}") };
+            notify("notifications/tasks/status", self.task(&of, "working"));
+        }
         if arguments["announced"] == true {
             notify("notifications/tasks/status", self.task(&task, "completed"));
         }
