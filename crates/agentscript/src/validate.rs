@@ -39,6 +39,7 @@ use oxc::{
     span::{SourceType, Span},
 };
 
+pub(crate) use names::instead_of_undeclared;
 pub use nesting::VALIDATE_STACK;
 use violation::Violation;
 

@@ -42,9 +42,11 @@
     if (typeof name !== 'string' || name === '') throw new TypeErrorCtor(who + ': the tool name must be a non-empty string');
     return text(name);
   };
-  const ask = (kind, name, body, quiet, stack) =>
+  // Members of the next call's input that are undefined: the member and the words for it.
+  let lacks = [];
+  const ask = (kind, name, body, quiet, stack, lacked) =>
     new PromiseCtor((resolve, reject) => {
-      waiting.set(host(kind, name, body), { name, resolve, reject, quiet, stack });
+      waiting.set(host(kind, name, body), { name, resolve, reject, quiet, stack, lacked });
     });
   // The engine says "circular reference" and no more.
   const withoutCycles = (value, replacer, what, space) => {
@@ -91,9 +93,17 @@
   };
   const inputText = textOf('callTool: the input'), argumentsText = textOf('getPrompt: the second argument');
   const callTool = async function callTool(name, input, options) {
+    const lacked = lacks;
+    lacks = [];
     const tool = nameOf(name, 'callTool');
     const quiet = options !== undefined && options !== null && options.throwOnError === false;
-    return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet, here());
+    return ask(inLane ? CALL_IN_LANE : CALL, tool, inputText(input), quiet, here(), lacked);
+  };
+  // An error that names a member of the input says why there is none.
+  const explained = (message, lacked) => {
+    let out = message;
+    for (let i = 0; lacked !== undefined && i < lacked.length; i++) if (message.includes(lacked[i].key)) out += '; ' + lacked[i].words;
+    return out;
   };
   // What servers offer beside tools. The call log names the function and its object.
   const content = (name, body, stack) => ask(inLane ? CONTENT_IN_LANE : CONTENT, name, body, false, stack);
@@ -115,6 +125,7 @@
     const open = waiting.get(id);
     if (open === undefined) return;
     waiting.delete(id);
+    if (!ok) value.message = explained(value.message, open.lacked);
     if (ok) {
       open.resolve(open.quiet ? { success: true, data: value, error: null } : value);
     } else if (open.quiet) {
@@ -194,7 +205,7 @@
       }
       lanes = min(20, floor(asked));
     }
-    const settle = options !== undefined && options !== null && options.settle === true;
+    const settle = options !== undefined && options !== null && !!options.settle;
     const results = [], failed = [];
     for (let i = 0; i < total; i++) { results[i] = undefined; failed[i] = null; }
     let next = 0, failures = 0;
@@ -386,9 +397,13 @@
     if (names.length > 8) list += ' and ' + (names.length - 8) + ' more';
     return list === '' ? 'an object without keys' : 'an object with the keys' + list;
   };
+  const isJson = (value) => {
+    if (!value.startsWith('[') && !value.startsWith('{') || value.length > 65536) return false;
+    try { parse(value); return true; } catch { return false; }
+  };
   // A part of the value that could be meant.
   const hint = (value, path) => {
-    if (typeof value === 'string') return value.startsWith('[') || value.startsWith('{') ? '; if it is JSON, use JSON.parse(' + path + ')' : '';
+    if (typeof value === 'string') return isJson(value) ? '; if it is JSON, use JSON.parse(' + path + ')' : '';
     if (value === null || typeof value !== 'object' || isArray(value) || enumerations <= 0) return '';
     const names = keys(value);
     for (let i = 0; i < names.length && i < 100; i++) if (isArray(peek(value, names[i]))) return '; ' + path + '.' + names[i].slice(0, 40).toWellFormed() + ' is an array';
@@ -419,6 +434,14 @@
     if (value === null || value === undefined) missing(path, name, value, base.length > 1 ? '; ' + base[1] + ' is ' + kindOf(base[0]) : '');
     if (typeof value === 'object' && isMade(value, name) || typeof value[name] === 'function') return value;
     throw new TypeErrorCtor(path + '.' + name + ' is not a function: ' + path + ' is ' + kindOf(value) + hint(value, path));
+  };
+  // Notes a member of a call's input that is undefined. `names` lead from `root` to it.
+  const lack = function (value, key, path, root, baseName, ...names) {
+    if (value !== undefined || lacks.length >= 10) return value;
+    let base = root;
+    for (let i = 0; i < names.length - 1; i++) base = peek(base, names[i]);
+    lacks[lacks.length] = { key, words: path + ' is undefined' + (names.length > 0 ? '; ' + baseName + ' is ' + kindOf(base) : '') };
+    return value;
   };
   const iter = function (value, path) {
     if (isArray(value)) return value;
@@ -645,6 +668,7 @@
   hidden(global, '__ag_nil', nil);
   hidden(global, '__ag_has', has);
   hidden(global, '__ag_iter', iter);
+  hidden(global, '__ag_lack', lack);
   hidden(global, 'console', consoleObject);
   const kept = { __proto__: null };
   for (const name of ['Object', 'Array', 'String', 'Number', 'Boolean', 'Symbol', 'BigInt', 'Math', 'JSON', 'Date', 'RegExp', 'Map',
@@ -653,7 +677,7 @@
     'encodeURIComponent', 'decodeURIComponent', 'encodeURI', 'decodeURI', 'ArrayBuffer', 'DataView', 'Uint8Array', 'Int8Array',
     'Uint16Array', 'Int16Array', 'Uint32Array', 'Int32Array', 'Float32Array', 'Float64Array', 'Uint8ClampedArray',
     'BigInt64Array', 'BigUint64Array', 'structuredClone', 'progress', 'callTool', 'getTool', 'readResource', 'listResources', 'getPrompt', '__safe_parallel', '__ag_tick', '__ag_made', '__ag_returns',
-    '__ag_spread', '__ag_parts', '__ag_nil', '__ag_has', '__ag_iter', 'console']) kept[name] = true;
+    '__ag_spread', '__ag_parts', '__ag_nil', '__ag_has', '__ag_iter', '__ag_lack', 'console']) kept[name] = true;
 
   const prototypes = new Set(), found = [];
   const find = (value) => { if (value !== null && (typeof value === 'object' || typeof value === 'function') && !isFrozen(value)) found[found.length] = value; };

@@ -84,6 +84,13 @@ impl Realm {
                 {
                     *message = format!("{called} is not a function");
                 }
+                if let RunError::RuntimeError { name, message, .. } = &mut error
+                    && name == "ReferenceError"
+                    && let Some(advice) = validate::instead_of_undeclared(message)
+                {
+                    message.push_str(": ");
+                    message.push_str(advice);
+                }
             }
             // The engine found fault with the result when the script's own code had ended.
             RunError::RuntimeError { location, .. } if self.state.result_is_faulty.get() => {

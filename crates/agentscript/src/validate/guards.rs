@@ -2,14 +2,16 @@
 //!
 //! The engine says `not a function` and no more. A guard throws the same `TypeError` at the same place and says which expression it was
 //! and what its value is. Where a guard costs as little as the engine's own test, `a.b.c` becomes `(a.b ?? __ag_nil(…)).c`; names
-//! of methods that look through a whole value get `__ag_has(list, …).map(…)`; what is iterated gets `__ag_iter(list, …)`.
+//! of methods that look through a whole value get `__ag_has(list, …).map(…)`; what is iterated gets `__ag_iter(list, …)`. Members of
+//! a call's input get `__ag_lack(user.ID, …)`, which notes that one is undefined.
 
 use oxc::{
     allocator::{Allocator, ArenaVec, CloneIn, ReplaceWith},
     ast::{
         ast::{
-            Argument, ArrayExpressionElement, BindingPattern, ChainExpression, Expression, ForOfStatement,
-            LogicalOperator, Program, PropertyKey, VariableDeclarator,
+            Argument, ArrayExpressionElement, BindingPattern, CallExpression, ChainElement, ChainExpression,
+            Expression, ForOfStatement, LogicalOperator, ObjectPropertyKind, Program, PropertyKey,
+            PropertyKind, VariableDeclarator,
         },
         builder::AstBuilder,
     },
@@ -136,7 +138,14 @@ impl<'a> VisitJsMut<'a> for Insert<'a, '_> {
             Expression::CallExpression(call) if guard.is_some() => Some(call.callee.span()),
             _ => None,
         };
+        let lacks = match it {
+            Expression::CallExpression(call) => self.lacks(call),
+            _ => Vec::new(),
+        };
         walk_js_mut::walk_expression(self, it);
+        if let Expression::CallExpression(call) = it {
+            self.put_lacks(lacks, call);
+        }
         let Some(guard) = guard else { return };
         let member = match it {
             Expression::CallExpression(call) => &mut call.callee,
@@ -181,6 +190,41 @@ impl<'a> VisitJsMut<'a> for Insert<'a, '_> {
         if let Some(init) = &mut it.init {
             self.put_some(guard, init);
         }
+    }
+}
+
+/// Tests for an expression that waits for nothing and makes no function.
+fn is_calm(it: &Expression<'_>, depth: u8) -> bool {
+    if depth > 8 {
+        return false;
+    }
+    let calm = |it: &Expression<'_>| is_calm(it, depth + 1);
+    match it.get_inner_expression() {
+        Expression::Identifier(_) => true,
+        Expression::StaticMemberExpression(it) => calm(&it.object),
+        Expression::ComputedMemberExpression(it) => calm(&it.object) && calm(&it.expression),
+        Expression::ChainExpression(it) => match &it.expression {
+            ChainElement::StaticMemberExpression(it) => calm(&it.object),
+            ChainElement::ComputedMemberExpression(it) => calm(&it.object) && calm(&it.expression),
+            _ => false,
+        },
+        Expression::CallExpression(it) => {
+            let plain = |it: &Argument<'_>| it.as_expression().is_some_and(calm);
+            calm(&it.callee) && it.arguments.iter().all(plain)
+        }
+        Expression::UnaryExpression(it) => calm(&it.argument),
+        Expression::BinaryExpression(it) => calm(&it.left) && calm(&it.right),
+        Expression::LogicalExpression(it) => calm(&it.left) && calm(&it.right),
+        Expression::ConditionalExpression(it) => {
+            calm(&it.test) && calm(&it.consequent) && calm(&it.alternate)
+        }
+        Expression::TemplateLiteral(it) => it.expressions.iter().all(calm),
+        Expression::ArrayExpression(it) => it.elements.iter().all(|it| it.as_expression().is_some_and(calm)),
+        Expression::ObjectExpression(it) => it.properties.iter().all(|property| match property {
+            ObjectPropertyKind::ObjectProperty(it) => !it.computed && calm(&it.value),
+            ObjectPropertyKind::SpreadProperty(it) => calm(&it.argument),
+        }),
+        it => it.is_literal(),
     }
 }
 
@@ -259,6 +303,44 @@ impl<'a> Insert<'a, '_> {
             _ => return None,
         };
         Some([base.clone_in(self.arena), self.text(&self.name(base, 0)?.text)])
+    }
+
+    /// The guards of the members of a tool call's input, with their indices. There are none where other code could run between them
+    /// and the call.
+    fn lacks(&self, call: &CallExpression<'a>) -> Vec<(usize, Guard<'a>)> {
+        let is_tool = matches!(&call.callee, Expression::Identifier(it) if it.name == "callTool");
+        let Some(Argument::ObjectExpression(input)) = call.arguments.get(1).filter(|_| is_tool) else {
+            return Vec::new();
+        };
+        let calm = input.properties.iter().all(|property| match property {
+            ObjectPropertyKind::ObjectProperty(it) => !it.computed && is_calm(&it.value, 0),
+            ObjectPropertyKind::SpreadProperty(it) => is_calm(&it.argument, 0),
+        });
+        let lack = |(at, property): (usize, &ObjectPropertyKind<'a>)| {
+            let ObjectPropertyKind::ObjectProperty(property) = property else { return None };
+            let key = property.key.static_name().filter(|key| key.len() <= LONGEST)?;
+            let value = &property.value;
+            if property.kind != PropertyKind::Init || property.method || !self.may_miss(value) {
+                return None;
+            }
+            let mut members = Vec::new();
+            let (path, root) = (self.name(value, 0)?.text, self.root(value, &mut members)?);
+            let mut arguments = vec![self.text(&key), self.text(&path), root];
+            arguments.extend(self.base(value).map(|[_, name]| name));
+            arguments.extend(members);
+            Some((at, Guard::Around("__ag_lack", arguments)))
+        };
+        if calm { input.properties.iter().enumerate().filter_map(lack).collect() } else { Vec::new() }
+    }
+
+    fn put_lacks(&mut self, lacks: Vec<(usize, Guard<'a>)>, call: &mut CallExpression<'a>) {
+        let Some(Argument::ObjectExpression(input)) = call.arguments.get_mut(1) else { return };
+        for (at, guard) in lacks {
+            if let Some(ObjectPropertyKind::ObjectProperty(property)) = input.properties.get_mut(at) {
+                property.shorthand = false;
+                self.put(guard, &mut property.value);
+            }
+        }
     }
 
     fn visit_iterated(&mut self, it: &mut Expression<'a>) {

@@ -39,9 +39,34 @@ fn instead(name: &str) -> Option<&'static str> {
             "texts are not bytes here; use `charCodeAt`, `codePointAt` and `String.fromCodePoint`"
         }
         "AbortController" | "AbortSignal" => "a tool call ends with the run; there is nothing to abort",
-        "Headers" | "Request" | "Response" | "FormData" | "Blob" | "File" => {
-            "scripts have no network; call a tool with `await callTool(name, input)`"
+        "Headers" | "Request" | "Response" | "FormData" | "Blob" | "File" | "fetch" | "XMLHttpRequest"
+        | "WebSocket" => "scripts have no network; call a tool with `await callTool(name, input)`",
+        "process" | "Deno" | "Bun" => {
+            "there is no environment and no arguments; what the caller gave is in `codecallContext`, and tools are called with `await callTool(name, input)`"
         }
+        _ => return None,
+    })
+}
+
+/// Returns what to write in place of a name that scripts often expect, for the engine's message that it is not declared.
+pub(crate) fn instead_of_undeclared(message: &str) -> Option<&'static str> {
+    let name = message.strip_suffix(" is not defined")?.trim_matches(['\'', '`', '"']);
+    Some(match name {
+        "tools" | "tool" | "codecall" | "mcp" | "client" | "api" | "server" | "servers" | "invoke"
+        | "execute" | "callMcpTool" | "call_tool" | "use_mcp_tool" | "calltool" | "CallTool" => {
+            "tools are called with `await callTool('app:tool', input)`"
+        }
+        "context" | "ctx" | "input" | "inputs" | "args" | "params" | "codeCallContext"
+        | "codecall_context" => "the caller's `context` is in `codecallContext`",
+        "search" | "describe" | "searchTools" | "listTools" | "list_tools" => {
+            "scripts cannot search; find tools with codecall:search and codecall:describe before, and `getTool(name)` returns the schemas of one"
+        }
+        "read_resource" | "resources" | "resource" => "resources are read with `await readResource(uri)`",
+        "prompts" | "prompt" => "prompts are read with `await getPrompt(name, args)`",
+        "parallel" | "safe_parallel" | "safeParallel" => {
+            "functions run in parallel with `await __safe_parallel(functions)` or `await Promise.all(list)`"
+        }
+        "log" | "print" => "values are logged with `console.log(value)`",
         _ => return None,
     })
 }

@@ -126,6 +126,73 @@ async fn errors_that_a_script_catches_and_failures_of_parallel_operations_say_it
 }
 
 #[tokio::test]
+async fn a_failure_that_names_a_member_of_the_input_says_which_expression_was_undefined() {
+    let source = "const user = { id: 7, name: 'Ada', get secret() { throw new Error('read') } }, page = { of: { n: 1 } }, none = undefined;
+         const failures = [], note = (error) => failures.push(error.message);
+         await callTool('lacks', { id: user.ID, other: user?.name, at: String(page.of.n) + 1 }).catch(note);
+         await callTool('lacks', { id: page.of.next }).catch(note);
+         await callTool('lacks', { id: none }).catch(note);
+         await callTool('lacks', { 'id': user['key'] }).catch(note);
+         await callTool('lacks', { other: user.ID }).catch(note);
+         await callTool('lacks', { id: user.id }).catch(note);
+         failures.push((await callTool('lacks', { id: user.ID }, { throwOnError: false })).error.message);
+         return failures";
+    let user = "user is an object with the keys id, name, secret";
+    let said = |more: &str| format!("id is required{more}");
+    assert_eq!(
+        value(&run(source).await),
+        json!([
+            said(&format!("; user.ID is undefined; {user}")),
+            said("; page.of.next is undefined; page.of is an object with the keys n"),
+            said("; none is undefined"),
+            said(&format!("; user[\"key\"] is undefined; {user}")),
+            said(""),
+            said(""),
+            said(&format!("; user.ID is undefined; {user}")),
+        ])
+    );
+    // What was noted for one call says nothing about another, and the input is as it was.
+    let source =
+        "const user = { a: null }; const seen = await callTool('echo', { id: user.ID, a: user.a, user });
+         try { await callTool('lacks', {}) } catch (error) { return [seen, error.message] }";
+    assert_eq!(value(&run(source).await), json!([{ "a": null, "user": { "a": null } }, "id is required"]));
+}
+
+#[tokio::test]
+async fn json_is_only_suggested_where_a_text_is_json() {
+    let broken = message("const r = await callTool('echo', '[draft] see {a}'); return r.map((x) => x)").await;
+    assert_eq!(broken, "r.map is not a function: r is a string '[draft] see {a}'");
+}
+
+#[tokio::test]
+async fn names_that_scripts_expect_say_what_to_write() {
+    for (source, advice) in [
+        ("return await tools.call('a')", "callTool('app:tool', input)"),
+        ("return await codecall.invoke('a')", "callTool('app:tool', input)"),
+        ("return await invoke('a', {})", "callTool('app:tool', input)"),
+        ("return context.id", "codecallContext"),
+        ("return await search('users')", "codecall:search"),
+    ] {
+        match run(source).await.result {
+            Err(RunError::RuntimeError { name, message, .. }) => {
+                assert!(name == "ReferenceError" && message.contains(advice), "{source}: {message}");
+            }
+            other => panic!("{source}: {other:?}"),
+        }
+    }
+    for (source, advice) in [
+        ("return await fetch('https://a.example')", "scripts have no network; call a tool"),
+        ("return process.env.HOME", "codecallContext"),
+        ("return require('fs')", "callTool(name, input)"),
+    ] {
+        match run(source).await.result {
+            Err(RunError::IllegalAccess { message, .. }) => assert!(message.contains(advice), "{message}"),
+            other => panic!("{source}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn guards_change_nothing_that_works() {
     for (source, expected) in [
         (

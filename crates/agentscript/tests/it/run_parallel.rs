@@ -152,6 +152,16 @@ async fn settle_gives_the_outcome_of_each_slot_in_order() {
 }
 
 #[tokio::test]
+async fn settle_is_any_value_that_is_true() {
+    let slots =
+        run("return await __safe_parallel([async () => { throw new Error('x') }], { settle: 1 })").await;
+    assert_eq!(value(&slots)[0]["status"], "rejected");
+    let outcome =
+        run("return await __safe_parallel([async () => { throw new Error('x') }], { settle: 0 })").await;
+    assert!(outcome.result.is_err(), "{:?}", outcome.result);
+}
+
+#[tokio::test]
 async fn long_messages_of_many_failures_are_shortened_before_they_are_put_together() {
     for (fail, options) in [("throw new Error(message)", ""), ("throw message", ", { settle: true }")] {
         let source = format!(

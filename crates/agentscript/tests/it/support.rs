@@ -52,6 +52,7 @@ impl Host for Tools {
             self.seen.lock().expect("no panic holds it").push((call.name.clone(), input.clone()));
             match call.name.as_str() {
                 "echo" => Ok(raw(&input)),
+                "lacks" => Err(failure("VALIDATION_ERROR", "id is required")),
                 "fail" => Err(failure("NOT_FOUND", "no such user")),
                 "limited" => Err(ToolFailure {
                     retry_after_seconds: Some(7),
