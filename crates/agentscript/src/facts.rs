@@ -4,10 +4,11 @@
 //! followed; variables that change, and everything else, end the trail. The work and the facts are bounded.
 //!
 //! `known` has the values that the walk follows, `reads` the reads of results, `literal` inputs, `collector` statements, `values`
-//! expressions, `methods` calls of methods, `ending` the last statement.
+//! expressions, `methods` calls of methods, `ending` the last statement, `forms` whole scripts.
 
 mod collector;
 mod ending;
+mod forms;
 mod known;
 mod literal;
 mod methods;

@@ -140,6 +140,8 @@ pub enum Mistake {
     NotReturned,
     /// The last statement calls a function that returns a value, and the script returns nothing.
     CallNotReturned,
+    /// The script is a function, or declares functions, and calls none of them.
+    FunctionNotCalled,
 }
 
 impl Note {
@@ -159,12 +161,21 @@ impl Note {
             Mistake::ReadFromPromise => {
                 format!("`{name}` is read from a promise, so it is undefined; await the call first")
             }
+            Mistake::NotReturned if !name.is_empty() => {
+                format!("`{name}` is not returned, so the result is null; end the script with `return {name}`")
+            }
             Mistake::NotReturned => {
                 "the value of the last line is not returned, so the result is null; write `return` in front of it".to_owned()
             }
             Mistake::CallNotReturned if name.is_empty() => {
                 "the value of this function is not returned, so the result is null; write `return await` in front of it".to_owned()
             }
+            Mistake::FunctionNotCalled if name.is_empty() => {
+                "this function is never called, so nothing runs and the result is null; write its body alone, or `return await (async () => { … })()`".to_owned()
+            }
+            Mistake::FunctionNotCalled => format!(
+                "`{name}` is never called, so nothing runs and the result is null; end the script with `return await {name}()`"
+            ),
             Mistake::CallNotReturned => {
                 format!("the value of `{name}()` is not returned, so the result is null; write `return await {name}()`")
             }

@@ -15,6 +15,7 @@ use oxc::{
 };
 
 use super::{
+    forms::{is_kept, last_constant, only_function},
     known::{Function, Known},
     literal::Source,
     reads::Reads,
@@ -94,6 +95,14 @@ impl<'s> Collector<'s> {
     pub(super) fn collect(mut self, program: &Program<'_>) -> PlanFacts {
         let last = self.body(&program.body);
         let discarded = if self.returns { None } else { last.and_then(|last| self.ending(last)) };
+        if let Some((at, name)) = only_function(program) {
+            self.note(at, Mistake::FunctionNotCalled, name);
+        }
+        if !self.returns
+            && let Some((at, name)) = last_constant(program)
+        {
+            self.note(at, Mistake::NotReturned, name);
+        }
         let catches = self.catches;
         let ends_run = |(mut call, exposure): (CallSite, Exposure)| {
             call.ends_run = exposure == Exposure::Bare || (exposure == Exposure::Loose && !catches);
@@ -149,7 +158,11 @@ impl<'s> Collector<'s> {
         let (calls_before, started_before) = (self.calls.len(), self.started);
         self.called = None;
         let value = self.value(it);
-        if matches!(value, Known::Promise(_)) && (self.started > started_before || self.calls_own(it)) {
+        let is_kept = is_kept(it);
+        if matches!(value, Known::Promise(_))
+            && !is_kept
+            && (self.started > started_before || self.calls_own(it))
+        {
             let name = function_name(it);
             self.note(it.span().start, Mistake::NotAwaited, name);
             // Nobody sees its error.
@@ -349,7 +362,12 @@ impl<'s> Collector<'s> {
 fn function_name<'e>(it: &'e Expression<'_>) -> &'e str {
     match it.without_parentheses() {
         Expression::CallExpression(call) => match call.callee.without_parentheses() {
-            Expression::Identifier(it) if !matches!(it.name.as_str(), "callTool" | "__safe_parallel") => {
+            Expression::Identifier(it)
+                if !matches!(
+                    it.name.as_str(),
+                    "callTool" | "__safe_parallel" | "readResource" | "listResources" | "getPrompt"
+                ) =>
+            {
                 it.name.as_str()
             }
             _ => "",

@@ -23,7 +23,9 @@ impl Collector<'_> {
                 }
             };
         }
-        if is_value(last) {
+        if last.is_function() {
+            self.note(at, Mistake::FunctionNotCalled, "");
+        } else if is_value(last) {
             self.note(at, Mistake::NotReturned, "");
         } else if matches!(value, Known::Promise(_)) {
             // Reported already where it calls tools: it is not awaited.

@@ -19,6 +19,8 @@ pub(super) enum Known {
     GetTool,
     /// `__safe_parallel`.
     SafeParallel,
+    /// `readResource`, `listResources` or `getPrompt`.
+    Content,
     /// A value that the text spells out.
     Scalar(Rc<Value>),
     /// A tool's result or a part of one.

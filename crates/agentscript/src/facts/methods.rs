@@ -37,6 +37,11 @@ impl Collector<'_> {
             Known::CallTool => self.tool_call(it, true, bare),
             Known::GetTool => self.tool_call(it, false, bare),
             Known::SafeParallel => self.safe_parallel(it),
+            Known::Content => {
+                self.calls_tools();
+                self.arguments(it);
+                Known::Unknown.promise()
+            }
             Known::Function(function) => {
                 self.arguments(it);
                 if function.calls_tools {

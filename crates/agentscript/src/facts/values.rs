@@ -97,6 +97,7 @@ impl Collector<'_> {
                 "callTool" => Known::CallTool,
                 "getTool" => Known::GetTool,
                 "__safe_parallel" => Known::SafeParallel,
+                "readResource" | "listResources" | "getPrompt" => Known::Content,
                 _ => Known::Unknown,
             },
         }

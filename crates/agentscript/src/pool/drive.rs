@@ -34,6 +34,8 @@ pub(super) struct Attempt {
     pub(super) may_retry: bool,
 }
 
+/// Code of a call whose answer is too large to be passed on.
+const TOO_LARGE: &str = "MESSAGE_TOO_LARGE";
 /// The signal that kills a process.
 const SIGKILL: i32 = 9;
 
@@ -259,10 +261,12 @@ fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Resu
     let elapsed = format!("{}", record.elapsed_ms().floor());
     match answer {
         Ok(value) => {
-            record.close(id, CallStatus::Ok, None);
-            if value.get().len() as u64 > record.limits.message_bytes {
+            let is_too_large = value.get().len() as u64 > record.limits.message_bytes;
+            if is_too_large {
+                record.close(id, CallStatus::Error, Some(TOO_LARGE.to_owned()));
                 return Err(WorkerError::MessageTooLarge(record.limits.message_bytes).into());
             }
+            record.close(id, CallStatus::Ok, None);
             record.check_host((output.len() + value.get().len()) as u64)?;
             protocol::put(output, MessageKind::Answer, record.run, id, &elapsed, &[value.get()]);
         }

@@ -308,6 +308,13 @@ fn forgotten_awaits_and_returns_are_noted_with_their_place() {
         ),
         ("await (async () => { return await callTool('a:b', {}) })()", Mistake::CallNotReturned, ""),
         ("(async () => { await callTool('a:b', {}) })()", Mistake::NotAwaited, ""),
+        ("readResource('a://b'); return 1", Mistake::NotAwaited, ""),
+        ("getPrompt('a'); return 1", Mistake::NotAwaited, ""),
+        ("const r = readResource('a://b'); return r.contents", Mistake::ReadFromPromise, "contents"),
+        ("async () => { return await callTool('a:b', {}) }", Mistake::FunctionNotCalled, ""),
+        ("(async function () { return await callTool('a:b', {}) })", Mistake::FunctionNotCalled, ""),
+        ("async function main() { return await callTool('a:b', {}) }", Mistake::FunctionNotCalled, "main"),
+        ("const users = await callTool('a:b', {})", Mistake::NotReturned, "users"),
     ] {
         assert_eq!(first(script), Some((mistake, name.to_owned())), "{script}");
     }
@@ -340,6 +347,10 @@ fn ordinary_statements_are_no_mistakes() {
         "[1].forEach((x) => console.log(x))",
         "await Promise.all([1].map(async (id) => { await callTool('a:b', { id }) })); return 1",
         "const f = async () => 1; f(); return 2",
+        "let last; for (const id of [1, 2]) last = callTool('a:b', { id }); return await last",
+        "const all = {}; for (const id of [1, 2]) all[id] = callTool('a:b', { id }); return await all[1]",
+        "let p, n; n = 1, p = callTool('a:b', {}); return await p",
+        "let p; p ??= callTool('a:b', {}); return await p",
         "const p = callTool('a:b', {}); p.then((r) => r.x); return await p",
     ] {
         assert_eq!(mistakes(script), [], "{script}");
