@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gatewright_agentscript::{CallSite, Partial};
+use gatewright_agentscript::{CallSite, Member, Partial, PlanWarning};
 use gatewright_core::{BrokenRule, InputProblem, ToolEntry, codes};
 use serde_json::{Map, Value};
 
 use super::{
     Problem,
     shape::{Found, Shape},
-    words::{nearest, shown},
+    words::{list, nearest, shown},
 };
 use crate::shapes::restore_numbers;
 
@@ -68,6 +68,45 @@ pub(super) fn check(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
     }
     Some(problem(first.at.unwrap_or(call.at), &sentences.join("; "), is_certain))
 }
+
+/// Warnings about members of an input that its schema allows and does not name. One that looks like a name that is not used is likely a
+/// misspelling; others are reported where the schema does not ask for any.
+pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<PlanWarning> {
+    let schema = tool.input_schema();
+    let more = schema.get("additionalProperties");
+    let Some(Partial::Object { members, .. }) = &call.input else { return Vec::new() };
+    if more == Some(&Value::Bool(false)) || OPEN.iter().any(|keyword| schema.contains_key(*keyword)) {
+        return Vec::new();
+    }
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let mut names = names_at(tool, "");
+    if names.is_empty() {
+        return Vec::new();
+    }
+    names.extend(required.filter_map(Value::as_str));
+    names.sort_unstable();
+    names.dedup();
+    let is_given = |name: &str| members.iter().any(|member| member.name == name);
+    let unnamed = members.iter().filter(|member| !names.contains(&&*member.name));
+    let warning = |member: &Member| {
+        let near = nearest(&member.name, names.iter().copied().filter(|name| !is_given(name)));
+        let advice = match near {
+            Some(near) => format!("; did you mean `{}`?", shown(near)),
+            None if more.is_none() => format!("; it has {}", list(&names)),
+            None => return None,
+        };
+        let message = format!(
+            "the input of `{}` has no parameter `{}`{advice}",
+            shown(&call.name),
+            shown(&member.name)
+        );
+        Some(PlanWarning { at: member.at, message })
+    };
+    unnamed.filter_map(warning).take(MOST_SHOWN).collect()
+}
+
+/// Keywords by which a schema may name properties elsewhere.
+const OPEN: [&str; 6] = ["patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if"];
 
 struct Finding {
     at: Option<u32>,

@@ -87,6 +87,9 @@ pub(crate) fn judge(facts: &PlanFacts, tools: &Tools) -> PlanVerdict {
             }
             Some(Named::Unknown(_) | Named::Undecided) | None => None,
         };
+        if let Some(Named::Tool { entry, .. }) = tools.get(&call.name) {
+            verdict.warnings.extend(input::unnamed(call, entry));
+        }
         let Some(Problem { at, code, message, is_certain }) = problem else { continue };
         if is_certain && call.ends_run && verdict.refusal.is_none() {
             let message = format!("{message}. The plan was checked before it ran: no tool was called");

@@ -45,6 +45,7 @@ async fn tools() -> Vec<Arc<ToolEntry>> {
         {"name": "either", "inputSchema": {"type": "object", "anyOf": [{"required": ["id"]}, {"required": ["name"]}],
             "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}},
         {"name": "free", "inputSchema": {"type": "object"}},
+        {"name": "labels", "inputSchema": {"type": "object", "properties": {"limit": {"type": "integer"}}, "additionalProperties": {"type": ["string", "integer"]}}},
     ]))
     .await
 }
@@ -295,6 +296,25 @@ async fn reads_that_may_be_right_are_not_warned_of() {
     ] {
         assert_eq!(warnings(&format!("{list}{rest}")).await, [], "{rest}");
     }
+}
+
+#[tokio::test]
+async fn parameters_that_a_schema_allows_and_does_not_name_are_warned_of() {
+    assert_eq!(
+        warnings("return await callTool('a:list', { limti: 5 })").await,
+        [(
+            "limti".to_owned(),
+            "the input of `a:list` has no parameter `limti`; did you mean `limit`?".to_owned()
+        )]
+    );
+    assert_eq!(
+        warnings("return await callTool('a:list', { query: 5 })").await[0].1,
+        "the input of `a:list` has no parameter `query`; it has `limit`, `state`"
+    );
+    let near = warnings("return await callTool('a:labels', { limti: 5, anything: 'x' })").await;
+    assert_eq!(near.len(), 1, "{near:?}");
+    assert!(near[0].1.ends_with("did you mean `limit`?"), "{near:?}");
+    assert_eq!(warnings("return await callTool('a:labels', { limit: 5, limits: 'x' })").await, []);
 }
 
 #[tokio::test]
