@@ -101,6 +101,7 @@ fn described(tool: &ToolEntry, shape: Option<&ResultShape>) -> Value {
         "annotations": hints::annotations(tool),
         "usageExamples": examples::of(tool),
     });
+    declare::clean_descriptions(&mut described);
     if let Some(ResultShape { schema, observed: Some(answers) }) = shape {
         described["observedOutput"] = json!({"schema": schema, "answers": answers});
     }
@@ -110,11 +111,13 @@ fn described(tool: &ToolEntry, shape: Option<&ResultShape>) -> Value {
 /// The result of `getTool`: name, description, input and output schemas, and the declaration.
 pub(crate) fn metadata(tool: &ToolEntry, result: Option<&ResultShape>) -> Value {
     let declared = Declared { tool, result, example: None };
-    json!({
+    let mut metadata = json!({
         "name": tool.tool.name,
         "description": tool.description(),
         "inputSchema": tool.input_schema(),
         "outputSchema": tool.tool.output_schema,
         "types": declare::declarations(&[declared]),
-    })
+    });
+    declare::clean_descriptions(&mut metadata);
+    metadata
 }

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use gatewright_core::ToolEntry;
 
-pub(crate) use words::sentence;
+pub(crate) use words::{clean_descriptions, misleads, sentence};
 
 use crate::{hints, result_shape::ResultShape};
 use node::{Graph, Id};

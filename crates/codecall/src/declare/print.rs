@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{
     node::{Graph, Id, Node, Object, Property},
     read::quoted,
-    words::{only_repeats, short},
+    words::{misleads, only_repeats, short},
 };
 
 /// The room for comments and for results.
@@ -246,7 +246,7 @@ fn note(object: &Object<'_>, more: usize) -> Option<String> {
 
 /// A text that ends no comment, its own or one around it, and begins no line.
 pub(super) fn plain(text: &str) -> String {
-    let safe = |c: char| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c };
+    let safe = |c: char| if misleads(c) { ' ' } else { c };
     let text: String = text.chars().map(safe).collect();
     if text.contains("*/") { text.replace("*/", "* /") } else { text }
 }

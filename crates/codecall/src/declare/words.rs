@@ -1,7 +1,40 @@
 //! Descriptions cut to what a reader needs first.
 
+use serde_json::Value;
+
 /// Bytes of a text that are looked at, for each character asked for.
 const LOOKED_AT: usize = 8;
+
+/// Returns `true` for a control character, and for one that changes or hides what stands around it: marks of direction, invisible ones and
+/// tags.
+pub(crate) fn misleads(c: char) -> bool {
+    c.is_control() || is_invisible(c)
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Removes characters that mislead from the descriptions and titles in `value`, such as a schema. Line ends and tabs stay.
+pub(crate) fn clean_descriptions(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(clean_descriptions),
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(text) if matches!(name.as_str(), "description" | "title") => {
+                        if text.contains(|c: char| misleads(c) && !"\n\r\t".contains(c)) {
+                            text.retain(|c| !misleads(c) || "\n\r\t".contains(c));
+                        }
+                    }
+                    member => clean_descriptions(member),
+                }
+            }
+        }
+        _ => {}
+    }
+}
 
 /// `text` on one line and in at most `most` characters: whole if it fits, else its first sentence, else cut after a word.
 pub(crate) fn short(text: &str, most: usize) -> String {
@@ -33,7 +66,7 @@ fn one_line(text: &str, most: usize) -> String {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.push_str(word);
+        line.extend(word.chars().filter(|c| !is_invisible(*c)));
     }
     line
 }
@@ -85,6 +118,17 @@ mod tests {
         assert_eq!(short(&"x".repeat(100_000), 10), format!("{}…", "x".repeat(9)));
         assert_eq!(short("Größe; \u{7}Länge", 20), "Größe; Länge");
         assert_eq!(short("", 10), "");
+    }
+
+    #[test]
+    fn marks_of_direction_and_invisible_characters_are_not_in_descriptions() {
+        assert_eq!(sentence("Lists\u{202e} pay\u{200b}ments\u{e0041}. More", 160), "Lists payments");
+        let mut schema = serde_json::json!({"description": "a\u{202e}b\nc", "properties": {
+            "x": {"title": "\u{2066}t", "enum": ["\u{202e}"], "description": {"description": "\u{feff}d"}}}});
+        clean_descriptions(&mut schema);
+        let expected = serde_json::json!({"description": "ab\nc", "properties": {
+            "x": {"title": "t", "enum": ["\u{202e}"], "description": {"description": "d"}}}});
+        assert_eq!(schema, expected);
     }
 
     #[test]

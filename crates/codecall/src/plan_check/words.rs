@@ -1,5 +1,7 @@
 //! Names that servers and scripts chose, in messages.
 
+use crate::declare::misleads;
+
 /// Characters shown of a name.
 const LONGEST: usize = 80;
 /// Least likeness of a name that is suggested.
@@ -13,10 +15,6 @@ const SHOWN: usize = 12;
 
 /// A text without control characters and others that could mislead a reader.
 pub(super) fn printable(text: &str) -> String {
-    let misleads = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
     text.chars().map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect()
 }
 

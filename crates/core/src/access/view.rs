@@ -236,7 +236,14 @@ impl View {
         if missing.is_empty() {
             return Ok(());
         }
-        Err(Denied::Scopes(missing.into_iter().map(str::to_owned).collect()))
+        let mut named = Vec::new();
+        for scope in missing {
+            // Several patterns may ask for the same one.
+            if !named.iter().any(|known| known == scope) {
+                named.push(scope.to_owned());
+            }
+        }
+        Err(Denied::Scopes(named))
     }
 
     fn allows(&self, scopes: &[String]) -> bool {
