@@ -2,7 +2,9 @@
 
 use std::{io, sync::Arc, time::Instant};
 
-use gatewright_agentscript::{CallRecord, IllegalKind, Limits, Outcome, RunError, RunRequest, WorkerError};
+use gatewright_agentscript::{
+    CallRecord, CallStatus, IllegalKind, Limits, Outcome, RunError, RunRequest, WorkerError,
+};
 use gatewright_core::{
     Caller, codes, off_thread,
     rmcp::{
@@ -78,17 +80,27 @@ impl Settings {
         // The engine writes no number that cannot be read; a worker that was taken over may.
         let invalid = RunError::Worker(WorkerError::MessageInvalid);
         let mut failed = false;
+        let mut warnings: Vec<Value> = outcome.warnings.iter().map(|warning| json!(warning)).collect();
+        let too_large =
+            outcome.calls.iter().rev().find(|call| call.code.as_deref() == Some("MESSAGE_TOO_LARGE"));
         match outcome.result.and_then(|result| read(&result).ok_or(invalid)) {
-            Ok(result) => reply.put("ok", "result", result),
+            Ok(result) => {
+                reply.put("ok", "result", result);
+                warnings.extend(open_calls(&outcome.calls));
+            }
             Err(error) => {
-                let (status, error) = self.failure(error, sent);
+                let is_too_large = matches!(error, RunError::Worker(WorkerError::MessageTooLarge(_)));
+                let (status, mut error) = self.failure(error, sent);
+                if let Some(call) = too_large.filter(|_| is_too_large) {
+                    error["toolName"] = json!(call.name);
+                }
                 reply.put(status, "error", error);
                 // A result says itself what was done.
                 reply.put_all("progress", &outcome.progress);
                 failed = true;
             }
         }
-        reply.put_all("warnings", &outcome.warnings);
+        reply.put_all("warnings", &warnings);
         reply.put_all("logs", &outcome.logs);
         reply.omit("logs", outcome.logs_omitted as usize);
         match (log, failed) {
@@ -153,6 +165,28 @@ const CALL_LOG: &str = "gatewright/callLog";
 fn requested_log(meta: &mut JsonObject) -> Option<CallLog> {
     CallLog::deserialize(meta.shift_remove(CALL_LOG)?).ok()
 }
+
+/// The warning about calls that were open when a script ended.
+fn open_calls(calls: &[CallRecord]) -> Option<Value> {
+    let mut names: Vec<&str> = Vec::new();
+    let open = calls.iter().filter(|call| call.status == CallStatus::Open);
+    let count = open.clone().count();
+    for call in open {
+        if !names.contains(&call.name.as_str()) && names.len() < MOST_NAMED {
+            names.push(&call.name);
+        }
+    }
+    (count > 0).then(|| {
+        json!({"message": format!(
+            "{count} call{} still open when the script ended, and cancelled: {}; put `await` in front of each call whose effect matters",
+            if count == 1 { " was" } else { "s were" },
+            names.join(", ")
+        )})
+    })
+}
+
+/// Tools that a warning names.
+const MOST_NAMED: usize = 5;
 
 /// Bytes that the body is made of, about.
 fn size(outcome: &Outcome) -> usize {
@@ -253,7 +287,7 @@ fn located(mut error: Value, location: Option<gatewright_agentscript::Location>)
 mod tests {
     use std::time::Duration;
 
-    use gatewright_agentscript::{CallStatus, RunResult};
+    use gatewright_agentscript::RunResult;
 
     use super::*;
     use crate::CodeCallConfig;
@@ -326,6 +360,28 @@ mod tests {
         assert_eq!((body.get("calls"), body.get("progress")), (None, None));
         let body = settings.body(ended(Ok(RawValue::NULL.to_owned())), CallLog::Compact, &Default::default());
         assert_eq!(body["calls"], json!([{"name": "crm:users_list", "ok": 10_000, "totalMs": 22500.0}]));
+    }
+
+    #[test]
+    fn calls_that_were_open_at_the_end_are_a_warning_and_an_answer_that_is_too_large_has_its_tool() {
+        let settings = Settings::of(CodeCallConfig::default());
+        let mut ended = Outcome { logs: Vec::new(), ..outcome(Ok(RawValue::NULL.to_owned())) };
+        ended.calls.truncate(3);
+        ended.calls[2].status = CallStatus::Open;
+        let body = settings.body(ended, CallLog::Compact, &Default::default());
+        let warning = body["warnings"][0]["message"].as_str().unwrap();
+        assert!(
+            warning.starts_with("1 call was still open when the script ended, and cancelled: crm:users_list"),
+            "{warning}"
+        );
+        let mut ended = outcome(Err(WorkerError::MessageTooLarge(5).into()));
+        ended.calls[0].code = Some("MESSAGE_TOO_LARGE".to_owned());
+        let body = settings.body(ended, CallLog::Compact, &Default::default());
+        assert_eq!(
+            (&body["error"]["code"], &body["error"]["toolName"]),
+            (&json!("MESSAGE_TOO_LARGE"), &json!("crm:users_list"))
+        );
+        assert!(body.get("warnings").is_none());
     }
 
     #[test]

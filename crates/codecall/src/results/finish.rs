@@ -56,9 +56,9 @@ impl Finish {
         let uri = self.kept.keep(&self.owner, whole);
         let minutes = KEPT_FOR.as_secs() / 60;
         let hint = match &uri {
-            Some(_) => format!(
-                "the result was shortened to codecall.result.maxBytes ({most_bytes}); return only the fields and items you need, or read \
-                 the whole as a resource within {minutes} minutes"
+            Some(uri) => format!(
+                "the result was shortened to codecall.result.maxBytes ({most_bytes}); return only the fields and items you need, or take \
+                 parts of the whole in another script within {minutes} minutes: JSON.parse((await readResource(\"{uri}\")).contents[0].text)"
             ),
             None => format!(
                 "the result was shortened to codecall.result.maxBytes ({most_bytes}) and is too big to be kept; return only the fields \
