@@ -7,7 +7,10 @@ use std::cell::Cell;
 use gatewright_core::{InputSchema, ToolEntry, rmcp::model::JsonObject};
 use serde_json::{Value, json};
 
-use super::placeholders::{self, Asked};
+use super::{
+    placeholders::{self, Asked},
+    told::told,
+};
 
 /// Depth at which a schema that contains itself is cut off.
 const DEEPEST: usize = 6;
@@ -136,7 +139,15 @@ impl<'a> Filling<'a> {
             let items = places.iter().map(|place| self.value(place, name, depth + 1));
             return items.collect::<Option<Vec<_>>>().map(Value::Array);
         }
-        let item = self.value(schema.get("items").unwrap_or(&Value::Null), name, depth + 1);
+        let item = match schema.get("items").and_then(Value::as_object) {
+            // The items of a list are described with it.
+            Some(items) if kind(items) == Some("string") && is_open(items) => {
+                let about = items.get("description").or(schema.get("description"));
+                let name = name.strip_suffix('s').filter(|name| name.len() > 2).unwrap_or(name);
+                Some(self.text_about(items, name, about).into())
+            }
+            _ => self.value(schema.get("items").unwrap_or(&Value::Null), name, depth + 1),
+        };
         match (item, least) {
             (Some(item), least) => {
                 let count = least.unwrap_or(1).clamp(1, MOST_ITEMS);
@@ -148,9 +159,14 @@ impl<'a> Filling<'a> {
     }
 
     fn text(&self, schema: &JsonObject, name: &str) -> String {
-        let word = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
-        let asked =
-            Asked { name, about: word("description"), format: word("format"), tool: &self.topic.local_name };
+        self.text_about(schema, name, schema.get("description"))
+    }
+
+    fn text_about(&self, schema: &JsonObject, name: &str, about: Option<&Value>) -> String {
+        let about = about.and_then(Value::as_str).unwrap_or_default();
+        let format = schema.get("format").and_then(Value::as_str).unwrap_or_default();
+        let (tool, tool_about) = (&*self.topic.local_name, self.topic.own_description());
+        let asked = Asked { name, about, format, tool, tool_about };
         let length =
             |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
         let (least, most) = (length("minLength").unwrap_or(0), length("maxLength").unwrap_or(usize::MAX));
@@ -172,9 +188,22 @@ impl<'a> Filling<'a> {
     }
 }
 
+/// Returns `true` if the schema's author gives no value.
+fn is_open(schema: &JsonObject) -> bool {
+    given(schema).is_none()
+}
+
+/// Values that a reader would rather not send.
+const DRASTIC: [&str; 5] = ["error", "delete", "remove", "none", "off"];
+
 /// A value that the schema's author gives, if it is of the schema's type.
 fn given(schema: &JsonObject) -> Option<Value> {
-    let first = |key: &str| schema.get(key)?.as_array()?.iter().find(|one| !one.is_null());
+    let first = |key: &str| {
+        let values = schema.get(key)?.as_array()?;
+        let is_drastic = |value: &Value| value.as_str().is_some_and(|text| DRASTIC.contains(&text));
+        let plain = || values.iter().find(|one| !one.is_null() && !is_drastic(one));
+        plain().or_else(|| values.iter().find(|one| !one.is_null()))
+    };
     let known =
         [first("examples"), schema.get("example"), schema.get("const"), schema.get("default"), first("enum")];
     let of_kind = |value: &&Value| match kind(schema) {
@@ -206,7 +235,7 @@ fn kind(schema: &JsonObject) -> Option<&str> {
 fn number(schema: &JsonObject, name: &str, whole: bool) -> Value {
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     let about = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-    let told = placeholders::told(about).find_map(|text| text.parse::<f64>().ok());
+    let told = told(about).find_map(|text| text.parse::<f64>().ok());
     let mut value = told.filter(|n| n.is_finite()).unwrap_or_else(|| placeholders::number(name));
     let step = bound("multipleOf").filter(|step| *step > 0.0).unwrap_or(if whole { 1.0 } else { 0.0 });
     let gap = if step > 0.0 { step } else { 0.5 };

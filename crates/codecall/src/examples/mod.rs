@@ -9,6 +9,7 @@ mod templates;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use gatewright_core::{ToolEntry, UsageExample};
 use serde_json::Value;

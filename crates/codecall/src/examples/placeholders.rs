@@ -1,17 +1,20 @@
 //! Plausible values for what a schema leaves open, by description, format and name.
 
-use super::intent::{is_verb, words};
+use super::{
+    intent::{is_verb, words},
+    told::{MOMENT, clipped, told},
+};
 
 /// A text that is asked for.
 pub(super) struct Asked<'a> {
     pub(super) name: &'a str,
     pub(super) about: &'a str,
     pub(super) format: &'a str,
-    /// The tool's own name.
+    /// The tool's own name, and its description.
     pub(super) tool: &'a str,
+    pub(super) tool_about: &'a str,
 }
 
-const MOMENT: &str = "2026-01-15T09:30:00Z";
 const UUID: &str = "123e4567-e89b-12d3-a456-426614174000";
 
 /// Texts that many patterns take.
@@ -86,15 +89,20 @@ const NAMES: &[(&[&str], &str)] = &[
     (&["url", "uri", "link", "href", "website", "endpoint"], "https://example.com/"),
     (&["uuid", "guid"], UUID),
     (&["timezone", "time_zone", "tz"], "Europe/Berlin"),
-    (&["date", "day"], "2026-01-15"),
+    (&["date", "day", "birth", "birthday"], "2026-01-15"),
     (&["timestamp", "datetime", "time", "since", "until", "before", "after"], MOMENT),
     (&["regex", "regexp", "pattern"], ".*"),
     (&["glob"], "**/*"),
-    (&["directory", "dir", "folder", "cwd"], "docs"),
+    (&["directory", "dir", "folder", "cwd", "dirname"], "docs"),
     (&["path", "file", "filename"], "notes.txt"),
     (&["owner", "org", "organization"], "octocat"),
     (&["repo", "repository"], "hello-world"),
     (&["branch", "ref", "sha", "commit", "base", "head"], "main"),
+    (&["revision", "rev"], "HEAD"),
+    (&["symbol", "ticker", "stock"], "AAPL"),
+    (&["zip", "zipcode", "postcode", "postal_code"], "94016"),
+    (&["airport"], "SFO"),
+    (&["unit", "units"], "meters"),
     (&["language", "locale", "lang"], "en"),
     (&["country"], "DE"),
     (&["currency"], "EUR"),
@@ -117,8 +125,65 @@ const NAMES: &[(&[&str], &str)] = &[
     (&["id", "ids", "key"], "1"),
 ];
 
+/// Words of descriptions, in lower case, and examples of what they speak of. The first that fits counts.
+const SUBJECTS: &[(&str, &str)] = &[
+    ("absolute path to the directory", "/srv/docs"),
+    ("absolute path to a directory", "/srv/docs"),
+    ("absolute path", "/srv/docs/notes.txt"),
+    ("time zone", "Europe/Berlin"),
+    ("timezone", "Europe/Berlin"),
+    ("currency code", "EUR"),
+    ("iso 4217", "EUR"),
+    ("country code", "DE"),
+    ("iso 3166", "DE"),
+    ("language code", "en"),
+    ("iso 639", "en"),
+    ("airport", "SFO"),
+    ("zipcode", "94016"),
+    ("zip code", "94016"),
+    ("postal code", "94016"),
+    ("stock symbol", "AAPL"),
+    ("ticker", "AAPL"),
+    ("glob pattern", "**/*.md"),
+    ("glob-style", "**/*.md"),
+    ("regular expression", "TODO"),
+    ("regex", "TODO"),
+    ("email address", "ada@example.com"),
+    ("uuid", UUID),
+    ("name of the file", "notes.txt"),
+    ("file name", "notes.txt"),
+    ("name of the city", "Berlin"),
+    ("unit of", "m"),
+    ("unit to convert", "km"),
+];
+
+/// The counterparts of examples, for the second of two things: the currency to convert to, the time zone of the other place.
+const OTHERS: &[(&str, &str)] = &[
+    ("Europe/Berlin", "Asia/Tokyo"),
+    ("EUR", "USD"),
+    ("USD", "EUR"),
+    ("SFO", "LAX"),
+    ("94016", "10001"),
+    ("Berlin", "Paris"),
+    ("notes.txt", "archive.txt"),
+    ("docs", "archive"),
+    ("en", "de"),
+    ("meters", "kilometers"),
+];
+
 /// A text that is likely to be accepted.
 pub(super) fn likely<'a>(asked: &Asked<'a>) -> &'a str {
+    let text = first_of_its_kind(asked);
+    let is_other = || words(asked.name).iter().any(|word| is_other(word)) || asked.name.ends_with(['2', 'B']);
+    let other = OTHERS.iter().find(|(one, _)| *one == text).filter(|_| is_other());
+    other.map_or(text, |(_, other)| other)
+}
+
+fn is_other(word: &str) -> bool {
+    ["target", "to", "dest", "destination", "second", "other", "out"].contains(&word)
+}
+
+fn first_of_its_kind<'a>(asked: &Asked<'a>) -> &'a str {
     let lower = asked.name.to_lowercase();
     if let Some((_, text)) = FORMATS.iter().find(|(format, _)| *format == asked.format) {
         return text;
@@ -133,9 +198,55 @@ pub(super) fn likely<'a>(asked: &Asked<'a>) -> &'a str {
         return query(asked, &lower);
     }
     let words = words(asked.name);
-    let ends =
-        |end: &&str| words.last().is_some_and(|word| word == end) || lower.ends_with(*end) && end.len() > 3;
+    if let Some(path) = path(asked, &words) {
+        return path;
+    }
+    let about = clipped(asked.about).to_lowercase();
+    if let Some((_, text)) = SUBJECTS.iter().find(|(subject, _)| about.contains(subject)) {
+        return text;
+    }
+    if words.last().is_some_and(|last| last == "pattern") && clipped(asked.tool_about).contains("glob") {
+        return "**/*.md";
+    }
+    // `cityA`
+    let last = words.iter().rfind(|word| {
+        word.len() > 1 || word.starts_with(|c: char| c.is_ascii_lowercase() && c != 'a' && c != 'b')
+    });
+    let last = last.map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let ends = |end: &&str| last == Some(end) || lower.ends_with(*end) && end.len() > 3;
     NAMES.iter().find(|(ends_with, _)| ends_with.iter().any(&ends)).map_or("example", |(_, text)| text)
+}
+
+/// A path: of a repository, a directory or a file, by the words of the property and the tool.
+fn path(asked: &Asked<'_>, name: &[String]) -> Option<&'static str> {
+    let has = |word: &str| name.iter().any(|part| part == word);
+    let is_file_name = has("file") && name.last().is_some_and(|last| last.starts_with("name"));
+    if !has("path") && !has("dir") && !is_file_name {
+        return None;
+    }
+    if has("repo") || has("repository") {
+        return Some("/srv/repo");
+    }
+    let about = clipped(asked.about).to_lowercase();
+    let tool = words(asked.tool);
+    let of_tool = || {
+        tool.iter().any(|word| {
+            ["directory", "directories", "dir", "folder", "folders", "tree", "files"].contains(&word.as_str())
+        })
+    };
+    let is_directory = has("dir")
+        || has("directory")
+        || has("folder")
+        || about.contains("directory")
+        || about.contains("folder");
+    let is_file = about.contains("file") || has("file");
+    let is_absolute = about.contains("absolute") || about.contains("full path");
+    Some(match (is_directory && !about.contains("file or directory") || !is_file && of_tool(), is_absolute) {
+        (true, true) => "/srv/docs",
+        (true, false) => "docs",
+        (false, true) => "/srv/docs/notes.txt",
+        (false, false) => "notes.txt",
+    })
 }
 
 /// A query in the language that the property's name or description, or the tool's name, speaks of; else a word of the tool's name.
@@ -160,42 +271,6 @@ fn is_topic(word: &str) -> bool {
     word.len() > 2 && !words(word).iter().any(|part| is_verb(part))
 }
 
-/// Bytes of a description that are looked at.
-const LOOKED_AT: usize = 2_000;
-/// Longest value that is taken out of a description, in characters.
-const LONGEST: usize = 80;
-
-fn clipped(text: &str) -> &str {
-    &text[..text.floor_char_boundary(LOOKED_AT)]
-}
-
-/// The values that a description gives as examples: `e.g. "octocat/hello-world"`, `Example: 2026-01-15`.
-pub(super) fn told(about: &str) -> impl Iterator<Item = &str> {
-    let about = clipped(about);
-    let marks = ["e.g.", "E.g.", "xample:", "xamples:", "or example", "such as"];
-    marks.into_iter().flat_map(move |mark| about.split(mark).skip(1).filter_map(value_at_start))
-}
-
-/// The value at the start of a text: one in quotes, or one word that no sentence has.
-fn value_at_start(text: &str) -> Option<&str> {
-    let text = text.trim_start_matches([' ', ':', ',', '(', '=']);
-    let first = text.chars().next()?;
-    let rest = &text[first.len_utf8()..];
-    let value = match first {
-        '`' | '"' | '\'' => rest.split(first).next().filter(|value| value.len() < rest.len())?,
-        _ => {
-            let word = text.split([' ', ',', ';', ')', '\n', '"', '\'', '`']).next()?.trim_end_matches('.');
-            let has = |c: char| c.is_ascii_digit() || "/_@#:-".contains(c);
-            Some(word).filter(|word| {
-                word.contains(has) && !word.ends_with(':') && word.starts_with(|c: char| c.is_alphanumeric())
-            })?
-        }
-    };
-    let is_plain =
-        !value.trim().is_empty() && !value.contains(['\n', '<', '{', '…']) && !value.contains("...");
-    (is_plain && value.chars().count() <= LONGEST).then_some(value)
-}
-
 /// A plausible number for a property of this name.
 pub(super) fn number(name: &str) -> f64 {
     match words(name).last().map(String::as_str) {
@@ -213,7 +288,8 @@ mod tests {
     use super::*;
 
     fn text(name: &str, about: &str, tool: &str) -> String {
-        likely(&Asked { name, about, format: "", tool }).to_owned()
+        likely(&Asked { name, about, format: "", tool, tool_about: "Finds files by glob-style patterns" })
+            .to_owned()
     }
 
     #[test]
@@ -227,24 +303,47 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_the_description_gives_as_an_example_is_taken() {
-        for (about, value) in [
-            ("Repository (e.g. \"octocat/hello-world\")", "octocat/hello-world"),
-            ("The day, for example `2024-02-29`.", "2024-02-29"),
-            ("Example: proj/sub-1, another", "proj/sub-1"),
-            ("A language such as 'de-DE' or 'en'", "de-DE"),
+    fn paths_are_those_of_what_the_tool_works_on() {
+        for (name, about, tool, value) in [
+            ("path", "", "read_file", "notes.txt"),
+            ("path", "", "list_directory", "docs"),
+            ("path", "", "search_files", "docs"),
+            ("repo_path", "", "git_log", "/srv/repo"),
+            ("pattern", "", "search_files", "**/*.md"),
+            ("path", "Absolute path of the file", "open", "/srv/docs/notes.txt"),
+            ("path", "The folder", "open", "docs"),
+            ("path", "Path of a file or directory", "stat", "notes.txt"),
         ] {
-            assert_eq!(text("whatever", about, "t"), value, "{about}");
+            assert_eq!(text(name, about, tool), value, "{name} {about} {tool}");
         }
-        for about in [
-            "e.g. the usual",
-            "for example one that <b>ends",
-            "such as \"never closed",
-            "e.g. {id}",
-            "e.g.",
-            "such as '…'",
+    }
+
+    #[test]
+    fn the_second_of_two_things_differs_from_the_first() {
+        for (name, about, value) in [
+            ("source_timezone", "", "Europe/Berlin"),
+            ("target_timezone", "", "Asia/Tokyo"),
+            ("travel_from", "The airport of departure", "SFO"),
+            ("travel_to", "The airport of arrival", "LAX"),
+            ("target_currency", "", "USD"),
+            ("file_name1", "", "notes.txt"),
+            ("file_name2", "", "archive.txt"),
+            ("cityA", "", "Berlin"),
+            ("cityB", "The zipcode of the city", "10001"),
         ] {
-            assert_eq!(text("whatever", about, "t"), "example", "{about}");
+            assert_eq!(text(name, about, "t"), value, "{name}");
+        }
+    }
+
+    #[test]
+    fn words_of_the_description_decide_where_the_name_says_nothing() {
+        for (about, value) in [
+            ("IANA time zone", "Europe/Berlin"),
+            ("Three-letter currency code", "EUR"),
+            ("A glob pattern of files", "**/*.md"),
+            ("The name of the file to show", "notes.txt"),
+        ] {
+            assert_eq!(text("value", about, "t"), value, "{about}");
         }
     }
 
