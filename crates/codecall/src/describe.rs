@@ -102,8 +102,11 @@ fn described(tool: &ToolEntry, shape: Option<&ResultShape>) -> Value {
         "usageExamples": examples::of(tool),
     });
     declare::clean_descriptions(&mut described);
-    if let Some(ResultShape { schema, observed: Some(answers) }) = shape {
+    if let Some(ResultShape { schema, observed: Some(answers), .. }) = shape {
         described["observedOutput"] = json!({"schema": schema, "answers": answers});
+    }
+    if let Some(kind) = shape.and_then(|shape| shape.text) {
+        described["observedText"] = kind.name().into();
     }
     described
 }

@@ -1,5 +1,7 @@
 //! A shape as JSON Schema.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
 use crate::shape::{Array, Field, Node, Object, Scalars, Shape, Witness};
@@ -7,7 +9,9 @@ use crate::shape::{Array, Field, Node, Object, Scalars, Shape, Witness};
 /// Names that no object of a map has in more than half of the cases, at least.
 const FEW_NAMES: usize = 3;
 /// Rare names of one type among common ones from which on they are data.
-const MANY_RARE: usize = 8;
+const MANY_RARE: usize = 6;
+/// Names that differ in their numbers only from which on they are data: `item_1`, `item_2` and `item_3`, but not `line1` and `line2`.
+const MANY_NUMBERED: usize = 3;
 
 impl Shape {
     /// The JSON Schema of the values seen, with the names that `viewer` may see. It has no values, and lengths only by order of
@@ -67,9 +71,14 @@ impl Object {
     fn describe(&self, viewer: Witness, schema: &mut Map<String, Value>) {
         let is_map = self.is_map || self.reads_like_a_map();
         let rare_are_data = self.rare().count() >= MANY_RARE && same_kinds(self.rare());
-        let is_shown = |field: &Field| {
-            !is_map && field.witnesses.allow(viewer) && !(rare_are_data && self.is_rare(field))
+        let numbered = self.numbered();
+        let is_data = |field: &Field| {
+            let stem = stem(&field.name);
+            let is_numbered =
+                stem.len() < field.name.len() && numbered.get(stem).is_some_and(|are_data| *are_data);
+            rare_are_data && self.is_rare(field) || is_numbered
         };
+        let is_shown = |field: &Field| !is_map && field.witnesses.allow(viewer) && !is_data(field);
         let (mut properties, mut required) = (Map::new(), Vec::new());
         let mut rest = self.rest.as_deref().cloned();
         for field in &self.fields {
@@ -93,11 +102,39 @@ impl Object {
         }
     }
 
-    /// Returns `true` for objects whose names are data: none is in more than half of the objects, or at least three have
-    /// objects with the same names below them.
+    /// Returns `true` for objects whose names are data: none is in more than half of the objects, at least three have
+    /// objects with the same names below them, two of which none is in more than half do, or others that look like ids have values
+    /// that are objects or arrays as well.
     fn reads_like_a_map(&self) -> bool {
-        let enough = self.fields.len() >= FEW_NAMES;
-        enough && (self.fields.iter().all(|field| self.is_rare(field)) || self.has_equal_members())
+        let all_are_rare = self.fields.iter().all(|field| self.is_rare(field));
+        match self.fields.len() {
+            0 => false,
+            FEW_NAMES.. if all_are_rare || self.has_equal_members() => true,
+            2 if all_are_rare && self.has_equal_members() => true,
+            _ => self.has_ids_beside(),
+        }
+    }
+
+    /// Returns `true` if there are names that are no field's, and all values are objects, or all are arrays.
+    fn has_ids_beside(&self) -> bool {
+        let kind = |node: &Node| (node.object.is_some(), node.array.is_some());
+        let rest = self.rest.as_deref().filter(|rest| rest.object.is_some() != rest.array.is_some());
+        let is_plain = |node: &Node| node.scalars.0 & !Scalars::NULL.0 == 0;
+        rest.is_some_and(|rest| {
+            is_plain(rest)
+                && self.fields.iter().all(|field| is_plain(&field.node) && kind(&field.node) == kind(rest))
+        })
+    }
+
+    /// The stems of names that end in a number, and whether there are so many of one kind that the names are data.
+    fn numbered(&self) -> HashMap<&str, bool> {
+        let mut stems: HashMap<&str, Vec<&Field>> = HashMap::new();
+        for field in self.fields.iter().filter(|field| stem(&field.name).len() < field.name.len()) {
+            stems.entry(stem(&field.name)).or_default().push(field);
+        }
+        let are_data =
+            |fields: &[&Field]| fields.len() >= MANY_NUMBERED && same_kinds(fields.iter().copied());
+        stems.into_iter().map(|(stem, fields)| (stem, are_data(&fields))).collect()
     }
 
     fn has_equal_members(&self) -> bool {
@@ -125,6 +162,11 @@ impl Object {
     fn rare(&self) -> impl Iterator<Item = &Field> {
         self.fields.iter().filter(|field| self.is_rare(field))
     }
+}
+
+/// A name without the number at its end.
+fn stem(name: &str) -> &str {
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
 fn same_kinds<'f>(mut fields: impl Iterator<Item = &'f Field>) -> bool {

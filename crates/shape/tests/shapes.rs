@@ -67,6 +67,32 @@ fn names_with_records_of_one_kind_below_them_make_a_map() {
 }
 
 #[test]
+fn ids_beside_other_names_make_a_map_of_records_at_once() {
+    let schema = of(&[json!({"alice": {"n": 1}, "4711": {"n": 2}, "ada@example.com": {"n": 3}})]);
+    assert!(schema.get("properties").is_none(), "{schema}");
+    assert_eq!(schema["additionalProperties"]["properties"]["n"]["type"], "integer");
+    let schema = of(&[json!({"total": 2, "4711": {"n": 2}})]);
+    assert_eq!(schema["properties"]["total"]["type"], "integer", "{schema}");
+}
+
+#[test]
+fn three_names_that_differ_in_their_number_are_data() {
+    let schema =
+        of(&[json!({"total": 3, "item_1": "a", "item_2": "b", "item_3": "c", "line1": "x", "line2": "y"})]);
+    let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["total", "line1", "line2"]);
+    assert_eq!(schema["additionalProperties"]["type"], "string");
+}
+
+#[test]
+fn two_records_that_take_turns_make_a_map() {
+    let schema = of(&[json!({"ada": {"id": 1, "age": 2}}), json!({"bob": {"id": 1, "age": 2}})]);
+    assert!(schema.get("properties").is_none(), "{schema}");
+    let schema = of(&[json!({"ok": {"id": 1}}), json!({"error": {"code": 1, "message": "m"}})]);
+    assert!(schema["properties"].get("error").is_some(), "{schema}");
+}
+
+#[test]
 fn names_that_differ_from_answer_to_answer_make_a_map() {
     let votes = |name: &str| Value::Object([(name.to_owned(), json!(1))].into_iter().collect());
     let schema = of(&["alice", "bob", "carol", "dave"].map(votes));

@@ -90,21 +90,30 @@ pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>)
     }
     let mut graph = Graph::default();
     let input = Reader::read(&mut graph, tool.input_schema());
-    let of_result = result.map(|shape| (Reader::read(&mut graph, &shape.schema), shape.observed));
+    let of_result = result.map(|shape| (Reader::read(&mut graph, &shape.schema), observed(shape)));
     let results: Vec<Id> = of_result.iter().map(|(result, _)| *result).collect();
     let names = graph.names(&[input], &results);
     if !names.is_empty() {
         return None;
     }
     let input = Printer::new(&graph, &names, BRIEF, false).beside(&tool.local_name, about).in_place(input);
-    let result = of_result.map(|(result, observed)| {
+    let result = of_result.map(|(result, note)| {
         let mut text = Printer::new(&graph, &names, BRIEF, true).in_place(result);
-        if let Some(answers) = observed {
-            text.push_str(&format!(" // observed, {answers} answers"));
+        if let Some(note) = note {
+            text.push_str(&format!(" // {note}"));
         }
         text
     });
     Some(Brief { input, result })
+}
+
+/// What was observed of results: their number, and the format of texts.
+fn observed(shape: &ResultShape) -> Option<String> {
+    let answers = shape.observed.map(|answers| format!("observed, {answers} answers"));
+    match (answers, shape.text.map(|kind| kind.name())) {
+        (Some(answers), Some(kind)) => Some(format!("{kind}; {answers}")),
+        (answers, kind) => answers.or(kind.map(str::to_owned)),
+    }
 }
 
 struct Writer<'g, 's> {
@@ -165,8 +174,8 @@ impl Writer<'_, '_> {
             text.push_str(&format!("/** {} */\n", plain(about.trim())));
         }
         text.push_str(&format!("{}(input: {input}): Promise<{result}>;", quoted(&one.tool.tool.name)));
-        if let Some(answers) = one.result.and_then(|shape| shape.observed) {
-            text.push_str(&format!(" // observed, {answers} answers"));
+        if let Some(note) = one.result.and_then(observed) {
+            text.push_str(&format!(" // {note}"));
         }
         if let Some(example) = one.example.as_deref().filter(|e| with_example && e.len() <= LONGEST_EXAMPLE) {
             text.push_str(&format!("\n// e.g. {}", plain(example)));

@@ -326,7 +326,7 @@ async fn observed_shapes_are_spoken_of_as_observed() {
     let schema: Arc<JsonObject> = Arc::new(schema);
     let judged = |answers| {
         let entry = entries.iter().find(|entry| &*entry.local_name == "free").unwrap().clone();
-        let shape = Some(ResultShape { schema: schema.clone(), observed: Some(answers) });
+        let shape = Some(ResultShape { schema: schema.clone(), observed: Some(answers), text: None });
         let tools = Tools::from([("a:free".to_owned(), Named::Tool { entry, shape })]);
         let warnings = judge(&facts(script), &tools).warnings;
         warnings.into_iter().map(|warning| warning.message).collect::<Vec<_>>()

@@ -19,7 +19,7 @@ const DEEPEST: usize = 32;
 /// The shape that `tool` declares, unless it says nothing.
 pub(crate) fn declared(tool: &ToolEntry) -> Option<ResultShape> {
     let schema = tool.tool.output_schema.as_ref().and_then(as_scripts_see_it)?;
-    Some(ResultShape { schema, observed: None })
+    Some(ResultShape { schema, observed: None, text: None })
 }
 
 /// Returns `true` if results of this schema are unwrapped: it has the mark of FastMCP, or `result` is its only property and required.

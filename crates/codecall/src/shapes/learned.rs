@@ -88,7 +88,11 @@ impl Shapes {
 
     /// The shape of the results of `tool`: the declared one, else what was learned, with the names that `caller` may see.
     pub(crate) fn result_shape(&self, tool: &ToolEntry, caller: &Caller) -> Option<ResultShape> {
-        if let Some(declared) = declared::declared(tool) {
+        if let Some(mut declared) = declared::declared(tool) {
+            if declared::is_text(&declared.schema) {
+                let slot = self.known(&Key::of(tool, caller));
+                declared.text = slot.and_then(|slot| slot.lock().all.kinds.common());
+            }
             return Some(declared);
         }
         let key = Key::of(tool, caller);
@@ -100,6 +104,7 @@ impl Shapes {
         (!learned.shape.is_empty()).then(|| ResultShape {
             schema: Arc::new(learned.shape.schema(witness(caller))),
             observed: Some(learned.answers),
+            text: learned.kinds.common(),
         })
     }
 
@@ -153,6 +158,19 @@ impl Shapes {
         })
     }
 
+    /// Looks at the format of a text that the tool declares as text.
+    fn look_at_text(&self, slot: &Slot, result: &CallToolResult, bounds: Bounds) {
+        let text = match (&result.structured_content, result.content.as_slice()) {
+            (Some(Value::Object(members)), _) => members.get(declared::RESULT).and_then(Value::as_str),
+            (Some(value), _) => value.as_str(),
+            (None, [ContentBlock::Text(text)]) => Some(text.text.as_str()),
+            _ => None,
+        };
+        if let Some(text) = text.filter(|text| text.len() <= bounds.bytes) {
+            slot.lock().count_kind(text, self.is_shared.load(Ordering::Relaxed));
+        }
+    }
+
     fn look(&self, slot: &Slot, result: &CallToolResult, witness: Witness, bounds: Bounds) {
         let to_share = self.is_shared.load(Ordering::Relaxed);
         let mut learned = slot.lock();
@@ -174,20 +192,26 @@ impl Shapes {
         if !is_number {
             learned.count_text(value.as_ref(), to_share);
         }
+        if value.is_none() && !is_long {
+            learned.count_kind(text, to_share);
+        }
         learned.learn(&value.unwrap_or_else(|| stand_in(text)), witness, bounds.work, to_share);
     }
 }
 
 impl ResultListener for Shapes {
     fn answered(&self, tool: &PermittedTool, result: &CallToolResult) {
-        let is_declared = tool.tool.output_schema.as_deref().is_some_and(declared::tells);
-        if is_declared || result.is_error == Some(true) || !self.is_on() {
+        let declared = tool.tool.output_schema.as_deref().filter(|schema| declared::tells(schema));
+        let is_text = declared.is_some_and(declared::is_text);
+        if declared.is_some() && !is_text || result.is_error == Some(true) || !self.is_on() {
             return;
         }
         let slot = self.slot(&Key::of(tool, tool.caller()));
         let witness = witness(tool.caller());
-        if let Some(bounds) = slot.next_look(witness) {
-            self.look(&slot, result, witness, bounds);
+        match slot.next_look(witness) {
+            Some(bounds) if is_text => self.look_at_text(&slot, result, bounds),
+            Some(bounds) => self.look(&slot, result, witness, bounds),
+            None => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Shapes of results: what a tool's output schema says of the value that scripts get, and what is learned from answers.
 //!
-//! `declared` reads output schemas, `reading` turns an answer into the value, `learned` keeps the shapes of all tools, `slot` that of one, and `sharing`
+//! `declared` reads output schemas, `reading` turns an answer into the value, `learned` keeps the shapes of all tools, `slot` that of one, `text_kind` the formats of texts, and `sharing`
 //! passes them between instances. The shapes
 //! themselves are in `gatewright_shape`.
 
@@ -14,11 +14,13 @@ pub(crate) mod reading;
 mod restore;
 mod sharing;
 mod slot;
+pub(crate) mod text_kind;
 
 pub(crate) use learned::Shapes;
 pub(crate) use restore::restore_numbers;
 pub(crate) use sharing::Sharing;
 pub use sharing::{ShapeStore, ShapesUnavailable};
+pub(crate) use text_kind::TextKind;
 
 /// The shape of a tool's results. The value described is the one that `callTool` returns.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,4 +29,6 @@ pub(crate) struct ResultShape {
     pub(crate) schema: Arc<JsonObject>,
     /// Number of answers it was learned from; `None` for a schema that the tool declares.
     pub(crate) observed: Option<u64>,
+    /// The format of a value that is text, as far as it was observed.
+    pub(crate) text: Option<TextKind>,
 }

@@ -9,7 +9,7 @@ use gatewright_shape::{Shape, Witness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::reading::Texts;
+use super::{reading::Texts, text_kind::TextKinds};
 
 /// Answers of a tool of which each is looked at.
 const FIRST: u64 = 32;
@@ -59,6 +59,9 @@ pub(super) struct Learned {
     pub(super) answers: u64,
     #[serde(rename = "t")]
     pub(super) texts: Texts,
+    /// Texts that scripts get as text.
+    #[serde(rename = "k", default)]
+    pub(super) kinds: TextKinds,
 }
 
 impl Learned {
@@ -72,6 +75,7 @@ impl Learned {
         self.shape.merge(other.shape);
         self.answers = self.answers.saturating_add(other.answers);
         self.texts.add(other.texts);
+        self.kinds.add(other.kinds);
     }
 }
 
@@ -89,6 +93,14 @@ impl Both {
         self.all.texts.count(value);
         if to_share {
             self.fresh.texts.count(value);
+        }
+    }
+
+    /// Counts the format of a text that scripts get as text.
+    pub(super) fn count_kind(&mut self, text: &str, to_share: bool) {
+        self.all.kinds.count(text);
+        if to_share {
+            self.fresh.kinds.count(text);
         }
     }
 

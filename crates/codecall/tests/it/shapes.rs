@@ -198,3 +198,42 @@ async fn a_tool_that_answers_with_text_keeps_doing_so() {
     );
     assert_eq!(ada.observed("read").await.unwrap().0, json!({"type": "string"}));
 }
+
+#[tokio::test]
+async fn types_name_the_format_of_texts_that_scripts_have_to_parse() {
+    let python = "[{'name': 'customers'}]";
+    let wrapped = |text: &str| structured(json!({"result": text}));
+    let declared =
+        json!({"type": "object", "required": ["result"], "properties": {"result": {"type": "string"}}});
+    let served = Served::new(
+        json!({}),
+        [
+            Fixture::new("tables", [text(python)]),
+            Fixture::new("report", [text("name,city\nAda,London\n"), text("no rows today")]),
+            Fixture::new("issues", [wrapped("{\"id\": 1}")]).declaring(declared),
+        ],
+    )
+    .await;
+    let ada = served.client("ada").await;
+    for name in ["tables", "report", "issues"] {
+        ada.invoke(name, 0).await;
+    }
+    let types = async |name: &str| {
+        let input = json!({"toolNames": [format!("app:{name}")], "detail": "types"});
+        ada.body("codecall:describe", input).await["types"].as_str().unwrap().to_owned()
+    };
+    for (name, note) in [
+        ("tables", "Promise<string>; // Python literal; observed, 1 answers"),
+        ("report", "Promise<string>; // CSV; observed, 1 answers"),
+        ("issues", "Promise<string>; // JSON text"),
+    ] {
+        let types = types(name).await;
+        assert!(types.contains(note), "{types}");
+    }
+    ada.invoke("report", 1).await;
+    assert!(!types("report").await.contains("CSV"));
+    let input = json!({"toolNames": ["app:issues"], "detail": "full"});
+    assert_eq!(ada.body("codecall:describe", input).await["tools"][0]["observedText"], "JSON text");
+    let found = ada.body("codecall:search", json!({"query": "tables"})).await;
+    assert!(found["tools"][0]["result"].as_str().unwrap().contains("Python literal"), "{found}");
+}
