@@ -21,6 +21,18 @@ fn learn(c: &mut Criterion) {
             b.iter(|| shape.learn(black_box(&value), witness, 256))
         });
         c.bench_function(&format!("schema of {name}"), |b| b.iter(|| black_box(&shape).schema(witness)));
+        // As the gateway does it once a tool is known: one answer in 64.
+        c.bench_function(&format!("64 answers of {name}, of which one is looked at"), |b| {
+            let mut answers = 0_u32;
+            b.iter(|| {
+                for _ in 0..64 {
+                    answers = answers.wrapping_add(1);
+                    if black_box(answers).is_multiple_of(64) {
+                        shape.learn(black_box(&value), witness, 256);
+                    }
+                }
+            });
+        });
         let text = value.to_string();
         c.bench_function(&format!("keep the digits of {name}"), |b| {
             b.iter(|| keep_digits(black_box(&text)).len())
