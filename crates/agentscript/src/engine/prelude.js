@@ -185,7 +185,9 @@
     try { if (typeof error.name === 'string') reason.name = short(error.name); } catch { }
     try { if (typeof error.code === 'string') reason.code = short(error.code); } catch { }
     const failure = toolErrors.get(error);
-    return failure === undefined ? reason : withDetails(reason, failure);
+    if (failure === undefined) return reason;
+    reason.toolName = short(failure.toolName);
+    return withDetails(reason, failure);
   };
   const parallel = async function __safe_parallel(fns, options) {
     if (!isArray(fns)) throw new TypeErrorCtor('__safe_parallel: the first argument must be an array of functions');

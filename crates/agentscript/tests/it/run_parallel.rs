@@ -143,7 +143,7 @@ async fn settle_gives_the_outcome_of_each_slot_in_order() {
         value(&outcome),
         json!([
             { "status": "fulfilled", "value": { "a": 1 } },
-            rejected(json!({ "name": "ToolError", "code": "NOT_FOUND", "message": "no such user" })),
+            rejected(json!({ "name": "ToolError", "code": "NOT_FOUND", "message": "no such user", "toolName": "fail" })),
             rejected(json!({ "name": "TypeError", "message": "mine" })),
             rejected(json!({ "name": "Error", "message": "text" })),
             { "status": "fulfilled" },
