@@ -8,9 +8,15 @@ use gatewright_core::{
     App, AppOptions, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry, SealKey,
     ToolNames,
 };
+#[cfg(feature = "guard")]
+use gatewright_operator::telemetry::Sending;
 use gatewright_server::{HttpConfig, Server, ServerBuilder};
 
-/// A gateway to be.
+/// Longest wait for the last traces to be sent.
+#[cfg(feature = "guard")]
+const FLUSH: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Puts a gateway together: its apps, code mode, limits and observers.
 pub struct Builder {
     config: GatewayConfig,
     names: ToolNames,
@@ -20,6 +26,8 @@ pub struct Builder {
     limiter: Option<Arc<dyn RateLimiter>>,
     seal_key: Option<SealKey>,
     observers: Vec<Arc<dyn Observer>>,
+    #[cfg(feature = "guard")]
+    sending: Option<Sending>,
 }
 
 impl std::fmt::Debug for Builder {
@@ -40,6 +48,8 @@ impl Builder {
             limiter: None,
             seal_key: None,
             observers: Vec::new(),
+            #[cfg(feature = "guard")]
+            sending: None,
         }
     }
 
@@ -99,10 +109,17 @@ impl Builder {
         self
     }
 
-    /// Tells `observer` of every call; may be given again.
+    /// Reports every call to `observer`; may be called again.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observers.push(observer);
+        self
+    }
+
+    /// Sends the last traces when the gateway stops.
+    #[cfg(feature = "guard")]
+    pub(crate) fn sending(mut self, sending: Sending) -> Self {
+        self.sending = Some(sending);
         self
     }
 
@@ -138,15 +155,27 @@ impl Builder {
             code_mode = Some((plugin, pool));
         }
         let gateway = Gateway::new(self.config, invoker, plugins).observed_by(self.observers);
-        Ok(Running { gateway: Arc::new(gateway), code_mode })
+        Ok(Running {
+            gateway: Arc::new(gateway),
+            code_mode,
+            #[cfg(feature = "guard")]
+            sending: self.sending,
+        })
     }
 }
 
 /// A gateway with its apps and workers running.
-#[derive(Debug)]
 pub struct Running {
     gateway: Arc<Gateway>,
     code_mode: Option<(Arc<CodeCall>, Arc<WorkerPool>)>,
+    #[cfg(feature = "guard")]
+    sending: Option<Sending>,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("gateway", &self.gateway).finish_non_exhaustive()
+    }
 }
 
 impl Running {
@@ -170,7 +199,7 @@ impl Running {
         Server::builder(self.gateway.clone(), config)
     }
 
-    /// Ends apps and workers. Scripts under way get `POOL_DISPOSED`.
+    /// Stops apps and workers, and sends the last traces. Scripts under way get `POOL_DISPOSED`.
     pub async fn stop(self) {
         self.gateway.stop();
         if let Some((plugin, _)) = &self.code_mode {
@@ -179,6 +208,12 @@ impl Running {
         self.gateway.registry().shutdown().await;
         if let Some((_, pool)) = self.code_mode {
             pool.shutdown().await;
+        }
+        #[cfg(feature = "guard")]
+        if let Some(sending) = self.sending
+            && tokio::time::timeout(FLUSH, sending.finish()).await.is_err()
+        {
+            tracing::warn!("stopping without the last traces: the collector did not accept them in time");
         }
     }
 }

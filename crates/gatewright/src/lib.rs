@@ -44,20 +44,40 @@
 //!     ExitCode::SUCCESS
 //! }
 //! ```
+//!
+//! Features, none of them on by default:
+//!
+//! - `guard`: `Guard`, everything that the binary puts around a gateway: authorization server and external providers, rate limits, audit file,
+//!   metrics, traces, console.
+//! - `semantic`: `open_semantic_search`, search by meaning beside the lexical one.
 #![forbid(unsafe_code)]
 
 mod builder;
+#[cfg(feature = "guard")]
+mod guard;
+#[cfg(feature = "semantic")]
+mod semantic;
 mod worker;
 
 pub use builder::{Builder, Running};
 pub use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
+#[cfg(feature = "guard")]
+pub use gatewright_auth::{self as auth, AuthConfig};
 pub use gatewright_codecall::{self as codecall, CodeCall, CodeCallConfig, Mode};
 pub use gatewright_core::{
     self as core, App, AppHealth, AppOptions, AuthRefusal, Authenticator, Gateway, GatewayConfig, Invoker,
     LocalApp, Observer, Plugin, Principal, RateLimiter, Registry, Scopes, ToolNames, rmcp,
 };
+#[cfg(feature = "guard")]
+pub use gatewright_operator::{self as operator, admin::AdminConfig, limits::RateLimitRule};
 pub use gatewright_server::{self as server, HttpConfig, Server, serve_stdio};
 pub use gatewright_upstream::{self as upstream, UpstreamApp, UpstreamConfig};
+#[cfg(feature = "guard")]
+pub use guard::{
+    Audit, AuditConfig, Guard, GuardConfig, GuardError, GuardedServer, UserTokens, deployment, redis_endpoint,
+};
+#[cfg(feature = "semantic")]
+pub use semantic::open_semantic_search;
 pub use worker::{is_worker, worker_main};
 
 /// The library's quickstart, compiled.

@@ -16,7 +16,7 @@ use crate::{
     config::{AppConfig, Builtin, Config},
     output::outln,
     signals::stop_signal,
-    wire::{gateway, http, user_tokens::UserTokens},
+    wire::{apps::AppStarter, gateway, guard},
 };
 
 /// The configuration of the demo, on `port` of the loopback interface.
@@ -73,15 +73,16 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         config.auth = auth(secret);
     }
     let stop = stop_signal()?;
-    let running = gateway::start(&config).await?;
-    let server = running.http(config.http.clone());
-    let (bound, _) = http::listen(&running, server, &config, &UserTokens::default(), None).await?;
+    let (guard, builder) = guard::open(&config, None).await?;
+    let starter = AppStarter::new(guard.user_tokens().clone());
+    let running = gateway::start_with(&config, &starter, builder, &[]).await?;
+    let server = guard::listen(guard, &running).await?;
     let tools = running.gateway().registry().operator_snapshot().tools.len();
-    let base = format!("http://{}", bound.local_addr());
+    let base = format!("http://{}", server.local_addr());
     let tour = tour(&base, &config.http.path, tools, secret.as_deref());
     // The reader of standard output may be gone; the server continues.
     let _ = outln!("{tour}");
-    bound.serve(stop).await;
+    server.serve(stop).await;
     running.stop().await;
     Ok(ExitCode::SUCCESS)
 }

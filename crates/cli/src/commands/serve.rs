@@ -1,9 +1,8 @@
 //! `gatewright serve`.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode};
 
-use gatewright::{Observer, Running, serve_stdio};
-use gatewright_operator::limits::Limits;
+use gatewright::{Guard, Running};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -12,92 +11,78 @@ use crate::{
     logging,
     reload::{self, CertificateFiles, Loaded, Reloader},
     signals::stop_signal,
-    wire::{
-        admin::{AdminListener, MetricSources},
-        apps::AppStarter,
-        audit::{self, Audit},
-        cluster,
-        gateway::{self, Extensions},
-        http, limits, shapes, traces,
-        user_tokens::UserTokens,
-    },
+    wire::{apps::AppStarter, gateway, guard},
 };
 
 /// Serves until it is stopped, and applies changes of its configuration meanwhile.
 pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
-    let own_files = args.config.config.iter().chain(&args.config.mcp_config).cloned().collect();
+    let own_files: Vec<PathBuf> = args.config.config.iter().chain(&args.config.mcp_config).cloned().collect();
     let mut loaded = Loaded::read(args.config, !args.no_watch)?;
     let http = &mut loaded.config.http;
     http.host = args.host.unwrap_or(http.host);
     http.port = args.port.unwrap_or(http.port);
     let config = loaded.config.clone();
     let stop = stop_signal()?;
-    let starter = AppStarter::new();
-    let (admin, limits) = (AdminListener::of(&config)?, limits::open(&config).await?);
-    limits::warn_unused(&config);
-    let audit = audit::open(&config)?;
-    let mut observers: Vec<Arc<dyn Observer>> = admin.iter().flat_map(AdminListener::observers).collect();
-    observers.extend(audit.clone().map(|audit| audit as Arc<dyn Observer>));
-    let sending = traces::start(&config)?.map(|(traces, sending)| {
-        observers.push(Arc::new(traces));
-        sending
-    });
-    let extensions = Extensions { observers, limits: Some(limits.clone()), own_files };
-    let running = gateway::start_with(&config, &starter, extensions).await?;
-    shapes::share(&config, &running).await;
-    let tokens = starter.tokens.clone();
+    let (guard, builder) = guard::open(&config, config.telemetry.collector()?).await?;
+    warn_about_unused_limits(&config);
+    let starter = AppStarter::new(guard.user_tokens().clone());
+    let running = gateway::start_with(&config, &starter, builder, &own_files).await?;
     let mut reloader = loaded.follow(&running, starter);
     logging::apply(&config.logging);
-    apply_changes(&mut reloader, &limits, audit.as_ref());
-    let parts = Parts { admin, tokens, audit, limits, reloader };
+    apply_changes(&mut reloader, &guard);
+    let guard = guard
+        .metrics(reload::metrics(reloader.status()))
+        .ready_detail("config", reload::public_status(reloader.status()));
     let served = match args.stdio {
-        true => serve_over_stdio(&running, parts, stop).await,
-        false => serve_over_http(&running, &config, parts, stop).await,
+        true => serve_over_stdio(&running, guard, reloader, stop).await,
+        false => serve_over_http(&running, &config, guard, reloader, stop).await,
     };
     running.stop().await;
-    if let Some(sending) = sending {
-        traces::finish(sending).await;
-    }
     served?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Registers the sections that are applied without a restart.
-fn apply_changes(reloader: &mut Reloader, limits: &Arc<Limits>, audit: Option<&Arc<Audit>>) {
+fn apply_changes(reloader: &mut Reloader, guard: &Guard) {
     reloader.live(vec!["logging"], |config| {
         logging::apply(&config.logging);
         Ok(())
     });
-    let limits = limits.clone();
+    let limits = guard.limits().clone();
     reloader.live(vec!["rateLimits"], move |config| {
-        limits::warn_unused(config);
+        warn_about_unused_limits(config);
         limits.replace(config.rate_limits.clone());
         Ok(())
     });
-    if let Some(audit) = audit.cloned() {
+    if let Some(audit) = guard.audit().cloned() {
         reloader.on_hangup(move || audit.follow());
     }
 }
 
-/// Parts of the server that run beside the gateway.
-struct Parts {
-    admin: Option<AdminListener>,
-    tokens: UserTokens,
-    audit: Option<Arc<Audit>>,
-    limits: Arc<Limits>,
-    reloader: Reloader,
+/// Warns about rules for apps that do not exist, so that a misspelt name is noticed. Apps may be added later, so it is not an error.
+fn warn_about_unused_limits(config: &Config) {
+    for rule in &config.rate_limits {
+        let app = rule.tool.split_once(':').map_or("", |(app, _)| app);
+        let is_app = app.is_empty() || app == "codecall" || config.apps.contains_key(app);
+        if !is_app {
+            let tool = &rule.tool;
+            tracing::warn!(
+                tool,
+                "the rule of `rateLimits` for `{tool}` covers nothing: there is no app `{app}`"
+            );
+        }
+    }
 }
 
-async fn serve_over_stdio(running: &Running, parts: Parts, stop: CancellationToken) -> anyhow::Result<()> {
-    let Parts { admin, limits, reloader, .. } = parts;
+async fn serve_over_stdio(
+    running: &Running,
+    guard: Guard,
+    reloader: Reloader,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let background = stop.child_token();
-    if let Some(admin) = admin {
-        let reloads = Box::new(reload::metrics(reloader.status()));
-        let sources = MetricSources { http: None, auth: None, limits, reloads };
-        admin.serve(running, sources, background.clone()).await?;
-    }
     let reloading = tokio::spawn(reloader.run(background.clone()));
-    let served = serve_stdio(running.gateway().clone(), stop).await.map_err(anyhow::Error::from);
+    let served = guard.serve_stdio(running, stop).await.map_err(guard::explain);
     background.cancel();
     reloading.await?;
     served
@@ -106,34 +91,21 @@ async fn serve_over_stdio(running: &Running, parts: Parts, stop: CancellationTok
 async fn serve_over_http(
     running: &Running,
     config: &Config,
-    parts: Parts,
+    guard: Guard,
+    mut reloader: Reloader,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let Parts { admin, tokens, audit, limits, mut reloader } = parts;
-    let mut server = running.http(config.http.clone());
-    if let Some(admin) = &admin {
-        server = admin.count_responses(server);
-    }
-    if let Some(channel) = cluster::channel(config).await? {
-        server = server.peers(channel);
-    }
-    let server = server.ready_detail("config", reload::public_status(reloader.status()));
     let files = CertificateFiles::note(config.http.tls.as_ref(), reloader.watches_files());
-    let (bound, auth) = http::listen(running, server, config, &tokens, audit).await?;
-    let address = bound.local_addr();
+    let server = guard::listen(guard, running).await?;
+    let address = server.local_addr();
     let origin = config.http.origin_at(address);
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on {origin}{}", config.http.path);
     let background = stop.child_token();
-    if let Some(certificate) = bound.certificate() {
+    if let Some(certificate) = server.certificate() {
         files.follow(certificate, &mut reloader, background.clone());
     }
-    if let Some(admin) = admin {
-        let reloads = Box::new(reload::metrics(reloader.status()));
-        let sources = MetricSources { http: Some(bound.occupancy()), auth, limits, reloads };
-        admin.serve(running, sources, background.clone()).await?;
-    }
     let reloading = tokio::spawn(reloader.run(background.clone()));
-    bound.serve(stop).await;
+    server.serve(stop).await;
     background.cancel();
     reloading.await?;
     Ok(())

@@ -1,25 +1,10 @@
 //! The `http.cluster` section: the Redis through which instances reach each other.
 
-use gatewright_auth::{
-    config::StorageKind,
-    store::{RedisEndpoint, RedisLayout},
-};
+use gatewright::redis_endpoint;
+use gatewright_auth::config::StorageKind;
 use gatewright_findings::Finding;
-use gatewright_server::ClusterConfig;
 
 use super::Config;
-
-/// The endpoint of `http.cluster.redis`; `None` when instances share the Redis of the token store.
-///
-/// # Errors
-/// The address does not parse.
-pub fn redis_endpoint(cluster: &ClusterConfig) -> Result<Option<RedisEndpoint>, String> {
-    let Some(address) = &cluster.redis else { return Ok(None) };
-    let mut endpoint = RedisEndpoint::parse(address.expose())?;
-    let is_cluster = matches!(endpoint.layout, RedisLayout::Cluster { .. });
-    endpoint.key_prefix = if is_cluster { "{gw}:" } else { "gw:" }.to_owned();
-    Ok(Some(endpoint))
-}
 
 /// Problems with the section, which needs a Redis.
 pub(super) fn findings(config: &Config) -> Vec<Finding> {

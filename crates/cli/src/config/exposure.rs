@@ -8,7 +8,7 @@ use gatewright_codecall::{Adapter, StoreConfig};
 use gatewright_findings::{Finding, escape};
 use reqwest::Url;
 
-use super::{AppKind, Config, cluster};
+use super::{AppKind, Config};
 
 /// Every setting of a section besides `auth` that is open to more than its operator means.
 pub(super) fn findings(config: &Config) -> Vec<Finding> {
@@ -48,7 +48,7 @@ pub(super) fn findings(config: &Config) -> Vec<Finding> {
             "set it to true",
         );
     }
-    let redis = http.cluster.as_ref().and_then(|cluster| cluster::redis_endpoint(cluster).ok().flatten());
+    let redis = http.cluster.as_ref().and_then(|cluster| gatewright::redis_endpoint(cluster).ok().flatten());
     when(
         redis.is_some_and(|redis| !redis.tls && !is_this_machine(&redis.host)),
         "/http/cluster/redis",

@@ -3,9 +3,8 @@
 //! `load` reads a file, `sections` deserializes it, and `check` finds what the JSON Schema cannot.
 
 mod app;
-mod audit;
 mod check;
-pub mod cluster;
+mod cluster;
 mod exposure;
 mod file;
 mod info;
@@ -23,11 +22,11 @@ mod telemetry;
 use std::net::SocketAddr;
 
 pub use app::{AppConfig, AppKind, Builtin};
-use audit::AuditConfig;
+use gatewright::{AuditConfig, GuardConfig};
 use gatewright_auth::{AuthConfig, Deployment};
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::ToolNames;
-use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule};
+use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::OtlpConfig};
 use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 use info::Info;
@@ -84,12 +83,21 @@ enum ToolNamesName {
 impl Config {
     /// The deployment when the server listens at `address`: reached at `http.publicUrl`, else at that address.
     pub fn deployment(&self, address: SocketAddr) -> Deployment {
-        let public = match &self.http.public_url {
-            Some(url) => url.to_string(),
-            None => self.http.origin_at(address),
-        };
-        let deployment =
-            Deployment::new(&public, &self.http.path, &self.info.name).listening_on(address.ip());
+        let deployment = gatewright::deployment(&self.http, &self.info.name, address);
         Deployment { redact: self.logging.redact.clone(), ..deployment }
+    }
+
+    /// The sections about everything around the gateway. Traces are sent to `otlp`.
+    pub fn guard(&self, otlp: Option<OtlpConfig>) -> GuardConfig {
+        GuardConfig {
+            name: self.info.name.clone(),
+            version: self.info.version.clone(),
+            http: self.http.clone(),
+            auth: self.auth.clone(),
+            rate_limits: self.rate_limits.clone(),
+            audit: self.audit.clone(),
+            admin: self.admin.clone(),
+            otlp,
+        }
     }
 }

@@ -3,11 +3,10 @@
 use std::{collections::HashMap, sync::Arc};
 
 use anyhow::Context as _;
-use gatewright::{App, LocalApp, UpstreamApp};
+use gatewright::{App, LocalApp, UpstreamApp, UserTokens};
 use gatewright_demo::{App as DemoApp, Dataset, Everything};
 use gatewright_upstream::{PerCallerApp, UpstreamAuth};
 
-use super::user_tokens::UserTokens;
 use crate::{
     config::{AppConfig, AppKind, Builtin},
     environment::environment,
@@ -18,13 +17,13 @@ pub struct AppStarter {
     dataset: Arc<Dataset>,
     environment: HashMap<String, String>,
     /// Users' tokens at upstreams with `auth.type: oauth`.
-    pub tokens: UserTokens,
+    tokens: UserTokens,
 }
 
 impl AppStarter {
-    /// A starter whose upstream processes see the environment of this process.
-    pub fn new() -> Self {
-        Self { dataset: Dataset::seeded(), environment: environment(), tokens: UserTokens::default() }
+    /// A starter whose upstream processes see the environment of this process, and whose upstreams with `auth.type: oauth` get `tokens`.
+    pub fn new(tokens: UserTokens) -> Self {
+        Self { dataset: Dataset::seeded(), environment: environment(), tokens }
     }
 
     /// Starts one app. An upstream connects in the background.

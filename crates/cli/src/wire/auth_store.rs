@@ -7,7 +7,7 @@ use gatewright_auth::{
     config::{Mode, StorageKind},
 };
 
-use super::auth;
+use super::guard;
 use crate::{
     args::{ConfigArgs, StoreArgs},
     config::Config,
@@ -28,7 +28,7 @@ pub async fn open(
     }
     // The running server writes its audit file; this command reports to its own log.
     let address = SocketAddr::new(config.http.host, config.http.port);
-    auth::server(&config, address, None).await
+    config.guard(None).authorization_server(address, None).await.map_err(guard::explain)
 }
 
 /// Opens a store that running servers share, for commands on their tokens, users and clients.

@@ -1,16 +1,13 @@
-//! Semantic search: the sentence encoder and the vector store of `codecall.embedding`.
+//! Semantic search for a configuration: its cache folder, and the progress of a download.
 
 use std::{
     io::IsTerminal as _,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use gatewright_codecall::{EmbeddingConfig, ModelSource, StoreConfig};
-use gatewright_embedding::{
-    BertEmbedder, Embedder, EmbeddingError, ExactStore, Fusion, Hub, PgVectorStore, Progress, SemanticSearch,
-    VectorStore,
-};
+use gatewright::open_semantic_search;
+use gatewright_codecall::EmbeddingConfig;
+use gatewright_embedding::{EmbeddingError, Progress, SemanticSearch};
 
 use crate::{environment::environment, output};
 
@@ -19,33 +16,8 @@ use crate::{environment::environment, output};
 /// # Errors
 /// The model or the store cannot be opened.
 pub async fn open(config: &EmbeddingConfig) -> Result<SemanticSearch, EmbeddingError> {
-    let cache = config.cache.clone().unwrap_or_else(default_cache);
-    let folder = match config.model() {
-        ModelSource::Folder(folder) => folder.to_owned(),
-        ModelSource::Hub(id) => {
-            let hub = config.hub.as_deref().unwrap_or(EmbeddingConfig::DEFAULT_HUB);
-            let mut report = DownloadProgress::default();
-            Hub::new(hub, cache.join("models"))?.fetch(id, |progress| report.update(&progress)).await?
-        }
-    };
-    let embedder = tokio::task::spawn_blocking(move || BertEmbedder::load(&folder))
-        .await
-        .map_err(|error| EmbeddingError::Model(format!("the model cannot be loaded: {error}")))??;
-    let (id, dimensions) = (embedder.id().to_owned(), embedder.dimensions());
-    let store: Arc<dyn VectorStore> = match &config.store {
-        StoreConfig::File { path } => {
-            let folder = path.clone().unwrap_or_else(|| cache.join("vectors"));
-            let file = folder.join(format!("{id}.vectors"));
-            let open = tokio::task::spawn_blocking(move || ExactStore::open(file, dimensions));
-            Arc::new(open.await.map_err(|error| EmbeddingError::Model(format!("no vectors: {error}")))??)
-        }
-        StoreConfig::Pgvector { url, table } => {
-            let table = table.as_deref().unwrap_or(EmbeddingConfig::DEFAULT_TABLE);
-            Arc::new(PgVectorStore::open(url.expose(), table, dimensions).await?)
-        }
-    };
-    tracing::info!(model.id = %id, model.dimensions = dimensions, "sentence encoder loaded");
-    Ok(SemanticSearch::new(Arc::new(embedder), store, Fusion::default()))
+    let mut report = DownloadProgress::default();
+    open_semantic_search(config, &default_cache(), |progress| report.update(progress)).await
 }
 
 /// The folder `gatewright` in the user's cache folder.

@@ -1,13 +1,11 @@
 //! The gateway with its apps, its workers and its search index.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
-use gatewright::{AppHealth, Builder, Observer, Running};
+use gatewright::{AppHealth, Builder, Running, UserTokens};
 use gatewright_codecall::Strategy;
-use gatewright_core::SealKey;
 use gatewright_embedding::SemanticSearch;
-use gatewright_operator::limits::Limits;
 
 use super::{apps::AppStarter, embedding, own_paths::own_paths};
 use crate::config::Config;
@@ -17,44 +15,26 @@ use crate::config::Config;
 /// # Errors
 /// An app, the sandbox or a required model cannot start.
 pub async fn start(config: &Config) -> anyhow::Result<Running> {
-    start_with(config, &AppStarter::new(), Extensions::default()).await
+    let builder = Builder::new(&config.info.name, &config.info.version);
+    start_with(config, &AppStarter::new(UserTokens::default()), builder, &[]).await
 }
 
-/// Parts that a server adds to the gateway and a single command does not need.
-#[derive(Default)]
-pub struct Extensions {
-    /// Notified of every call.
-    pub observers: Vec<Arc<dyn Observer>>,
-    /// Rate limits.
-    pub limits: Option<Arc<Limits>>,
-    /// Files whose paths no client may see.
-    pub own_files: Vec<PathBuf>,
-}
-
-/// Like [`start`], with the observers and limits of a server, and a starter that the caller keeps for apps added later.
+/// Like [`start`], with the `builder` of a guard, a starter that the caller keeps for apps added later, and files whose paths no client may see.
 ///
 /// # Errors
 /// An app, the sandbox or a required model cannot start.
 pub async fn start_with(
     config: &Config,
     apps: &AppStarter,
-    extensions: Extensions,
+    builder: Builder,
+    own_files: &[PathBuf],
 ) -> anyhow::Result<Running> {
-    let mut builder = Builder::new(&config.info.name, &config.info.version).tool_names(config.tool_names);
+    let mut builder = builder.tool_names(config.tool_names);
     for (id, app) in &config.apps {
         builder = builder.app_with(id, apps.start(id, app).await?, app.options());
     }
     if config.codecall.enabled {
         builder = builder.code_mode(config.codecall.clone());
-    }
-    for observer in extensions.observers {
-        builder = builder.observer(observer);
-    }
-    if let Some(limits) = extensions.limits {
-        builder = builder.rate_limiter(limits);
-    }
-    if let Some(key) = seal_key(config) {
-        builder = builder.seal_key(key);
     }
     if let Some(size) = config.page_size {
         builder = builder.page_size(size);
@@ -64,16 +44,9 @@ pub async fn start_with(
     let running = builder.build().context("the sandbox for scripts cannot start")?;
     add_semantic_search(&running, config, required);
     if let Some(code_call) = running.code_call() {
-        code_call.hide_paths(own_paths(&extensions.own_files));
+        code_call.hide_paths(own_paths(own_files));
     }
     Ok(running)
-}
-
-/// The key that opaque ids are sealed with: that of the cluster, else one derived from the secret of `auth`.
-fn seal_key(config: &Config) -> Option<SealKey> {
-    let cluster = config.http.cluster.as_ref().map(|cluster| cluster.key.seal_key());
-    let auth = || config.auth.shared_secret().map(|secret| SealKey::derived(secret.as_bytes()));
-    cluster.or_else(auth)
 }
 
 fn is_semantic(config: &Config) -> bool {

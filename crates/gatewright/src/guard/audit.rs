@@ -2,18 +2,48 @@
 
 use std::{
     net::IpAddr,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use gatewright::Observer;
 use gatewright_auth::{AuditEvent, AuditSink};
-use gatewright_core::{CallRecord, Execution, TraceContext, rmcp::model::JsonObject};
+use gatewright_core::{CallRecord, Execution, Observer, TraceContext, rmcp::model::JsonObject};
 use gatewright_operator::audit::{AuditFile, hex};
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::{config::Config, exit::BadConfig};
+use super::GuardError;
+
+/// The audit file.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AuditConfig {
+    /// File to which a line of JSON is appended for each execution and each event of the authorization server. Default: none.
+    pub file: Option<PathBuf>,
+    /// Keep the text of scripts. Default false: only their SHA-256 and length.
+    pub include_scripts: bool,
+    /// Keep the arguments of calls by clients, which may contain secrets. Default false.
+    pub include_arguments: bool,
+    /// Write each line to the disk before the call continues, so that it survives a crash of the machine. Default false: lines
+    /// survive a crash of the process.
+    pub sync: bool,
+}
+
+impl AuditConfig {
+    /// Opens the file; `None` without one.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub(super) fn open(&self) -> Result<Option<Arc<Audit>>, GuardError> {
+        let Some(path) = &self.file else { return Ok(None) };
+        let file =
+            AuditFile::open(path).map_err(|error| GuardError::Config(format!("`audit.file`: {error}")))?;
+        let (scripts, arguments) = (self.include_scripts, self.include_arguments);
+        Ok(Some(Arc::new(Audit { file: file.sync_each(self.sync), scripts, arguments })))
+    }
+}
 
 /// Writes executions and events of the authorization server to one file.
 pub struct Audit {
@@ -22,16 +52,10 @@ pub struct Audit {
     arguments: bool,
 }
 
-/// The audit file of the configuration; `None` without `audit.file`.
-///
-/// # Errors
-/// The file cannot be used.
-pub fn open(config: &Config) -> anyhow::Result<Option<Arc<Audit>>> {
-    let audit = &config.audit;
-    let Some(path) = &audit.file else { return Ok(None) };
-    let file = AuditFile::open(path).map_err(|error| BadConfig(format!("`audit.file`: {error}")))?;
-    let (scripts, arguments) = (audit.include_scripts, audit.include_arguments);
-    Ok(Some(Arc::new(Audit { file: file.sync_each(audit.sync), scripts, arguments })))
+impl std::fmt::Debug for Audit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Audit").finish_non_exhaustive()
+    }
 }
 
 fn at_ms(time: SystemTime) -> u64 {

@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright::Running;
 use gatewright_auth::{
     SystemClock,
     config::StorageKind,
@@ -12,7 +11,8 @@ use gatewright_auth::{
 use gatewright_codecall::{ShapeStore, ShapesUnavailable};
 use gatewright_core::AppFuture;
 
-use crate::config::Config;
+use super::GuardConfig;
+use crate::Running;
 
 /// Time after which a shape is forgotten that nobody adds to.
 const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -59,7 +59,7 @@ async fn in_time<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Resu
 }
 
 /// Shares the shapes that `running` learns in `auth.tokenStorage`, if that is Redis. Without it each instance learns for itself.
-pub async fn share(config: &Config, running: &Running) {
+pub(super) async fn share(config: &GuardConfig, running: &Running) {
     let Some(code_call) = running.code_call() else { return };
     if config.auth.token_storage.kind != StorageKind::Redis {
         return;

@@ -2,29 +2,39 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
-use gatewright::server::{Delivery, FromPeers, NotDelivered, PeerChannel};
 use gatewright_auth::{
     open_peers,
-    store::{PeerEvent, RedisPeers},
+    store::{PeerEvent, RedisEndpoint, RedisLayout, RedisPeers},
 };
+use gatewright_server::{ClusterConfig, Delivery, FromPeers, NotDelivered, PeerChannel};
 
-use crate::config::{Config, cluster};
+use super::{GuardConfig, GuardError};
+
+/// The endpoint of `http.cluster.redis`; `None` when instances share the Redis of the token store.
+///
+/// # Errors
+/// The address does not parse.
+pub fn redis_endpoint(cluster: &ClusterConfig) -> Result<Option<RedisEndpoint>, String> {
+    let Some(address) = &cluster.redis else { return Ok(None) };
+    let mut endpoint = RedisEndpoint::parse(address.expose())?;
+    let is_cluster = matches!(endpoint.layout, RedisLayout::Cluster { .. });
+    endpoint.key_prefix = if is_cluster { "{gw}:" } else { "gw:" }.to_owned();
+    Ok(Some(endpoint))
+}
 
 /// The channel to the other instances; `None` without `http.cluster`.
 ///
 /// # Errors
 /// Redis cannot be reached.
-pub async fn channel(config: &Config) -> anyhow::Result<Option<Arc<dyn PeerChannel>>> {
-    let Some(section) = &config.http.cluster else { return Ok(None) };
-    let (name, peers) = match cluster::redis_endpoint(section).map_err(anyhow::Error::msg)? {
+pub(super) async fn channel(config: &GuardConfig) -> Result<Option<Arc<dyn PeerChannel>>, GuardError> {
+    let Some(cluster) = &config.http.cluster else { return Ok(None) };
+    let bad_address = |problem| GuardError::Config(format!("`http.cluster.redis` {problem}"));
+    let (section, peers) = match redis_endpoint(cluster).map_err(bad_address)? {
         Some(endpoint) => ("http.cluster.redis", RedisPeers::connect(&endpoint).await),
         None => ("auth.tokenStorage", open_peers(&config.auth).await),
     };
-    let peers = peers.with_context(|| {
-        format!("`http.cluster` connects instances through the Redis of `{name}`, which cannot be reached")
-    })?;
+    let peers = peers.map_err(|source| GuardError::Cluster { section, source })?;
     Ok(Some(Arc::new(RedisChannel(peers))))
 }
 

@@ -10,7 +10,7 @@ use gatewright_auth::{
 };
 use gatewright_operator::limits::{Counted, CounterFuture, Limits, SharedCounter, Unavailable};
 
-use crate::config::Config;
+use super::{GuardConfig, GuardError};
 
 /// Longest wait of a call for the shared count.
 const COUNT_TIMEOUT: Duration = Duration::from_millis(500);
@@ -34,7 +34,7 @@ impl SharedCounter for StoreCounter {
 ///
 /// # Errors
 /// Rules exist, and their Redis does not answer.
-pub async fn open(config: &Config) -> anyhow::Result<Arc<Limits>> {
+pub(super) async fn open(config: &GuardConfig) -> Result<Arc<Limits>, GuardError> {
     let limits = Limits::new(config.rate_limits.clone());
     let auth = &config.auth;
     if auth.token_storage.kind != StorageKind::Redis {
@@ -49,22 +49,6 @@ pub async fn open(config: &Config) -> anyhow::Result<Arc<Limits>> {
             );
             Ok(Arc::new(limits))
         }
-        Err(error) => Err(anyhow::Error::new(error)
-            .context("`rateLimits` are counted in `auth.tokenStorage`, which cannot be used")),
-    }
-}
-
-/// Warns about rules for apps that do not exist, so that a misspelt name is noticed. Apps may be added later, so it is not an error.
-pub fn warn_unused(config: &Config) {
-    for rule in &config.rate_limits {
-        let app = rule.tool.split_once(':').map_or("", |(app, _)| app);
-        let is_app = app.is_empty() || app == "codecall" || config.apps.contains_key(app);
-        if !is_app {
-            let tool = &rule.tool;
-            tracing::warn!(
-                tool,
-                "the rule of `rateLimits` for `{tool}` covers nothing: there is no app `{app}`"
-            );
-        }
+        Err(error) => Err(GuardError::RateLimits(error)),
     }
 }

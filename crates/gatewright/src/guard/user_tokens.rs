@@ -17,6 +17,12 @@ struct VaultSlot {
     waiting: Mutex<Vec<UpstreamProvider>>,
 }
 
+impl std::fmt::Debug for UserTokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserTokens").finish_non_exhaustive()
+    }
+}
+
 impl UserTokens {
     /// Stores tokens for the app `id` from now on.
     ///
@@ -46,7 +52,7 @@ impl UserTokens {
     ///
     /// # Errors
     /// No client for outgoing requests can be made.
-    pub fn open(&self, vault: &UpstreamVault) -> Result<(), String> {
+    pub(super) fn open(&self, vault: &UpstreamVault) -> Result<(), String> {
         let mut waiting = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let vault = self.0.vault.get_or_init(|| vault.clone());
         waiting.drain(..).try_for_each(|provider| vault.serve(provider))

@@ -1,67 +1,79 @@
 //! The admin listener: metrics, and the console with the latest executions.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
-use anyhow::Context as _;
-use gatewright::{
-    Observer, Running,
-    server::{Occupancy, ServerBuilder},
-};
 use gatewright_auth::Metrics as AuthMetrics;
 use gatewright_console::{Console, ConsoleOptions, ExecutionHistory};
+use gatewright_core::Observer;
 use gatewright_operator::{
     admin::{Admin, AdminConfig},
     limits::Limits,
     telemetry::{HttpMetrics, Metrics, OpenCounts, WorkerCounts, counter, process_metrics},
 };
+use gatewright_server::{Occupancy, ServerBuilder};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use super::{GuardError, MetricsText};
+use crate::Running;
 
 /// Executions that the console can show.
 const HISTORY: usize = 500;
 
 /// The admin listener before it serves: collects metrics and executions.
-pub struct AdminListener {
+pub(super) struct AdminListener {
     config: AdminConfig,
     metrics: Arc<Metrics>,
     http: Arc<HttpMetrics>,
     history: Option<Arc<ExecutionHistory>>,
 }
 
+/// An admin listener that serves.
+pub(super) struct AdminServer {
+    pub(super) address: SocketAddr,
+    has_console: bool,
+}
+
+impl AdminServer {
+    /// Logs where it serves.
+    pub(super) fn log(&self) {
+        let (address, shows) =
+            (self.address, if self.has_console { "console and metrics" } else { "metrics" });
+        tracing::info!(%address, "serving {shows} for operators on http://{address}");
+    }
+}
+
 /// Sources of metrics besides calls.
-pub struct MetricSources {
+pub(super) struct MetricSources {
     /// Open connections of the listener for clients; `None` over stdio.
-    pub http: Option<Occupancy>,
+    pub(super) http: Option<Occupancy>,
     /// Authentication, when it is on.
-    pub auth: Option<Arc<AuthMetrics>>,
+    pub(super) auth: Option<Arc<AuthMetrics>>,
     /// Rate limits.
-    pub limits: Arc<Limits>,
-    /// Reloads of the configuration, in the text format of Prometheus.
-    pub reloads: Box<dyn Fn() -> String + Send + Sync>,
+    pub(super) limits: Arc<Limits>,
+    /// More metrics, in the text format of Prometheus.
+    pub(super) more: Vec<MetricsText>,
 }
 
 impl AdminListener {
-    /// The listener that the configuration asks for; `None` without `admin`.
+    /// Sets up the metrics, and the history of the console.
     ///
     /// # Errors
     /// The metrics cannot be registered.
-    pub fn of(config: &Config) -> anyhow::Result<Option<Self>> {
-        let Some(config) = config.admin.clone() else { return Ok(None) };
-        let metrics = Arc::new(Metrics::new().context("the metrics cannot be set up")?);
-        let http = Arc::new(HttpMetrics::new().context("the metrics cannot be set up")?);
+    pub(super) fn new(config: AdminConfig) -> Result<Self, GuardError> {
+        let metrics = Arc::new(Metrics::new().map_err(|error| GuardError::Metrics(error.into()))?);
+        let http = Arc::new(HttpMetrics::new().map_err(|error| GuardError::Metrics(error.into()))?);
         let history = config.console.then(|| ExecutionHistory::new(HISTORY));
-        Ok(Some(Self { config, metrics, http, history }))
+        Ok(Self { config, metrics, http, history })
     }
 
     /// Counts the responses of `server`.
-    pub fn count_responses(&self, server: ServerBuilder) -> ServerBuilder {
+    pub(super) fn count_responses(&self, server: ServerBuilder) -> ServerBuilder {
         let http = self.http.clone();
         server.answered(move |method, route, status| http.answered(method, route, status.as_str()))
     }
 
     /// Observers for the gateway: the metrics, and the history of the console.
-    pub fn observers(&self) -> Vec<Arc<dyn Observer>> {
+    pub(super) fn observers(&self) -> Vec<Arc<dyn Observer>> {
         let mut all: Vec<Arc<dyn Observer>> = vec![self.metrics.clone()];
         all.extend(self.history.clone().map(|history| history as Arc<dyn Observer>));
         all
@@ -71,12 +83,12 @@ impl AdminListener {
     ///
     /// # Errors
     /// The address is taken.
-    pub async fn serve(
+    pub(super) async fn serve(
         self,
         running: &Running,
         sources: MetricSources,
         stop: CancellationToken,
-    ) -> anyhow::Result<()> {
+    ) -> Result<AdminServer, GuardError> {
         let registry = running.gateway().registry().clone();
         let (metrics, pool) = (self.metrics, running.pool().cloned());
         let served = registry.clone();
@@ -89,7 +101,7 @@ impl AdminListener {
             });
             metrics.render(&served, workers)
         });
-        let MetricSources { http, auth, limits, reloads } = sources;
+        let MetricSources { http, auth, limits, more } = sources;
         if let Some(occupancy) = http {
             let responses = self.http;
             admin = admin.metrics(move || {
@@ -105,7 +117,10 @@ impl AdminListener {
         if let Some(auth) = auth {
             admin = admin.metrics(move || auth.prometheus());
         }
-        admin = admin.metrics(reloads).metrics(process_metrics).metrics(move || shared_failures(&limits));
+        for render in more {
+            admin = admin.metrics(render);
+        }
+        admin = admin.metrics(process_metrics).metrics(move || shared_failures(&limits));
         if let Some(history) = self.history {
             let options =
                 ConsoleOptions { allowed_hosts: self.config.allowed_hosts.clone(), stop: stop.clone() };
@@ -114,9 +129,7 @@ impl AdminListener {
             admin = admin.merge(console.router()).home("/console");
         }
         let address = admin.start(stop).await?;
-        let shows = if self.config.console { "console and metrics" } else { "metrics" };
-        tracing::info!(%address, "serving {shows} for operators on http://{address}");
-        Ok(())
+        Ok(AdminServer { address, has_console: self.config.console })
     }
 }
 

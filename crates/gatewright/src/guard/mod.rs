@@ -1,0 +1,139 @@
+//! Everything in front of and beside a gateway: authentication, rate limits, the audit file, metrics, traces and the console.
+//!
+//! One file per part. The apps and the gateway itself are in `builder`.
+
+mod admin;
+mod audit;
+mod auth;
+mod cluster;
+mod config;
+mod error;
+mod limits;
+mod server;
+mod shapes;
+mod user_tokens;
+
+use std::sync::Arc;
+
+use gatewright_core::{Observer, SealKey};
+use gatewright_operator::{limits::Limits, telemetry::Traces};
+use gatewright_server::axum::Router;
+use serde_json::Value;
+
+use crate::Builder;
+use admin::AdminListener;
+pub use audit::{Audit, AuditConfig};
+pub use cluster::redis_endpoint;
+pub use config::{GuardConfig, deployment};
+pub use error::GuardError;
+pub use server::GuardedServer;
+pub use user_tokens::UserTokens;
+
+type MetricsText = Box<dyn Fn() -> String + Send + Sync>;
+type ReadyDetail = Box<dyn Fn() -> Value + Send + Sync>;
+
+/// Authentication, rate limits, audit, metrics, traces and console of one server.
+pub struct Guard {
+    config: GuardConfig,
+    limits: Arc<Limits>,
+    audit: Option<Arc<Audit>>,
+    admin: Option<AdminListener>,
+    user_tokens: UserTokens,
+    metrics: Vec<MetricsText>,
+    ready: Vec<(&'static str, ReadyDetail)>,
+    routes: Router,
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guard").field("name", &self.config.name).finish_non_exhaustive()
+    }
+}
+
+impl Guard {
+    /// Opens the audit file, the stores and the exporter of traces. Returns the builder of the gateway too, which has the observers and rate
+    /// limits already: add the apps to it.
+    ///
+    /// # Errors
+    /// A section of the configuration, a file or a store cannot be used.
+    pub async fn open(config: GuardConfig) -> Result<(Self, Builder), GuardError> {
+        config.check()?;
+        let admin = config.admin.clone().map(AdminListener::new).transpose()?;
+        let limits = limits::open(&config).await?;
+        let audit = config.audit.open()?;
+        let mut builder = Builder::new(&config.name, &config.version).rate_limiter(limits.clone());
+        for observer in admin.iter().flat_map(AdminListener::observers) {
+            builder = builder.observer(observer);
+        }
+        if let Some(audit) = audit.clone() {
+            builder = builder.observer(audit as Arc<dyn Observer>);
+        }
+        if let Some(otlp) = &config.otlp {
+            let (traces, sending) =
+                Traces::start(otlp, &config.version).map_err(|error| GuardError::Traces(error.into()))?;
+            builder = builder.observer(Arc::new(traces)).sending(sending);
+        }
+        if let Some(key) = seal_key(&config) {
+            builder = builder.seal_key(key);
+        }
+        let guard = Self {
+            config,
+            limits,
+            audit,
+            admin,
+            user_tokens: UserTokens::default(),
+            metrics: Vec::new(),
+            ready: Vec::new(),
+            routes: Router::new(),
+        };
+        Ok((guard, builder))
+    }
+
+    /// The rate limits, whose rules can be replaced while the server runs.
+    pub fn limits(&self) -> &Arc<Limits> {
+        &self.limits
+    }
+
+    /// The audit file, if there is one.
+    pub fn audit(&self) -> Option<&Arc<Audit>> {
+        self.audit.as_ref()
+    }
+
+    /// Tokens of users at upstream servers, for apps that need them
+    /// ([`PerCallerApp`](gatewright_upstream::PerCallerApp)).
+    pub fn user_tokens(&self) -> &UserTokens {
+        &self.user_tokens
+    }
+
+    /// Adds the result of `render`, in the text format of Prometheus, to `/metrics` of the admin listener.
+    #[must_use]
+    pub fn metrics(mut self, render: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        self.metrics.push(Box::new(render));
+        self
+    }
+
+    /// Adds the result of `value` to the public `/readyz`, under `key`.
+    #[must_use]
+    pub fn ready_detail(
+        mut self,
+        key: &'static str,
+        value: impl Fn() -> Value + Send + Sync + 'static,
+    ) -> Self {
+        self.ready.push((key, Box::new(value)));
+        self
+    }
+
+    /// Serves more routes beside the server's own, without authentication.
+    #[must_use]
+    pub fn routes(mut self, routes: Router) -> Self {
+        self.routes = self.routes.merge(routes);
+        self
+    }
+}
+
+/// The key that opaque ids are sealed with: that of the cluster, else one derived from the secret of `auth`.
+fn seal_key(config: &GuardConfig) -> Option<SealKey> {
+    let cluster = config.http.cluster.as_ref().map(|cluster| cluster.key.seal_key());
+    let auth = || config.auth.shared_secret().map(|secret| SealKey::derived(secret.as_bytes()));
+    cluster.or_else(auth)
+}

@@ -1,0 +1,126 @@
+//! A guard in front of a running gateway: over HTTP, with the endpoints of the authorization server, or over stdio.
+
+use std::net::SocketAddr;
+
+use gatewright_auth::AuthorizationServer;
+use gatewright_server::{Bound, Certificate, serve_stdio};
+use tokio::net::TcpListener;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    Guard, GuardError,
+    admin::{AdminServer, MetricSources},
+    auth::{self, AuthLayer},
+    cluster, shapes,
+};
+use crate::Running;
+
+/// A server that listens for clients and operators. Connections of clients wait until [`GuardedServer::serve`].
+pub struct GuardedServer {
+    bound: Bound,
+    admin: Option<AdminServer>,
+    issuer: Option<AuthorizationServer>,
+    /// Stops the admin listener.
+    background: DropGuard,
+}
+
+impl std::fmt::Debug for GuardedServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GuardedServer").field("address", &self.local_addr()).finish_non_exhaustive()
+    }
+}
+
+impl Guard {
+    /// Listens for clients in front of `running`, with the endpoints of the authorization server, and for operators.
+    ///
+    /// # Errors
+    /// An address is taken, or the configuration, a store or the certificate cannot be used.
+    pub async fn bind(self, running: &Running) -> Result<GuardedServer, GuardError> {
+        shapes::share(&self.config, running).await;
+        let mut server = running.http(self.config.http.clone()).merge(self.routes);
+        if let Some(admin) = &self.admin {
+            server = admin.count_responses(server);
+        }
+        if let Some(channel) = cluster::channel(&self.config).await? {
+            server = server.peers(channel);
+        }
+        for (key, value) in self.ready {
+            server = server.ready_detail(key, value);
+        }
+        let address = SocketAddr::new(self.config.http.host, self.config.http.port);
+        let listener =
+            TcpListener::bind(address).await.map_err(|source| GuardError::Listen { address, source })?;
+        let address = listener.local_addr().map_err(|source| GuardError::Listen { address, source })?;
+        server = server.listener(listener);
+        let (mut counts, mut issuer) = (None, None);
+        if let Some(layer) = auth::open(&self.config, address, self.audit).await? {
+            let AuthLayer { authenticator, routes, metrics, issuer: opened } = layer;
+            if let Some((opened, vault)) = opened {
+                auth::show_tools_on_consent_page(&opened, running.gateway().clone());
+                self.user_tokens.open(&vault).map_err(GuardError::UserTokens)?;
+                issuer = Some(opened);
+            }
+            server = server.authenticator(authenticator).merge(routes);
+            counts = Some(metrics);
+        }
+        let bound = server.bind().await?;
+        let background = CancellationToken::new();
+        let mut admin_server = None;
+        if let Some(admin) = self.admin {
+            let http = Some(bound.occupancy());
+            let sources = MetricSources { http, auth: counts, limits: self.limits, more: self.metrics };
+            admin_server = Some(admin.serve(running, sources, background.clone()).await?);
+        }
+        Ok(GuardedServer { bound, admin: admin_server, issuer, background: background.drop_guard() })
+    }
+
+    /// Serves one client on standard input and output, without authentication, and operators, until the client leaves or `stop`.
+    ///
+    /// # Errors
+    /// The address for operators is taken, or the client does not speak MCP.
+    pub async fn serve_stdio(self, running: &Running, stop: CancellationToken) -> Result<(), GuardError> {
+        shapes::share(&self.config, running).await;
+        let background = stop.child_token();
+        let _stopped = background.clone().drop_guard();
+        if let Some(admin) = self.admin {
+            let sources = MetricSources { http: None, auth: None, limits: self.limits, more: self.metrics };
+            admin.serve(running, sources, background).await?.log();
+        }
+        Ok(serve_stdio(running.gateway().clone(), stop).await?)
+    }
+}
+
+impl GuardedServer {
+    /// The address that clients connect to, with the port that was chosen.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.bound.local_addr()
+    }
+
+    /// The address of the listener for operators, where there is one.
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(|admin| admin.address)
+    }
+
+    /// The certificate, where the server speaks HTTPS; it can be replaced while the server runs.
+    pub fn certificate(&self) -> Option<Certificate> {
+        self.bound.certificate()
+    }
+
+    /// The built-in authorization server, where there is one.
+    pub fn authorization_server(&self) -> Option<&AuthorizationServer> {
+        self.issuer.as_ref()
+    }
+
+    /// Serves until `stop`, then lets requests under way finish within `http.drainTimeout`.
+    pub async fn serve(self, stop: CancellationToken) {
+        let Self { bound, admin, background, .. } = self;
+        if let Some(admin) = admin {
+            admin.log();
+        }
+        let end_background = async {
+            stop.cancelled().await;
+            drop(background);
+        };
+        tokio::join!(bound.serve(stop.clone()), end_background);
+    }
+}
