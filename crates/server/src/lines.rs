@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io, sync::Arc};
 
-use gatewright_core::Revision;
+use gatewright_core::{Line, LineReader, Revision, write_line};
 use rmcp::{
     RoleServer,
     model::{JsonRpcMessage, ServerResult},
@@ -11,7 +11,7 @@ use rmcp::{
 };
 use serde_json::json;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::Mutex,
     task::JoinHandle,
 };
@@ -23,9 +23,7 @@ const MOST_BYTES: usize = 16 << 20;
 
 /// A server's end of a connection that carries one JSON message per line.
 pub struct LineTransport<R, W> {
-    reader: BufReader<R>,
-    line: Vec<u8>,
-    skipping: bool,
+    lines: LineReader<R>,
     met_a_request: bool,
     /// An answer to an unusable line that is being written. A task of its own, so that it is written whole: `receive` may
     /// be dropped at any await.
@@ -48,9 +46,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
     /// A connection that reads from `reader` and writes to `writer`.
     pub fn new(reader: R, writer: W) -> Self {
         Self {
-            reader: BufReader::new(reader),
-            line: Vec::new(),
-            skipping: false,
+            lines: LineReader::new(reader, MOST_BYTES),
             met_a_request: false,
             owed: None,
             writer: Arc::new(Mutex::new(Some(writer))),
@@ -60,41 +56,37 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
         }
     }
 
-    /// Takes the line apart when it is a batch of a client that may send one; false when it is something else.
-    fn take_batch(&mut self) -> bool {
-        if !self.takes_batches || !batch::is_batch(&self.line) {
+    /// Takes the line apart if it is a batch of a client that may send one; returns false if it is something else.
+    fn take_batch(&mut self, line: &[u8]) -> bool {
+        if !self.takes_batches || !batch::is_batch(line) {
             return false;
         }
-        match batch::messages(&self.line) {
+        match batch::messages(line) {
             Ok(messages) => {
                 let bytes = messages.iter().rev().map(|message| message.get().as_bytes().into());
                 self.batch = bytes.collect();
             }
             Err(why) => self.owe(-32600, &format!("Invalid Request: {why}")),
         }
-        self.line.clear();
         true
     }
 
-    /// Reads on until the line is whole; `false` at the end of the input. Can be dropped and called again.
-    async fn read_line(&mut self) -> io::Result<bool> {
-        loop {
-            let room = (MOST_BYTES + 1).saturating_sub(self.line.len()) as u64;
-            let read = (&mut self.reader).take(room).read_until(b'\n', &mut self.line).await?;
-            if self.line.ends_with(b"\n") {
-                if !std::mem::take(&mut self.skipping) {
-                    return Ok(true);
-                }
-                self.line.clear();
+    /// Returns the next line, or the next message of a batch; an empty one in place of a line that is dealt with here, and `None` at the end of the
+    /// input. Can be dropped and called again.
+    async fn next_line(&mut self) -> Option<Vec<u8>> {
+        if let Some(message) = self.batch.pop() {
+            return Some(message.into_vec());
+        }
+        match self.lines.next().await {
+            Ok(Some(Line::Whole(line))) => Some(if self.take_batch(&line) { Vec::new() } else { line }),
+            Ok(Some(Line::TooLong { .. })) => {
                 self.owe(-32600, &format!("Invalid Request: the line is longer than {MOST_BYTES} bytes"));
-                return Ok(true);
+                Some(Vec::new())
             }
-            if self.line.len() > MOST_BYTES {
-                self.skipping = true;
-                self.line.clear();
-            } else if read == 0 {
-                // A last line without its end may still be a message.
-                return Ok(!self.line.is_empty() && !self.skipping);
+            Ok(None) => None,
+            Err(error) => {
+                tracing::warn!(%error, "the input cannot be read");
+                None
             }
         }
     }
@@ -116,12 +108,9 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> LineTr
     }
 }
 
-async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<Option<W>>, mut line: Vec<u8>) -> io::Result<()> {
-    line.push(b'\n');
+async fn write<W: AsyncWrite + Unpin>(writer: &Mutex<Option<W>>, line: Vec<u8>) -> io::Result<()> {
     let mut writer = writer.lock().await;
-    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-    writer.write_all(&line).await?;
-    writer.flush().await
+    write_line(writer.as_mut().ok_or(io::ErrorKind::NotConnected)?, line).await
 }
 
 impl<R, W> Transport<RoleServer> for LineTransport<R, W>
@@ -155,29 +144,13 @@ where
                 tracing::warn!(%error, "an answer cannot be written");
                 return None;
             }
-            if let Some(message) = self.batch.pop() {
-                self.line = message.into_vec();
-            } else {
-                match self.read_line().await {
-                    Ok(true) => {}
-                    Ok(false) => return None,
-                    Err(error) => {
-                        tracing::warn!(%error, "the input cannot be read");
-                        return None;
-                    }
-                }
-                if self.take_batch() {
-                    continue;
-                }
-            }
-            let line = self.line.trim_ascii();
+            let line = self.next_line().await?;
+            let line = line.trim_ascii();
             if line.is_empty() {
-                self.line.clear();
                 continue;
             }
             match serde_json::from_slice(line) {
                 Ok(message) => {
-                    self.line.clear();
                     if let Err(refused) = self.in_flight.receive(&message) {
                         // Without the id: it would be read as the answer to the first request.
                         self.owe(refused.code.0, &refused.message);
@@ -192,7 +165,6 @@ where
                 }
                 Err(_) => {
                     let (code, message) = not_a_message_code(line);
-                    self.line.clear();
                     self.owe(code, &message);
                 }
             }

@@ -5,24 +5,23 @@
 
 use std::sync::Arc;
 
+use gatewright_core::{Line, LineReader};
 use rmcp::{
     ErrorData,
     model::{RequestId, ServerJsonRpcMessage},
 };
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _};
+use tokio::io::AsyncRead;
 
 use crate::{redactor::Redactor, task_tools::TaskTools};
 
-/// Bytes kept from both ends of a line that is too long: enough to find the id of an answer.
-const KEPT_ENDS: usize = 256;
-/// Junk lines that are shown.
-const SHOWN: u64 = 3;
+/// Junk lines that are logged.
+const LOGGED: u64 = 3;
 
 /// Reads messages until the end.
 pub(crate) struct Lines<R> {
     id: String,
-    reader: R,
+    lines: LineReader<R>,
     longest: usize,
     redactor: Redactor,
     task_tools: Arc<TaskTools>,
@@ -34,19 +33,13 @@ pub(crate) struct Lines<R> {
 pub(crate) enum Received {
     /// Messages, one for each member of a batch.
     Messages(Vec<ServerJsonRpcMessage>),
-    /// A message over the limit that no request can be told of: the connection is of no use any more.
+    /// An answer over the limit whose request is not known: the connection is of no use any more.
     TooLong,
     /// The server closed its output.
     End,
 }
 
-enum Line {
-    Whole(Vec<u8>),
-    TooLong { head: Vec<u8>, tail: Vec<u8> },
-    End,
-}
-
-impl<R: AsyncBufRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(
         id: &str,
         reader: R,
@@ -54,24 +47,25 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         redactor: Redactor,
         task_tools: Arc<TaskTools>,
     ) -> Self {
-        Self { id: id.to_owned(), reader, longest, redactor, task_tools, junk: 0 }
+        let lines = LineReader::new(reader, longest);
+        Self { id: id.to_owned(), lines, longest, redactor, task_tools, junk: 0 }
     }
 
     /// The next messages.
     pub(crate) async fn next(&mut self) -> Received {
         loop {
-            match self.line().await {
-                Line::End => {
-                    if self.junk > SHOWN {
+            match self.lines.next().await {
+                Ok(None) | Err(_) => {
+                    if self.junk > LOGGED {
                         tracing::warn!(app.id = %self.id, lines = self.junk, "lines of an app's output that are not MCP");
                     }
                     return Received::End;
                 }
-                Line::Whole(line) => match self.parse(&line) {
+                Ok(Some(Line::Whole(line))) => match self.parse(&line) {
                     messages if messages.is_empty() => {}
                     messages => return Received::Messages(messages),
                 },
-                Line::TooLong { head, tail } => {
+                Ok(Some(Line::TooLong { head, tail })) => {
                     tracing::warn!(app.id = %self.id, limit_bytes = self.longest, "an app sent a line over `maxMessageBytes`");
                     if !looks_like_an_answer(&head) {
                         self.skip(&head);
@@ -88,38 +82,6 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 
     fn instead(&self, id: RequestId) -> ServerJsonRpcMessage {
         ServerJsonRpcMessage::error(too_long(&self.id, self.longest), Some(id))
-    }
-
-    async fn line(&mut self) -> Line {
-        let mut line = Vec::new();
-        let mut tail: Option<Vec<u8>> = None;
-        loop {
-            let chunk = match self.reader.fill_buf().await {
-                Ok([]) | Err(_) if line.is_empty() => return Line::End,
-                Ok([]) | Err(_) => return finished(line, tail),
-                Ok(chunk) => chunk,
-            };
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            let part = &chunk[..end.unwrap_or(chunk.len())];
-            match &mut tail {
-                Some(tail) => keep_end(tail, part),
-                None if line.len() + part.len() > self.longest => {
-                    let mut kept = line[line.len().saturating_sub(KEPT_ENDS)..].to_vec();
-                    keep_end(&mut kept, part);
-                    line.truncate(KEPT_ENDS);
-                    let room = KEPT_ENDS - line.len();
-                    line.extend_from_slice(&part[..part.len().min(room)]);
-                    line.shrink_to_fit();
-                    tail = Some(kept);
-                }
-                None => line.extend_from_slice(part),
-            }
-            let used = end.map_or(chunk.len(), |end| end + 1);
-            self.reader.consume(used);
-            if end.is_some() {
-                return finished(line, tail);
-            }
-        }
     }
 
     fn parse(&mut self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
@@ -182,9 +144,9 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 
     fn skip(&mut self, line: &[u8]) {
         self.junk += 1;
-        if self.junk <= SHOWN {
-            let shown = self.redactor.line(&String::from_utf8_lossy(&line[..line.len().min(400)]), 100);
-            tracing::warn!(app.id = %self.id, line = shown,
+        if self.junk <= LOGGED {
+            let text = self.redactor.line(&String::from_utf8_lossy(&line[..line.len().min(400)]), 100);
+            tracing::warn!(app.id = %self.id, line = text,
                 "an app printed a line that is not MCP to its standard output; it is skipped. Servers should log to standard error");
         }
     }
@@ -199,19 +161,6 @@ pub(crate) fn too_long(id: &str, longest: usize) -> ErrorData {
         ),
         Some(json!({"code": "UPSTREAM_TOO_LARGE", "maxMessageBytes": longest})),
     )
-}
-
-fn finished(line: Vec<u8>, tail: Option<Vec<u8>>) -> Line {
-    match tail {
-        Some(tail) => Line::TooLong { head: line, tail },
-        None => Line::Whole(line),
-    }
-}
-
-fn keep_end(tail: &mut Vec<u8>, part: &[u8]) {
-    tail.extend_from_slice(&part[part.len().saturating_sub(KEPT_ENDS)..]);
-    let over = tail.len().saturating_sub(KEPT_ENDS);
-    tail.drain(..over);
 }
 
 /// Returns `true` if a caller may wait for the message that begins like this.

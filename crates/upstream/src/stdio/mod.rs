@@ -10,6 +10,7 @@ use std::{borrow::Cow, future::Future, io, sync::Arc, time::Duration};
 pub(crate) use lines::too_long;
 pub(crate) use process::Process;
 
+use gatewright_core::write_line;
 use lines::{Lines, Received};
 use rmcp::{
     RoleClient,
@@ -17,7 +18,6 @@ use rmcp::{
     transport::Transport,
 };
 use tokio::{
-    io::{AsyncWriteExt as _, BufReader},
     process::{ChildStdin, ChildStdout},
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -49,8 +49,7 @@ impl StdioTransport {
     ) -> Self {
         let (writer, to_write) = mpsc::channel(64);
         let (from_reader, reader) = mpsc::channel(64);
-        let lines =
-            Lines::new(id, BufReader::with_capacity(64 * 1024, stdout), longest, redactor, task_tools);
+        let lines = Lines::new(id, stdout, longest, redactor, task_tools);
         Self {
             writer: Some(writer),
             reader,
@@ -59,7 +58,7 @@ impl StdioTransport {
     }
 }
 
-async fn read(mut lines: Lines<BufReader<ChildStdout>>, messages: mpsc::Sender<ServerJsonRpcMessage>) {
+async fn read(mut lines: Lines<ChildStdout>, messages: mpsc::Sender<ServerJsonRpcMessage>) {
     while let Received::Messages(batch) = lines.next().await {
         for message in batch {
             if messages.send(message).await.is_err() {
@@ -72,13 +71,10 @@ async fn read(mut lines: Lines<BufReader<ChildStdout>>, messages: mpsc::Sender<S
 /// Ends, and so closes the child's input, when the transport is closed or a write fails.
 async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Write>) {
     while let Some((line, answer)) = lines.recv().await {
-        let writing = async {
-            stdin.write_all(&line).await?;
-            stdin.flush().await
-        };
-        let written = tokio::time::timeout(LONGEST_WRITE, writing).await.unwrap_or_else(|_| {
-            Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not read its standard input"))
-        });
+        let written =
+            tokio::time::timeout(LONGEST_WRITE, write_line(&mut stdin, line)).await.unwrap_or_else(|_| {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not read its standard input"))
+            });
         let failed = written.is_err();
         let _ = answer.send(written);
         if failed {
@@ -102,8 +98,7 @@ impl Transport<RoleClient> for StdioTransport {
         async move {
             let closed =
                 || io::Error::new(io::ErrorKind::BrokenPipe, "the server's standard input is closed");
-            let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
-            line.push(b'\n');
+            let line = serde_json::to_vec(&message).map_err(io::Error::other)?;
             let (answer, written) = oneshot::channel();
             writer.ok_or_else(closed)?.send((line, answer)).await.map_err(|_| closed())?;
             written.await.map_err(|_| closed())?

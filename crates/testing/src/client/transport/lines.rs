@@ -2,14 +2,18 @@
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use gatewright_core::{Line, LineReader, write_line};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
     sync::Mutex,
     task::JoinHandle,
 };
 
 use super::message::{Incoming, MessageSender, Outgoing, Transport};
 use crate::protocol::ClientError;
+
+/// Longest line read, in bytes. A server that sends a longer one is disconnected.
+const MOST_BYTES: usize = 64 << 20;
 
 pub(crate) struct LineTransport {
     writer: Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
@@ -33,7 +37,7 @@ impl LineTransport {
         explain: impl FnOnce(String) -> BoxFuture<'static, String> + Send + 'static,
     ) -> Self {
         let reader = tokio::spawn(async move {
-            let reason = read_lines(BufReader::new(reader), &sender).await;
+            let reason = read_lines(reader, &sender).await;
             let _ = sender.send(Incoming::Closed(explain(reason).await));
         });
         Self { writer: Mutex::new(Some(Box::new(writer))), reader }
@@ -41,41 +45,38 @@ impl LineTransport {
 }
 
 /// Reads messages until the stream ends, and returns the reason.
-async fn read_lines(mut reader: impl AsyncBufReadExt + Unpin, sender: &MessageSender) -> String {
-    let mut line = Vec::new();
+async fn read_lines(reader: impl AsyncRead + Unpin, sender: &MessageSender) -> String {
+    let mut lines = LineReader::new(reader, MOST_BYTES);
     loop {
-        line.clear();
-        return match reader.read_until(b'\n', &mut line).await {
-            Ok(0) => "the server closed its standard output".to_owned(),
-            Err(error) => format!("the server's standard output cannot be read: {error}"),
-            Ok(_) => {
-                let text = line.trim_ascii();
-                if text.is_empty() {
-                    continue;
-                }
-                let incoming = serde_json::from_slice(text)
-                    .map(Incoming::Message)
-                    .unwrap_or_else(|_| Incoming::NotJson(String::from_utf8_lossy(text).into_owned()));
-                match sender.send(incoming) {
-                    Ok(()) => continue,
-                    Err(_) => "the test reads no more".to_owned(),
-                }
+        let line = match lines.next().await {
+            Ok(Some(Line::Whole(line))) => line,
+            Ok(Some(Line::TooLong { .. })) => {
+                return format!("the server sent a line of more than {MOST_BYTES} bytes");
             }
+            Ok(None) => return "the server closed its standard output".to_owned(),
+            Err(error) => return format!("the server's standard output cannot be read: {error}"),
         };
+        let text = line.trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        let incoming = serde_json::from_slice(text)
+            .map(Incoming::Message)
+            .unwrap_or_else(|_| Incoming::NotJson(String::from_utf8_lossy(text).into_owned()));
+        if sender.send(incoming).is_err() {
+            return "the test reads no more".to_owned();
+        }
     }
 }
 
 #[async_trait]
 impl Transport for LineTransport {
     async fn send(&self, message: Outgoing) -> Result<(), ClientError> {
-        let mut line = message.text.into_bytes();
-        line.push(b'\n');
         let mut writer = self.writer.lock().await;
         let writer = writer.as_mut().ok_or_else(|| ClientError::Closed("already disconnected".into()))?;
         let broken =
             |error| ClientError::Closed(format!("the server's standard input cannot be written: {error}"));
-        writer.write_all(&line).await.map_err(broken)?;
-        writer.flush().await.map_err(broken)
+        write_line(writer, message.text.into_bytes()).await.map_err(broken)
     }
 
     fn set_token(&self, _token: Option<String>) -> bool {
