@@ -88,108 +88,143 @@ pub struct Finding {
     pub fix: &'static str,
 }
 
+/// The requirements that are broken, in the order of the checks.
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn when(&mut self, broken: bool, path: &str, problem: &'static str, fix: &'static str) {
+        if broken {
+            self.0.push(Finding { path: path.to_owned(), problem, fix });
+        }
+    }
+}
+
 impl AuthConfig {
     /// Returns all production requirements that this configuration breaks.
     pub fn check_production(&self, deployment: &Deployment) -> Vec<Finding> {
-        let mut found = Vec::new();
-        let mut when = |broken: bool, path: &str, problem, fix| {
-            if broken {
-                found.push(Finding { path: path.to_owned(), problem, fix });
-            }
-        };
-        when(
+        let mut found = Findings::default();
+        self.check_exposure(deployment, &mut found);
+        if self.mode == Mode::Orchestrated {
+            self.check_store_and_keys(&mut found);
+            self.check_login(&mut found);
+            self.check_lifetimes(&mut found);
+            self.check_rates(&mut found);
+            self.check_sessions(&mut found);
+            self.check_secrets(&mut found);
+        }
+        found.0
+    }
+
+    /// Checks who reaches the server, and whom it trusts.
+    fn check_exposure(&self, deployment: &Deployment, found: &mut Findings) {
+        found.when(
             !deployment.is_https(),
             "http.publicUrl",
             "authentication is reached over plain HTTP",
             "use an https address",
         );
-        when(
+        found.when(
             self.mode == Mode::Public,
             "auth.mode",
             "authentication is off",
             "set `orchestrated` or `transparent`",
         );
-        when(
+        found.when(
             self.allow_default_public,
             "auth.allowDefaultPublic",
             "anonymous access is allowed",
             "set it to false",
         );
-        when(self.dcr_enabled, "auth.dcrEnabled", "anyone can register a client", "set it to false");
+        found.when(self.dcr_enabled, "auth.dcrEnabled", "anyone can register a client", "set it to false");
         let redacts = |name: &str| deployment.redact.iter().any(|field| field == name);
-        when(
+        found.when(
             !["access_token", "refresh_token", "client_secret"].into_iter().all(redacts),
             "logging.redact",
             "tokens or secrets are not masked in logs",
             "list access_token, refresh_token and client_secret",
         );
-        when(
+        found.when(
             self.provider.allow_private,
             "auth.provider.allowPrivate",
             "the provider may be on a private address, over plain HTTP",
             "set it to false",
         );
-        when(
+        found.when(
             self.trusted_proxies.iter().any(|network| trusts_everybody(network)),
             "auth.trustedProxies",
             "whoever connects is believed about the caller's address and about HTTPS",
             "name the addresses or the networks of your proxies, /8 or smaller",
         );
-        if self.mode != Mode::Orchestrated {
-            return found;
-        }
+    }
+
+    /// Checks the token store and the signing keys.
+    fn check_store_and_keys(&self, found: &mut Findings) {
         let storage = &self.token_storage;
-        when(
+        found.when(
             storage.kind != StorageKind::Redis,
             "auth.tokenStorage.type",
             "tokens are not in a store that several instances share",
             "use `redis` with `tls: true`",
         );
-        when(
+        found.when(
             storage.kind == StorageKind::Redis && !storage.config.uses_tls(),
             "auth.tokenStorage.config.tls",
             "the store is reached without TLS",
             "set it to true, or begin `url` with `rediss`",
         );
         let keys = self.local.sign_key.as_ref().and_then(|key| key.keys().ok());
-        when(
+        found.when(
             keys.is_none(),
             "auth.local.signKey",
             "no stable signing key is given",
             "give an RS256 JWK, or set JWT_SIGNING_KEY",
         );
-        when(
+        found.when(
             keys.as_ref().is_some_and(|keys| keys.iter().any(|key| key.kty != "RSA")),
             "auth.local.signKey",
             "the signing key is not RSA",
             "give an RS256 key pair of 2048 bits or more",
         );
-        when(
+        found.when(
             !(30..=90).contains(&self.local.key_rotation_days),
             "auth.local.keyRotationDays",
             "keys are not exchanged every 30 to 90 days",
             "set a value from 30 to 90",
         );
-        when(self.local.max_keys == 0, "auth.local.maxKeys", "retired keys are not kept", "set 1 or more");
-        when(
+        found.when(
+            self.local.max_keys == 0,
+            "auth.local.maxKeys",
+            "retired keys are not kept",
+            "set 1 or more",
+        );
+    }
+
+    /// Checks the login and the consent of users.
+    fn check_login(&self, found: &mut Findings) {
+        found.when(
             self.local.login == LoginMethod::Demo,
             "auth.local.login",
             "the demo login lets anyone in",
             "use `password`",
         );
-        when(
+        found.when(
             !self.consent.enabled,
             "auth.consent.enabled",
             "users are not asked for consent",
             "set it to true",
         );
-        when(
+    }
+
+    /// Checks the lifetimes of tokens.
+    fn check_lifetimes(&self, found: &mut Findings) {
+        found.when(
             !self.refresh.rotate_refresh_token,
             "auth.refresh.rotateRefreshToken",
             "refresh tokens do not rotate",
             "set it to true",
         );
-        when(
+        found.when(
             self.refresh.access_token_ttl > 900,
             "auth.refresh.accessTokenTtl",
             "access tokens live longer than 15 minutes",
@@ -198,14 +233,18 @@ impl AuthConfig {
         for (field, seconds) in
             [("refreshTokenTtl", self.refresh.refresh_token_ttl), ("absoluteTtl", self.refresh.absolute_ttl)]
         {
-            when(
+            found.when(
                 self.refresh.enabled && !(7 * DAY_S..=30 * DAY_S).contains(&seconds),
                 &format!("auth.refresh.{field}"),
                 "refresh tokens do not live 7 to 30 days",
                 "set a value from 604800 to 2592000",
             );
         }
-        when(
+    }
+
+    /// Checks the limits on requests, and on fetches for strangers.
+    fn check_rates(&self, found: &mut Findings) {
+        found.when(
             self.cimd.allow_private,
             "auth.cimd.allowPrivate",
             "strangers can have this server ask private addresses",
@@ -222,8 +261,13 @@ impl AuthConfig {
             ("wrongPasswords", limits.wrong_passwords, 100),
         ] {
             let path = format!("auth.limits.{field}");
-            when(per_minute == 0, &path, "a limit of 0 lets nobody in", "leave it out, or set 1 or more");
-            when(
+            found.when(
+                per_minute == 0,
+                &path,
+                "a limit of 0 lets nobody in",
+                "leave it out, or set 1 or more",
+            );
+            found.when(
                 per_minute > most,
                 &path,
                 "the endpoint is hardly limited",
@@ -234,28 +278,35 @@ impl AuthConfig {
                 },
             );
         }
+    }
+
+    /// Checks the lifetimes of logins.
+    fn check_sessions(&self, found: &mut Findings) {
         for (field, seconds, most) in [
             ("idleTtl", self.session.idle_ttl, DAY_S),
             ("absoluteTtl", self.session.absolute_ttl, 30 * DAY_S),
         ] {
-            when(
+            found.when(
                 !(60..=most).contains(&seconds),
                 &format!("auth.session.{field}"),
                 "logins last an absurd time",
                 "set at least 60 seconds, and at most a day for `idleTtl`, 30 days for `absoluteTtl`",
             );
         }
+    }
+
+    /// Checks that no secret can be guessed.
+    fn check_secrets(&self, found: &mut Findings) {
         let is_short = |secret: &Option<SecretString>| {
             secret.as_ref().is_some_and(|secret| is_guessable(secret.expose_secret()))
         };
         let problem = "the secret is short or monotonous enough to be guessed";
         let fix = "use 32 random characters or more, such as `openssl rand -base64 32` makes";
-        when(is_short(&self.encryption_key), "auth.encryptionKey", problem, fix);
-        when(is_short(&self.dcr.initial_access_token), "auth.dcr.initialAccessToken", problem, fix);
+        found.when(is_short(&self.encryption_key), "auth.encryptionKey", problem, fix);
+        found.when(is_short(&self.dcr.initial_access_token), "auth.dcr.initialAccessToken", problem, fix);
         for (at, client) in self.clients.iter().enumerate() {
             let path = format!("auth.clients[{at}].clientSecret");
-            when(is_short(&client.client_secret), &path, problem, fix);
+            found.when(is_short(&client.client_secret), &path, problem, fix);
         }
-        found
     }
 }

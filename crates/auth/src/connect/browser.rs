@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     client::{ClientIdentity, IssuerTag, NEEDS_CLIENT_ID},
+    discovery::ServerMetadata,
     vault::{ConnectRequest, Provider, UpstreamVault},
 };
 use crate::{
@@ -120,13 +121,27 @@ impl UpstreamVault {
         })?;
         // From here on the address is used up.
         ctx.store.take(&key).await.map_err(store_page)?.ok_or_else(over)?;
+        let target = self.authorization_request(&link, &provider, &server, identity, &callback).await?;
+        Ok(redirect(StatusCode::FOUND, &target))
+    }
+
+    /// Stores an authorization request, and returns its address at the upstream's authorization server.
+    async fn authorization_request(
+        &self,
+        link: &ConnectRequest,
+        provider: &Provider,
+        server: &ServerMetadata,
+        identity: ClientIdentity,
+        callback: &str,
+    ) -> Result<String, Response> {
+        let ctx = &self.0.services.ctx;
         let (state, verifier) = (ctx.new_secret(), ctx.new_secret());
         let challenge = b64(sha256(&verifier));
         let scope = server.scopes.join(" ");
         let mut pairs = vec![
             ("response_type", "code"),
             ("client_id", identity.id.as_str()),
-            ("redirect_uri", &callback),
+            ("redirect_uri", callback),
             ("state", &state),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
@@ -142,12 +157,12 @@ impl UpstreamVault {
             resource: provider.settings.resource.clone(),
             issuer: server.issuer.clone(),
             verifier,
-            identity: identity.clone(),
+            identity,
         };
         let key = Key::secret("connecting", &state);
         let plain = serde_json::to_vec(&authorization).unwrap_or_default();
         ctx.put_sealed(&key, &plain, CONNECT_LIFETIME).await.map_err(store_page)?;
-        Ok(redirect(StatusCode::FOUND, &target))
+        Ok(target)
     }
 
     async fn come_back(&self, parts: &Parts, at: Option<IssuerTag>) -> Result<Response, Response> {

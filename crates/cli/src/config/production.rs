@@ -6,7 +6,10 @@
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::Context as _;
-use gatewright_auth::config::{Mode, is_guessable};
+use gatewright_auth::{
+    Deployment,
+    config::{Mode, is_guessable},
+};
 use gatewright_findings::{Finding, Lines, escape, with_lines};
 use gatewright_upstream::UpstreamAuth;
 use secrecy::ExposeSecret as _;
@@ -27,13 +30,18 @@ impl Config {
         let mut findings: Vec<Finding> = found
             .map(|found| auth_finding(&found.path, format!("{}; fix: {}", found.problem, found.fix)))
             .collect();
-        let mut when = |broken: bool, path: &str, problem: &str, fix: &str| {
-            if broken {
-                findings.push(Finding::new(path, format!("{problem}; fix: {fix}")));
-            }
-        };
+        self.check_http(&deployment, &mut findings);
+        self.check_apps(&mut findings);
+        findings.extend(exposure::findings(self));
+        self.check_admin_token(&mut findings);
+        self.check_scopes(&mut findings);
+        Ok(with_lines(findings, &lines))
+    }
+
+    fn check_http(&self, deployment: &Deployment, findings: &mut Vec<Finding>) {
         let http = &self.http;
-        when(
+        report(
+            findings,
             self.auth.mode != Mode::Public
                 && deployment.is_https()
                 && http.tls.is_none()
@@ -43,19 +51,22 @@ impl Config {
              one address",
             "list the proxy's address or network, or set `http.tls`",
         );
-        when(
+        report(
+            findings,
             http.allowed_hosts.iter().any(|host| host == "*"),
             "/http/allowedHosts",
             "every Host is allowed, which gives up the protection against DNS rebinding",
             "name the hosts that clients use",
         );
-        when(
+        report(
+            findings,
             http.allowed_origins.iter().any(|origin| origin == "*"),
             "/http/allowedOrigins",
             "pages of every origin may use the server",
             "name the origins of your own pages",
         );
-        when(
+        report(
+            findings,
             !(1 << 10..=16 << 20).contains(&http.max_body_bytes),
             "/http/maxBodyBytes",
             "the limit on request bodies is outside any useful range",
@@ -66,17 +77,22 @@ impl Config {
             ("bodyReadTimeout", http.body_read_timeout, 600),
             ("connectionIdle", http.connection_idle, 3_600),
         ] {
-            when(
+            report(
+                findings,
                 !(Duration::from_secs(1)..=Duration::from_secs(most)).contains(&time),
                 &format!("/http/{field}"),
                 "the timeout is outside any useful range",
                 &format!("set a value from 1s to {most}s"),
             );
         }
+    }
+
+    fn check_apps(&self, findings: &mut Vec<Finding>) {
         for (id, app) in &self.apps {
             let AppKind::Upstream(upstream) = &app.kind else { continue };
             let pointer = |field: &str| format!("/apps/{}/{field}", escape(id));
-            when(
+            report(
+                findings,
                 upstream.timeout > Duration::from_secs(3_600),
                 &pointer("timeout"),
                 "a call may take longer than an hour",
@@ -84,34 +100,43 @@ impl Config {
             );
             let is_private =
                 matches!(&upstream.auth, Some(UpstreamAuth::Oauth(oauth)) if oauth.allow_private);
-            when(
+            report(
+                findings,
                 is_private,
                 &pointer("auth/allowPrivate"),
                 "the authorization server may be on a private address, over plain HTTP",
                 "set it to false",
             );
         }
-        findings.extend(exposure::findings(self));
-        let mut when = |broken: bool, path: &str, problem: &str, fix: &str| {
-            if broken {
-                findings.push(Finding::new(path, format!("{problem}; fix: {fix}")));
-            }
-        };
+    }
+
+    fn check_admin_token(&self, findings: &mut Vec<Finding>) {
         let token = self.admin.as_ref().and_then(|admin| admin.token.as_ref());
-        when(
+        report(
+            findings,
             token.is_some_and(|token| is_guessable(token.expose_secret())),
             "/admin/token",
             "the secret is short or monotonous enough to be guessed",
             "use 32 random characters or more, such as `openssl rand -base64 32` makes",
         );
+    }
+
+    fn check_scopes(&self, findings: &mut Vec<Finding>) {
         for (id, app) in &self.apps {
-            when(
+            report(
+                findings,
                 self.auth.mode != Mode::Public && !app.has_scopes(),
                 &format!("/apps/{}", escape(id)),
                 "any token can use the whole app, because nothing in it requires a scope",
                 "set `scopes` of the app, or of its `tools`, `resources` and `prompts`",
             );
         }
-        Ok(with_lines(findings, &lines))
+    }
+}
+
+/// Adds a finding if a requirement is `broken`.
+fn report(findings: &mut Vec<Finding>, broken: bool, path: &str, problem: &str, fix: &str) {
+    if broken {
+        findings.push(Finding::new(path, format!("{problem}; fix: {fix}")));
     }
 }

@@ -1,9 +1,13 @@
 //! Resources and prompts of the CRM.
 
-use rmcp::model::{Prompt, PromptArgument, Resource, ResourceTemplate};
+use rmcp::model::{JsonObject, Prompt, PromptArgument, Resource, ResourceTemplate};
 use serde_json::json;
 
-use crate::app::{Shelf, argument};
+use crate::{
+    answer::Failure,
+    app::{Shelf, argument},
+    dataset::State,
+};
 
 const PRICING: &str = "\
 # Pricing
@@ -53,57 +57,67 @@ pub(crate) fn shelf() -> Shelf {
             )
             .with_title("Summarise an account"),
         ],
-        read: |state, uri| {
-            const JSON: &str = "application/json";
-            let pretty = |value: &serde_json::Value| Some((JSON, format!("{value:#}")));
-            match uri.strip_prefix("crm://")? {
-                "accounts" => pretty(&json!(state.accounts.values().collect::<Vec<_>>())),
-                "handbook/pricing" => Some(("text/markdown", PRICING.to_owned())),
-                path => match path.split_once('/')? {
-                    ("users", id) => pretty(&json!(state.users.get(id)?)),
-                    ("accounts", id) => {
-                        let account = state.accounts.get(id)?;
-                        let users: Vec<_> =
-                            state.users.values().filter(|user| user.account_id == id).collect();
-                        pretty(&json!({ "account": account, "users": users }))
-                    }
-                    _ => None,
-                },
+        read,
+        prompt,
+        values,
+    }
+}
+
+/// The MIME type and text behind a URI.
+fn read(state: &State, uri: &str) -> Option<(&'static str, String)> {
+    const JSON: &str = "application/json";
+    let pretty = |value: &serde_json::Value| Some((JSON, format!("{value:#}")));
+    match uri.strip_prefix("crm://")? {
+        "accounts" => pretty(&json!(state.accounts.values().collect::<Vec<_>>())),
+        "handbook/pricing" => Some(("text/markdown", PRICING.to_owned())),
+        path => match path.split_once('/')? {
+            ("users", id) => pretty(&json!(state.users.get(id)?)),
+            ("accounts", id) => {
+                let account = state.accounts.get(id)?;
+                let users: Vec<_> = state.users.values().filter(|user| user.account_id == id).collect();
+                pretty(&json!({ "account": account, "users": users }))
             }
+            _ => None,
         },
-        prompt: |state, name, args| {
-            (name == "summarise_account").then(|| {
-                let account = state.account(argument(args, "account_id").unwrap_or_default())?;
-                let of = |id: &str| id == account.id;
-                Ok(format!(
-                    "Summarise in five sentences how things stand with {name} ({id}): plan {plan}, status {status}, \
-                     {users} users, {orders} orders, {late} overdue invoices, {tickets} tickets not closed. \
-                     Say what we should do next.",
-                    name = account.name,
-                    id = account.id,
-                    plan = account.plan,
-                    status = account.status,
-                    users = state.users.values().filter(|user| of(&user.account_id)).count(),
-                    orders = state.orders.values().filter(|order| of(&order.account_id)).count(),
-                    late = state
-                        .invoices
-                        .values()
-                        .filter(|invoice| of(&invoice.account_id) && invoice.status == "overdue")
-                        .count(),
-                    tickets = state
-                        .tickets
-                        .values()
-                        .filter(|ticket| of(&ticket.account_id) && ticket.status != "closed")
-                        .count(),
-                ))
-            })
-        },
-        values: |state, target, argument| match (target, argument) {
-            ("summarise_account", "account_id") | ("crm://accounts/{id}", "id") => {
-                state.accounts.keys().cloned().collect()
-            }
-            ("crm://users/{id}", "id") => state.users.keys().cloned().collect(),
-            _ => Vec::new(),
-        },
+    }
+}
+
+/// The text of the prompt `name`.
+fn prompt(state: &State, name: &str, args: &JsonObject) -> Option<Result<String, Failure>> {
+    (name == "summarise_account").then(|| {
+        let account = state.account(argument(args, "account_id").unwrap_or_default())?;
+        let of = |id: &str| id == account.id;
+        Ok(format!(
+            "Summarise in five sentences how things stand with {name} ({id}): plan {plan}, status {status}, \
+             {users} users, {orders} orders, {late} overdue invoices, {tickets} tickets not closed. \
+             Say what we should do next.",
+            name = account.name,
+            id = account.id,
+            plan = account.plan,
+            status = account.status,
+            users = state.users.values().filter(|user| of(&user.account_id)).count(),
+            orders = state.orders.values().filter(|order| of(&order.account_id)).count(),
+            late = state
+                .invoices
+                .values()
+                .filter(|invoice| of(&invoice.account_id) && invoice.status == "overdue")
+                .count(),
+            tickets = state
+                .tickets
+                .values()
+                .filter(|ticket| of(&ticket.account_id) && ticket.status != "closed")
+                .count(),
+        ))
+    })
+}
+
+/// The values that an argument of a prompt or a template can take.
+fn values(state: &State, target: &str, argument: &str) -> Vec<String> {
+    match (target, argument) {
+        ("summarise_account", "account_id") | ("crm://accounts/{id}", "id") => {
+            state.accounts.keys().cloned().collect()
+        }
+        ("crm://users/{id}", "id") => state.users.keys().cloned().collect(),
+        _ => Vec::new(),
     }
 }

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use super::tools::said;
 use super::{Everything, capabilities};
 
+type Answer = Result<CallToolResponse, ErrorData>;
+
 /// Lifetime of a request state.
 const STATE_TTL: Duration = Duration::from_secs(300);
 
@@ -80,20 +82,20 @@ impl Everything {
         Ok(Some(String::from_utf8_lossy(&step).into_owned()))
     }
 
+    /// Asks the client; what comes back is sealed with `step`, if there is one.
+    fn ask(&self, tool: &str, requests: Value, step: Option<&str>) -> Answer {
+        asking(requests, step.map(|step| self.seal(tool, step))).map(CallToolResponse::InputRequired)
+    }
+
     pub(super) fn call_asking(
         &self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Answer {
         let tool = request.name.as_ref();
         let answers = request.input_responses.as_ref();
         let step = self.open(request)?;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let name = || form("What is your name?", "name", "string");
-        let done = |text: String| Ok(CallToolResponse::Complete(said(text)));
-        let ask = |requests: Value, step: Option<&str>| {
-            asking(requests, step.map(|step| self.seal(tool, step))).map(CallToolResponse::InputRequired)
-        };
+        let ask = |requests: Value, step: Option<&str>| self.ask(tool, requests, step);
         match tool.trim_start_matches("test_input_required_result_") {
             "elicitation" => match filled(answers, "user_name", "name").and_then(text) {
                 Some(name) => done(format!("Hello, {name}!")),
@@ -115,58 +117,90 @@ impl Everything {
                 }
                 _ => ask(json!({ "confirm": form("Please confirm", "ok", "boolean") }), Some("asked")),
             },
-            "multiple_inputs" => {
-                let answered = (
-                    filled(answers, "user_name", "name").and_then(text),
-                    sampled(answers, "greeting"),
-                    listed(answers),
-                );
-                match (step, answered) {
-                    (Some(_), (Some(name), Some(greeting), Some(roots))) => {
-                        done(format!("{greeting} {name}, {} roots", roots.len()))
-                    }
-                    _ => ask(
-                        json!({
-                            "user_name": name(),
-                            "greeting": sampling("Generate a greeting", 50),
-                            "client_roots": roots(),
-                        }),
-                        Some("asked"),
-                    ),
-                }
-            }
-            "multi_round" => match (step.as_deref().map(|step| step.split_at(1)), answers) {
-                (Some(("1", _)), Some(_)) if filled(answers, "step1", "name").and_then(text).is_some() => {
-                    let name = filled(answers, "step1", "name").and_then(text).unwrap_or_default();
-                    let question = form("Step 2: What is your favorite color?", "color", "string");
-                    ask(json!({ "step2": question }), Some(&format!("2{name}")))
-                }
-                (Some(("2", name)), _) => match filled(answers, "step2", "color").and_then(text) {
-                    Some(color) => done(format!("{name} likes {color}")),
-                    None => {
-                        let question = form("Step 2: What is your favorite color?", "color", "string");
-                        ask(json!({ "step2": question }), Some(&format!("2{name}")))
-                    }
-                },
-                _ => ask(json!({ "step1": form("Step 1: What is your name?", "name", "string") }), Some("1")),
-            },
-            "capabilities" => {
-                let can = capabilities(context);
-                let mut requests = serde_json::Map::new();
-                if can.elicitation.is_some() && filled(answers, "user_name", "name").is_none() {
-                    requests.insert("user_name".into(), name());
-                }
-                if can.sampling.is_some() && sampled(answers, "greeting").is_none() {
-                    requests.insert("greeting".into(), sampling("Generate a greeting", 50));
-                }
-                match requests.is_empty() {
-                    true => done("Everything the client can answer was answered".into()),
-                    false => ask(Value::Object(requests), None),
-                }
-            }
+            "multiple_inputs" => self.multiple_inputs(tool, step.is_some(), answers),
+            "multi_round" => self.multi_round(tool, step.as_deref(), answers),
+            "capabilities" => self.only_what_the_client_can(tool, answers, context),
             _ => Err(ErrorData::invalid_params(format!("Unknown tool: {tool}"), None)),
         }
     }
+
+    /// Asks three things at once.
+    fn multiple_inputs(&self, tool: &str, has_state: bool, answers: Option<&InputResponses>) -> Answer {
+        let ask = |requests: Value, step: Option<&str>| self.ask(tool, requests, step);
+        let answered = (
+            filled(answers, "user_name", "name").and_then(text),
+            sampled(answers, "greeting"),
+            listed(answers),
+        );
+        match (has_state, answered) {
+            (true, (Some(name), Some(greeting), Some(roots))) => {
+                done(format!("{greeting} {name}, {} roots", roots.len()))
+            }
+            _ => ask(
+                json!({
+                    "user_name": name(),
+                    "greeting": sampling("Generate a greeting", 50),
+                    "client_roots": roots(),
+                }),
+                Some("asked"),
+            ),
+        }
+    }
+
+    /// Asks twice, and carries the first answer in the state.
+    fn multi_round(&self, tool: &str, step: Option<&str>, answers: Option<&InputResponses>) -> Answer {
+        let ask = |requests: Value, step: Option<&str>| self.ask(tool, requests, step);
+        match (step.map(|step| step.split_at(1)), answers) {
+            (Some(("1", _)), Some(_)) if filled(answers, "step1", "name").and_then(text).is_some() => {
+                let name = filled(answers, "step1", "name").and_then(text).unwrap_or_default();
+                let question = form("Step 2: What is your favorite color?", "color", "string");
+                ask(json!({ "step2": question }), Some(&format!("2{name}")))
+            }
+            (Some(("2", name)), _) => match filled(answers, "step2", "color").and_then(text) {
+                Some(color) => done(format!("{name} likes {color}")),
+                None => {
+                    let question = form("Step 2: What is your favorite color?", "color", "string");
+                    ask(json!({ "step2": question }), Some(&format!("2{name}")))
+                }
+            },
+            _ => ask(json!({ "step1": form("Step 1: What is your name?", "name", "string") }), Some("1")),
+        }
+    }
+
+    /// Asks only what the client declared that it can answer.
+    fn only_what_the_client_can(
+        &self,
+        tool: &str,
+        answers: Option<&InputResponses>,
+        context: &RequestContext<RoleServer>,
+    ) -> Answer {
+        let ask = |requests: Value, step: Option<&str>| self.ask(tool, requests, step);
+        let can = capabilities(context);
+        let mut requests = serde_json::Map::new();
+        if can.elicitation.is_some() && filled(answers, "user_name", "name").is_none() {
+            requests.insert("user_name".into(), name());
+        }
+        if can.sampling.is_some() && sampled(answers, "greeting").is_none() {
+            requests.insert("greeting".into(), sampling("Generate a greeting", 50));
+        }
+        match requests.is_empty() {
+            true => done("Everything the client can answer was answered".into()),
+            false => ask(Value::Object(requests), None),
+        }
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// The form that asks for a name.
+fn name() -> Value {
+    form("What is your name?", "name", "string")
+}
+
+fn done(text: String) -> Answer {
+    Ok(CallToolResponse::Complete(said(text)))
 }
 
 /// The text that the client's model answered under this key.
