@@ -127,7 +127,6 @@ struct Payer {
 #[tool_router(router = invoices, vis = "pub(crate)")]
 impl App {
     #[tool(
-        name = "invoices_list",
         title = "List invoices",
         description = "List invoices, page by page, oldest first. Can be narrowed to an account or a status: draft, sent, overdue (unpaid and late), paid or void.",
         annotations(
@@ -155,7 +154,6 @@ impl App {
     }
 
     #[tool(
-        name = "invoices_get",
         title = "Get an invoice",
         description = "Get one invoice by id: amount, order, status, and the days it was issued, is due and was paid.",
         annotations(
@@ -172,7 +170,6 @@ impl App {
     }
 
     #[tool(
-        name = "invoices_create",
         title = "Create an invoice",
         description = "Create a draft invoice for an order, due 30 days from today. Refused when the order was cancelled or already has an invoice that is not void.",
         annotations(
@@ -192,7 +189,6 @@ impl App {
     }
 
     #[tool(
-        name = "invoices_send",
         title = "Send an invoice",
         description = "Send a draft invoice to the customer by e-mail.",
         annotations(
@@ -209,7 +205,6 @@ impl App {
     }
 
     #[tool(
-        name = "invoices_pay",
         title = "Mark an invoice as paid",
         description = "Record the payment of an invoice: mark it as paid today.",
         annotations(
@@ -226,7 +221,6 @@ impl App {
     }
 
     #[tool(
-        name = "invoices_void",
         title = "Void an invoice",
         description = "Void an invoice written by mistake, so that nobody has to pay it. Paid invoices cannot be voided.",
         annotations(
@@ -243,7 +237,6 @@ impl App {
     }
 
     #[tool(
-        name = "revenue_report",
         title = "Report revenue",
         description = "Report the revenue of a period: the sum of paid invoices in total, for each month and for each account, that is, how much money was earned.",
         annotations(

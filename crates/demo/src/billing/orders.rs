@@ -83,7 +83,6 @@ struct CancelOrder {
 #[tool_router(router = orders, vis = "pub(crate)")]
 impl App {
     #[tool(
-        name = "orders_list",
         title = "List orders",
         description = "List orders, page by page, oldest first, with their items and totals. Can be narrowed to an account, a user or a status such as pending or shipped.",
         annotations(
@@ -109,7 +108,6 @@ impl App {
     }
 
     #[tool(
-        name = "orders_get",
         title = "Get an order",
         description = "Get one order by id: who placed it, its items, its total and its status.",
         annotations(
@@ -126,7 +124,6 @@ impl App {
     }
 
     #[tool(
-        name = "orders_create",
         title = "Create an order",
         description = "Create an order: place a new order for products, that is, buy them for a user. Takes the pieces from stock and returns the pending order with its total. Refused when a product is out of stock.",
         annotations(
@@ -146,7 +143,6 @@ impl App {
     }
 
     #[tool(
-        name = "orders_ship",
         title = "Ship an order",
         description = "Ship an order that was paid: mark it as sent to the customer.",
         annotations(
@@ -173,7 +169,6 @@ impl App {
     }
 
     #[tool(
-        name = "orders_cancel",
         title = "Cancel an order",
         description = "Cancel an order that has not been shipped. Puts its items back into stock and voids its unpaid invoices.",
         annotations(

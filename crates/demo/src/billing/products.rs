@@ -67,7 +67,6 @@ struct SetPrice {
 #[tool_router(router = products, vis = "pub(crate)")]
 impl App {
     #[tool(
-        name = "products_list",
         title = "List products",
         description = "List the products in the catalogue, page by page, with price and stock. Can be narrowed to a category or to products out of stock.",
         annotations(
@@ -92,7 +91,6 @@ impl App {
     }
 
     #[tool(
-        name = "products_get",
         title = "Get a product",
         description = "Get one product by id: name, category, price and how many pieces are left in stock.",
         annotations(
@@ -109,7 +107,6 @@ impl App {
     }
 
     #[tool(
-        name = "products_search",
         title = "Search products",
         description = "Search products by part of their name or category. Finds an item of the catalogue when the id is not known.",
         annotations(
@@ -134,7 +131,6 @@ impl App {
     }
 
     #[tool(
-        name = "products_set_price",
         title = "Set the price of a product",
         description = "Set the price of a product, in cents. Orders already placed keep the price they had.",
         annotations(

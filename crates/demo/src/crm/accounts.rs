@@ -111,7 +111,6 @@ struct Export {
 #[tool_router(router = accounts, vis = "pub(crate)")]
 impl App {
     #[tool(
-        name = "accounts_list",
         title = "List accounts",
         description = "List accounts, the customer companies, page by page. Can be narrowed to a plan, a status such as churned, or a country.",
         annotations(
@@ -140,7 +139,6 @@ impl App {
     }
 
     #[tool(
-        name = "accounts_get",
         title = "Get an account",
         description = "Get one account by id: company name, industry, plan, status and country.",
         annotations(
@@ -157,7 +155,6 @@ impl App {
     }
 
     #[tool(
-        name = "accounts_search",
         title = "Search accounts",
         description = "Search accounts by part of the company name or the industry. Finds a company when the id is not known.",
         annotations(
@@ -182,7 +179,6 @@ impl App {
     }
 
     #[tool(
-        name = "accounts_create",
         title = "Create an account",
         description = "Create a new account for a customer company. It begins as a trial. Returns the account with its new id.",
         annotations(
@@ -218,7 +214,6 @@ impl App {
     }
 
     #[tool(
-        name = "accounts_update",
         title = "Update an account",
         description = "Update an account: rename the company, upgrade or change the plan, change the status or industry. Fields left out stay as they are.",
         annotations(
@@ -251,7 +246,6 @@ impl App {
     }
 
     #[tool(
-        name = "exports_start",
         title = "Start a data export",
         description = "Start an export of all data of an account, its users, orders, invoices and tickets, as a file to download. At most three exports a minute.",
         annotations(

@@ -117,7 +117,6 @@ struct DeletedUser {
 #[tool_router(router = users, vis = "pub(crate)")]
 impl App {
     #[tool(
-        name = "users_list",
         title = "List users",
         description = "List users, page by page, with name, e-mail address and role. Can be narrowed to one account, one role, or active users.",
         annotations(
@@ -143,7 +142,6 @@ impl App {
     }
 
     #[tool(
-        name = "users_get",
         title = "Get a user",
         description = "Get one user by id: name, e-mail address, role, account and whether the user is active.",
         annotations(
@@ -160,7 +158,6 @@ impl App {
     }
 
     #[tool(
-        name = "users_search",
         title = "Search users",
         description = "Search users by part of their name or e-mail address. Finds a person when the id is not known.",
         annotations(
@@ -185,7 +182,6 @@ impl App {
     }
 
     #[tool(
-        name = "users_create",
         title = "Create a user",
         description = "Create a new user in an account, that is, invite or add a person. Returns the user with its new id. The e-mail address must not be taken.",
         annotations(
@@ -221,7 +217,6 @@ impl App {
     }
 
     #[tool(
-        name = "users_update",
         title = "Update a user",
         description = "Update a user: change the name, e-mail address or role. Fields left out stay as they are. Returns the changed user.",
         annotations(
@@ -250,7 +245,6 @@ impl App {
     }
 
     #[tool(
-        name = "users_set_active",
         title = "Activate or deactivate a user",
         description = "Activate or deactivate a user. A deactivated user is locked out and cannot sign in, but is kept.",
         annotations(
@@ -271,7 +265,6 @@ impl App {
     }
 
     #[tool(
-        name = "users_delete",
         title = "Delete a user",
         description = "Delete a user for good. Refused while the user has orders or tickets; deactivate the user instead.",
         annotations(

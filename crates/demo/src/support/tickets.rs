@@ -90,7 +90,6 @@ struct UpdateTicket {
 #[tool_router(router = tickets, vis = "pub(crate)")]
 impl App {
     #[tool(
-        name = "tickets_list",
         title = "List tickets",
         description = "List support tickets, page by page, oldest first. Can be narrowed to a status, a priority such as urgent, an account or an assignee.",
         annotations(
@@ -120,7 +119,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_get",
         title = "Get a ticket",
         description = "Get the details of one support ticket by id: subject, request, status, priority, assignee and the conversation.",
         annotations(
@@ -137,7 +135,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_search",
         title = "Search tickets",
         description = "Search support tickets for words in the subject or in the request of the customer. Finds complaints about a subject.",
         annotations(
@@ -162,7 +159,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_create",
         title = "Create a ticket",
         description = "Create a new support ticket: open a case for a user who asks for help or reports a problem. Returns the ticket with its new id.",
         annotations(
@@ -199,7 +195,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_update",
         title = "Update a ticket",
         description = "Update a support ticket: change the subject, the priority, or the status (this also reopens a closed ticket). Fields left out stay as they are.",
         annotations(

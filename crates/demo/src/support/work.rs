@@ -103,7 +103,6 @@ struct Statistics {
 #[tool_router(router = work, vis = "pub(crate)")]
 impl App {
     #[tool(
-        name = "tickets_assign",
         title = "Assign a ticket",
         description = "Assign a support ticket to an agent, who is then responsible for it. Refused for closed tickets.",
         annotations(
@@ -125,7 +124,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_comment",
         title = "Comment on a ticket",
         description = "Add a comment to a support ticket: write a reply or a note. Returns the ticket with all its comments.",
         annotations(
@@ -149,7 +147,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_escalate",
         title = "Escalate a ticket",
         description = "Escalate a support ticket to the second line and make it urgent. Refused for closed tickets.",
         annotations(
@@ -174,7 +171,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_close",
         title = "Close a ticket",
         description = "Close a support ticket: mark it as resolved. It can be opened again with tickets_update.",
         annotations(
@@ -199,7 +195,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_notify",
         title = "Notify the requester of a ticket",
         description = "Notify the person who opened a support ticket, by e-mail, of how it stands. At most three notifications a minute.",
         annotations(
@@ -226,7 +221,6 @@ impl App {
     }
 
     #[tool(
-        name = "tickets_stats",
         title = "Ticket statistics",
         description = "Statistics of the support desk: how many tickets there are in each status, of each priority and for each agent, and how many wait for an assignee.",
         annotations(
