@@ -23,7 +23,7 @@ impl ToolNames {
     }
 }
 
-/// Longest name that is looked at closely, repeated in an error or told to observers, in bytes. Clients may send names of megabytes.
+/// Longest name that is looked at closely, repeated in an error or passed to observers, in bytes. Clients may send names of megabytes.
 pub(crate) const LONGEST_NAME: usize = 256;
 
 /// Longest URI of a resource or template that is looked at, in bytes.

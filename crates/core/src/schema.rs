@@ -28,7 +28,7 @@ pub struct InputSchema {
     defaults: OnceLock<Defaults>,
 }
 
-/// Problems shown of one bad input: enough to mend it, short enough to read.
+/// Most problems reported of one bad input: enough to mend it, short enough to read.
 const SHOWN: usize = 5;
 
 impl InputSchema {
@@ -183,7 +183,7 @@ fn sentence(error: &ValidationError<'_>) -> String {
     shorten(&problem)
 }
 
-/// Characters shown of a place, and of what is wrong there.
+/// Longest place and longest problem in a message, in characters.
 const LONGEST: usize = 300;
 
 fn shorten(text: &str) -> String {

@@ -16,7 +16,7 @@ pub struct UsageExample {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolMeta {
-    /// Examples, best first. At most 5 are shown.
+    /// Examples, best first. At most 5 are used.
     pub examples: Vec<UsageExample>,
     /// Scopes a caller needs, all of them.
     pub scopes: Vec<String>,

@@ -74,9 +74,9 @@ impl Connections {
     /// The connection of `audience`, if there is one, for use.
     pub(crate) fn lease(&self, audience: &Audience) -> Option<Lease> {
         let mut all = self.lock();
-        let held = all.get_mut(audience)?;
-        held.used = Instant::now();
-        Some(Lease { app: held.app.clone(), _in_use: held.in_use.clone() })
+        let connected = all.get_mut(audience)?;
+        connected.used = Instant::now();
+        Some(Lease { app: connected.app.clone(), _in_use: connected.in_use.clone() })
     }
 
     /// The catalog of the connection of `audience` while it is up.
@@ -109,8 +109,8 @@ impl Connections {
                 self.stop.clone(),
             );
             self.tasks.spawn(follow);
-            let held = Connected { app, used: Instant::now(), in_use: Arc::default() };
-            all.insert(audience.clone(), held);
+            let connected = Connected { app, used: Instant::now(), in_use: Arc::default() };
+            all.insert(audience.clone(), connected);
         }
         drop(all);
         self.lease(audience).ok_or(Full)
@@ -128,8 +128,8 @@ impl Connections {
 
     pub(crate) async fn shutdown(&self) {
         self.stop.cancel();
-        let all: Vec<Connected> = self.lock().drain().map(|(_, held)| held).collect();
-        futures::future::join_all(all.iter().map(|held| held.app.shutdown())).await;
+        let all: Vec<Connected> = self.lock().drain().map(|(_, connected)| connected).collect();
+        futures::future::join_all(all.iter().map(|connected| connected.app.shutdown())).await;
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -144,10 +144,10 @@ impl Connections {
     fn end_idle(&self, who: impl Fn(&Audience, &Connected) -> bool) {
         let gone: Vec<(Audience, Connected)> = {
             let mut all = self.lock();
-            all.extract_if(|audience, held| held.is_idle() && who(audience, held)).collect()
+            all.extract_if(|audience, connected| connected.is_idle() && who(audience, connected)).collect()
         };
-        for (audience, held) in gone {
-            self.end(&audience, Some(held));
+        for (audience, connected) in gone {
+            self.end(&audience, Some(connected));
         }
     }
 
@@ -155,7 +155,7 @@ impl Connections {
     fn bound_items(&self, audience: &Audience) {
         loop {
             let mut all = self.lock();
-            let items: usize = all.values().map(|held| size(&held.app.catalog())).sum();
+            let items: usize = all.values().map(|connected| size(&connected.app.catalog())).sum();
             let oldest = oldest(&all, Some(audience)).filter(|_| items > MOST_ITEMS);
             let Some(oldest) = oldest else { return };
             let gone = all.remove(&oldest);
@@ -170,8 +170,8 @@ impl Connections {
 }
 
 fn oldest(all: &HashMap<Audience, Connected>, but: Option<&Audience>) -> Option<Audience> {
-    let idle = all.iter().filter(|(audience, held)| held.is_idle() && Some(*audience) != but);
-    idle.min_by_key(|(_, held)| held.used).map(|(audience, _)| audience.clone())
+    let idle = all.iter().filter(|(audience, connected)| connected.is_idle() && Some(*audience) != but);
+    idle.min_by_key(|(_, connected)| connected.used).map(|(audience, _)| audience.clone())
 }
 
 fn size(catalog: &Catalog) -> usize {
@@ -187,7 +187,7 @@ async fn sweep(connections: Weak<Connections>, stop: CancellationToken) {
             () = stop.cancelled() => return,
         }
         let Some(connections) = connections.upgrade() else { return };
-        connections.end_idle(|_, held| held.used.elapsed() >= idle);
+        connections.end_idle(|_, connected| connected.used.elapsed() >= idle);
     }
 }
 

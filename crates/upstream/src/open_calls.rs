@@ -213,13 +213,13 @@ impl OpenCalls {
         if table.all.iter().any(|call| call.caller.principal != first.caller.principal) {
             return;
         }
-        let mut told: Vec<Option<usize>> = Vec::new();
+        let mut notified: Vec<Option<usize>> = Vec::new();
         for call in &table.all {
             let session = call.caller.session;
-            if session.is_some() && told.contains(&session) {
+            if session.is_some() && notified.contains(&session) {
                 continue;
             }
-            told.push(session);
+            notified.push(session);
             let _ = call.events.try_send(Event::Log(params.clone()));
         }
     }

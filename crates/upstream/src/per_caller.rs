@@ -117,8 +117,8 @@ impl PerCallerApp {
     /// Returns `true` if the server can be called for the caller: a server that wants no tokens can.
     async fn has_token(&self, caller: &Caller) -> Result<bool, Refusal> {
         let Some(credentials) = &self.credentials else { return Ok(true) };
-        let held = credentials.bearer(&self.id, caller.principal()).await;
-        held.map(|token| token.is_some()).map_err(|why| self.unauthorized(&why))
+        let token = credentials.bearer(&self.id, caller.principal()).await;
+        token.map(|token| token.is_some()).map_err(|why| self.unauthorized(&why))
     }
 
     async fn must_authorize(&self, caller: &Caller) -> Refusal {
@@ -139,7 +139,7 @@ impl PerCallerApp {
         Refusal::Failed(failure::failed(message, "UPSTREAM_AUTHORIZATION"))
     }
 
-    fn told(&self, refusal: Refusal) -> ErrorData {
+    fn to_error(&self, refusal: Refusal) -> ErrorData {
         match refusal {
             Refusal::Failed(error) => error,
             Refusal::Authorize(authorize) => elicitation_error(&self.id, &authorize),
@@ -155,7 +155,7 @@ impl PerCallerApp {
     where
         F: Future<Output = Result<T, ErrorData>>,
     {
-        let lease = self.connected(context.caller()).await.map_err(|refusal| self.told(refusal))?;
+        let lease = self.connected(context.caller()).await.map_err(|refusal| self.to_error(refusal))?;
         run(lease.app.clone(), context).await
     }
 
@@ -303,7 +303,7 @@ impl App for PerCallerApp {
 
     fn subscribe<'a>(&'a self, uri: String, permit: &'a Permit) -> AppFuture<'a, Result<(), ErrorData>> {
         Box::pin(async move {
-            let lease = self.connected(permit.caller()).await.map_err(|refusal| self.told(refusal))?;
+            let lease = self.connected(permit.caller()).await.map_err(|refusal| self.to_error(refusal))?;
             lease.app.subscribe(uri, permit).await
         })
     }

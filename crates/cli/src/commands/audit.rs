@@ -28,10 +28,10 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         let verified = match follows {
             Ok(verified) => verified,
             Err(problem) => {
-                let shown = file.display();
+                let path = file.display();
                 match json {
                     true => output::json(&json!({"ok": false, "file": file, "problem": problem}))?,
-                    false => outln!("{shown}: {problem}")?,
+                    false => outln!("{path}: {problem}")?,
                 }
                 return Ok(ExitCode::from(exit::FAILED));
             }

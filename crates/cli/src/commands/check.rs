@@ -20,26 +20,26 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         findings.extend(config.production(&args.config)?);
     }
     let makes_user = config.is_some_and(|config| config.auth.makes_first_user());
-    let shown = args.config.display();
+    let path = args.config.display();
     let (listed, more) = first(&findings);
     if args.json {
-        let file = shown.to_string();
+        let file = path.to_string();
         output::json(&json!({"file": file, "ok": findings.is_empty(), "findings": listed, "more": more}))?;
     } else if findings.is_empty() {
-        outln!("{shown}: ok")?;
+        outln!("{path}: ok")?;
         if makes_user {
             errln!(
-                "{shown}: auth.local.users: no user is configured, so `serve` creates the user `{}` and prints its password at the start",
+                "{path}: auth.local.users: no user is configured, so `serve` creates the user `{}` and prints its password at the start",
                 FirstUser::NAME
             );
         }
     } else {
         for finding in listed {
             let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-            outln!("{shown}{line}: {}", finding.without_line())?;
+            outln!("{path}{line}: {}", finding.without_line())?;
         }
         if more > 0 {
-            outln!("{shown}: and {more} more problems")?;
+            outln!("{path}: and {more} more problems")?;
         }
     }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })

@@ -14,9 +14,9 @@ use crate::{
 pub fn run(args: &ManArgs) -> anyhow::Result<ExitCode> {
     match &args.folder {
         Some(folder) => {
-            let shown = || format!("{} cannot be written", folder.display());
-            fs::create_dir_all(folder).with_context(shown)?;
-            clap_mangen::generate_to(Cli::command(), folder).with_context(shown)?;
+            let problem = || format!("{} cannot be written", folder.display());
+            fs::create_dir_all(folder).with_context(problem)?;
+            clap_mangen::generate_to(Cli::command(), folder).with_context(problem)?;
         }
         None => {
             let mut page = Vec::new();

@@ -163,11 +163,11 @@ fn clients(args: &MockCimdArgs) -> anyhow::Result<Vec<MockCimdClientOptions>> {
     });
     let mut clients: Vec<_> = named.collect();
     if let Some(file) = &args.clients {
-        let shown = file.display();
+        let path = file.display();
         let text = std::fs::read_to_string(file)
-            .map_err(|error| BadConfig(format!("{shown} cannot be read: {error}")))?;
+            .map_err(|error| BadConfig(format!("{path} cannot be read: {error}")))?;
         let more: Vec<MockCimdClientOptions> = serde_json::from_str(&text)
-            .map_err(|error| BadConfig(format!("{shown} is no JSON array of clients: {error}")))?;
+            .map_err(|error| BadConfig(format!("{path} is no JSON array of clients: {error}")))?;
         clients.extend(more);
     }
     if clients.is_empty() && args.document.is_empty() && args.error.is_empty() {

@@ -198,8 +198,8 @@ mod tests {
         for most in [LONGEST_TEXT, LONGEST] {
             let text = format!("{} client_secret=\"{}\"", "x".repeat(most - 30), "s3".repeat(10_000));
             for line in [text.clone(), json!({"fields": {"message": text}}).to_string()] {
-                let shown = redacted(&line, &patterns);
-                assert!(shown.len() <= LONGEST + 40 && !shown.contains("s3"), "{shown}");
+                let written = redacted(&line, &patterns);
+                assert!(written.len() <= LONGEST + 40 && !written.contains("s3"), "{written}");
             }
         }
     }
@@ -212,10 +212,10 @@ mod tests {
                 let text =
                     format!("{} client_secret={quote}{}", "x ".repeat(before / 2), "s3".repeat(200_000));
                 for line in [text.clone(), json!({"fields": {"message": text, "n": 1}}).to_string()] {
-                    let shown = redacted(&line, &patterns);
+                    let written = redacted(&line, &patterns);
                     assert!(
-                        !shown.contains("s3") && shown.len() <= LONGEST + 200,
-                        "{quote} {before}: {shown}"
+                        !written.contains("s3") && written.len() <= LONGEST + 200,
+                        "{quote} {before}: {written}"
                     );
                 }
             }

@@ -52,7 +52,7 @@ fn table<'a>(text: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
             names.join(" ")
         };
         let takes = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
-        let shown = match (arg.get_long(), arg.get_short()) {
+        let flag = match (arg.get_long(), arg.get_short()) {
             (Some(long), short) => {
                 let short = short.map(|short| format!("-{short}, ")).unwrap_or_default();
                 let value = if takes { format!(" {}", values()) } else { String::new() };
@@ -71,6 +71,6 @@ fn table<'a>(text: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
             let stop = if about.ends_with('.') { "" } else { "." };
             let _ = write!(about, "{stop} One of {}.", names.join(", "));
         }
-        let _ = writeln!(text, "| `{shown}` | {default} | {} |", cell(&about));
+        let _ = writeln!(text, "| `{flag}` | {default} | {} |", cell(&about));
     }
 }

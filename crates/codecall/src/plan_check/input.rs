@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     Problem,
     shape::{Found, Shape},
-    words::{list, nearest, shown},
+    words::{display_name, list, nearest},
 };
 use crate::shapes::restore_numbers;
 
@@ -36,7 +36,7 @@ pub(super) fn check(call: &CallSite, tool: &ToolEntry) -> Option<Problem> {
     let problem = |at, what: &str, is_certain| Problem {
         at,
         code: codes::VALIDATION_ERROR.to_owned(),
-        message: format!("invalid input for `{}`: {what}", shown(&call.name)),
+        message: format!("invalid input for `{}`: {what}", display_name(&call.name)),
         is_certain,
     };
     match input {
@@ -91,14 +91,14 @@ pub(super) fn unnamed(call: &CallSite, tool: &ToolEntry) -> Vec<PlanWarning> {
     let warning = |member: &Member| {
         let near = nearest(&member.name, names.iter().copied().filter(|name| !is_given(name)));
         let advice = match near {
-            Some(near) => format!("; did you mean `{}`?", shown(near)),
+            Some(near) => format!("; did you mean `{}`?", display_name(near)),
             None if more.is_none() => format!("; it has {}", list(&names)),
             None => return None,
         };
         let message = format!(
             "the input of `{}` has no parameter `{}`{advice}",
-            shown(&call.name),
-            shown(&member.name)
+            display_name(&call.name),
+            display_name(&member.name)
         );
         Some(PlanWarning { at: member.at, message })
     };
@@ -185,7 +185,7 @@ impl Filled {
                 !self.places.contains_key(&format!("{path}/{}", name.replace('~', "~0").replace('/', "~1")))
             }),
         );
-        let advice = near.map(|near| format!(", did you mean `{}`?", shown(near))).unwrap_or_default();
+        let advice = near.map(|near| format!(", did you mean `{}`?", display_name(near))).unwrap_or_default();
         Finding {
             at: self.places.get(&place).copied(),
             message: format!("there is no `{}`{advice}", dotted(path, Some(name))),
@@ -222,5 +222,5 @@ fn said(path: &str, message: &str) -> String {
 fn dotted(path: &str, name: Option<&str>) -> String {
     let parts = path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"));
     let parts: Vec<String> = parts.chain(name.map(str::to_owned)).collect();
-    shown(&parts.join("."))
+    display_name(&parts.join("."))
 }

@@ -122,7 +122,7 @@ fn discarded(facts: &PlanFacts, tools: &Tools) -> Option<PlanWarning> {
         at: call.at,
         message: format!(
             "the result of `{}` is not returned, so the result of the plan is null; write `return await callTool(…)`",
-            words::shown(&call.name)
+            words::display_name(&call.name)
         ),
     })
 }

@@ -7,7 +7,7 @@ use gatewright_agentscript::{Origin, Part, PlanFacts, PlanWarning, ResultUse};
 use super::{
     Named, Tools,
     shape::{Found, Lack, Shape},
-    words::{list, nearest, shown},
+    words::{display_name, list, nearest},
 };
 
 /// Most warnings about reads.
@@ -111,10 +111,10 @@ impl<'f> Checker<'f> {
             (call, true) if call.settled => (None, true),
             (call, _) => (self.observed(&call.name), false),
         };
-        let name = shown(&self.facts.calls[tool as usize].name);
+        let name = display_name(&self.facts.calls[tool as usize].name);
         let value = match path.as_str() {
             "" => format!("the result of `{name}`"),
-            path => format!("`{}` of the result of `{name}`", shown(path)),
+            path => format!("`{}` of the result of `{name}`", display_name(path)),
         };
         let property = match &read.part {
             Part::Property(property) => property,
@@ -125,7 +125,7 @@ impl<'f> Checker<'f> {
                     .then(|| format!("{value} is {}, not an array{arrays}", article(lack.kind)));
             }
         };
-        let given = shown(property);
+        let given = display_name(property);
         if lack.kind != "object" {
             let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
             return (!is_unsure).then(|| format!("{value} is {} and has no `{given}`", article(lack.kind)));
@@ -134,7 +134,7 @@ impl<'f> Checker<'f> {
             .filter(|near| !self.read.get(&read.of).is_some_and(|read| read.contains(near)));
         let is_unsure = read.tentative || observed.is_some_and(|answers| answers < ENOUGH_ANSWERS);
         let advice = match near {
-            Some(near) => format!("; did you mean `{}`?", shown(near)),
+            Some(near) => format!("; did you mean `{}`?", display_name(near)),
             None if is_unsure => return None,
             None if settled => "; with `throwOnError: false` the tool's result is in `data`".to_owned(),
             None if lack.arrays.len() == 1 && is_array_method(property) => {
@@ -222,8 +222,8 @@ fn is_array_method(name: &str) -> bool {
 /// The advice to read the only array of an object.
 fn did_you_mean_one_of(arrays: &[&str], method: &str) -> String {
     match arrays {
-        [only] if method.is_empty() => format!("; did you mean its `{}`?", shown(only)),
-        [only] => format!("; did you mean `{}.{}`?", shown(only), shown(method)),
+        [only] if method.is_empty() => format!("; did you mean its `{}`?", display_name(only)),
+        [only] => format!("; did you mean `{}.{}`?", display_name(only), display_name(method)),
         _ => String::new(),
     }
 }

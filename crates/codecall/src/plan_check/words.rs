@@ -19,7 +19,7 @@ pub(super) fn printable(text: &str) -> String {
 }
 
 /// A name, printable and not too long.
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn display_name(name: &str) -> String {
     let (short, more) = match name.char_indices().nth(LONGEST) {
         Some((at, _)) => (&name[..at], "…"),
         None => (name, ""),
@@ -46,7 +46,8 @@ pub(super) fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> O
 
 /// Names as a list, in backticks.
 pub(super) fn list(names: &[&str]) -> String {
-    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{}`", shown(name))).collect();
+    let mut list: Vec<String> =
+        names.iter().take(SHOWN).map(|name| format!("`{}`", display_name(name))).collect();
     if names.len() > SHOWN {
         list.push("…".to_owned());
     }
@@ -60,9 +61,9 @@ mod tests {
     #[test]
     fn a_name_from_outside_is_short_and_has_no_control_characters() {
         let name = format!("a\u{1b}[31m\n`\u{202e}{}", "x".repeat(1_000_000));
-        let shown = shown(&name);
-        assert!(shown.chars().count() <= LONGEST + 1 && !shown.chars().any(char::is_control), "{shown}");
-        assert!(!shown.contains(['`', '\u{202e}']));
+        let short = display_name(&name);
+        assert!(short.chars().count() <= LONGEST + 1 && !short.chars().any(char::is_control), "{short}");
+        assert!(!short.contains(['`', '\u{202e}']));
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Gateway {
     }
 
     /// Calls an app's tool for an operator: one that clients reach through a plugin only, too. Scopes, schema, rate limit and
-    /// deadline are those of any call, and observers are told.
+    /// deadline are those of any call, and observers are notified.
     ///
     /// # Errors
     /// As [`Invoker::call`](crate::Invoker::call).

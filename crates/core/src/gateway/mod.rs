@@ -2,7 +2,7 @@
 //!
 //! The methods of MCP are in `handler`. Lists are in `lists`, calls in `calls`, resources, prompts and tasks in `content`, change notifications in `changes`, log levels in `log_levels`, the
 //! bound of what a client says of itself in `client`, scopes
-//! that are asked for before a request is dispatched in `challenge`; what observers are told of everything but calls in `operate`.
+//! that are asked for before a request is dispatched in `challenge`; notifying observers of everything but calls in `operate`.
 
 mod calls;
 mod challenge;

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::{Era, names::clipped};
 
-/// Every method that clients may ask for. Others are unknown, and observers are not told their names.
+/// Every method that clients may ask for. Others are unknown, and observers do not get their names.
 pub const METHODS: [&str; 18] = [
     "initialize",
     "ping",

@@ -76,9 +76,9 @@ impl Ending {
             return Self::OK;
         }
         let text = |pointer: &str| result.structured_content.as_ref()?.pointer(pointer)?.as_str();
-        let told = result.meta.as_ref().and_then(|meta| meta.0.get("code")?.as_str());
+        let code = result.meta.as_ref().and_then(|meta| meta.0.get("code")?.as_str());
         let status =
-            told.or_else(|| text("/status")).or_else(|| text("/code")).or_else(|| text("/error/code"));
+            code.or_else(|| text("/status")).or_else(|| text("/code")).or_else(|| text("/error/code"));
         let status = status
             .map_or(Cow::Borrowed(crate::codes::TOOL_EXECUTION_ERROR), |s| clipped(s).to_owned().into());
         Self::shaped(status, Shape::Result)

@@ -43,7 +43,7 @@ pub struct Operation {
     pub arrival: Arrival,
 }
 
-/// An operation under way. Dropped before its end, it is told as cancelled.
+/// An operation under way. Dropped before its end, it is reported as cancelled.
 pub(crate) struct OperationWatch {
     observers: Observers,
     began: Instant,

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{Principal, names::clipped};
 
-/// An execution under way. Dropped before its end, it is told as cancelled.
+/// An execution under way. Dropped before its end, it is reported as cancelled.
 pub(crate) struct ExecutionWatch {
     observers: Observers,
     trail: Trail,
@@ -47,7 +47,7 @@ impl ExecutionWatch {
         let context = begun.context;
         let script = begun.arguments.filter(|_| begun.is_meta).and_then(|all| all.get("script")?.as_str());
         let trace = observers.place(|| arrival::place(context));
-        let shown = begun.by_client && trace.as_ref().is_some_and(|trace| trace.sampled);
+        let has_arrival = begun.by_client && trace.as_ref().is_some_and(|trace| trace.sampled);
         let execution = Execution {
             id: LAST.fetch_add(1, Ordering::Relaxed) + 1,
             tool: if begun.is_known { begun.tool } else { clipped(&begun.tool).into() },
@@ -64,7 +64,7 @@ impl ExecutionWatch {
             calls: Vec::new(),
             more_calls: 0,
             trace: trace.clone(),
-            arrival: if shown { Arrival::of(context) } else { Arrival::default() },
+            arrival: if has_arrival { Arrival::of(context) } else { Arrival::default() },
         };
         Self { observers: observers.clone(), trail: Trail::new(trace), execution: Some(execution) }
     }

@@ -1,4 +1,4 @@
-//! One app of the registry, and how it is shown and called.
+//! One app of the registry, and the options under which it is listed and called.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

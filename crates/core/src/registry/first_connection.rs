@@ -1,4 +1,4 @@
-//! Waiting for apps that are making their first connection, so that a client that asks at once is not told that there is nothing.
+//! Waiting for apps that are making their first connection, so that a client that asks at once does not get an empty list.
 
 use tokio::time::Instant;
 

@@ -1,4 +1,5 @@
 //! Integration tests, one file per capability.
 
-#[cfg(all(test, feature = "guard"))]
+#[cfg(test)]
+#[cfg(feature = "guard")]
 mod guarded;

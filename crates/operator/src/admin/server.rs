@@ -277,7 +277,7 @@ mod tests {
             use base64::{Engine as _, engine::general_purpose::STANDARD};
             STANDARD.encode("ops:a-long-enough-secret")
         });
-        for (shown, status) in [
+        for (token, status) in [
             ("Bearer a-long-enough-secret", 200),
             (&basic, 200),
             ("Bearer wrong", 401),
@@ -285,9 +285,9 @@ mod tests {
             ("x", 401),
         ] {
             assert_eq!(
-                get(&router, "/metrics", &[host, ("authorization", shown)]).await.0,
+                get(&router, "/metrics", &[host, ("authorization", token)]).await.0,
                 status,
-                "{shown}"
+                "{token}"
             );
         }
         assert_eq!(get(&router, "/readyz", &[host]).await.0, 401);

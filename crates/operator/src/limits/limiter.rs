@@ -260,16 +260,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_rule_that_stays_keeps_its_counts_when_others_change() {
-        let held = limits(&[("x:y", 1), ("x:z", 1)]);
+        let limits = limits(&[("x:y", 1), ("x:z", 1)]);
         let ada = who("ada", None);
-        assert!(passes(&held, "x:y", &ada, None).await);
+        assert!(passes(&limits, "x:y", &ada, None).await);
         let rule =
             |tool: &str, limit| RateLimitRule { tool: tool.into(), limit, window: Duration::from_secs(3600) };
-        held.replace(vec![rule("x:y", 1), rule("x:z", 2)]);
-        assert!(!passes(&held, "x:y", &ada, None).await);
-        assert!(passes(&held, "x:z", &ada, None).await && passes(&held, "x:z", &ada, None).await);
-        held.replace(Vec::new());
-        assert!(passes(&held, "x:y", &ada, None).await);
+        limits.replace(vec![rule("x:y", 1), rule("x:z", 2)]);
+        assert!(!passes(&limits, "x:y", &ada, None).await);
+        assert!(passes(&limits, "x:z", &ada, None).await && passes(&limits, "x:z", &ada, None).await);
+        limits.replace(Vec::new());
+        assert!(passes(&limits, "x:y", &ada, None).await);
     }
 
     #[tokio::test]
@@ -298,8 +298,8 @@ mod tests {
                 if self.1.load(Ordering::SeqCst) {
                     return Err(Unavailable);
                 }
-                let mut held = self.0.lock().unwrap();
-                let count = held.entry(key.join("|")).or_default();
+                let mut counts = self.0.lock().unwrap();
+                let count = counts.entry(key.join("|")).or_default();
                 *count += 1;
                 Ok(Counted { count: *count, resets_in: window })
             })

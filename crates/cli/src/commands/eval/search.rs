@@ -111,11 +111,11 @@ fn read<T>(
     path: &Path,
     parse: impl Fn(BufReader<File>) -> Result<Vec<T>, eval::ReadError>,
 ) -> anyhow::Result<Vec<T>> {
-    let shown = path.display();
-    let file = File::open(path).map_err(|error| BadConfig(format!("{shown} cannot be read: {error}")))?;
-    let items = parse(BufReader::new(file)).map_err(|error| BadConfig(format!("{shown}: {error}")))?;
+    let name = path.display();
+    let file = File::open(path).map_err(|error| BadConfig(format!("{name} cannot be read: {error}")))?;
+    let items = parse(BufReader::new(file)).map_err(|error| BadConfig(format!("{name}: {error}")))?;
     if items.is_empty() {
-        return Err(BadConfig(format!("{shown} is empty")).into());
+        return Err(BadConfig(format!("{name} is empty")).into());
     }
     Ok(items)
 }

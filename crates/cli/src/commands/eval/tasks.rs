@@ -179,13 +179,13 @@ fn same_calls(steps: &[Step]) -> anyhow::Result<String> {
 /// # Errors
 /// A file that cannot be read, is no file of tasks, or holds none.
 pub fn read(path: &Path) -> anyhow::Result<Vec<Task>> {
-    let shown = path.display();
+    let name = path.display();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| BadConfig(format!("{shown} cannot be read: {error}")))?;
+        .map_err(|error| BadConfig(format!("{name} cannot be read: {error}")))?;
     let file: TaskFile =
-        serde_saphyr::from_str(&text).map_err(|error| BadConfig(format!("{shown}: {error}")))?;
+        serde_saphyr::from_str(&text).map_err(|error| BadConfig(format!("{name}: {error}")))?;
     if file.tasks.is_empty() {
-        return Err(BadConfig(format!("{shown} holds no task")).into());
+        return Err(BadConfig(format!("{name} holds no task")).into());
     }
     for task in &file.tasks {
         for turn in &task.turns {
