@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    net::{IpAddr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
@@ -33,18 +33,24 @@ impl Network {
     }
 }
 
-/// The address of a caller: the peer, or what trusted proxies say of it in `X-Forwarded-For`, read from the right up to the first
-/// hop that is not trusted. What stands left of that hop is whatever the caller wrote, and is not looked at.
+/// The address of a caller: the peer, or what trusted proxies say of it in `X-Forwarded-For`, or without that header in `for` of
+/// `Forwarded` (RFC 7239), read from the right up to the first hop that is not trusted. What stands left of that hop is whatever the
+/// caller wrote, and is not looked at.
 pub fn caller_address(peer: IpAddr, headers: &http::HeaderMap, trusted: &[Network]) -> IpAddr {
     let is_trusted = |ip: IpAddr| trusted.iter().any(|network| network.contains(ip));
     if !is_trusted(peer) {
         return peer;
     }
-    let lines = headers.get_all("x-forwarded-for").iter().map(|value| value.to_str().unwrap_or("unreadable"));
-    let hops: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
+    let listed = lines(headers, "x-forwarded-for").flat_map(|line| line.rsplit(',')).map(str::trim);
+    let forwarded =
+        || lines(headers, "forwarded").flat_map(|line| rsplit_unquoted(line, ',')).map(forwarded_for);
+    let hops: Box<dyn Iterator<Item = Option<IpAddr>>> = match headers.contains_key("x-forwarded-for") {
+        true => Box::new(listed.map(hop_address)),
+        false => Box::new(forwarded()),
+    };
     let mut last = peer;
-    for hop in hops.iter().rev() {
-        let Some(ip) = hop_address(hop) else { break };
+    for hop in hops {
+        let Some(ip) = hop else { break };
         last = ip;
         if !is_trusted(last) {
             break;
@@ -59,19 +65,47 @@ pub fn proxied_over_https(peer: IpAddr, headers: &http::HeaderMap, trusted: &[Ne
     if !trusted.iter().any(|network| network.contains(peer)) {
         return false;
     }
-    let values = |name: &str| {
-        let lines = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("unreadable"));
-        lines.flat_map(|line| line.split(',')).map(str::trim).collect::<Vec<_>>()
-    };
-    let mut said = values("x-forwarded-proto");
-    said.extend(values("forwarded").into_iter().filter_map(forwarded_protocol));
-    !said.is_empty() && said.iter().all(|protocol| protocol.eq_ignore_ascii_case("https"))
+    let listed = lines(headers, "x-forwarded-proto").flat_map(|line| line.split(',')).map(str::trim);
+    let forwarded = lines(headers, "forwarded").flat_map(|line| rsplit_unquoted(line, ','));
+    let mut said = listed.chain(forwarded.filter_map(|element| parameter(element, "proto"))).peekable();
+    said.peek().is_some() && said.all(|protocol| protocol.eq_ignore_ascii_case("https"))
 }
 
-/// The `proto` parameter of one element of `Forwarded`.
-fn forwarded_protocol(element: &str) -> Option<&str> {
-    let mut pairs = element.split(';').filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(name, _)| name.eq_ignore_ascii_case("proto")).map(|(_, value)| value.trim_matches('"'))
+/// The lines of a header, the last one first.
+fn lines<'h>(headers: &'h http::HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
+    let lines: Vec<_> = headers.get_all(name).iter().collect();
+    lines.into_iter().rev().map(|value| value.to_str().unwrap_or("unreadable"))
+}
+
+/// Splits at `separator` outside quotes, from the right: what a caller wrote at the left cannot change how the elements that proxies
+/// added after it are read.
+fn rsplit_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    text.rsplit(move |c| {
+        is_quoted ^= c == '"';
+        c == separator && !is_quoted
+    })
+}
+
+/// A parameter of one element of `Forwarded`; `None` when it is missing or repeated.
+fn parameter<'e>(element: &'e str, name: &str) -> Option<&'e str> {
+    let pairs = rsplit_unquoted(element, ';').filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+    let value = values.next().filter(|_| values.next().is_none())?;
+    Some(value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value))
+}
+
+/// The address in `for` of one element of `Forwarded`; `None` for `unknown` and obfuscated identifiers (RFC 7239 §6).
+fn forwarded_for(element: &str) -> Option<IpAddr> {
+    let node = parameter(element, "for")?;
+    match node.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((ip, port)) if port.is_empty() || port.starts_with(':') => {
+            ip.parse::<Ipv6Addr>().ok().map(|ip| IpAddr::from(ip).to_canonical())
+        }
+        Some(_) => None,
+        // The port may be obfuscated, too.
+        None => node.split(':').next()?.parse::<Ipv4Addr>().ok().map(IpAddr::from),
+    }
 }
 
 /// A network whose callers are counted together: an IPv4 address, or an IPv6 prefix. An IPv4 address written as an IPv6 one counts as
@@ -219,6 +253,49 @@ mod tests {
         for bad in ["203.0.113.7, unknown", "203.0.113.7, ", "203.0.113.7, _hidden"] {
             assert_eq!(seen("10.0.0.1", &[bad], &["10.0.0.1"]), ip("10.0.0.1"), "{bad}");
         }
+    }
+
+    #[test]
+    fn forwarded_names_the_caller_where_no_x_forwarded_for_does() {
+        let trusted = [Network::parse("10.0.0.0/8").unwrap(), Network::parse("2001:db8:ffff::/48").unwrap()];
+        let from = |peer: &str, headers: &[(&'static str, &str)]| {
+            let mut all = http::HeaderMap::new();
+            for (name, value) in headers {
+                all.append(*name, value.parse().unwrap());
+            }
+            caller_address(ip(peer), &all, &trusted)
+        };
+        let forwarded = |value: &str| from("10.0.0.1", &[("forwarded", value)]);
+        for (value, expected) in [
+            ("for=203.0.113.7", "203.0.113.7"),
+            ("For=\"203.0.113.7:4711\";proto=https;by=10.0.0.1", "203.0.113.7"),
+            ("for=\"203.0.113.7:_port\"", "203.0.113.7"),
+            ("for=\"[2001:db8::7]:4711\"", "2001:db8::7"),
+            ("proto=https; for=\"[2001:db8::7]\"", "2001:db8::7"),
+            ("for=\"[::ffff:203.0.113.7]\"", "203.0.113.7"),
+            ("for=198.51.100.9, for=203.0.113.7, for=10.0.0.2;host=\"a,b\"", "203.0.113.7"),
+            ("for=198.51.100.9, for=\"[2001:db8:ffff::2]\"", "198.51.100.9"),
+            ("for=\"198.51.100.9, for=203.0.113.7", "203.0.113.7"),
+            ("for=unknown, for=203.0.113.7", "203.0.113.7"),
+            ("for=203.0.113.7, for=unknown", "10.0.0.1"),
+            ("for=203.0.113.7, for=_hidden, for=10.0.0.2", "10.0.0.2"),
+            ("for=203.0.113.7, proto=https", "10.0.0.1"),
+            ("for=203.0.113.7;for=198.51.100.9", "10.0.0.1"),
+            ("for=2001:db8::7", "10.0.0.1"),
+            ("for=\"[203.0.113.7]\"", "10.0.0.1"),
+            ("", "10.0.0.1"),
+        ] {
+            assert_eq!(forwarded(value), ip(expected), "{value}");
+        }
+        assert_eq!(from("192.0.2.1", &[("forwarded", "for=203.0.113.7")]), ip("192.0.2.1"), "a stranger");
+        let lines = [
+            ("forwarded", "for=198.51.100.9"),
+            ("forwarded", "for=203.0.113.7"),
+            ("forwarded", "for=10.0.0.3"),
+        ];
+        assert_eq!(from("10.0.0.1", &lines), ip("203.0.113.7"), "several lines are one list");
+        let both = [("forwarded", "for=198.51.100.9"), ("x-forwarded-for", "203.0.113.7")];
+        assert_eq!(from("10.0.0.1", &both), ip("203.0.113.7"), "X-Forwarded-For comes first");
     }
 
     #[test]
