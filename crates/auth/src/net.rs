@@ -87,19 +87,41 @@ fn authority(uri: &str) -> Option<&str> {
     uri.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next())
 }
 
-/// Returns whether the authority in `uri`, which was read as `url`, is a host and at most a port, in a spelling that cannot be read
-/// otherwise: in a policy of a page, for example, commas and semicolons separate.
-pub(crate) fn has_plain_authority(uri: &str, url: &Url) -> bool {
-    let host_is_plain = url.host_str().is_some_and(|host| {
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        host.starts_with('[') || !host.is_empty() && host.bytes().all(is_name)
-    });
-    let Some(authority) = authority(uri).filter(|authority| host_is_plain && !authority.is_empty()) else {
-        return false;
+/// Returns whether `name` is a DNS name (RFC 1123 §2.1): labels of letters, digits and inner hyphens.
+fn is_dns_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        (1..=63).contains(&label.len())
+            && label.bytes().all(is_inner)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
     };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+/// Returns whether the authority in `uri`, which was read as `url`, is a host and at most a port, in a spelling that cannot be read
+/// otherwise: in a policy of a page, for example, commas and semicolons separate, and not everybody reads `127.1` as an address.
+pub(crate) fn has_plain_authority(uri: &str, url: &Url) -> bool {
+    let Some(authority) = authority(uri).filter(|authority| !authority.is_empty()) else { return false };
     let after_host = authority.rfind(']').map_or(0, |at| at + 1);
-    let port = authority[after_host..].split_once(':').map(|(_, port)| port);
-    !authority.contains('@')
+    let (rest, port) = match authority[after_host..].split_once(':') {
+        Some((rest, port)) => (rest, Some(port)),
+        None => (&authority[after_host..], None),
+    };
+    let host = &authority[..after_host + rest.len()];
+    let host_is_plain = match url.host() {
+        // Written as the address is printed.
+        Some(Host::Ipv4(_)) => url.host_str() == Some(host),
+        // By the URL standard, or with the IPv4 part of a mapped address as RFC 5952 §5 has it.
+        Some(Host::Ipv6(ip)) => url.host_str() == Some(host) || format!("[{ip}]") == host,
+        Some(Host::Domain(name)) => {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+            !name.is_empty() && name.bytes().all(is_plain)
+        }
+        None => false,
+    };
+    host_is_plain
+        && !authority.contains(['@', '%'])
         && port.is_none_or(|port| {
             let is_number = port.bytes().all(|byte| byte.is_ascii_digit()) && !port.starts_with('0');
             is_number && port.parse::<u16>().is_ok()
@@ -126,9 +148,15 @@ pub(crate) fn check_redirect(uri: &str) -> Result<Url, &'static str> {
     if url.host_str().is_some_and(|host| host.contains('*')) {
         return Err("must name one host: wildcards match nothing");
     }
-    if authority.is_some_and(|authority| !authority.is_empty()) && !has_plain_authority(uri, &url) {
+    // The host of a private-use scheme is no name of a machine.
+    let is_name = match url.host() {
+        Some(Host::Domain(name)) => !matches!(url.scheme(), "https" | "http") || is_dns_name(name),
+        _ => true,
+    };
+    let has_authority = authority.is_some_and(|authority| !authority.is_empty());
+    if has_authority && !(is_name && has_plain_authority(uri, &url)) {
         return Err(
-            "must have a host of letters, digits, dots and hyphens, and a port from 1 to 65535 or none",
+            "must have a host that is a DNS name or an IP address in its usual form, and a port from 1 to 65535 or none",
         );
     }
     match url.scheme() {
@@ -191,6 +219,19 @@ mod tests {
             "https://a.example:/cb",
             "https://a.example:00443/cb",
             "com.example.app://a,b/cb",
+            "https://x_y.example/cb",
+            "https://-x.example/cb",
+            "https://x-.example/cb",
+            "https://x..example/cb",
+            "https://x.example./cb",
+            "https://ex%61mple.com/cb",
+            "http://127.1/cb",
+            "http://0x7f.0.0.1/cb",
+            "http://2130706433/cb",
+            "http://127.0.0.1./cb",
+            "http://\u{ff11}27.0.0.1/cb",
+            "http://[0:0:0:0:0:0:0:1]/cb",
+            "https://8.8.2056/cb",
         ] {
             assert!(check_redirect(bad).is_err(), "{bad}");
             assert!(!redirect_matches("http://127.0.0.1/cb", bad), "{bad}");
@@ -201,6 +242,13 @@ mod tests {
             "http://[::1]:8080/cb",
             "https://a.example:8443/cb?x=1,2;3",
             "https://h\u{f6}st.example/cb",
+            "https://xn--hst-sna.example/cb",
+            "https://8.8.8.8/cb",
+            "https://[2606:4700::1111]/cb",
+            "https://[::ffff:127.0.0.1]/cb",
+            "https://[::ffff:7f00:1]/cb",
+            "https://A.Example/cb",
+            "com.example.app://oauth_callback",
             "com.example.app:/cb",
             "com.example.app:///cb",
             "com.example.app://callback",
