@@ -8,10 +8,10 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AccessMode, Authenticator, CallerAddress, Claimant, Gateway, Network, Portion, Principal, Scopes, Share,
-    Shares, off_thread,
+    AccessMode, Authenticator, CallerAddress, Claimant, Era, Gateway, Network, Portion, Principal, Scopes,
+    Share, Shares, off_thread,
 };
-use http::{Response, request::Parts};
+use http::{HeaderMap, Response, request::Parts};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -21,6 +21,13 @@ use crate::{
     message_limit, mode, refusal,
     sessions::Owner,
 };
+
+/// Returns `true` for `subscriptions/listen` of the era without sessions: `rmcp` refuses a request of this era whose header does not name
+/// its method.
+pub(crate) fn listens(headers: &HeaderMap) -> bool {
+    Era::of_headers(headers).is_stateless()
+        && headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen")
+}
 
 /// Admits requests to the endpoints of both transports: by origin, caller, load and scopes.
 pub(crate) struct RequestGate {
@@ -139,7 +146,12 @@ impl RequestGate {
             .await
             .map_err(|why| refusal::unread(why, self.most_bytes))?;
         let (body, most_bytes) = (message.clone(), self.most_bytes);
-        let checked = off_thread(body.len(), move || message_limit::check(&body, most_bytes)).await;
+        let listens = listens(&parts.headers);
+        let checked = off_thread(body.len(), move || {
+            message_limit::check(&body, most_bytes)?;
+            if listens { message_limit::check_listen(&body) } else { Ok(()) }
+        })
+        .await;
         if let Err(over) = checked {
             return Err(off_thread(message.len(), move || refusal::over_limit(over, &message)).await);
         }

@@ -18,7 +18,7 @@ use crate::{
     body::GuardedBody,
     cluster::{Cluster, SESSION_ID},
     config::HttpConfig,
-    gate::RequestGate,
+    gate::{RequestGate, listens},
     refusal,
     relay::{Relay, SessionHome},
     session_room::SessionRoom,
@@ -99,10 +99,7 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
     let (mut parts, mut body) = request.into_parts();
     let is_get = parts.method == Method::GET;
     let era = Era::of_headers(&parts.headers);
-    // `rmcp` refuses a request of this era whose header does not name its method.
-    let listens = era.is_stateless()
-        && parts.headers.get("mcp-method").is_some_and(|name| name == "subscriptions/listen");
-    let only_waits = is_get || listens;
+    let only_waits = is_get || listens(&parts.headers);
     let (permit, owner) = endpoint.gate.admit(&mut parts, &mut body, only_waits).await?;
     let until = match (is_get, only_waits) {
         (true, _) => Some(stream_end(endpoint, endpoint.gate.until_ended(&parts))),

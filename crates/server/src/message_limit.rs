@@ -13,6 +13,8 @@ use crate::batch;
 
 /// Keys and values of a message besides the arguments of a tool call, at most.
 const MOST_BESIDES_ARGUMENTS: usize = 10_000;
+/// Bytes of `_meta` of a `subscriptions/listen`, which is kept as long as its stream, at most.
+const MOST_META: usize = 16 * 1024;
 /// Bytes of the longest body for each key or value that a body may have.
 const BYTES_PER_VALUE: usize = 16;
 
@@ -23,6 +25,8 @@ pub(crate) enum OverLimit {
     Body(usize),
     /// A message has more than this besides the arguments of a tool call.
     Message(usize),
+    /// `_meta` of a `subscriptions/listen` is longer than this.
+    Meta(usize),
     /// It is long, and not JSON.
     NotJson,
 }
@@ -54,6 +58,28 @@ pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
         .into_iter()
         .map(|message| message.get().as_bytes())
         .try_for_each(|message| has_few(message, count_values(message, most).unwrap_or(count)))
+}
+
+/// Checks what the stream of a `subscriptions/listen` would keep besides its subscriptions.
+pub(crate) fn check_listen(body: &[u8]) -> Result<(), OverLimit> {
+    #[derive(Deserialize)]
+    struct Listen<'m> {
+        #[serde(borrow)]
+        params: Params<'m>,
+    }
+    #[derive(Deserialize)]
+    struct Params<'m> {
+        #[serde(borrow, rename = "_meta")]
+        meta: Option<&'m RawValue>,
+    }
+    if body.len() <= MOST_META {
+        return Ok(());
+    }
+    let listen: Result<Listen<'_>, _> = serde_json::from_slice(body);
+    // One that names `_meta` twice is refused, too.
+    let is_short =
+        listen.is_ok_and(|listen| listen.params.meta.is_none_or(|meta| meta.get().len() <= MOST_META));
+    if is_short { Ok(()) } else { Err(OverLimit::Meta(MOST_META)) }
 }
 
 #[derive(Deserialize)]

@@ -222,6 +222,10 @@ pub(crate) fn over_limit(why: OverLimit, body: &[u8]) -> Response<Body> {
             "Invalid Request: the body has more than {most} keys and values; send less at once, or long data as one string. The limit is one \
              for 16 bytes of `http.maxBodyBytes`"
         ),
+        OverLimit::Meta(most) => format!(
+            "Invalid Request: `_meta` of `subscriptions/listen` may be {most} bytes long, because it is kept as long as the stream; send the \
+             fields of the protocol only, without icons"
+        ),
         OverLimit::Message(most) => format!(
             "Invalid Request: a message may have {most} keys and values besides the `arguments` of `tools/call`; this one has more: leave out \
              what the server does not need, such as entries of `_meta` and of capabilities"

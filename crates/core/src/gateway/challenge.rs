@@ -5,7 +5,7 @@
 use rmcp::model::Reference;
 use serde::Deserialize;
 
-use super::Gateway;
+use super::{Gateway, subscriptions::MOST_FOLLOWED};
 use crate::{AccessMode, Caller, Denied, DirectAccess, Principal, off_thread};
 
 #[derive(Deserialize)]
@@ -79,7 +79,7 @@ impl Gateway {
                 registry.view(caller).task(task.ok_or(Denied::Unknown)?).map(drop)
             }
             ("subscriptions/listen", Params { notifications: Some(wanted), .. }) => {
-                for uri in &wanted.resource_subscriptions {
+                for uri in wanted.resource_subscriptions.iter().take(MOST_FOLLOWED) {
                     match registry.decide(caller, |view| view.resource(uri).map(drop)).await {
                         Ok(()) | Err(Denied::Unknown) => {}
                         denied => return denied,

@@ -111,7 +111,7 @@ impl Drop for Follow {
 pub(super) type Followed = Arc<Mutex<HashMap<String, Follow>>>;
 
 /// Most resources that one session or stream follows.
-const MOST_FOLLOWED: usize = 1_000;
+pub(super) const MOST_FOLLOWED: usize = 1_000;
 /// Most bytes of their URIs, each of which is kept several times.
 const MOST_FOLLOWED_BYTES: usize = 256 * 1024;
 

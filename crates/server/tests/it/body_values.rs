@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Rig, answer, message, start};
+use crate::support::{Rig, answer, message, refused, start};
 
 /// Bytes of the longest body that the default configuration takes.
 const LONGEST: usize = 4 * 1024 * 1024;
@@ -84,6 +84,26 @@ async fn bodies_of_many_values_are_refused_before_anything_is_built_from_them() 
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn a_stream_keeps_no_long_meta_of_its_request() {
+    let rig = start(json!({})).await;
+    let listen = |meta: Value| {
+        let mut params = json!({"notifications": {"toolsListChanged": true}});
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "example.com/kept": meta,
+        });
+        let request = rig.post(message(7, "subscriptions/listen", &params));
+        request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", "subscriptions/listen")
+    };
+    let open = listen(json!("x".repeat(10_000))).send().await.unwrap();
+    assert_eq!(open.status(), 200);
+    let (status, code, text) = refused(listen(json!("x".repeat(3_000_000)))).await;
+    assert!((status, code) == (413, -32600) && text.contains("`_meta`"), "{status} {code} {text}");
 }
 
 #[tokio::test]
