@@ -7,7 +7,7 @@ use std::{
 };
 
 use gatewright_core::{
-    Caller,
+    Caller, Scopes,
     rmcp::model::{ReadResourceResult, ResourceContents},
 };
 
@@ -47,14 +47,28 @@ impl Kept {
     }
 }
 
-/// Subject and client: another client of the same user is another owner.
+/// Subject and client, and the scopes that they had: another client of the same user is another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner(Arc<str>, Option<Arc<str>>);
+pub(crate) struct Owner(Arc<str>, Option<Arc<str>>, Scopes);
 
 impl Owner {
     pub(crate) fn of(caller: &Caller) -> Self {
         let principal = caller.principal();
-        Self(principal.subject.clone(), principal.client_id.clone())
+        Self(principal.subject.clone(), principal.client_id.clone(), principal.scopes.clone())
+    }
+
+    /// Returns `true` if this is the same client of the same user, whatever its scopes.
+    fn is(&self, other: &Self) -> bool {
+        (&self.0, &self.1) == (&other.0, &other.1)
+    }
+
+    /// Returns `true` if `reader` may read what this owner's calls returned: it has every scope that they were made with.
+    fn lets_read(&self, reader: &Self) -> bool {
+        let has_all = match &self.2 {
+            Scopes::All => reader.2 == Scopes::All,
+            Scopes::Granted(scopes) => scopes.iter().all(|scope| reader.2.allows(scope)),
+        };
+        self.is(reader) && has_all
     }
 }
 
@@ -72,11 +86,11 @@ impl KeptResults {
         let mut table = self.lock();
         table.drop_while(|kept| kept.until <= now);
         let of_owner = |table: &Table| {
-            let own = table.results.values().filter(|kept| kept.owner == *owner);
+            let own = table.results.values().filter(|kept| kept.owner.is(owner));
             own.map(Kept::weight).sum::<usize>()
         };
         while of_owner(&table) + kept.weight() > MOST_OF_ONE {
-            table.drop_first(|kept| kept.owner == *owner)?;
+            table.drop_first(|kept| kept.owner.is(owner))?;
         }
         while table.bytes + kept.weight() > MOST_OF_ALL {
             table.drop_first(|_| true)?;
@@ -88,7 +102,7 @@ impl KeptResults {
         Some(format!("{PREFIX}{name}"))
     }
 
-    /// The result at `uri`, if it is there and belongs to `caller`.
+    /// The result at `uri`, if it is there, belongs to `caller`, and the caller still has the scopes that it had when it was made.
     pub(crate) fn read(&self, uri: &str, caller: &Caller) -> Option<ReadResourceResult> {
         let json = self.find(uri, &Owner::of(caller), Instant::now())?;
         let contents = ResourceContents::text(&*json, uri).with_mime_type("application/json");
@@ -99,7 +113,7 @@ impl KeptResults {
         let name = uri.strip_prefix(PREFIX)?;
         let table = self.lock();
         let kept = table.results.get(name)?;
-        (kept.owner == *owner && kept.until > now).then(|| kept.json.clone())
+        (kept.owner.lets_read(owner) && kept.until > now).then(|| kept.json.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -144,7 +158,25 @@ mod tests {
     use super::*;
 
     fn owner(subject: &str, client: Option<&str>) -> Owner {
-        Owner(subject.into(), client.map(Into::into))
+        Owner(subject.into(), client.map(Into::into), Scopes::All)
+    }
+
+    #[test]
+    fn a_result_is_not_read_after_a_scope_was_given_up() {
+        let (kept, now) = (KeptResults::default(), Instant::now());
+        let with = |scopes: &str| Owner("ada".into(), Some("desk".into()), Scopes::parse(scopes));
+        let uri = kept.keep_at(&with("crm:read crm:write"), "[1]".to_owned(), now).unwrap();
+        for (scopes, may) in [
+            ("crm:write crm:read", true),
+            ("crm:read crm:write billing:read", true),
+            ("crm:*", true),
+            ("crm:read", false),
+            ("", false),
+        ] {
+            assert_eq!(kept.find(&uri, &with(scopes), now).is_some(), may, "{scopes}");
+        }
+        let of_all = kept.keep_at(&owner("ada", None), "[1]".to_owned(), now).unwrap();
+        assert_eq!(kept.find(&of_all, &Owner("ada".into(), None, Scopes::parse("crm:read")), now), None);
     }
 
     #[test]
