@@ -34,11 +34,13 @@ pub(crate) fn page<'a, T>(
     Ok((&items[start..end], next))
 }
 
-fn encode(list: &str, key: &str) -> String {
+/// The cursor of `list` for what follows `key`.
+pub fn encode(list: &str, key: &str) -> String {
     URL_SAFE_NO_PAD.encode(format!("{list}\n{key}"))
 }
 
-fn decode(list: &str, cursor: &str) -> Option<String> {
+/// The key in a cursor; `None` when it is none of `list`.
+pub fn decode(list: &str, cursor: &str) -> Option<String> {
     let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
     text.strip_prefix(list)?.strip_prefix('\n').map(str::to_owned)
 }

@@ -13,7 +13,7 @@ mod bulk;
 mod catalog;
 mod content;
 mod credentials;
-mod cursor;
+pub mod cursor;
 mod defaults;
 mod error;
 mod gateway;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use gatewright_core::{ToolEntry, View};
+use gatewright_core::{ToolEntry, View, cursor};
 use serde_json::{Value, json};
 
 use super::hit;
@@ -16,24 +16,42 @@ const LONGEST_LINE: usize = 120;
 const NAMED: usize = 5;
 
 /// A part of a list.
-pub(super) struct Page<'q> {
-    pub(super) size: Option<usize>,
+pub(super) struct Page {
+    list: &'static str,
+    size: usize,
     /// The name at which the page before ended.
-    pub(super) after: Option<&'q str>,
+    after: Option<String>,
 }
 
-impl Page<'_> {
+impl Page {
+    /// The page of `list` that `cursor` names; without one the first.
+    ///
+    /// # Errors
+    /// A sentence, when the cursor is none of this list.
+    pub(super) fn new(list: &'static str, size: Option<usize>, cursor: Option<&str>) -> Result<Self, String> {
+        let key = |cursor| {
+            cursor::decode(list, cursor).ok_or_else(|| {
+                format!(
+                    "/cursor: this is no `nextCursor` of the list of {list}; pass that of the page before, with the same filter, or leave `cursor` \
+                     out to begin again"
+                )
+            })
+        };
+        Ok(Self { list, size: size.unwrap_or(PAGE), after: cursor.map(key).transpose()? })
+    }
+
     /// The items of the page, which are in the order of their names, and the cursor of the next one.
     fn of<'i, T>(&self, items: &'i [T], name: impl Fn(&T) -> &str) -> (&'i [T], Option<String>) {
-        let start = self.after.map_or(0, |after| items.partition_point(|item| name(item) <= after));
-        let end = items.len().min(start + self.size.unwrap_or(PAGE));
+        let after = self.after.as_deref();
+        let start = after.map_or(0, |after| items.partition_point(|item| name(item) <= after));
+        let end = items.len().min(start + self.size);
         let part = &items[start..end];
-        (part, part.last().filter(|_| end < items.len()).map(|last| name(last).to_owned()))
+        (part, part.last().filter(|_| end < items.len()).map(|last| cursor::encode(self.list, name(last))))
     }
 }
 
 /// The apps that have tools for the caller: id, one line, number of tools.
-pub(super) fn apps(view: &View, in_code: impl Fn(&ToolEntry) -> bool, page: &Page<'_>) -> Value {
+pub(super) fn apps(view: &View, in_code: impl Fn(&ToolEntry) -> bool, page: &Page) -> Value {
     let mut apps: BTreeMap<&str, Vec<&ToolEntry>> = BTreeMap::new();
     let tools = view.tools().into_iter().filter(|tool| in_code(tool));
     tools.for_each(|tool| apps.entry(&tool.app_id).or_default().push(tool));
@@ -52,7 +70,7 @@ pub(super) fn tools(
     view: &View,
     in_code: impl Fn(&ToolEntry) -> bool,
     apps: &[String],
-    page: &Page<'_>,
+    page: &Page,
 ) -> Value {
     let tools: Vec<&Arc<ToolEntry>> = view.tools().into_iter().filter(|tool| in_code(tool)).collect();
     let total = tools.len();

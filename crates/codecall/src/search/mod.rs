@@ -63,8 +63,10 @@ impl CodeCall {
         let top_k = input.top_k.map(|top_k| top_k as usize);
         let apps = input.filter.and_then(|filter| filter.app_ids);
         let mut body = match (input.query.trim(), input.cursor.as_deref(), apps.as_deref()) {
-            ("", after, None) => browse::apps(&view, in_code, &Page { size: top_k, after }),
-            ("", after, Some(apps)) => browse::tools(&view, in_code, apps, &Page { size: top_k, after }),
+            ("", cursor, None) => browse::apps(&view, in_code, &Page::new("apps", top_k, cursor)?),
+            ("", cursor, Some(apps)) => {
+                browse::tools(&view, in_code, apps, &Page::new("tools", top_k, cursor)?)
+            }
             (_, Some(_), _) => {
                 return Err(
                     "/cursor: lists have pages, and searches do not; leave `query` out, or raise `topK`"

@@ -106,17 +106,21 @@ async fn the_tools_of_an_app_are_listed_by_name_page_by_page_each_once() {
         }
     }
     assert_eq!(seen, (0..60).map(|n| format!("many:tool_{n:02}")).collect::<Vec<_>>());
+    let first = search(&code_mode, json!({"filter": {"appIds": ["many"]}, "topK": 11})).await;
     input["topK"] = json!(3);
-    input["cursor"] = json!("many:tool_10");
+    input["cursor"] = first["nextCursor"].clone();
     let page = search(&code_mode, input).await;
     assert_eq!(
         (page["tools"][0]["name"].as_str(), page["tools"].as_array().unwrap().len()),
         (Some("many:tool_11"), 3)
     );
-    let refused = code_mode
-        .search(serde_json::from_value(json!({"query": "tool", "cursor": "a"})).unwrap(), &anybody())
-        .await;
-    assert!(refused.unwrap_err().contains("cursor"));
+    let refused =
+        async |input| code_mode.search(serde_json::from_value(input).unwrap(), &anybody()).await.unwrap_err();
+    assert!(refused(json!({"query": "tool", "cursor": "a"})).await.contains("cursor"));
+    for cursor in [json!("many:tool_10"), json!(""), json!("zzz"), first["nextCursor"].clone()] {
+        let why = refused(json!({"cursor": cursor})).await;
+        assert!(why.contains("list of apps") && why.contains("leave `cursor` out"), "{why}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
