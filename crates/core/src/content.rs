@@ -76,7 +76,8 @@ impl Invoker {
         let name = params.name.clone();
         let prompt = self.registry().decide(caller, |view| view.prompt(&name)).await;
         let prompt = prompt.map_err(|denied| {
-            refused(denied, || invalid(format!("unknown prompt `{}`; see prompts/list", clipped(&name))))
+            let message = || format!("unknown prompt `{}`; see prompts/list", clipped(&name));
+            refused(denied, || ErrorData::invalid_params(message(), Some(json!({"code": "NOT_FOUND"}))))
         })?;
         params.request_state = self.state_of(caller, "prompt", &name, params.request_state.take())?;
         let getting = prompt.get(params, context.clone());
