@@ -13,7 +13,7 @@ use rmcp::{
     },
     service::{Peer, PeerRequestOptions, RequestContext, RequestHandle},
 };
-use tokio::sync::{MutexGuard, SemaphorePermit, mpsc};
+use tokio::sync::{MutexGuard, mpsc};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     failure,
     handler::refused,
     open_calls::{Caller, Event, OpenGuard, Question},
+    places::Place,
     upstream::Upstream,
 };
 
@@ -40,13 +41,13 @@ impl Upstream {
     /// Waits for a place among the calls of the server.
     pub(crate) async fn begin<'a>(&'a self, context: &'a CallContext) -> Result<Exchange<'a>, ErrorData> {
         self.connection()?;
-        let permit = self.permits.acquire().await.ok();
+        let place = self.places.take(context.principal()).await;
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
         let turn = if connection.calls.take_turns() { Some(self.turn.lock().await) } else { None };
         let (guard, events) = connection.calls.open(caller(context));
         let relay = Relay::new(context.request(), events);
-        Ok(Exchange { upstream: self, connection, guard, relay, _permit: permit, _turn: turn })
+        Ok(Exchange { upstream: self, connection, guard, relay, _place: place, _turn: turn })
     }
 
     /// The error of a call, once it is known why the connection ended.
@@ -77,7 +78,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) connection: Arc<Connection>,
     pub(crate) guard: OpenGuard,
     relay: Relay<'a>,
-    _permit: Option<SemaphorePermit<'a>>,
+    _place: Place<'a>,
     _turn: Option<MutexGuard<'a, ()>>,
 }
 

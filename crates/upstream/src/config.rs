@@ -136,7 +136,8 @@ pub struct UpstreamConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub connect_timeout: Duration,
-    /// Calls open at the server at one time, at least 1. Default 64. More wait.
+    /// Calls open at the server at one time, at least 1. Default 64. More wait. Calls of one subject take three
+    /// quarters of them at most.
     pub max_concurrency: usize,
     /// Retries of a failed upstream.
     pub restart: RestartConfig,

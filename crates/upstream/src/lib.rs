@@ -41,6 +41,7 @@ mod http;
 mod mcp_servers;
 mod open_calls;
 mod per_caller;
+mod places;
 mod redactor;
 mod stdio;
 mod supervisor;

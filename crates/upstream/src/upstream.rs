@@ -7,10 +7,12 @@ use std::{
 
 use gatewright_core::{AppHealth, CatalogLink, codes};
 use rmcp::{ErrorData, model::LoggingLevel};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{UpstreamConfig, connection::Connection, failure, redactor::Redactor, user::User};
+use crate::{
+    UpstreamConfig, connection::Connection, failure, places::Places, redactor::Redactor, user::User,
+};
 
 /// One upstream.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub(crate) struct Upstream {
     pub(crate) user: Option<User>,
     pub(crate) link: Arc<CatalogLink>,
     /// Places for calls.
-    pub(crate) permits: Semaphore,
+    pub(crate) places: Places,
     /// Held by a call while calls of different callers take turns.
     pub(crate) turn: tokio::sync::Mutex<()>,
     /// Resources followed for clients; followed again after a reconnect.
@@ -48,7 +50,7 @@ impl Upstream {
             user,
             id: id.into(),
             redactor: config.redactor(),
-            permits: Semaphore::new(config.max_concurrency.clamp(1, Semaphore::MAX_PERMITS)),
+            places: Places::new(config.max_concurrency),
             config,
             environment,
             link: Arc::default(),

@@ -1,0 +1,110 @@
+//! Places for calls at one server. One caller leaves a quarter of them to others.
+//!
+//! Whoever waits is served in turn. A caller with many calls waits for places of its own first, so that its line is not in the way of
+//! others.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use gatewright_core::Principal;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+
+/// The places of a server.
+#[derive(Debug)]
+pub(crate) struct Places {
+    all: Semaphore,
+    of_one: usize,
+    callers: Mutex<Callers>,
+}
+
+#[derive(Debug, Default)]
+struct Callers {
+    /// By subject: the places of callers with calls that are open or wait.
+    own: HashMap<Arc<str>, Weak<Semaphore>>,
+    /// Number of entries at which those of callers without calls are removed.
+    sweep_at: usize,
+}
+
+/// The place of one call; free again when dropped.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    _own: Option<OwnedSemaphorePermit>,
+    _any: Option<SemaphorePermit<'a>>,
+}
+
+impl Places {
+    /// Places for `most` calls.
+    pub(crate) fn new(most: usize) -> Self {
+        let most = most.clamp(1, Semaphore::MAX_PERMITS);
+        Self { all: Semaphore::new(most), of_one: most - most / 4, callers: Mutex::default() }
+    }
+
+    /// Waits for a place for a call of `principal`. Anonymous callers are many.
+    pub(crate) async fn take(&self, principal: &Principal) -> Place<'_> {
+        let own = match principal.subject == Principal::local().subject {
+            true => None,
+            false => self.own(&principal.subject).acquire_owned().await.ok(),
+        };
+        // The semaphores are never closed.
+        Place { _own: own, _any: self.all.acquire().await.ok() }
+    }
+
+    fn own(&self, subject: &Arc<str>) -> Arc<Semaphore> {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = callers.own.get(subject).and_then(Weak::upgrade) {
+            return own;
+        }
+        if callers.own.len() >= callers.sweep_at {
+            callers.own.retain(|_, own| own.strong_count() > 0);
+            callers.sweep_at = (callers.own.len() * 2).max(64);
+        }
+        let own = Arc::new(Semaphore::new(self.of_one));
+        callers.own.insert(subject.clone(), Arc::downgrade(&own));
+        own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use gatewright_core::Scopes;
+
+    use super::*;
+
+    fn caller(subject: &str) -> Principal {
+        Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }
+    }
+
+    #[tokio::test]
+    async fn a_caller_whose_calls_wait_leaves_places_to_others() {
+        let places = Places::new(8);
+        let bob = caller("bob");
+        let mut calls: Vec<_> = (0..100).map(|_| Box::pin(places.take(&bob))).collect();
+        let mut held: Vec<_> = calls.iter_mut().filter_map(FutureExt::now_or_never).collect();
+        assert_eq!(held.len(), 6);
+        assert!(places.take(&caller("alice")).now_or_never().is_some());
+        held.pop();
+        let next = calls[6].as_mut().now_or_never();
+        assert!(next.is_some(), "the next of its own line");
+    }
+
+    #[tokio::test]
+    async fn anonymous_callers_may_take_every_place_and_one_place_is_one() {
+        let (places, single) = (Places::new(4), Places::new(1));
+        let nobody = Principal::local();
+        let held: Vec<_> = (0..9).filter_map(|_| places.take(&nobody).now_or_never()).collect();
+        assert_eq!(held.len(), 4);
+        assert!(single.take(&caller("bob")).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn callers_without_calls_are_forgotten() {
+        let places = Places::new(4);
+        for n in 0..1_000 {
+            drop(places.take(&caller(&n.to_string())).await);
+        }
+        assert!(places.callers.lock().unwrap().own.len() <= 64);
+    }
+}
