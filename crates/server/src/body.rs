@@ -150,14 +150,14 @@ async fn collect(mut body: Body, most: usize) -> Result<Bytes, BodyError> {
 /// A body with a guard that is dropped once it is sent; it may be ended early.
 pub(crate) struct GuardedBody<H> {
     body: Body,
-    guard: Option<H>,
+    guard: Option<Arc<H>>,
     end: Option<BoxFuture<'static, ()>>,
 }
 
-impl<H: Send + Unpin + 'static> GuardedBody<H> {
-    /// Keeps `guard` until the body is sent or dropped.
+impl<H: Send + Sync + 'static> GuardedBody<H> {
+    /// Keeps `guard` until the last byte of the body is written to the client's socket, or dropped.
     pub(crate) fn new(body: Body, guard: H) -> Self {
-        Self { body, guard: Some(guard), end: None }
+        Self { body, guard: Some(Arc::new(guard)), end: None }
     }
 
     /// Ends the body when `end` is done.
@@ -171,7 +171,19 @@ impl<H: Send + Unpin + 'static> GuardedBody<H> {
     }
 }
 
-impl<H: Unpin> http_body::Body for GuardedBody<H> {
+/// Bytes of a body on their way to the socket. hyper drops them when they are written.
+struct Unsent<H> {
+    bytes: Bytes,
+    _guard: Arc<H>,
+}
+
+impl<H> AsRef<[u8]> for Unsent<H> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl<H: Send + Sync + 'static> http_body::Body for GuardedBody<H> {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -185,10 +197,14 @@ impl<H: Unpin> http_body::Body for GuardedBody<H> {
             (Some(end), Poll::Pending) => end.as_mut().poll(cx).map(|()| None),
             (_, polled) => polled,
         };
+        let guard = this.guard.clone();
         if matches!(polled, Poll::Ready(None)) {
             this.guard = None;
         }
-        polled
+        polled.map_ok(|frame| match guard {
+            Some(guard) => frame.map_data(|bytes| Bytes::from_owner(Unsent { bytes, _guard: guard })),
+            None => frame,
+        })
     }
 
     fn is_end_stream(&self) -> bool {

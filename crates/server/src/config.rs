@@ -101,6 +101,11 @@ pub struct HttpConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub body_read_timeout: Duration,
+    /// Longest wait until a client takes the next bytes of an answer, 1 s to 24 h. Default 30 s; then its connection is closed. Until an
+    /// answer is written, its request counts for `maxConcurrency`, or its stream for `maxStreams`.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub write_timeout: Duration,
     /// Time between two comments that keep an idle stream open. Default 15 s.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
@@ -135,6 +140,7 @@ impl Default for HttpConfig {
             header_read_timeout: Duration::from_secs(30),
             connection_idle: Duration::from_secs(75),
             body_read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),
             landing: None,
         }
@@ -220,6 +226,7 @@ impl HttpConfig {
             ("headerReadTimeout", self.header_read_timeout, 100, DAY),
             ("connectionIdle", self.connection_idle, 1_000, DAY),
             ("bodyReadTimeout", self.body_read_timeout, 100, DAY),
+            ("writeTimeout", self.write_timeout, 1_000, DAY),
             ("keepAlive", self.keep_alive, 1_000, DAY),
         ] {
             if value < Duration::from_millis(least) || value > most {

@@ -32,19 +32,26 @@ const KEEP_ALIVE: header::HeaderName = header::HeaderName::from_static("keep-ali
 pub(crate) struct Times {
     idle: Duration,
     head: Duration,
+    write: Duration,
     said: HeaderValue,
 }
 
 impl Times {
-    /// `idle` between two requests; `head` for the headers of one, from its first byte on, or from the start of the connection.
-    pub(crate) fn new(idle: Duration, head: Duration) -> Self {
+    /// `idle` between two requests; `head` for the headers of one, from its first byte on, or from the start of the connection;
+    /// `write` until the client takes the next bytes of an answer.
+    pub(crate) fn new(idle: Duration, head: Duration, write: Duration) -> Self {
         let said = HeaderValue::try_from(format!("timeout={}", idle.as_secs()));
-        Self { idle, head, said: said.expect("digits may stand in a header") }
+        Self { idle, head, write, said: said.expect("digits may stand in a header") }
     }
 
     /// Longest wait for the headers of a request, and for a TLS handshake.
     pub(crate) fn head(&self) -> Duration {
         self.head
+    }
+
+    /// Longest wait until a client takes the next bytes of an answer.
+    pub(crate) fn write(&self) -> Duration {
+        self.write
     }
 
     /// hyper's timeout for headers: the longer time, which [`IdleTimer`] shortens.
@@ -223,7 +230,7 @@ mod tests {
     /// A connection to a server with these times.
     fn connect(idle: Duration, head: Duration) -> DuplexStream {
         let (client, server) = tokio::io::duplex(4096);
-        let times = Times::new(idle, head);
+        let times = Times::new(idle, head, 30 * S);
         let watch = IdleTimer::new(&times);
         tokio::spawn(async move {
             let service = service_fn(async |_| Ok::<_, Infallible>(Response::new(Full::<Bytes>::from("ok"))));
@@ -314,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_response_that_ends_its_connection_announces_no_time() {
-        let times = Times::new(75 * S, 30 * S);
+        let times = Times::new(75 * S, 30 * S, 30 * S);
         let mut headers = HeaderMap::new();
         times.say(&mut headers);
         assert_eq!(

@@ -25,6 +25,7 @@ use tokio::{
     task::JoinSet,
     time::Instant,
 };
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -241,7 +242,7 @@ impl ServerBuilder {
             None => routes,
         };
         let path = self.config.path.as_str().into();
-        let times = Times::new(idle, self.config.header_read_timeout);
+        let times = Times::new(idle, self.config.header_read_timeout, self.config.write_timeout);
         let keep_alive = KeepAlive { times: times.clone(), stopping: stopping.clone() };
         let dispatcher =
             Dispatcher { edge, path, endpoint, routes, proxies, keep_alive, answered: self.answered };
@@ -385,7 +386,8 @@ impl Bound {
     /// once; what is still open when `drainTimeout` is nearly over is cut off.
     pub async fn serve(self, shutdown: CancellationToken) {
         let mut http = http1::Builder::new();
-        http.header_read_timeout(self.times.longest());
+        // Bodies are not copied on their way to the socket: what keeps a request's place is dropped when they are written.
+        http.header_read_timeout(self.times.longest()).writev(true);
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
         loop {
@@ -485,7 +487,9 @@ impl Wire {
     async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(self, socket: S) {
         let Self { mut http, dispatcher, peer, encrypted, end } = self;
         let timer = IdleTimer::new(&dispatcher.keep_alive.times);
-        let socket = TokioIo::new(timer.over(socket));
+        let mut socket = TimeoutStream::new(timer.over(socket));
+        socket.set_write_timeout(Some(dispatcher.keep_alive.times.write()));
+        let socket = TokioIo::new(Box::pin(socket));
         // hyper keeps room for an answer in each connection, also in one that waits: a box is less than the 20 KB of ours.
         let service = service_fn(move |request: Request<Incoming>| {
             Box::pin(dispatcher.clone().answer(request.map(Body::new), peer, encrypted))

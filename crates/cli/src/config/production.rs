@@ -75,6 +75,7 @@ impl Config {
         for (field, time, most) in [
             ("headerReadTimeout", http.header_read_timeout, 120),
             ("bodyReadTimeout", http.body_read_timeout, 600),
+            ("writeTimeout", http.write_timeout, 600),
             ("connectionIdle", http.connection_idle, 3_600),
         ] {
             report(

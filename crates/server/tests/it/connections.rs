@@ -184,3 +184,41 @@ async fn idle_connections_take_no_place_of_requests() {
         ask(stream, "").await;
     }
 }
+
+/// The head of an answer of 16 MiB: much more than the buffers of both sides take.
+async fn long_answer(rig: &Rig) -> reqwest::Response {
+    let arguments = json!({"text": "x".repeat(16 << 20)});
+    let call = rig.modern("tools/call", json!({"name": "app:echo", "arguments": arguments}));
+    let answer = call.send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    answer
+}
+
+async fn until_requests(rig: &Rig, open: usize) {
+    timeout(PATIENCE, async {
+        while rig.occupancy.now().requests != open {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_request_counts_until_its_client_has_taken_the_whole_answer() {
+    let rig = start(json!({"maxConcurrency": 1, "maxBodyBytes": 32 << 20})).await;
+    let answer = long_answer(&rig).await;
+    let refused = rig.modern("server/discover", json!({})).send().await.unwrap();
+    assert!(matches!(refused.status().as_u16(), 429 | 503), "{}", refused.status());
+    assert_eq!(rig.occupancy.now().requests, 1);
+    assert!(answer.bytes().await.unwrap().len() > 16 << 20);
+    until_requests(&rig, 0).await;
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_take_its_answer_loses_its_connection() {
+    let rig = start(json!({"writeTimeout": "1s", "maxBodyBytes": 32 << 20})).await;
+    let answer = long_answer(&rig).await;
+    until_requests(&rig, 0).await;
+    assert!(answer.bytes().await.is_err());
+}
