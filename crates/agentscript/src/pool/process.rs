@@ -4,7 +4,11 @@
 
 use std::{
     io,
-    os::{fd::OwnedFd, unix::net::UnixStream},
+    os::{
+        fd::OwnedFd,
+        unix::{net::UnixStream, process::CommandExt as _},
+    },
+    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Weak, mpsc},
     thread,
@@ -293,16 +297,27 @@ fn plain(error: &io::Error) -> String {
 const ALLOCATOR: [(&str, &str); 3] =
     [("MIMALLOC_ARENA_RESERVE", "64MiB"), ("MIMALLOC_ALLOW_THP", "0"), ("MIMALLOC_USE_NUMA_NODES", "1")];
 
+/// The program that runs: on Linux also when another file was put in its place since it started.
+fn own_program() -> io::Result<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    if cfg!(target_os = "linux") && running.exists() { Ok(running.into()) } else { std::env::current_exe() }
+}
+
 fn spawn(config: &PoolConfig, socket: UnixStream) -> io::Result<Child> {
     let own;
     let command = match &config.command {
         Some(command) => command,
         None => {
-            own = WorkerCommand { program: std::env::current_exe()?, args: vec!["worker".into()] };
+            own = WorkerCommand { program: own_program()?, args: vec!["worker".into()] };
             &own
         }
     };
-    Command::new(&command.program)
+    let mut worker = Command::new(&command.program);
+    if config.command.is_none() {
+        // What lists of processes show.
+        worker.arg0(std::env::args_os().next().unwrap_or_default());
+    }
+    worker
         .args(&command.args)
         .args(Plan::to_args(std::process::id(), config.address_space))
         .env_clear()

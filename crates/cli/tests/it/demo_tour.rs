@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader},
     os::unix::fs::symlink,
+    path::Path,
     process::{Child, Command, Output, Stdio},
 };
 
@@ -24,7 +25,11 @@ impl Drop for Demo {
 
 impl Demo {
     fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(gatewright())
+        Self::start_from(gatewright().as_ref(), arguments)
+    }
+
+    fn start_from(program: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(program)
             .args(["demo", "--port", "0"])
             .args(arguments)
             .stdout(Stdio::piped())
@@ -103,4 +108,24 @@ fn a_server_that_wants_a_token_is_told_from_one_that_is_not_there() {
         assert!(output.status.success(), "{rest}: {output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains("codecall:search"));
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_whose_file_was_replaced_while_it_runs_still_starts_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("gatewright");
+    std::fs::copy(gatewright(), &program).unwrap();
+    let demo = Demo::start_from(&program, &[]);
+    std::fs::remove_file(&program).unwrap();
+    std::fs::write(&program, "another version").unwrap();
+    // Every thread has children of its own.
+    let threads = std::fs::read_dir(format!("/proc/{}/task", demo.child.id())).unwrap();
+    let children = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("children")));
+    let workers = children.map(Result::unwrap).collect::<Vec<_>>().join(" ");
+    assert!(!workers.trim().is_empty());
+    assert!(Command::new("kill").arg("-9").args(workers.split_whitespace()).status().unwrap().success());
+    let output = demo.paste(&format!("echo 'return 40 + 2' | gatewright tools run --url {} -", demo.url));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("\"result\": 42"), "{said} {}", String::from_utf8_lossy(&output.stderr));
 }
