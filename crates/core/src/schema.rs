@@ -1,5 +1,7 @@
 //! A tool's input schema, compiled once and used for every call.
 
+mod cost;
+
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::{ValidationError, Validator, error::ValidationErrorKind};
@@ -24,9 +26,22 @@ pub enum SchemaMode {
 #[derive(Debug)]
 pub struct InputSchema {
     source: Arc<JsonObject>,
-    compiled: OnceLock<Result<Validator, String>>,
+    compiled: OnceLock<Result<Compiled, String>>,
     defaults: OnceLock<Defaults>,
 }
+
+#[derive(Debug)]
+struct Compiled {
+    validator: Validator,
+    schema: Value,
+    /// Times that parts of the schema are applied to a value whose arrays and objects have one element each.
+    unrolled: u64,
+    /// It has `anyOf` or `oneOf`, whose problem is the list of the problems of each.
+    has_choice: bool,
+}
+
+/// Times that parts of a schema are applied to a value of which every problem is found. Each may take kilobytes while it is written down.
+const EVERY_PROBLEM: u64 = 10_000;
 
 /// Most problems reported of one bad input: enough to mend it, short enough to read.
 const SHOWN: usize = 5;
@@ -47,17 +62,24 @@ impl InputSchema {
     /// # Errors
     /// One sentence per problem with its JSON pointer, or why the schema itself cannot be used.
     pub fn check(&self, arguments: &Value) -> Result<(), String> {
-        let validator = self.compiled().as_ref().map_err(|why| {
+        let compiled = self.compiled().as_ref().map_err(|why| {
             format!(
                 "the tool's own input schema is invalid: {why}. The server that offers the tool has to mend it, \
                  or set `schemaValidation: off` for its app"
             )
         })?;
-        if validator.is_valid(arguments) {
+        let finds_all = compiled.finds_all(arguments).ok_or_else(|| {
+            format!(
+                "input: to check it, parts of the tool's input schema have to be applied more than {} times, because its references \
+                 multiply. Send less, or have the server that offers the tool simplify the schema, or set `schemaValidation: off` for its app",
+                cost::MOST
+            )
+        })?;
+        if compiled.is_valid(arguments, finds_all) {
             return Ok(());
         }
         let mut problems: Vec<String> = Vec::new();
-        for error in validator.iter_errors(arguments) {
+        for error in compiled.errors(arguments, finds_all) {
             if problems.len() == SHOWN {
                 problems.push("…".to_owned());
                 break;
@@ -66,16 +88,23 @@ impl InputSchema {
             let place = if place.is_empty() { "input".to_owned() } else { shorten(&place) };
             problems.push(format!("{place}: {}", sentence(&error)));
         }
+        if problems.is_empty() {
+            problems.push(
+                "input: does not fit the tool's input schema; it is too long or too nested to say where"
+                    .to_owned(),
+            );
+        }
         Err(problems.join("; "))
     }
 
     /// At most `most` problems of `arguments`, one by one; none where the schema itself cannot be used.
     pub fn problems(&self, arguments: &Value, most: usize) -> Vec<InputProblem> {
-        let Ok(validator) = self.compiled() else { return Vec::new() };
-        if validator.is_valid(arguments) {
+        let Ok(compiled) = self.compiled() else { return Vec::new() };
+        let Some(finds_all) = compiled.finds_all(arguments) else { return Vec::new() };
+        if compiled.is_valid(arguments, finds_all) {
             return Vec::new();
         }
-        validator.iter_errors(arguments).take(most).map(|error| self.problem(&error)).collect()
+        compiled.errors(arguments, finds_all).take(most).map(|error| self.problem(&error)).collect()
     }
 
     fn problem(&self, error: &ValidationError<'_>) -> InputProblem {
@@ -116,12 +145,64 @@ impl InputSchema {
         self.compiled().as_ref().err().map(String::as_str)
     }
 
-    fn compiled(&self) -> &Result<Validator, String> {
+    fn compiled(&self) -> &Result<Compiled, String> {
         self.compiled.get_or_init(|| {
-            jsonschema::options()
-                .build(&Value::Object((*self.source).clone()))
-                .map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))
+            let mut schema = Value::Object((*self.source).clone());
+            cost::put_first_what_rules_out(&mut schema);
+            let unrolled = cost::unrolled(&schema).ok_or("its references are nested too deep")?;
+            let has_choice = has_choice(&schema);
+            let validator = jsonschema::options()
+                .build(&schema)
+                .map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))?;
+            Ok(Compiled { validator, schema, unrolled, has_choice })
         })
+    }
+}
+
+impl Compiled {
+    /// Tests whether every problem of `value` can be found; `None` if it takes too long to find out that there is one.
+    fn finds_all(&self, value: &Value) -> Option<bool> {
+        let most = self.unrolled.saturating_mul(cost::values(value));
+        if most <= EVERY_PROBLEM {
+            return Some(true);
+        }
+        cost::applications(&self.schema, value, false)?;
+        let all = cost::applications(&self.schema, value, true);
+        Some(all.is_some_and(|times| times <= EVERY_PROBLEM))
+    }
+
+    /// Checks a value in the order that the count of its work expects.
+    fn is_valid(&self, value: &Value, finds_all: bool) -> bool {
+        if finds_all {
+            self.validator.is_valid(value)
+        } else {
+            self.validator.is_valid(&cost::with_plain_members_first(value))
+        }
+    }
+
+    /// The problems of a value that is not valid: all, or the first one, or none where a choice has too many of them.
+    fn errors<'v>(
+        &'v self,
+        value: &'v Value,
+        all: bool,
+    ) -> Box<dyn Iterator<Item = ValidationError<'v>> + 'v> {
+        if all {
+            Box::new(self.validator.iter_errors(value))
+        } else if self.has_choice {
+            Box::new(std::iter::empty())
+        } else {
+            Box::new(self.validator.validate(value).err().into_iter())
+        }
+    }
+}
+
+fn has_choice(schema: &Value) -> bool {
+    match schema {
+        Value::Array(items) => items.iter().any(has_choice),
+        Value::Object(object) => {
+            object.contains_key("anyOf") || object.contains_key("oneOf") || object.values().any(has_choice)
+        }
+        _ => false,
     }
 }
 
@@ -269,6 +350,55 @@ mod tests {
         schema.fill_defaults(&mut arguments);
         let problems = schema.check(&Value::Object(arguments)).unwrap_err();
         assert!(problems.contains("id") && !problems.contains("page"), "{problems}");
+    }
+
+    #[test]
+    fn a_schema_whose_references_multiply_is_refused_and_not_followed() {
+        let mut definitions = serde_json::Map::new();
+        for n in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+            definitions.insert(format!("d{n}"), json!({"allOf": [next, next]}));
+        }
+        definitions.insert("d40".to_owned(), json!({"type": "string"}));
+        let schema = schema(json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions}));
+        assert_eq!(schema.check(&json!({})), Ok(()));
+        for value in [json!(5), json!("valid")] {
+            let problem = schema.check(&json!({"a": value})).unwrap_err();
+            assert!(problem.contains("schemaValidation"), "{problem}");
+            assert!(schema.problems(&json!({"a": value}), 5).is_empty());
+        }
+    }
+
+    #[test]
+    fn nested_choices_are_checked_in_time_that_grows_with_the_input() {
+        let operator = |name: &str| {
+            json!({"required": ["op", "args"], "additionalProperties": false,
+            "properties": {"args": {"type": "array", "items": {"$ref": "#/$defs/f"}}, "op": {"const": name}}})
+        };
+        let leaf = json!({"required": ["field", "eq"], "properties": {"field": {"type": "string"}, "eq": {"type": "string"}}});
+        let schema = schema(json!({"properties": {"filter": {"$ref": "#/$defs/f"}},
+            "$defs": {"f": {"anyOf": [operator("and"), operator("or"), leaf]}}}));
+        let nested = |depth: usize, eq: Value| {
+            let leaf = json!({"field": "a", "eq": eq});
+            (0..depth)
+                .fold(leaf, |inner, n| json!({"args": [inner], "op": if n % 2 == 0 { "and" } else { "or" }}))
+        };
+        for depth in [3, 40] {
+            assert_eq!(schema.check(&json!({"filter": nested(depth, json!("x"))})), Ok(()));
+            let problem = schema.check(&json!({"filter": nested(depth, json!(5))})).unwrap_err();
+            assert!(problem.contains(if depth == 3 { "/filter" } else { "too nested" }), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_long_input_of_an_ordinary_schema_is_checked_and_its_first_problem_named() {
+        let schema = schema(json!({"properties": {"rows": {"type": "array", "items": {"type": "object",
+            "properties": {"id": {"type": "integer"}, "name": {"$ref": "#/$defs/name"}}}}}, "$defs": {"name": {"type": "string"}}}));
+        let mut rows = vec![json!({"id": 1, "name": "a"}); 60_000];
+        assert_eq!(schema.check(&json!({"rows": rows})), Ok(()));
+        rows[59_999]["id"] = json!("x");
+        let problem = schema.check(&json!({"rows": rows})).unwrap_err();
+        assert!(problem.contains("/rows/59999/id"), "{problem}");
     }
 
     #[test]
