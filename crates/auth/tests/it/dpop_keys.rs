@@ -82,6 +82,25 @@ async fn d18_a_token_that_is_refreshed_with_a_proof_is_bound_from_then_on() {
 }
 
 #[tokio::test]
+async fn d02_a_token_that_was_used_with_another_key_or_none_before_ends_its_family() {
+    let thief = key();
+    for (first, second) in [(Some(&thief), None), (None, Some(&thief))] {
+        let site = Site::new().await;
+        let plain = site.tokens().await;
+        let token = text(&plain, "refresh_token");
+        let use_it = async |token: &str, key: Option<&Jwk>| match key {
+            Some(key) => refresh(&site, token, &fresh(&site, key)).await,
+            None => site.refresh(token, &[]).await,
+        };
+        let next = use_it(token, first).await.json();
+        // Within the time in which a lost answer may be asked for again.
+        assert_eq!(use_it(token, second).await.error(), "invalid_grant");
+        assert_eq!(use_it(text(&next, "refresh_token"), first).await.error(), "invalid_grant");
+        assert_eq!(site.introspect(text(&next, "access_token")).await["active"], false);
+    }
+}
+
+#[tokio::test]
 async fn d18_a_client_that_proves_itself_may_change_its_key() {
     let site = Site::new().await;
     let (one, two) = (key(), key());

@@ -61,9 +61,16 @@ pub(super) async fn refresh(
         services.grants.end_family(&family).await?;
         return Err(OAuthError::invalid_grant(refusal));
     }
-    // A public client's refresh tokens are bound to the key they were issued for (RFC 9449 §5).
-    if client.is_public() && grant.jkt.is_some() && grant.jkt != jkt {
-        return Err(OAuthError::new(Code::InvalidDpopProof, "the refresh token is bound to another key"));
+    if client.is_public() && grant.jkt != jkt {
+        // Its first use was by the holder of another key, or of none: one of the two is not the client.
+        if !found.current {
+            services.grants.end_family(&family).await?;
+            return Err(reused(services, &grant, ip));
+        }
+        // A public client's refresh tokens are bound to the key they were issued for (RFC 9449 §5).
+        if grant.jkt.is_some() {
+            return Err(OAuthError::new(Code::InvalidDpopProof, "the refresh token is bound to another key"));
+        }
     }
     let scopes = requested_scopes(services, client, &grant, params)?;
     check_resources(services, &grant, params)?;
@@ -141,12 +148,17 @@ async fn rotate(
         }
         Rotated::Replayed => {
             ctx.store.announce().await;
-            let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
-            ctx.record_event("token.reuse_detected", sub, client, Some(ip), None);
-            Err(OAuthError::invalid_grant(GrantRefusal::Replayed))
+            Err(reused(services, grant, ip))
         }
         Rotated::Unknown => Err(OAuthError::invalid_grant(GrantRefusal::Unknown)),
     }
+}
+
+/// Records that a refresh token of `grant` was used again, and refuses it.
+fn reused(services: &Services, grant: &Grant, ip: Caller) -> OAuthError {
+    let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
+    services.ctx.record_event("token.reuse_detected", sub, client, Some(ip), None);
+    OAuthError::invalid_grant(GrantRefusal::Replayed)
 }
 
 /// The identity provider that the user signed in at does not answer. The refresh token is still good.
