@@ -52,7 +52,7 @@ impl Finish {
         let result = body.get_mut("result").filter(|result| json_len(result, most_bytes) > most_bytes)?;
         let whole = result.to_string();
         let bytes = whole.len();
-        let cut = shorten(result, most_bytes);
+        let cuts = shorten(result, most_bytes);
         let uri = self.kept.keep(&self.owner, whole);
         let minutes = KEPT_FOR.as_secs() / 60;
         let hint = match &uri {
@@ -65,7 +65,10 @@ impl Finish {
                  and items you need, in pages"
             ),
         };
-        body["truncated"] = json!({"bytes": bytes, "cut": cut, "hint": hint});
+        body["truncated"] = json!({"bytes": bytes, "cut": cuts.listed, "hint": hint});
+        if cuts.more > 0 {
+            body["truncated"]["more"] = cuts.more.into();
+        }
         let uri = uri?;
         body["truncated"]["resource"] = uri.as_str().into();
         let mut link = Resource::new(uri, "The whole result");

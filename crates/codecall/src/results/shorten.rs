@@ -29,8 +29,17 @@ pub(crate) struct Cut {
     unit: &'static str,
 }
 
+/// Places of cuts.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Cuts {
+    /// The first places, each before those within it.
+    pub(crate) listed: Vec<Cut>,
+    /// Number of places that are not listed.
+    pub(crate) more: usize,
+}
+
 /// Shortens `value` to at most `budget` bytes of JSON, and lists the places of cuts, at most 20.
-pub(crate) fn shorten(value: &mut Value, budget: usize) -> Vec<Cut> {
+pub(crate) fn shorten(value: &mut Value, budget: usize) -> Cuts {
     let mut shortener = Shortener::default();
     shortener.fit(value, budget, 0);
     shortener.cuts
@@ -39,7 +48,7 @@ pub(crate) fn shorten(value: &mut Value, budget: usize) -> Vec<Cut> {
 #[derive(Default)]
 struct Shortener {
     path: Vec<String>,
-    cuts: Vec<Cut>,
+    cuts: Cuts,
 }
 
 impl Shortener {
@@ -47,16 +56,15 @@ impl Shortener {
         if json_len(value, budget) <= budget {
             return;
         }
-        if depth == DEEPEST {
-            *value = Value::Null;
-            return self.note(0, 1, "values");
-        }
         match value {
-            Value::String(text) => self.text(text, budget),
-            Value::Array(items) => self.array(items, budget, depth),
-            Value::Object(members) => self.object(members, budget, depth),
-            // Longer than its budget although it is a scalar: the budget is tiny.
-            scalar => *scalar = Value::Null,
+            Value::String(text) if depth < DEEPEST => self.text(text, budget),
+            Value::Array(items) if depth < DEEPEST => self.array(items, budget, depth),
+            Value::Object(members) if depth < DEEPEST => self.object(members, budget, depth),
+            // Too deep, or longer than its budget although it is a scalar: the budget is tiny.
+            whole => {
+                *whole = Value::Null;
+                self.note(self.cuts.listed.len(), 0, 1, "values");
+            }
         }
     }
 
@@ -73,11 +81,11 @@ impl Shortener {
         let (kept, of) = (text[..end].chars().count(), text.chars().count());
         text.truncate(end);
         text.push('…');
-        self.note(kept, of, "characters");
+        self.note(self.cuts.listed.len(), kept, of, "characters");
     }
 
     fn array(&mut self, items: &mut Vec<Value>, budget: usize, depth: usize) {
-        let of = items.len();
+        let (at, of) = (self.cuts.listed.len(), items.len());
         let mut left = budget.saturating_sub(2);
         let whole = items.iter().take_while(|item| match left.checked_sub(json_len(item, left) + 1) {
             Some(rest) => {
@@ -96,17 +104,17 @@ impl Shortener {
             items.truncate(kept);
         }
         if items.len() < of {
-            self.note(items.len(), of, "items");
+            self.note(at, items.len(), of, "items");
         }
     }
 
     fn object(&mut self, members: &mut Map<String, Value>, budget: usize, depth: usize) {
-        let of = members.len();
+        let (at, of) = (self.cuts.listed.len(), members.len());
         let parts = members.iter_mut().map(|(name, member)| (name.clone(), member)).collect();
         let kept = self.share(parts, budget.saturating_sub(2), 0, depth);
         if kept < of {
             *members = std::mem::take(members).into_iter().take(kept).collect();
-            self.note(kept, of, "members");
+            self.note(at, kept, of, "members");
         }
     }
 
@@ -156,9 +164,14 @@ impl Shortener {
         kept
     }
 
-    fn note(&mut self, kept: usize, of: usize, unit: &'static str) {
-        if self.cuts.len() == MOST_CUTS {
-            return;
+    /// Lists the current place as number `at`. The last of too many is counted instead.
+    fn note(&mut self, at: usize, kept: usize, of: usize, unit: &'static str) {
+        if self.cuts.listed.len() == MOST_CUTS {
+            self.cuts.more += 1;
+            if at == MOST_CUTS {
+                return;
+            }
+            self.cuts.listed.pop();
         }
         let mut path: String =
             self.path.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect();
@@ -166,7 +179,7 @@ impl Shortener {
             path.truncate(path.floor_char_boundary(LONGEST_PATH));
             path.push('…');
         }
-        self.cuts.push(Cut { path, kept, of, unit });
+        self.cuts.listed.insert(at, Cut { path, kept, of, unit });
     }
 }
 
@@ -216,7 +229,8 @@ mod tests {
         let cuts = shorten(&mut value, budget);
         let len = value.to_string().len();
         assert!(len <= budget, "{len} of {budget}");
-        (value, cuts)
+        assert!(cuts.more == 0 || cuts.listed.len() == MOST_CUTS);
+        (value, cuts.listed)
     }
 
     fn cut(path: &str, kept: usize, of: usize, unit: &'static str) -> Cut {
@@ -269,6 +283,28 @@ mod tests {
         let kept = short.as_object().unwrap().len();
         assert!(kept > 10);
         assert_eq!(cuts, [cut("", kept, 1_000, "members")]);
+    }
+
+    #[test]
+    fn cuts_beyond_those_that_are_listed_are_counted() {
+        let lists: Map<String, Value> = (10..40).map(|n| (format!("team{n}"), json!(vec![n; 400]))).collect();
+        let texts: Map<String, Value> =
+            (10..50).map(|n| (format!("text{n}"), "x".repeat(400).into())).collect();
+        for (value, more) in [(lists, 10), (texts, 20)] {
+            let mut short = Value::from(value.clone());
+            let cuts = shorten(&mut short, 10_000);
+            assert_eq!((cuts.listed.len(), cuts.more), (MOST_CUTS, more));
+            assert!(value.keys().all(|name| short[name] != value[name]));
+        }
+    }
+
+    #[test]
+    fn a_cut_is_listed_before_those_within_it() {
+        let lists: Map<String, Value> = (10..40).map(|n| (format!("team{n}"), json!(vec![n; 400]))).collect();
+        let mut value = json!(vec![lists; 100]);
+        let cuts = shorten(&mut value, 16_000);
+        assert_eq!(cuts.listed[0], cut("", 3, 100, "items"));
+        assert_eq!((cuts.listed[19].path.as_str(), cuts.more), ("/0/team28", 71));
     }
 
     #[test]

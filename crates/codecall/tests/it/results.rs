@@ -49,6 +49,21 @@ async fn a_big_result_is_shortened_by_structure_and_its_caller_alone_reads_the_w
 }
 
 #[tokio::test]
+async fn a_reply_tells_how_many_cuts_it_does_not_list() {
+    let served = Served::new(json!({}), []).await;
+    let ada = served.client("ada").await;
+    for (lists, more) in [(20, None), (30, Some(10))] {
+        let script = format!(
+            "return Object.fromEntries(Array.from({{length: {lists}}}, (_, i) => ['team' + i, Array.from({{length: 600}}, (_, j) => 'member ' + j)]))"
+        );
+        let answer = ada.call("codecall:execute", json!({"script": script})).await;
+        let truncated = answer.structured_content.unwrap()["truncated"].take();
+        assert_eq!(truncated["cut"].as_array().unwrap().len(), 20);
+        assert_eq!(truncated.get("more"), more.map(Value::from).as_ref());
+    }
+}
+
+#[tokio::test]
 async fn a_result_within_the_budget_or_without_one_stays_as_it_is() {
     for config in [json!({}), json!({"result": {"maxBytes": "off"}})] {
         let size = if config == json!({}) { 1_000 } else { 100_000 };
