@@ -240,6 +240,7 @@
   const isDate = (value) => { try { dateValue.call(value); return true; } catch { return false; } };
   const mapSize = getOwnPropertyDescriptor(Map.prototype, 'size').get;
   const setSize = getOwnPropertyDescriptor(Set.prototype, 'size').get;
+  const mapGet = Map.prototype.get, mapPut = Map.prototype.set;
   const mapEach = Map.prototype.forEach, setEach = Set.prototype.forEach;
   const regexpText = RegExp.prototype.toString, isView = ArrayBuffer.isView;
   const holds = (get, value) => { try { get.call(value); return true; } catch { return false; } };
@@ -270,7 +271,8 @@
     if (value === null || typeof value !== 'object' || isArray(value)) return value;
     if (value instanceof ErrorCtor) {
       const out = { name: messageOf(value.name), message: messageOf(value.message) };
-      if (value.code !== undefined) out.code = value.code;
+      const code = value.code;
+      if (code !== undefined) out.code = code;
       return out;
     }
     if (value instanceof RegExpCtor) return regexpText.call(value);
@@ -281,12 +283,37 @@
     }
     return listForm(value);
   };
+  // What JSON reads now: the stand-ins of objects with getters, and the last property that was read of one.
+  let reading = { standIns: undefined, from: undefined, raw: undefined };
+  const note = (out, value, name) => {
+    const get = () => {
+      const raw = value[name];
+      reading.from = out;
+      return reading.raw = raw;
+    };
+    defineProperty(out, name, { get, enumerable: true });
+  };
+  // In place of an object with getters, one that notes what they return: JSON calls `toJSON` before the replacer, and to read the
+  // property there again would run the getter again.
+  const standIn = (value) => {
+    const names = keys(value);
+    let i = 0;
+    while (i < names.length && getOwnPropertyDescriptor(value, names[i]).get === undefined) i++;
+    if (i === names.length) return value;
+    if (reading.standIns === undefined) reading.standIns = new MapCtor();
+    // The same one again, so that JSON finds cycles.
+    const known = mapGet.call(reading.standIns, value), out = known === undefined ? create(null) : known;
+    mapPut.call(reading.standIns, value, out);
+    for (i = 0; i < names.length; i++) if (getOwnPropertyDescriptor(out, names[i]) === undefined) note(out, value, names[i]);
+    return out;
+  };
   const leave = function (key, value) {
-    const raw = this[key];
+    const raw = reading.from === this ? reading.raw : this[key];
     if (raw !== value && raw !== null && typeof raw === 'object' && typeof raw.toJSON === 'function' && !isDate(raw)) {
       throw new TypeErrorCtor("the result holds an object with a 'toJSON' function: return plain data");
     }
-    return plainForm(value);
+    const plain = plainForm(value);
+    return plain !== value || plain === null || typeof plain !== 'object' || isArray(plain) ? plain : standIn(plain);
   };
   const leaveResult = function (key, value) {
     if (value instanceof PromiseCtor) refusePromise(this, key, 'the result');
@@ -294,12 +321,19 @@
   };
   const leaveConsole = function (key, value) { return value instanceof PromiseCtor ? '[Promise]' : leave.call(this, key, value); };
   const encode = (value, replacer, what) => {
-    const json = withoutCycles(value, replacer, what);
-    return json === undefined ? 'null' : json;
+    // A getter may print while a result is read.
+    const outer = reading;
+    reading = { standIns: undefined, from: undefined, raw: undefined };
+    try {
+      const json = withoutCycles(value, replacer, what);
+      return json === undefined ? 'null' : json;
+    } finally {
+      reading = outer;
+    }
   };
 
   // ---- copies ----
-  const mapGet = MapCtor.prototype.get, mapPut = MapCtor.prototype.set, setAdd = SetCtor.prototype.add;
+  const setAdd = SetCtor.prototype.add;
   const bufferLength = getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength').get, bufferSlice = ArrayBuffer.prototype.slice;
   const viewSlice = getPrototypeOf(Uint8Array).prototype.slice;
   const uncloneable = (what) => {

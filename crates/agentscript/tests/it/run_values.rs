@@ -46,6 +46,43 @@ async fn a_cycle_or_a_to_json_in_the_result_is_a_runtime_error() {
 }
 
 #[tokio::test]
+async fn a_getter_of_a_value_that_leaves_runs_once() {
+    let object = "{ get a() { return n++ }, get b() { return n++ } }";
+    for (leave, n) in [("console.log(o)", 2), ("progress(o)", 2), ("console.log({ o }, [o])", 4)] {
+        let outcome = run(&format!("let n = 0; const o = {object}; {leave}; return n")).await;
+        assert_eq!(value(&outcome), json!(n), "{leave}");
+    }
+    let outcome = run(&format!("let n = 0; console.log({object}, [{object}])")).await;
+    assert_eq!(outcome.logs, [r#"{"a":0,"b":1} [{"a":2,"b":3}]"#]);
+    let outcome = run(
+        "let n = 0; const o = { get a() { console.log({ o: { get b() { return n++ } } }); return new Date(0) } }; return [o, n, o]",
+    );
+    let outcome = outcome.await;
+    let day = json!({ "a": "1970-01-01T00:00:00.000Z" });
+    assert_eq!(value(&outcome), json!([day, 0, day]));
+    assert_eq!(outcome.logs, [r#"{"o":{"b":0}}"#, r#"{"o":{"b":1}}"#]);
+    let code = "class Failed extends Error { get code() { return n++ } } let n = 0; return new Failed('x')";
+    assert_eq!(value(&run(code).await)["code"], json!(0));
+}
+
+#[tokio::test]
+async fn a_cycle_or_a_to_json_behind_a_getter_is_a_runtime_error() {
+    for (source, part) in [
+        ("const o = { get self() { return o } }; return o", "circular reference"),
+        ("const o = { get list() { return [{ o }] } }; return { o }", "circular reference"),
+        ("return { get a() { return { toJSON: () => 1 } } }", "'toJSON' function"),
+        (
+            "const o = { get a() { return { toJSON() { console.log({ get b() { return 1 } }); return 1 } } } }; return o",
+            "'toJSON' function",
+        ),
+    ] {
+        let outcome = run(source).await;
+        let Err(RunError::RuntimeError { name, message, .. }) = outcome.result else { panic!("{source}") };
+        assert!(name == "TypeError" && message.contains(part), "{source}: {message}");
+    }
+}
+
+#[tokio::test]
 async fn a_result_nested_too_deep_is_a_runtime_error() {
     let outcome = run("let a = []; for (let i = 0; i < 150; i++) a = [a]; return a").await;
     assert!(matches!(outcome.result, Err(RunError::RuntimeError { name, .. }) if name == "ResultDepthError"));
