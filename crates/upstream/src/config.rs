@@ -154,8 +154,8 @@ pub struct UpstreamConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub session_idle: Duration,
-    /// Longest message accepted from the server, in bytes. Default 16 MiB. A longer answer fails its call. Plain JSON
-    /// answers over Streamable HTTP are cut off at 16 MiB whatever this says.
+    /// Longest message accepted from the server, in bytes. Default 16 MiB. A message may have one key or value for each 32 of these bytes:
+    /// 524,288 by default, and never fewer than 10,000. An answer over either limit fails its call.
     pub max_message_bytes: usize,
 }
 

@@ -16,7 +16,10 @@ use sse_stream::Sse;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{UpstreamConfig, bounded::BoundedClient, failure::chain, task_tools::TaskTools};
+use crate::{
+    UpstreamConfig, bounded::BoundedClient, failure::chain, message_limit::MessageLimit,
+    task_tools::TaskTools,
+};
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
 pub(crate) fn client(config: &UpstreamConfig) -> Result<reqwest::Client, String> {
@@ -89,6 +92,8 @@ impl SseTransport {
             .map_err(|error| format!("its event stream cannot be opened: {}", chain(&error)))?;
         let endpoint = endpoint(&base, &mut events).await?;
         let (sender, messages) = mpsc::channel(64);
+        let limit = MessageLimit::new(id, config.max_message_bytes);
+        let events = events.map(move |event| event.map(|event| limit.apply(event))).boxed();
         let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, sender, task_tools));
         Ok(Self { client, endpoint, headers, messages, _reader: AbortOnDropHandle::new(reader) })
     }

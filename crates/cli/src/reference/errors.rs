@@ -196,7 +196,10 @@ const UPSTREAM: [(&str, &str); 12] = [
     ),
     ("UPSTREAM_DOWN", "the server is not connected; `/readyz` has the reason"),
     ("UPSTREAM_BAD_ANSWER", "the answer does not match the request"),
-    ("UPSTREAM_TOO_LARGE", "the answer is longer than `maxMessageBytes` of the app"),
+    (
+        "UPSTREAM_TOO_LARGE",
+        "the answer is longer than `maxMessageBytes` of the app, or has more keys and values than that allows",
+    ),
     (
         "UPSTREAM_TASK_LOST",
         "the tool runs as a task, and the server does not know the task any more; it may have run (`_meta.code` of the tool error)",

@@ -13,7 +13,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::io::AsyncRead;
 
-use crate::{redactor::Redactor, task_tools::TaskTools};
+use crate::{message_limit::MessageLimit, redactor::Redactor, task_tools::TaskTools};
 
 /// Junk lines that are logged.
 const LOGGED: u64 = 3;
@@ -22,7 +22,7 @@ const LOGGED: u64 = 3;
 pub(crate) struct Lines<R> {
     id: String,
     lines: LineReader<R>,
-    longest: usize,
+    limit: MessageLimit,
     redactor: Redactor,
     task_tools: Arc<TaskTools>,
     junk: u64,
@@ -48,7 +48,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         task_tools: Arc<TaskTools>,
     ) -> Self {
         let lines = LineReader::new(reader, longest);
-        Self { id: id.to_owned(), lines, longest, redactor, task_tools, junk: 0 }
+        let limit = MessageLimit::new(id, longest);
+        Self { id: id.to_owned(), lines, limit, redactor, task_tools, junk: 0 }
     }
 
     /// The next messages.
@@ -61,12 +62,20 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                     }
                     return Received::End;
                 }
+                Ok(Some(Line::Whole(line))) if !self.limit.allows(&line) => {
+                    match self.limit.instead(&line) {
+                        Some(instead) => return Received::Messages(vec![instead]),
+                        // The requests that a batch answers would wait for ever.
+                        None if line.trim_ascii_start().starts_with(b"[") => return Received::TooLong,
+                        None => self.skip(&line),
+                    }
+                }
                 Ok(Some(Line::Whole(line))) => match self.parse(&line) {
                     messages if messages.is_empty() => {}
                     messages => return Received::Messages(messages),
                 },
                 Ok(Some(Line::TooLong { head, tail })) => {
-                    tracing::warn!(app.id = %self.id, limit_bytes = self.longest, "an app sent a line over `maxMessageBytes`");
+                    tracing::warn!(app.id = %self.id, limit_bytes = self.limit.longest(), "an app sent a line over `maxMessageBytes`");
                     if !looks_like_an_answer(&head) {
                         self.skip(&head);
                         continue;
@@ -81,7 +90,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     fn instead(&self, id: RequestId) -> ServerJsonRpcMessage {
-        ServerJsonRpcMessage::error(too_long(&self.id, self.longest), Some(id))
+        ServerJsonRpcMessage::error(self.limit.too_long(), Some(id))
     }
 
     fn parse(&mut self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
@@ -150,17 +159,6 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 "an app printed a line that is not MCP to its standard output; it is skipped. Servers should log to standard error");
         }
     }
-}
-
-/// The error in place of an answer over the limit.
-pub(crate) fn too_long(id: &str, longest: usize) -> ErrorData {
-    ErrorData::internal_error(
-        format!(
-            "the answer of the server behind `{id}` is longer than {longest} bytes; ask it for less, or raise \
-             `maxMessageBytes` of the app"
-        ),
-        Some(json!({"code": "UPSTREAM_TOO_LARGE", "maxMessageBytes": longest})),
-    )
 }
 
 /// Returns `true` if a caller may wait for the message that begins like this.
@@ -237,6 +235,18 @@ mod tests {
         let middle = format!("{{\"result\":{{\"a\":\"{long}\"}},\"id\":9,\"jsonrpc\":\"2.0\"}}\n");
         let received = all((first + &last + &middle).as_bytes(), 2000).await;
         assert_eq!(received.iter().map(id_of_error).collect::<Vec<_>>(), [Some(7), Some(8), Some(9)]);
+    }
+
+    #[tokio::test]
+    async fn an_answer_of_too_many_values_becomes_an_error_and_other_such_lines_are_skipped() {
+        let many = "{},".repeat(10_000);
+        let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"a\":[{many}0]}}}}\n");
+        let note = format!("{{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":{{\"a\":[{many}0]}}}}\n");
+        let short = "{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}\n";
+        let received = all((answer + &note + short).as_bytes(), 40_000).await;
+        assert_eq!(received.iter().map(id_of_error).collect::<Vec<_>>(), [Some(7), None]);
+        let batch = format!("[{many}0]\n");
+        assert!(matches!(all(batch.as_bytes(), 40_000).await[..], [Received::TooLong]));
     }
 
     #[tokio::test]

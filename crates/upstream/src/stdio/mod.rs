@@ -7,7 +7,6 @@ mod sys;
 
 use std::{borrow::Cow, future::Future, io, sync::Arc, time::Duration};
 
-pub(crate) use lines::too_long;
 pub(crate) use process::Process;
 
 use gatewright_core::write_line;

@@ -100,6 +100,21 @@ async fn ten_megabytes_pass_and_more_than_the_limit_is_an_error_of_that_call_onl
 }
 
 #[tokio::test]
+async fn an_answer_of_too_many_values_is_an_error_of_that_call_only() {
+    let bench = Bench::new();
+    let mut config = server(&[]);
+    config.max_message_bytes = 1_000_000;
+    let app = bench.add("a", config).await;
+    let client = bench.client().await;
+    let error = error(&client, "a:many", json!({"items": 20_000})).await;
+    assert!(error.message.contains("31250 keys and values"), "{}", error.message);
+    assert_eq!(error.data.unwrap()["code"], "UPSTREAM_TOO_LARGE");
+    assert_eq!(app.health(), AppHealth::Up);
+    let few = client.tools().call("a:many", json!({"items": 1_000})).await.unwrap();
+    assert_eq!(few.raw["structuredContent"]["a"].as_array().map(Vec::len), Some(1_000));
+}
+
+#[tokio::test]
 async fn an_answer_that_is_not_mcp_is_an_error_and_not_a_hang() {
     let bench = Bench::new();
     bench.add("a", server(&[])).await;
@@ -123,7 +138,7 @@ async fn thousands_of_tools_are_paged_in_and_out() {
     let bench = Bench::new();
     bench.add("a", server(&["--tools", "3000"])).await;
     let client = bench.client().await;
-    assert_eq!(client.tools().list().await.unwrap().len(), 3016);
+    assert_eq!(client.tools().list().await.unwrap().len(), 3017);
     assert_eq!(text(&client, "a:more-02999").await, "more-02999 was called");
 }
 

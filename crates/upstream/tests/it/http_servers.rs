@@ -46,7 +46,9 @@ impl ServerHandler for Fixture {
     ) -> Result<ListToolsResult, ErrorData> {
         let schema = Arc::new(json!({"type": "object"}).as_object().cloned().unwrap());
         let tool = |name: &'static str| Tool::new(name, "", schema.clone());
-        Ok(ListToolsResult::with_all_items(["version", "steps", "elicit", "big", "hang"].map(tool).to_vec()))
+        Ok(ListToolsResult::with_all_items(
+            ["version", "steps", "elicit", "big", "many", "hang"].map(tool).to_vec(),
+        ))
     }
 
     async fn call_tool(
@@ -54,7 +56,14 @@ impl ServerHandler for Fixture {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let number = |name: &str| {
+            params.arguments.as_ref().and_then(|given| given[name].as_u64()).unwrap_or(0) as usize
+        };
         let text = match &*params.name {
+            "many" => {
+                let items = vec![json!({}); number("items")];
+                return Ok(CallToolResult::structured(json!({"a": items})).into());
+            }
             "version" => {
                 let parts = context.extensions.get::<http::request::Parts>().expect("a request");
                 let key = parts.headers.get("x-key").map(|key| key.to_str().unwrap_or_default());
@@ -85,7 +94,7 @@ impl ServerHandler for Fixture {
                     Err(error) => error.to_string(),
                 }
             }
-            "big" => "x".repeat(params.arguments.unwrap_or_default()["bytes"].as_u64().unwrap_or(0) as usize),
+            "big" => "x".repeat(number("bytes")),
             _ => {
                 context.ct.cancelled().await;
                 String::new()
@@ -104,12 +113,16 @@ struct Server {
 
 impl Server {
     async fn start(address: &str, fixture: Fixture) -> Self {
+        Self::start_with(address, fixture, StreamableHttpServerConfig::default()).await
+    }
+
+    async fn start_with(address: &str, fixture: Fixture, config: StreamableHttpServerConfig) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let service = StreamableHttpService::new(
             move || Ok(fixture.clone()),
             Arc::new(LocalSessionManager::default()),
-            StreamableHttpServerConfig::default(),
+            config,
         );
         let router = axum::Router::new().nest_service("/mcp", service);
         let (stop, stopped) = oneshot::channel::<()>();
@@ -184,6 +197,26 @@ async fn an_answer_over_http_that_is_too_long_is_an_error_of_its_call() {
     let error = error(&client, "a:big", json!({"bytes": 1_000_000})).await;
     assert!(error.message.contains("maxMessageBytes"), "{}", error.message);
     assert!(text(&client, "a:version").await.starts_with("2025"));
+}
+
+#[tokio::test]
+async fn an_answer_of_too_many_values_is_an_error_of_its_call_as_events_and_as_json() {
+    let json = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
+    for config in [StreamableHttpServerConfig::default(), json] {
+        let server = Server::start_with("127.0.0.1:0", Fixture { modern_only: false }, config).await;
+        let bench = Bench::new();
+        let mut config = server.config();
+        config.max_message_bytes = 1_000_000;
+        config.timeout = Duration::from_secs(20);
+        let app = bench.add("a", config).await;
+        let client = bench.client().await;
+        let error = error(&client, "a:many", json!({"items": 20_000})).await;
+        assert!(error.message.contains("31250 keys and values"), "{}", error.message);
+        assert_eq!(error.data.unwrap()["code"], "UPSTREAM_TOO_LARGE");
+        assert_eq!(app.health(), AppHealth::Up);
+        let few = client.tools().call("a:many", json!({"items": 1_000})).await.unwrap();
+        assert_eq!(few.raw["structuredContent"]["a"].as_array().map(Vec::len), Some(1_000));
+    }
 }
 
 #[tokio::test]

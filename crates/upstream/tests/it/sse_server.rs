@@ -34,10 +34,14 @@ async fn message(State(out): State<(Out, String)>, Json(message): Json<Value>) -
         "initialize" => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
             "serverInfo": {"name": "old", "version": "1"}}),
         "tools/list" => json!({"tools": [{"name": "hello", "inputSchema": {"type": "object"}},
+            {"name": "many", "inputSchema": {"type": "object"}},
             {"name": "hang-up", "inputSchema": {"type": "object"}}]}),
         "tools/call" if message["params"]["name"] == "hang-up" => {
             *out.0.lock().unwrap() = None;
             return axum::http::StatusCode::ACCEPTED;
+        }
+        "tools/call" if message["params"]["name"] == "many" => {
+            json!({"content": [], "structuredContent": {"a": vec![json!({}); 20_000]}})
         }
         "tools/call" => json!({"content": [{"type": "text", "text": "hello"}]}),
         _ => return axum::http::StatusCode::ACCEPTED,
@@ -84,4 +88,16 @@ async fn an_endpoint_on_another_host_is_refused() {
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
     assert!(why.contains("another host"), "{why}");
     assert!(app.catalog().tools.is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_of_too_many_values_is_an_error_of_its_call() {
+    let mut config = server("/messages").await;
+    config.max_message_bytes = 1_000_000;
+    let bench = Bench::new();
+    bench.add("a", config).await;
+    let client = bench.client().await;
+    let error = error(&client, "a:many", json!({})).await;
+    assert!(error.message.contains("31250 keys and values"), "{}", error.message);
+    assert_eq!(text(&client, "a:hello").await, "hello");
 }

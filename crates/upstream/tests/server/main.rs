@@ -170,6 +170,7 @@ impl Server {
                 "die",
                 "hang",
                 "big",
+                "many",
                 "wrong",
                 "cancelled",
                 "change",
@@ -227,6 +228,10 @@ impl Server {
                 return;
             }
             "big" => text("x".repeat(arguments["bytes"].as_u64().unwrap_or(0) as usize)),
+            "many" => {
+                let items = vec![json!({}); arguments["items"].as_u64().unwrap_or(0) as usize];
+                json!({"content": [], "structuredContent": {"a": items}})
+            }
             "wrong" => json!({"content": 7, "isError": "perhaps"}),
             "answer" => {
                 // What the caller says, an error or a result.

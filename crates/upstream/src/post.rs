@@ -1,0 +1,252 @@
+//! The POST of Streamable HTTP, whose answers are limited before they are parsed.
+//!
+//! It does what rmcp's own client does, which parses a JSON answer of any number of values.
+
+use std::{borrow::Cow, collections::HashMap, io};
+
+use futures::{StreamExt as _, stream::BoxStream};
+use gatewright_core::off_thread;
+use http::{
+    HeaderName, HeaderValue, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use reqwest::Response;
+use rmcp::{
+    ErrorData,
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage},
+    transport::streamable_http_client::{
+        AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpError,
+        StreamableHttpPostResponse,
+    },
+};
+use sse_stream::{Error as SseError, Sse, SseStream};
+
+use crate::{bounded::BoundedClient, message_limit::MessageLimit};
+
+/// Bytes of the body of an error, at most.
+const MOST_OF_ERROR: usize = 64 << 10;
+/// Characters of an answer that is not MCP which its error repeats.
+const MOST_REPEATED: usize = 256;
+const SESSION: &str = "mcp-session-id";
+
+pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
+pub(crate) type Failed = StreamableHttpError<reqwest::Error>;
+pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+impl BoundedClient {
+    /// Posts a message and reads the answer. An answer of too many keys and values to a request becomes an error.
+    pub(crate) async fn post(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<&str>,
+        auth: Option<&str>,
+        headers: &Headers,
+        limit: &MessageLimit,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let mut request = self.inner.post(uri).header(ACCEPT, "text/event-stream, application/json");
+        request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+        if let Some(session) = session {
+            request = request.header(SESSION, session);
+        }
+        if let Some(token) = auth {
+            request = request.bearer_auth(token);
+        }
+        let response = request.json(message).send().await?;
+        let status = response.status();
+        if let Some(challenge) = challenge(&response) {
+            return Err(challenge);
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if !status.is_success() {
+            return refused(response, message, session.is_some()).await;
+        }
+        let is_request = matches!(message, JsonRpcMessage::Request(_));
+        if !is_request && response.content_length() == Some(0) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let session = header(&response, SESSION);
+        match header(&response, CONTENT_TYPE.as_str()) {
+            Some(kind) if kind.starts_with("text/event-stream") => {
+                Ok(StreamableHttpPostResponse::Sse(events(response, limit.longest()), session))
+            }
+            Some(kind) if kind.starts_with("application/json") => {
+                let body = read(response, limit.longest()).await?;
+                match self.parse(body, message, limit).await {
+                    Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+                    Err(_) if !is_request => Ok(StreamableHttpPostResponse::Accepted),
+                    Err(why) => Err(StreamableHttpError::UnexpectedServerResponse(why.into())),
+                }
+            }
+            kind => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+
+    /// Parses the JSON answer to `message`, a long one on a thread for such work.
+    async fn parse(
+        &self,
+        body: Vec<u8>,
+        message: &ClientJsonRpcMessage,
+        limit: &MessageLimit,
+    ) -> Result<ServerJsonRpcMessage, String> {
+        let (limit, task_tools) = (limit.clone(), self.task_tools.clone());
+        let request = match message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        off_thread(body.len(), move || {
+            if !limit.allows(&body) {
+                return Ok(ServerJsonRpcMessage::error(limit.too_many_values(), request));
+            }
+            let message = serde_json::from_slice(&body).map_err(|error| {
+                let start: String = String::from_utf8_lossy(&body[..body.len().min(4 * MOST_REPEATED)])
+                    .chars()
+                    .take(MOST_REPEATED)
+                    .collect();
+                format!("its answer is not a message of MCP: {error}: {start}")
+            })?;
+            task_tools.note(&message, &body);
+            Ok(message)
+        })
+        .await
+    }
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    response.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// The error for a response that wants another token.
+fn challenge(response: &Response) -> Option<Failed> {
+    let challenge = || header(response, WWW_AUTHENTICATE.as_str());
+    match response.status() {
+        StatusCode::UNAUTHORIZED => {
+            challenge().map(|text| StreamableHttpError::AuthRequired(AuthRequiredError::new(text)))
+        }
+        StatusCode::FORBIDDEN => challenge()
+            .map(|text| StreamableHttpError::InsufficientScope(InsufficientScopeError::new(text, None))),
+        _ => None,
+    }
+}
+
+/// What a response that is no success means. A JSON-RPC error in it reaches the caller.
+async fn refused(
+    response: Response,
+    message: &ClientJsonRpcMessage,
+    has_session: bool,
+) -> Result<StreamableHttpPostResponse, Failed> {
+    let status = response.status();
+    let session = header(&response, SESSION);
+    let is_json =
+        header(&response, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("application/json"));
+    let failed = (status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error())
+        .then(|| HttpStatusError::new(status.as_u16(), header(&response, RETRY_AFTER.as_str())));
+    if let Some(failed) = failed {
+        if !is_json || status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(failed.into());
+        }
+        return match read(response, MOST_OF_ERROR).await.ok().and_then(|body| json_rpc_error(&body)) {
+            Some(error) => Ok(StreamableHttpPostResponse::Json(error, session)),
+            None => Err(failed.into()),
+        };
+    }
+    let body = read(response, MOST_OF_ERROR).await?;
+    let text = || format!("HTTP {status}: {}", String::from_utf8_lossy(&body));
+    let unexpected = || StreamableHttpError::UnexpectedServerResponse(Cow::Owned(text()));
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(unexpected());
+    }
+    let error = json_rpc_error(&body);
+    // A server of the older era refuses the question with any status and id.
+    if let JsonRpcMessage::Request(request) = message
+        && !has_session
+        && status.is_client_error()
+        && matches!(request.request, ClientRequest::DiscoverRequest(_))
+    {
+        let error = match error {
+            Some(JsonRpcMessage::Error(error)) => error.error,
+            _ => ErrorData::invalid_request(format!("server/discover was refused with {}", text()), None),
+        };
+        let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+        return Ok(StreamableHttpPostResponse::Json(answer, None));
+    }
+    match error.filter(|_| is_json) {
+        Some(error) => Ok(StreamableHttpPostResponse::Json(error, session)),
+        None => Err(unexpected()),
+    }
+}
+
+fn json_rpc_error(body: &[u8]) -> Option<ServerJsonRpcMessage> {
+    serde_json::from_slice(body).ok().filter(|message| matches!(message, JsonRpcMessage::Error(_)))
+}
+
+/// Reads a body of at most `longest` bytes.
+async fn read(mut response: Response, longest: usize) -> Result<Vec<u8>, Failed> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > longest {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: longest });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The events of a response, each of at most `longest` bytes.
+fn events(response: Response, longest: usize) -> Events {
+    let mut size = EventSize::default();
+    let bytes = response.bytes_stream().map(move |chunk| {
+        let chunk = chunk.map_err(io::Error::other)?;
+        match size.add(&chunk) > longest {
+            true => Err(io::Error::other("the event exceeded the maximum size")),
+            false => Ok(chunk),
+        }
+    });
+    SseStream::from_bytes_stream(bytes).boxed()
+}
+
+/// Counts the bytes of the event under way.
+#[derive(Debug, Default)]
+struct EventSize {
+    bytes: usize,
+    /// The line under way is not empty.
+    has_text: bool,
+}
+
+impl EventSize {
+    /// Adds a chunk. Returns the bytes of the longest event of which it has a part.
+    fn add(&mut self, chunk: &[u8]) -> usize {
+        let mut most = 0;
+        for line in chunk.split_inclusive(|byte| *byte == b'\n') {
+            self.bytes = self.bytes.saturating_add(line.len());
+            most = most.max(self.bytes);
+            self.has_text |= line.iter().any(|byte| !matches!(byte, b'\r' | b'\n'));
+            if line.ends_with(b"\n") {
+                if !self.has_text {
+                    self.bytes = 0;
+                }
+                self.has_text = false;
+            }
+        }
+        most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_of_an_event_is_counted_over_chunks_and_ends_with_an_empty_line() {
+        let mut size = EventSize::default();
+        assert_eq!(size.add(b"data: a\ndata"), 12);
+        assert_eq!(size.add(b": b\r"), 16);
+        assert_eq!(size.add(b"\n\r\ndata: c\n\ndata"), 19);
+        assert_eq!(size.add(b": d"), 7);
+    }
+}
