@@ -80,13 +80,38 @@ impl Placing<'_> {
             Value::Array(items) => items.iter_mut().for_each(|item| self.place(item)),
             Value::Object(members) => {
                 let number = members.get("handle").and_then(|handle| self.handles.number(handle));
-                match number.filter(|number| *number < self.slots.len()) {
-                    Some(number) => *value = self.about(number),
-                    None => members.values_mut().for_each(|member| self.place(member)),
+                if let Some(number) = number.filter(|number| *number < self.slots.len()) {
+                    members.remove("handle");
+                    let text = self.handle_text(number);
+                    if text.is_some() && members.get("text").and_then(Value::as_str) == text {
+                        members.remove("text");
+                    }
+                    let Value::Object(about) = self.about(number) else { return };
+                    for (name, part) in about {
+                        match &*name {
+                            "block" | "omitted" => _ = members.insert(name, part),
+                            // What the script put there stays.
+                            _ => _ = members.entry(name).or_insert(part),
+                        }
+                    }
                 }
+                members.values_mut().for_each(|member| self.place(member));
             }
             _ => {}
         }
+    }
+
+    /// The text that a handle has beside its description.
+    fn handle_text(&self, number: usize) -> Option<&str> {
+        let block = match &self.slots[number] {
+            Slot::Kept(block) => &**block,
+            Slot::Placed(about) => {
+                self.reply.0.get(usize::try_from(about["block"].as_u64()?).ok()?.checked_sub(1)?)?
+            }
+        };
+        let ContentBlock::Resource(embedded) = block else { return None };
+        let ResourceContents::TextResourceContents { text, .. } = &embedded.resource else { return None };
+        Some(text)
     }
 
     /// The description of a block, which is in the reply if there is room for it.

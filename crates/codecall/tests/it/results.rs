@@ -121,6 +121,15 @@ async fn a_script_has_handles_and_returns_blocks() {
     );
     assert_eq!(answer.content.len(), 2);
     assert_eq!(answer.content[1], ContentBlock::image("aGVsbG8=", "image/png"));
+    let script = "const [image] = await callTool('app:shot', {}); return [{...image, page: 3}, {type: 'login', handle: image.handle}]";
+    let answer = ada.call("codecall:execute", json!({"script": script})).await;
+    assert_eq!(
+        answer.structured_content.unwrap()["result"],
+        json!([
+            {"type": "image", "mimeType": "image/png", "size": 5, "block": 1, "page": 3},
+            {"type": "login", "mimeType": "image/png", "size": 5, "block": 1},
+        ])
+    );
     // The handle means nothing in another run.
     let stolen = json!({"handle": body["logs"][0]});
     let script = format!("await callTool('app:shot', {{}}); return {stolen}");
