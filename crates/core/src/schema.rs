@@ -72,7 +72,7 @@ impl InputSchema {
             format!(
                 "input: to check it, parts of the tool's input schema have to be applied more than {} times, because its references \
                  multiply. Send less, or have the server that offers the tool simplify the schema, or set `schemaValidation: off` for its app",
-                cost::MOST
+                cost::most(arguments)
             )
         })?;
         if compiled.is_valid(arguments, finds_all) {
@@ -388,6 +388,61 @@ mod tests {
             let problem = schema.check(&json!({"filter": nested(depth, json!(5))})).unwrap_err();
             assert!(problem.contains(if depth == 3 { "/filter" } else { "too nested" }), "{problem}");
         }
+    }
+
+    #[test]
+    fn alternatives_are_ruled_out_before_their_members_are_checked_however_they_are_written() {
+        let args = json!({"type": "array", "items": {"$ref": "#/$defs/f"}});
+        for more in [
+            json!({}),
+            json!({"required": ["op"]}),
+            json!({"required": ["args"]}),
+            json!({"required": ["a_op", "args", "op"]}),
+            json!({"additionalProperties": false}),
+            json!({"additionalProperties": false, "required": ["args"]}),
+            json!({"additionalProperties": {"type": "string"}}),
+            json!({"patternProperties": {"^x": {"type": "string"}}}),
+            json!({"unevaluatedProperties": false}),
+            json!({"minProperties": 1, "propertyNames": {"minLength": 1}}),
+        ] {
+            let operator = |name: &str| {
+                let mut operator = more.clone();
+                operator["properties"] = json!({"a_op": {}, "args": args, "op": {"const": name}});
+                operator
+            };
+            for choice in ["anyOf", "oneOf"] {
+                let schema = schema(json!({"properties": {"filter": {"$ref": "#/$defs/f"}},
+                    "$defs": {"f": {(choice): [operator("and"), operator("or"), operator("not"), {"type": "string"}]}}}));
+                let nested = |leaf: Value| {
+                    (0..30).fold(
+                        leaf,
+                        |inner, n| json!({"args": [inner], "a_op": 1, "op": (["and", "or", "not"][n % 3])}),
+                    )
+                };
+                // A text fits every alternative of `oneOf`; what is evaluated is not known before everything was.
+                let fits = choice == "anyOf" && more.get("unevaluatedProperties").is_none();
+                assert_eq!(
+                    schema.check(&json!({"filter": nested(json!("x"))})).is_ok(),
+                    fits,
+                    "{more} {choice}"
+                );
+                let _ = schema.check(&json!({"filter": nested(json!(5))}));
+            }
+        }
+    }
+
+    #[test]
+    fn required_members_do_not_multiply_the_check_of_alternatives() {
+        let mut definitions = serde_json::Map::from_iter([("o8".to_owned(), json!({"type": "string"}))]);
+        for level in 0..8 {
+            let next = json!({"$ref": format!("#/$defs/o{}", level + 1)});
+            let alternative = |n: u32| json!({"properties": {"child": next, format!("kind_{n}"): {"type": "string"}}, "required": ["child", format!("kind_{n}")]});
+            definitions
+                .insert(format!("o{level}"), json!({"anyOf": (0..20).map(alternative).collect::<Vec<_>>()}));
+        }
+        let schema = schema(json!({"properties": {"a": {"$ref": "#/$defs/o0"}}, "$defs": definitions}));
+        let value = (0..8).fold(json!("x"), |child, _| json!({"child": child, "kind_19": "x"}));
+        assert!(schema.check(&json!({"a": value})).unwrap_err().contains("schemaValidation"));
     }
 
     #[test]

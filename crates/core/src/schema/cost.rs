@@ -9,8 +9,14 @@ use std::{collections::HashMap, ptr, rc::Rc};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// Most times that parts of a schema are applied to parts of one value.
-pub(super) const MOST: u64 = 1_000_000;
+/// Most times that parts of a schema are applied to parts of one value, for values of few parts; and for each part of one with many.
+const MOST: u64 = 1_000_000;
+const MOST_FOR_EACH: u64 = 8;
+
+/// Returns how often parts of a schema may be applied to parts of `value`.
+pub(super) fn most(value: &Value) -> u64 {
+    values(value).saturating_mul(MOST_FOR_EACH).max(MOST)
+}
 
 /// Schemas within each other, by keywords or references.
 const DEEPEST: u32 = 500;
@@ -23,13 +29,13 @@ pub(super) fn unrolled(schema: &Value) -> Option<u64> {
     (!counter.too_deep).then_some(cost.times)
 }
 
-/// Returns how often parts of `schema` are applied to parts of `value`; `None` for more than [`MOST`], and for what never ends.
+/// Returns how often parts of `schema` are applied to parts of `value`; `None` for more than [`most`], and for what never ends.
 ///
 /// With `every_problem`, also parts of schemas that an earlier keyword has ruled out.
 pub(super) fn applications(schema: &Value, value: &Value, every_problem: bool) -> Option<u64> {
-    let mut counter = Counter { every_problem, ..Counter::new(schema, MOST) };
+    let mut counter = Counter { every_problem, ..Counter::new(schema, most(value)) };
     let cost = counter.all(Some(value));
-    (!counter.too_deep && cost.times <= MOST).then_some(cost.times)
+    (!counter.too_deep && cost.times <= counter.most).then_some(cost.times)
 }
 
 /// Returns the number of values in `value`, itself included.
@@ -217,6 +223,9 @@ impl<'s> Counter<'s> {
 
     /// Counts a schema that is referred to, once for each value.
     fn referred(&mut self, schema: &'s JsonObject, value: Option<&Value>, depth: u32) -> Cost {
+        if !self.every_problem && value.is_some_and(|value| is_ruled_out(schema, value)) {
+            return Cost { times: 1, height: 0 };
+        }
         let key = (ptr::from_ref(schema), value.map_or(ptr::null(), ptr::from_ref));
         match self.known.get(&key) {
             Some(Some(known)) if depth + known.height < DEEPEST => return *known,
@@ -319,14 +328,10 @@ fn sort(object: &mut JsonObject, rank: impl Fn(&str, &Value) -> usize) {
 
 /// Returns `true` if `value` does not fit `schema`, by what can be seen without looking far into either.
 fn is_ruled_out(schema: &JsonObject, value: &Value) -> bool {
-    let lacks = |name: &Value| {
-        value.as_object().zip(name.as_str()).is_some_and(|(object, name)| !object.contains_key(name))
-    };
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let mut members = properties.filter_map(|(name, given)| Some((given.as_object()?, value.get(name)?)));
-    is_another(schema, value)
-        || schema.get("required").and_then(Value::as_array).into_iter().flatten().any(lacks)
-        || members.any(|(given, member)| is_another(given, member))
+    // Not what is required: validators look for that while they look into the members.
+    is_another(schema, value) || members.any(|(given, member)| is_another(given, member))
 }
 
 /// Returns `true` if `value` has another type, or is another value, than `schema` names.
