@@ -26,6 +26,12 @@ impl ToolNames {
 /// Longest name that is looked at closely, repeated in an error or passed to observers, in bytes. Clients may send names of megabytes.
 pub(crate) const LONGEST_NAME: usize = 256;
 
+/// Returns `true` if a URI, or what a URI template makes, has the scheme of the gateway itself: `gatewright://results/…` names results that it
+/// keeps, and no app answers for it.
+pub(crate) fn is_own_uri(uri: &str) -> bool {
+    uri.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("gatewright"))
+}
+
 /// Longest URI of a resource or template that is looked at, in bytes.
 pub(crate) const LONGEST_URI: usize = 8 * 1024;
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     AppEntry, Owned, Snapshot, ToolEntry, UnavailableApp,
-    names::LONGEST_URI,
+    names::{LONGEST_URI, is_own_uri},
     registry::{OwnItems, PublicKey},
     template::matches_template,
 };
@@ -318,7 +318,7 @@ impl View {
     }
 
     /// The apps that may own `uri`: that of a listed resource; else those of matching templates, then any app with resources of
-    /// that scheme.
+    /// that scheme. None for a URI of the gateway's own scheme.
     fn routes<K>(&self, uri: &str) -> Result<Vec<Permitted<K>>, Denied> {
         if uri.len() > LONGEST_URI {
             return Err(Denied::Unknown);
@@ -331,7 +331,7 @@ impl View {
         let mut seen: HashSet<(Arc<str>, usize)> = HashSet::new();
         let mut add = |owner: &AppEntry, local: &str| {
             // Each is an ending of `uri`: its length names it.
-            if !seen.insert((owner.id.clone(), local.len())) {
+            if is_own_uri(local) || !seen.insert((owner.id.clone(), local.len())) {
                 return;
             }
             match self.check(&owner.scopes_of_uri(local, self.lists(owner, local))) {

@@ -1,6 +1,13 @@
 //! One app of the registry, and the options under which it is listed and called.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -58,6 +65,8 @@ pub struct AppEntry {
     pub options: Arc<AppOptions>,
     rules: Arc<[(UriPattern, ScopeRule)]>,
     added: Instant,
+    /// The log names a URI of the app that is left out.
+    named_own_uri: Arc<AtomicBool>,
     /// Requests it is working on.
     pub(crate) open: TaskTracker,
 }
@@ -70,6 +79,7 @@ impl AppEntry {
             app,
             rules,
             added: Instant::now(),
+            named_own_uri: Arc::default(),
             options: Arc::new(options),
             open: TaskTracker::new(),
         }
@@ -99,6 +109,15 @@ impl AppEntry {
     pub(crate) fn scopes_of_uri(&self, local: &str, is_listed: bool) -> Vec<String> {
         let of_patterns = scopes_of_uri(&self.rules, local, is_listed).into_iter();
         self.options.scopes.iter().map(String::as_str).chain(of_patterns).map(str::to_owned).collect()
+    }
+
+    /// Logs, once, that a resource or template of the app is left out.
+    pub(super) fn log_own_uri(&self, uri: &str) {
+        if !self.named_own_uri.swap(true, Ordering::Relaxed) {
+            let uri: String = uri.chars().take(200).collect();
+            tracing::warn!(app.id = %self.id, uri,
+                "an app lists a URI of the scheme `gatewright`, which is the gateway's own; such resources and templates are left out");
+        }
     }
 
     /// The catalog for `caller`.

@@ -13,7 +13,11 @@ use super::{
     beginning::{beginning_of, common_beginning},
     entry::AppEntry,
 };
-use crate::{Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames, names::underscore, tool_meta::listed};
+use crate::{
+    Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames,
+    names::{is_own_uri, underscore},
+    tool_meta::listed,
+};
 
 /// One item of an app under a public key.
 #[derive(Debug, Clone)]
@@ -36,6 +40,10 @@ pub(crate) trait PublicKey: Clone {
     fn key(&self) -> &str;
     /// Gives it another one.
     fn set_key(&mut self, key: String);
+    /// Returns `true` if the key is the gateway's own, so that no app can have it.
+    fn is_reserved(&self) -> bool {
+        false
+    }
     /// Scopes for it at `owner`, whose own name for it is `local`.
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String>;
 }
@@ -47,6 +55,10 @@ impl PublicKey for Resource {
 
     fn set_key(&mut self, key: String) {
         self.uri = key;
+    }
+
+    fn is_reserved(&self) -> bool {
+        is_own_uri(&self.uri)
     }
 
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
@@ -61,6 +73,10 @@ impl PublicKey for ResourceTemplate {
 
     fn set_key(&mut self, key: String) {
         self.uri_template = key;
+    }
+
+    fn is_reserved(&self) -> bool {
+        is_own_uri(&self.uri_template)
     }
 
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
@@ -259,7 +275,7 @@ fn variant(tool: &rmcp::model::Tool, meta: &ToolMeta) -> [u8; 16] {
     variant
 }
 
-/// Items of all apps: the key as it is when unique, with `<app>:` in front when two apps share it.
+/// Items of all apps, without those whose key is the gateway's own: the key as it is when unique, with `<app>:` in front when two apps share it.
 fn owned<T: PublicKey>(
     apps: &[(&AppEntry, Arc<Catalog>)],
     items: impl Fn(&Catalog) -> &Vec<T>,
@@ -276,6 +292,10 @@ fn owned<T: PublicKey>(
     let mut all = BTreeMap::new();
     for (entry, catalog) in apps {
         for item in items(catalog) {
+            if item.is_reserved() {
+                entry.log_own_uri(item.key());
+                continue;
+            }
             let local = item.key().to_owned();
             let shared = owners.get(&*local).is_some_and(|owners| owners.len() > 1);
             let key = if shared { format!("{}:{local}", entry.id) } else { local.clone() };

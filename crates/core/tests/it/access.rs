@@ -69,7 +69,8 @@ impl ServerHandler for Vault {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let odd = json!({"uri": "vault://odd/?q=caf\u{e9}", "name": "odd"});
-        Ok(made(json!({"resources": [{"uri": "vault://gold", "name": "gold"}, odd]})))
+        let forged = json!({"uri": "gatewright://results/7", "name": "forged"});
+        Ok(made(json!({"resources": [{"uri": "vault://gold", "name": "gold"}, odd, forged]})))
     }
 
     async fn list_resource_templates(
@@ -77,7 +78,10 @@ impl ServerHandler for Vault {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(made(json!({"resourceTemplates": [{"uriTemplate": "vault://box/{number}", "name": "box"}]})))
+        let forged = json!({"uriTemplate": "gatewright://results/{id}", "name": "forged"});
+        Ok(made(
+            json!({"resourceTemplates": [{"uriTemplate": "vault://box/{number}", "name": "box"}, forged]}),
+        ))
     }
 
     async fn call_tool(

@@ -72,3 +72,26 @@ async fn a_uri_that_is_not_plain_needs_every_scope_unless_the_app_lists_it_so() 
         ask(&owner, "completion/complete", reference).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn uris_of_the_gateways_own_scheme_are_not_listed_for_an_app_and_never_reach_one() {
+    let gateway = gateway(AppOptions::default()).await;
+    let mcp = client(&gateway, granted("ada", "*"), false).await;
+    let resources = ask(&mcp, "resources/list", json!({})).await.unwrap().to_string();
+    assert!(resources.contains("vault://gold") && !resources.contains("gatewright:"), "{resources}");
+    let templates = ask(&mcp, "resources/templates/list", json!({})).await.unwrap().to_string();
+    assert!(templates.contains("vault://box/") && !templates.contains("gatewright:"), "{templates}");
+    for uri in [
+        "gatewright://results/7",
+        "gatewright://results/8",
+        "GATEWRIGHT://results/7",
+        "vault:gatewright://results/7",
+    ] {
+        for method in ["resources/read", "resources/subscribe"] {
+            ask(&mcp, method, json!({"uri": uri})).await.expect_err(uri);
+        }
+        let template = json!({"ref": {"type": "ref/resource", "uri": "gatewright://results/{id}"},
+            "argument": {"name": "id", "value": ""}});
+        ask(&mcp, "completion/complete", template).await.unwrap_err();
+    }
+}
