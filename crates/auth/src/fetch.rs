@@ -71,7 +71,8 @@ impl FetchError {
 #[derive(Clone)]
 pub(crate) struct Fetcher {
     client: reqwest::Client,
-    /// Private and loopback addresses and plain HTTP are allowed.
+    lookup: Lookup,
+    /// Private and loopback addresses are allowed, and plain HTTP there.
     private: bool,
 }
 
@@ -121,7 +122,7 @@ impl Fetcher {
 
     pub(crate) fn with_lookup(private: bool, lookup: Lookup) -> Result<Self, String> {
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let filtered = Arc::new(Filtered { lookup, private });
+        let filtered = Arc::new(Filtered { lookup: lookup.clone(), private });
         let builder = || {
             reqwest::Client::builder()
                 .dns_resolver(filtered.clone())
@@ -139,33 +140,51 @@ impl Fetcher {
             );
             builder().tls_certs_only([]).build().map_err(|error| error.to_string())
         })?;
-        Ok(Self { client, private })
+        Ok(Self { client, lookup, private })
     }
 
     /// Refuses an address that must not be requested.
-    fn check(&self, url: &Url) -> Result<(), FetchError> {
-        let public = match url.host() {
+    async fn check(&self, url: &Url) -> Result<(), FetchError> {
+        let is_public = match url.host() {
             Some(Host::Ipv4(ip)) => net::is_public(ip.into()),
             Some(Host::Ipv6(ip)) => net::is_public(ip.into()),
-            Some(Host::Domain(name)) => !(name == "localhost" || name.ends_with(".localhost")),
-            None => false,
+            Some(Host::Domain(_)) => !net::is_this_machine(url),
+            None => return Err(FetchError::Refused),
         };
-        let scheme = url.scheme() == "https" || (self.private && url.scheme() == "http");
-        if scheme && (public || self.private) { Ok(()) } else { Err(FetchError::Refused) }
+        let is_allowed = match (url.scheme(), url.host()) {
+            ("https", _) => is_public || self.private,
+            ("http", Some(Host::Domain(name))) if self.private && is_public => {
+                self.is_private_name(name).await?
+            }
+            ("http", _) => self.private && !is_public,
+            _ => false,
+        };
+        if is_allowed { Ok(()) } else { Err(FetchError::Refused) }
+    }
+
+    /// Returns whether a name has private and loopback addresses only.
+    async fn is_private_name(&self, name: &str) -> Result<bool, FetchError> {
+        match tokio::time::timeout(DEADLINE, (self.lookup)(name.to_owned())).await {
+            Ok(Ok(found)) if !found.is_empty() => Ok(!found.into_iter().any(net::is_public)),
+            Ok(_) | Err(_) => Err(FetchError::Failed),
+        }
     }
 
     /// Refuses endpoints that neither a browser nor a request may be sent to from here.
-    pub(crate) fn allows<'e>(
+    pub(crate) async fn allows<'e>(
         &self,
-        mut endpoints: impl Iterator<Item = &'e EndpointUrl>,
+        endpoints: impl Iterator<Item = &'e EndpointUrl>,
     ) -> Result<(), FetchError> {
-        endpoints.try_for_each(|endpoint| self.check(&Url::parse(endpoint).map_err(|_| FetchError::Refused)?))
+        for endpoint in endpoints {
+            self.check(&Url::parse(endpoint).map_err(|_| FetchError::Refused)?).await?;
+        }
+        Ok(())
     }
 
     /// Gets at most `most` bytes from `url`.
     pub(crate) async fn get(&self, url: &str, most: usize) -> Result<Fetched, FetchError> {
         let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
-        self.check(&url)?;
+        self.check(&url).await?;
         let request = self.client.get(url).header("accept", "application/json");
         Self::read(request, most, &[200]).await
     }
@@ -179,7 +198,7 @@ impl Fetcher {
         most: usize,
     ) -> Result<Fetched, FetchError> {
         let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
-        self.check(&url)?;
+        self.check(&url).await?;
         let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
         let mut request = self
             .client
@@ -202,7 +221,7 @@ impl Fetcher {
         most: usize,
     ) -> Result<Fetched, FetchError> {
         let url = Url::parse(url).map_err(|_| FetchError::Refused)?;
-        self.check(&url)?;
+        self.check(&url).await?;
         let request = self
             .client
             .post(url)
@@ -311,6 +330,40 @@ mod tests {
             matches!(fetcher.get("http://example.com/c", 100).await, Err(FetchError::Refused)),
             "plain http"
         );
+    }
+
+    #[tokio::test]
+    async fn plain_http_reaches_private_and_loopback_hosts_only_even_where_they_are_allowed() {
+        let lookup: Lookup = Arc::new(|name| {
+            let addresses: &[&str] = match &*name {
+                "idp.internal" => &["10.0.0.7", "fd00::7"],
+                "public.example" => &["93.184.215.14"],
+                "both.example" => &["10.0.0.7", "93.184.215.14"],
+                _ => &[],
+            };
+            let addresses = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
+            Box::pin(async move { Ok(addresses) })
+        });
+        let fetcher = Fetcher::with_lookup(true, lookup).unwrap();
+        for (url, allowed) in [
+            ("http://127.0.0.1:9000/a", Ok(())),
+            ("http://[::1]/a", Ok(())),
+            ("http://192.168.0.1/a", Ok(())),
+            ("http://localhost/a", Ok(())),
+            ("http://idp.internal/a", Ok(())),
+            ("https://public.example/a", Ok(())),
+            ("https://93.184.215.14/a", Ok(())),
+            ("http://public.example/a", Err(FetchError::Refused)),
+            ("http://both.example/a", Err(FetchError::Refused)),
+            ("http://93.184.215.14/a", Err(FetchError::Refused)),
+            ("http://[2606:2800:21f::1]/a", Err(FetchError::Refused)),
+            ("http://unknown.example/a", Err(FetchError::Failed)),
+        ] {
+            let endpoint = EndpointUrl::try_from(url.to_owned()).unwrap();
+            assert_eq!(fetcher.allows([&endpoint].into_iter()).await, allowed, "{url}");
+        }
+        let got = fetcher.get("http://93.184.215.14/a", 100).await.map(|_| ());
+        assert_eq!(got, Err(FetchError::Refused));
     }
 
     #[tokio::test]

@@ -223,7 +223,7 @@ pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Provider
                 let found: ProviderMetadata =
                     serde_json::from_slice(&fetched.body).map_err(|_| UNUSABLE.to_owned())?;
                 let endpoints = found.authorization_endpoint.iter().chain(&found.token_endpoint);
-                fetcher.allows(endpoints.chain([&found.jwks_uri])).map_err(|_| UNUSABLE.to_owned())?;
+                fetcher.allows(endpoints.chain([&found.jwks_uri])).await.map_err(|_| UNUSABLE.to_owned())?;
                 if found.issuer != issuer {
                     return Err("the provider's metadata names another issuer".to_owned());
                 }

@@ -143,7 +143,7 @@ async fn server(fetcher: &Fetcher, issuer: &str) -> Result<ServerMetadata, Strin
                 let found: ServerMetadata =
                     serde_json::from_slice(&fetched.body).map_err(|_| UNREADABLE.to_owned())?;
                 let endpoints = [&found.authorization_endpoint, &found.token_endpoint].into_iter();
-                if fetcher.allows(endpoints.chain(&found.registration_endpoint)).is_err() {
+                if fetcher.allows(endpoints.chain(&found.registration_endpoint)).await.is_err() {
                     return Err(UNREADABLE.to_owned());
                 }
                 if found.issuer != issuer {
