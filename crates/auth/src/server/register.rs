@@ -21,7 +21,7 @@ use crate::{
     grants::Revocation,
     store::Key,
     tuning::REGISTRATION_WINDOW,
-    web::params::{bearer, read_body},
+    web::params::{bearer, has_type, read_body},
 };
 
 pub(super) async fn register(State(services): State<Arc<Services>>, request: Request<Body>) -> Response {
@@ -87,6 +87,9 @@ fn check_grants(ctx: &Context, client: &OAuthClient) -> Result<(), OAuthError> {
 /// Reads the metadata of a request. A client that wants ID tokens signed in one way is not given others (OpenID Connect Registration 1.0
 /// §2).
 async fn read_metadata(services: &Services, parts: &Parts, body: Body) -> Result<ClientMetadata, OAuthError> {
+    if !has_type(parts, "application/json") {
+        return Err(invalid_metadata("the body must be application/json"));
+    }
     let metadata = ClientMetadata::parse(&read_body(parts, body).await?)?;
     if let Some(algorithm) = &metadata.id_token_signed_response_alg
         && !services.tokens.keys.snapshot().await.algorithms().contains(algorithm)

@@ -136,11 +136,15 @@ pub(crate) async fn read_body(parts: &Parts, body: Body) -> Result<Vec<u8>, OAut
     }
 }
 
+/// Returns whether the body is of this type, whatever the parameters of the type.
+pub(crate) fn has_type(parts: &Parts, wanted: &str) -> bool {
+    let content_type = single_header(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
+    content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted)
+}
+
 /// Reads a form. Its content type must be that of a form, and no parameter may occur twice.
 pub(crate) async fn read_form(parts: &Parts, body: Body) -> Result<Params, OAuthError> {
-    let content_type = single_header(&parts.headers, header::CONTENT_TYPE).unwrap_or_default();
-    let content_type = content_type.split(';').next().unwrap_or_default().trim();
-    if !content_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+    if !has_type(parts, "application/x-www-form-urlencoded") {
         return Err(OAuthError::invalid_request("the body must be application/x-www-form-urlencoded"));
     }
     let params = Params::parse(&read_body(parts, body).await?)?;

@@ -182,3 +182,29 @@ async fn a_client_document_that_is_served_as_something_else_than_json_is_not_tak
         );
     }
 }
+
+#[tokio::test]
+async fn metadata_that_is_not_sent_as_json_is_refused() {
+    let site = Site::with(json!({"dcrEnabled": true})).await;
+    for (kinds, status) in [
+        (&["text/plain"][..], 400),
+        (&["application/x-www-form-urlencoded"], 400),
+        (&["application/jsonx"], 400),
+        (&["application/json", "application/json"], 400),
+        (&[], 400),
+        (&["application/json"], 201),
+        (&["Application/JSON; charset=utf-8"], 201),
+    ] {
+        let mut request = Request::post("/oauth/register");
+        for kind in kinds {
+            request = request.header("content-type", *kind);
+        }
+        let body = Body::from(r#"{"redirect_uris":["https://n.example/cb"]}"#);
+        let answer = site.send(request.body(body).unwrap()).await;
+        assert_eq!(answer.status, status, "{kinds:?}: {}", answer.text);
+        if status == 400 {
+            assert_eq!(answer.error(), "invalid_client_metadata");
+            assert!(answer.text.contains("application/json"), "{}", answer.text);
+        }
+    }
+}

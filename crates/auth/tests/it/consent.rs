@@ -145,6 +145,7 @@ async fn a_registered_client_on_this_computer_is_asked_for_each_time() {
     let metadata = json!({"redirect_uris": ["http://127.0.0.1/cb"], "token_endpoint_auth_method": "none"});
     let mut request = post("/oauth/register", &[]);
     *request.body_mut() = axum::body::Body::from(metadata.to_string());
+    request.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
     let id = site.send(request).await.json()["client_id"].as_str().unwrap().to_owned();
     let changes = [("client_id", id.as_str()), ("redirect_uri", "http://127.0.0.1:7/cb")];
     let browser = site.browser();

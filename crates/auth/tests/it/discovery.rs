@@ -124,6 +124,7 @@ async fn manage(site: &Site, method: Method, id: &str, token: &str, body: &str) 
     let request = Request::builder()
         .method(method)
         .uri(format!("/oauth/register/{id}"))
+        .header("content-type", "application/json")
         .header("authorization", format!("Bearer {token}"));
     site.send(request.body(Body::from(body.to_owned())).unwrap()).await
 }
@@ -222,7 +223,9 @@ async fn h05_an_initial_access_token_can_be_required() {
     let answer = register(&site, body).await;
     assert_eq!((answer.status.as_u16(), answer.error().as_str()), (401, "invalid_token"));
     for (token, status) in [("wrong", 401), ("let-me-in", 201)] {
-        let request = Request::post("/oauth/register").header("authorization", format!("Bearer {token}"));
+        let request = Request::post("/oauth/register")
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {token}"));
         assert_eq!(site.send(request.body(Body::from(body)).unwrap()).await.status, status);
     }
 }
@@ -312,7 +315,9 @@ async fn a_client_that_registers_itself_gets_no_tokens_without_a_user() {
     let site = dcr(json!({})).await;
     assert_eq!(register(&site, body).await.error(), "invalid_client_metadata");
     let site = dcr(json!({"dcr": {"initialAccessToken": "let-me-in"}})).await;
-    let request = Request::post("/oauth/register").header("authorization", "Bearer let-me-in");
+    let request = Request::post("/oauth/register")
+        .header("content-type", "application/json")
+        .header("authorization", "Bearer let-me-in");
     let client = site.send(request.body(Body::from(body)).unwrap()).await.json();
     let mut request = post("/oauth/token", &[("grant_type", "client_credentials")]);
     let (id, secret) = (client["client_id"].as_str().unwrap(), client["client_secret"].as_str().unwrap());

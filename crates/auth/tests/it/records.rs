@@ -27,6 +27,7 @@ async fn l07_every_action_leaves_one_event() {
         .await;
     site.redeem(&code).await;
     let request = Request::post("/oauth/register")
+        .header("content-type", "application/json")
         .body(Body::from(r#"{"redirect_uris":["https://n.example/cb"]}"#))
         .unwrap();
     site.send(request).await;
