@@ -101,8 +101,9 @@ pub struct HttpConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub body_read_timeout: Duration,
-    /// Longest wait until a client takes the next bytes of an answer, 1 s to 24 h. Default 30 s; then its connection is closed. Until an
-    /// answer is written, its request counts for `maxConcurrency`, or its stream for `maxStreams`.
+    /// Longest wait until a client takes the next bytes of an answer, 1 s to 24 h. Default 2 min; then its connection is closed. The system
+    /// reports what was taken in steps of up to a third of its send buffer, which can be 2 MB: a client that is slower than that in this time is
+    /// cut off. Until an answer is written, its request counts for `maxConcurrency`, or its stream for `maxStreams`.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub write_timeout: Duration,
@@ -140,7 +141,7 @@ impl Default for HttpConfig {
             header_read_timeout: Duration::from_secs(30),
             connection_idle: Duration::from_secs(75),
             body_read_timeout: Duration::from_secs(30),
-            write_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(120),
             keep_alive: Duration::from_secs(15),
             landing: None,
         }

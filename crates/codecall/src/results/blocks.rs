@@ -81,10 +81,10 @@ impl Placing<'_> {
             Value::Object(members) => {
                 let number = members.get("handle").and_then(|handle| self.handles.number(handle));
                 if let Some(number) = number.filter(|number| *number < self.slots.len()) {
-                    members.remove("handle");
+                    members.shift_remove("handle");
                     let text = self.handle_text(number);
                     if text.is_some() && members.get("text").and_then(Value::as_str) == text {
-                        members.remove("text");
+                        members.shift_remove("text");
                     }
                     let Value::Object(about) = self.about(number) else { return };
                     for (name, part) in about {
