@@ -107,7 +107,7 @@ pub(crate) fn brief(tool: &ToolEntry, about: &str, result: Option<&ResultShape>)
     Some(Brief { input, result })
 }
 
-/// What was observed of results: their number, and the format of texts.
+/// Observations of results: their number, and the format of texts.
 fn observed(shape: &ResultShape) -> Option<String> {
     let answers = shape.observed.map(|answers| format!("observed, {answers} answers"));
     match (answers, shape.text.map(|kind| kind.name())) {

@@ -67,7 +67,7 @@ struct Counter<'s> {
     root: &'s Value,
     /// Schemas with a name of their own (`$id`, `$anchor`, `$dynamicAnchor`).
     named: Vec<(&'s str, &'s Value)>,
-    /// What each reference leads to.
+    /// Schemas that each reference leads to.
     targets: HashMap<&'s str, Rc<[&'s Value]>>,
     /// Costs of schemas that are referred to, at a value; `None` while one is counted. Without a value: at any.
     known: HashMap<(*const JsonObject, *const Value), Option<Cost>>,
