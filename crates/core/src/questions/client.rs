@@ -1,0 +1,110 @@
+//! Asks a client of the era with sessions: with requests, on the stream of the request that it waits for.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use rmcp::{
+    ErrorData, RoleServer, ServiceError,
+    model::{
+        CancelledNotification, CancelledNotificationParam, ClientResult, InputRequest, InputRequests,
+        InputResponses, RequestId,
+    },
+    service::{Peer, PeerRequestOptions, RequestContext},
+};
+
+use super::kind::{can_answer, request_of, response_of};
+use crate::Era;
+
+/// Why a client was not asked, or its answer is of no use.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CannotAsk {
+    /// It did not declare this capability.
+    #[error("the client did not declare the capability `{0}`")]
+    Capability(&'static str),
+    /// It is of the era without sessions, where a result asks (`input_required`) and no request.
+    #[error("the client's protocol version (2026-07-28 or later) has no requests from server to client")]
+    Stateless,
+    /// It asked for nothing more, or its connection ended.
+    #[error("the client went away before it answered")]
+    Gone,
+    /// It was asked and did not answer in time.
+    #[error("nobody answered within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// It answered with an error.
+    #[error("the client refused the question: {}", .0.message)]
+    Refused(ErrorData),
+    /// It answered something else.
+    #[error("the client's answer does not fit the question")]
+    BadAnswer,
+}
+
+/// Asks the client of `context` all of `requests` at once, and waits up to `longest` for its answers. Nothing is asked unless the client
+/// declared the capability for each of them. Dropped, it takes the open questions back.
+///
+/// To be awaited on the task of the request: elsewhere the questions do not travel on its stream.
+///
+/// # Errors
+/// The client cannot be asked one of the questions, or did not answer all of them.
+pub async fn ask_client(
+    context: &RequestContext<RoleServer>,
+    requests: InputRequests,
+    longest: Duration,
+) -> Result<InputResponses, CannotAsk> {
+    if Era::of(context).is_stateless() {
+        return Err(CannotAsk::Stateless);
+    }
+    can_answer(&requests, &context.client_capabilities().unwrap_or_default())?;
+    let asked = requests.into_iter().map(async |(key, question)| {
+        let answer = ask_one(context, question.clone()).await?;
+        response_of(&question, answer).map(|response| (key, response)).ok_or(CannotAsk::BadAnswer)
+    });
+    tokio::select! {
+        answered = tokio::time::timeout(longest, try_join_all(asked)) => match answered {
+            Ok(answers) => answers.map(InputResponses::from_iter),
+            Err(_) => Err(CannotAsk::TimedOut(longest)),
+        },
+        () = context.ct.cancelled() => Err(CannotAsk::Gone),
+    }
+}
+
+/// Asks one question of a client that is known to take it.
+pub(crate) async fn ask_one(
+    context: &RequestContext<RoleServer>,
+    question: InputRequest,
+) -> Result<ClientResult, CannotAsk> {
+    let request = request_of(question).ok_or(CannotAsk::Capability("unknown"))?;
+    let options = PeerRequestOptions::no_options();
+    let mut handle =
+        context.peer.send_cancellable_request(request, options).await.map_err(|_| CannotAsk::Gone)?;
+    let mut open = OpenQuestion { peer: context.peer.clone(), id: Some(handle.id.clone()) };
+    let answer = (&mut handle.rx).await;
+    open.id = None;
+    match answer {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(ServiceError::McpError(error))) => Err(CannotAsk::Refused(error)),
+        Ok(Err(ServiceError::UnexpectedResponse)) => Err(CannotAsk::BadAnswer),
+        Ok(Err(_)) | Err(_) => Err(CannotAsk::Gone),
+    }
+}
+
+/// Takes the question back when dropped.
+struct OpenQuestion {
+    peer: Peer<RoleServer>,
+    id: Option<RequestId>,
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let peer = self.peer.clone();
+        let reason = "the answer is not needed any more".to_owned();
+        let notification =
+            CancelledNotification::new(CancelledNotificationParam::new(Some(id), Some(reason)));
+        // Ends with the connection at the latest.
+        runtime.spawn(async move {
+            let _ = peer.send_notification(notification.into()).await;
+        });
+    }
+}
