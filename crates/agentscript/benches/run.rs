@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use gatewright_agentscript::{
-    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, WorkerCommand, WorkerPool,
+    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolAnswer, ToolCall, ToolFailure, WorkerCommand,
+    WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -12,12 +13,12 @@ use tokio_util::sync::CancellationToken;
 struct Echo;
 
 impl Host for Echo {
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             if call.name == "never" {
                 std::future::pending::<()>().await;
             }
-            Ok(call.input)
+            Ok(call.input.into())
         })
     }
 

@@ -15,7 +15,7 @@ use std::{
 
 use gatewright_agentscript::{
     Host, HostFuture, Limits, Outcome, PoolConfig, Preset, RunError, RunRequest, RunResult, ScriptPolicy,
-    ToolCall, ToolFailure, WorkerPool,
+    ToolAnswer, ToolCall, ToolFailure, WorkerPool,
 };
 use serde_json::{Value, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 struct Recorded(Mutex<std::vec::IntoIter<Value>>);
 
 impl Host for Recorded {
-    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         let next = self.0.lock().ok().and_then(|mut answers| answers.next());
         Box::pin(async move {
             let failure = |code: &str, message: String| ToolFailure {
@@ -37,11 +37,12 @@ impl Host for Recorded {
                 return Err(failure("ACCESS_DENIED", "the tool is not allowed".to_owned()));
             };
             match next["r"].as_str().map(str::to_owned).map(RawValue::from_string) {
-                Some(Ok(answer)) => Ok(answer),
+                Some(Ok(answer)) => Ok(answer.into()),
                 // The record holds the beginning of an answer that was too long for it: make it too long here.
                 Some(Err(_)) if next["r"].as_str().is_some_and(|text| text.starts_with("\"a")) => {
                     let text = "a".repeat(usize::try_from(Limits::default().message_bytes).unwrap_or(0));
                     RawValue::from_string(format!("\"{text}\""))
+                        .map(ToolAnswer::Value)
                         .map_err(|_| failure("TOOL_EXECUTION_ERROR", text))
                 }
                 _ => Err(failure("TOOL_EXECUTION_ERROR", next.to_string())),
@@ -80,7 +81,10 @@ fn request(row: &Value) -> RunRequest {
         Some("SECURE") => Preset::Secure,
         _ => Preset::LockedDown,
     };
-    let mut limits = Limits::preset(preset).tightest(&Limits::preset(Preset::Secure));
+    let mut limits = Limits::preset(match preset {
+        Preset::LockedDown => Preset::LockedDown,
+        _ => Preset::Secure,
+    });
     limits.timeout = Duration::from_secs(5);
     let number = |name: &str| config[name].as_u64().filter(|n| *n > 0);
     if let Some(timeout) = number("timeout") {

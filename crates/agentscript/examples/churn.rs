@@ -6,7 +6,8 @@
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use gatewright_agentscript::{
-    Host, HostFuture, PoolConfig, RunError, RunRequest, ToolCall, ToolFailure, WorkerCommand, WorkerPool,
+    Host, HostFuture, PoolConfig, RunError, RunRequest, ToolAnswer, ToolCall, ToolFailure, WorkerCommand,
+    WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -14,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 struct Echo;
 
 impl Host for Echo {
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             if call.name == "never" {
                 std::future::pending::<()>().await;
             }
-            Ok(call.input)
+            Ok(call.input.into())
         })
     }
 

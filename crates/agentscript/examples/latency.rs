@@ -8,7 +8,8 @@ use std::{
 };
 
 use gatewright_agentscript::{
-    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolCall, ToolFailure, WorkerCommand, WorkerPool,
+    Adapter, Host, HostFuture, PoolConfig, RunRequest, ToolAnswer, ToolCall, ToolFailure, WorkerCommand,
+    WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -16,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 struct Echo;
 
 impl Host for Echo {
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
-        Box::pin(async move { Ok(call.input) })
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
+        Box::pin(async move { Ok(call.input.into()) })
     }
 
     fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Host, HostFuture, Limits, Preset, Rejection, RunError, RunRequest, Script, ScriptPolicy, ScriptSource,
-    ToolCall, ToolFailure, WorkerError, WorkerPool,
+    ToolAnswer, ToolCall, ToolFailure, WorkerError, WorkerPool,
     engine::{Compiler, wrapped},
     messages::RunSettings,
     pool,
@@ -204,12 +204,12 @@ const LATE: Duration = Duration::from_millis(1_100);
 struct Echo;
 
 impl Host for Echo {
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             if call.name == "never" {
                 std::future::pending::<()>().await;
             }
-            Ok(call.input)
+            Ok(call.input.into())
         })
     }
 

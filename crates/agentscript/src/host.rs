@@ -5,10 +5,13 @@ use std::{
     pin::Pin,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::plan::{PlanFacts, PlanVerdict};
+use crate::{
+    journal::Resumed,
+    plan::{PlanFacts, PlanVerdict},
+};
 
 /// A boxed answer of a [`Host`].
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -22,6 +25,25 @@ pub struct ToolCall {
     pub name: String,
     /// The input as JSON text; `{}` when the script gave none.
     pub input: Box<RawValue>,
+    /// An earlier part of the run made this call and has no answer to it.
+    pub resumed: Option<Resumed>,
+}
+
+/// The host's answer to a call that did not fail.
+#[derive(Debug, Clone)]
+pub enum ToolAnswer {
+    /// The result as JSON text.
+    Value(Box<RawValue>),
+    /// The call waits for something outside of the run, such as a person. Once all open calls wait, and the script with them, the run is
+    /// suspended: it ends with [`RunError::Suspended`](crate::RunError::Suspended). The text is what the host needs to go on with the
+    /// call, when the run is resumed ([`ToolCall::resumed`]).
+    Waits(Box<RawValue>),
+}
+
+impl From<Box<RawValue>> for ToolAnswer {
+    fn from(value: Box<RawValue>) -> Self {
+        Self::Value(value)
+    }
 }
 
 /// A script's request for what servers offer beside tools.
@@ -56,7 +78,8 @@ impl ContentRequest {
 }
 
 /// The reason why a host call failed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[error("{message}")]
 pub struct ToolFailure {
     /// Stable code, such as `TOOL_NOT_FOUND` or one the tool itself reported.
@@ -64,10 +87,13 @@ pub struct ToolFailure {
     /// Safe to show to the author of the script.
     pub message: String,
     /// Ends the run at once: the script cannot catch it (contract: `SELF_REFERENCE_BLOCKED`).
+    #[serde(default)]
     pub ends_run: bool,
     /// Seconds to wait before the next try, where a rate limit says so; the error's `retryAfterSeconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u64>,
     /// Scopes that the caller lacks; the error's `requiredScopes`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required_scopes: Vec<String>,
 }
 
@@ -75,14 +101,18 @@ pub struct ToolFailure {
 ///
 /// The future of a call that is still open when its run ends is dropped: dropping must cancel the work behind it.
 pub trait Host: Send + Sync + 'static {
-    /// Calls a tool. Returns its result as JSON text.
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
+    /// Calls a tool.
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>>;
 
     /// Returns the tool's metadata (name, description, schemas) as JSON text.
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
 
-    /// Reads a resource, lists them or gets a prompt. Returns the answer as JSON text. Default: there is none of it.
-    fn content(&self, request: ContentRequest) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    /// Reads a resource, lists them or gets a prompt. `resumed` is as for [`ToolCall::resumed`]. Default: there is none of it.
+    fn content(
+        &self,
+        request: ContentRequest,
+        _resumed: Option<Resumed>,
+    ) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         let message = format!("`{}` is not available here", request.function());
         let failure = ToolFailure { code: "NOT_FOUND".to_owned(), message, ..ToolFailure::default() };
         Box::pin(ready(Err(failure)))

@@ -9,6 +9,7 @@ mod facts;
 #[doc(hidden)]
 pub mod fuzz;
 mod host;
+mod journal;
 mod limits;
 mod messages;
 mod outcome;
@@ -23,7 +24,8 @@ mod source;
 mod validate;
 mod worker;
 
-pub use host::{ContentRequest, Host, HostFuture, ToolCall, ToolFailure};
+pub use host::{ContentRequest, Host, HostFuture, ToolAnswer, ToolCall, ToolFailure};
+pub use journal::{HostFunction, Journal, JournalEntry, JournalError, Replay, Resumed};
 pub use limits::{Limits, Preset};
 pub use outcome::{
     CallRecord, CallStatus, IllegalKind, Inputs, Location, Outcome, PROGRESS_BYTES, PROGRESS_VALUES,

@@ -22,8 +22,10 @@ pub enum Preset {
 /// Limits of one run. Every field is a hard limit; "unlimited" does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Wall-clock time of the run, tool calls included.
+    /// Wall-clock time of the run, tool calls included; with `wait`, without them.
     pub timeout: Duration,
+    /// Time for which the run may wait for answers to its calls, in all; beyond it the run times out. Default: none of its own, `timeout` counts it.
+    pub wait: Option<Duration>,
     /// Turns of all loops of a run, callbacks of native functions (`map`, `sort`, …) included.
     pub max_iterations: u64,
     /// Calls of `callTool` in one run.
@@ -66,6 +68,7 @@ impl Limits {
         };
         Self {
             timeout: Duration::from_millis(timeout_ms),
+            wait: None,
             max_iterations,
             max_tool_calls,
             max_pending_calls: 64,
@@ -78,26 +81,6 @@ impl Limits {
             log_lines: 1_000,
             message_bytes: 8 * MIB,
             messages_per_second: 2_000,
-        }
-    }
-
-    /// Returns the lower of each limit: composing limits can only lower them.
-    #[must_use]
-    pub fn tightest(&self, other: &Self) -> Self {
-        Self {
-            timeout: self.timeout.min(other.timeout),
-            max_iterations: self.max_iterations.min(other.max_iterations),
-            max_tool_calls: self.max_tool_calls.min(other.max_tool_calls),
-            max_pending_calls: self.max_pending_calls.min(other.max_pending_calls),
-            memory_bytes: self.memory_bytes.min(other.memory_bytes),
-            host_bytes: self.host_bytes.min(other.host_bytes),
-            stack_bytes: self.stack_bytes.min(other.stack_bytes),
-            script_bytes: self.script_bytes.min(other.script_bytes),
-            result_bytes: self.result_bytes.min(other.result_bytes),
-            log_bytes: self.log_bytes.min(other.log_bytes),
-            log_lines: self.log_lines.min(other.log_lines),
-            message_bytes: self.message_bytes.min(other.message_bytes),
-            messages_per_second: self.messages_per_second.min(other.messages_per_second),
         }
     }
 }

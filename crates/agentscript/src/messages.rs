@@ -17,16 +17,3 @@ pub(crate) struct RunSettings {
     /// Bytes of the script at the start of the body; the rest is the context.
     pub(crate) script_len: usize,
 }
-
-/// Head of `MessageKind::Failure`: a host call that failed.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct CallFailure {
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) ends_run: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) retry_after_seconds: Option<u64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) required_scopes: Vec<String>,
-}

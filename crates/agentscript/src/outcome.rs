@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::excerpt;
+use crate::{excerpt, journal::JournalError};
 
 /// A place in the caller's text; both are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,9 +113,32 @@ pub enum RunError {
         /// The limit and the calls that were open.
         message: String,
     },
+    /// All open calls wait for something outside of the run, and the script waits for them. Its journal takes it on from here.
+    #[error("the run waits for answers from outside")]
+    Suspended,
+    /// The run did not do what its journal says: nothing was done that is not in the journal.
+    #[error("{message}")]
+    ReplayDiverged {
+        /// The difference.
+        message: String,
+    },
+    /// The journal could not be written.
+    #[error("{message}")]
+    Journal {
+        /// The journal's code.
+        code: String,
+        /// The journal's message.
+        message: String,
+    },
     /// The sandbox itself ended the run.
     #[error(transparent)]
     Worker(#[from] WorkerError),
+}
+
+impl From<JournalError> for RunError {
+    fn from(JournalError { code, message }: JournalError) -> Self {
+        Self::Journal { code, message }
+    }
 }
 
 impl RunError {
@@ -140,7 +163,8 @@ impl RunError {
                 excerpt::cut_message(message);
                 excerpt::cut_name(code);
             }
-            Self::Worker(_) => {}
+            Self::ReplayDiverged { message } | Self::Journal { message, .. } => excerpt::cut_message(message),
+            Self::Suspended | Self::Worker(_) => {}
         }
         self
     }

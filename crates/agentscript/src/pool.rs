@@ -7,6 +7,7 @@ mod config;
 mod drive;
 mod process;
 mod record;
+mod replay;
 mod slots;
 
 use std::{
@@ -28,6 +29,7 @@ use slots::{Slot, WorkerSlots};
 
 use crate::{
     host::Host,
+    journal::{Journal, Replay},
     limits::Limits,
     outcome::{IllegalKind, Inputs, Outcome, RunError, WorkerError},
     policy::ScriptPolicy,
@@ -53,6 +55,11 @@ pub struct RunRequest {
     pub seed: Option<u64>,
     /// Time that `Date` shows when the run starts; it advances with the host's answers. Default: the current time.
     pub started_at: Option<SystemTime>,
+    /// Keeps the journal of the run. Default: nobody does.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// The journal of earlier parts of the run, with the same script, context, limits, seed and start: the run goes through it again, and on from
+    /// where it ends.
+    pub replay: Option<Arc<Replay>>,
 }
 
 impl RunRequest {
@@ -66,6 +73,8 @@ impl RunRequest {
             principal_key: None,
             seed: None,
             started_at: None,
+            journal: None,
+            replay: None,
         }
     }
 }

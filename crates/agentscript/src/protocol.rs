@@ -30,6 +30,8 @@ pub(crate) enum MessageKind {
     Content = 8,
     /// Worker to pool: facts about the script, before its first call; body is the facts as JSON.
     Plan = 7,
+    /// Worker to pool: the script waits for answers, and it did when ping `id` came.
+    Idle = 9,
     /// Pool to worker: a run; head is its settings, body the script and its context.
     Run = 16,
     /// Pool to worker: a call succeeded; body is the result.
@@ -38,6 +40,8 @@ pub(crate) enum MessageKind {
     Failure = 18,
     /// Pool to worker: time is up.
     Stop = 19,
+    /// Pool to worker: to be answered once the script waits.
+    Ping = 20,
 }
 
 impl MessageKind {
@@ -55,6 +59,8 @@ impl MessageKind {
             Self::Answer,
             Self::Failure,
             Self::Stop,
+            Self::Idle,
+            Self::Ping,
         ]
         .into_iter()
         .find(|kind| *kind as u8 == byte)

@@ -6,7 +6,8 @@ use std::{
 };
 
 use gatewright_agentscript::{
-    ContentRequest, Host, HostFuture, PlanFacts, PlanVerdict, Sanitizer, ToolCall, ToolFailure, excerpt,
+    ContentRequest, Host, HostFuture, PlanFacts, PlanVerdict, Resumed, Sanitizer, ToolAnswer, ToolCall,
+    ToolFailure, excerpt,
 };
 use gatewright_core::{
     Caller, InvokeError, Invoker, OwnPaths, PermittedTool, codes, off_thread,
@@ -285,19 +286,23 @@ pub(crate) fn without_tasks(context: &RequestContext<RoleServer>) -> RequestMeta
 }
 
 impl Host for ScriptHost {
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let name = call.name.clone();
-            let answer = self.call(call).await;
+            let answer = self.call(call).await.map(ToolAnswer::Value);
             self.tell_progress(format!("{name} done")).await;
             answer
         })
     }
 
-    fn content(&self, request: ContentRequest) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn content(
+        &self,
+        request: ContentRequest,
+        _: Option<Resumed>,
+    ) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let function = request.function();
-            let answer = self.answer(request).await;
+            let answer = self.answer(request).await.map(ToolAnswer::Value);
             self.tell_progress(format!("{function} done")).await;
             answer
         })

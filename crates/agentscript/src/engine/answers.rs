@@ -1,9 +1,11 @@
 //! The host's answers to the calls of a script.
 
+use std::time::Instant;
+
 use rquickjs::{Ctx, Object, Value};
 
 use super::{limit_errors, state::RunState};
-use crate::{messages::CallFailure, protocol::MessageKind};
+use crate::{host::ToolFailure, protocol::MessageKind};
 
 /// The host's answer to a call.
 pub(super) struct Answer<'js> {
@@ -16,7 +18,12 @@ pub(super) struct Answer<'js> {
 /// Waits for one frame of the pool; `None` when it was no answer, or one that ends the run.
 pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result<Option<Answer<'js>>> {
     let mut link = state.link.borrow_mut();
-    let Ok(Some(frame)) = link.next_answer() else {
+    let waits_since = state.deadline_pauses.get().then(Instant::now);
+    let frame = link.next_answer();
+    if let Some(since) = waits_since {
+        state.deadline.set(state.deadline.get().and_then(|at| at.checked_add(since.elapsed())));
+    }
+    let Ok(Some(frame)) = frame else {
         state.end(limit_errors::timeout);
         return Ok(None);
     };
@@ -30,7 +37,7 @@ pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result
         }
         MessageKind::Failure => {
             state.advance_clock(frame.body);
-            let Ok(failure) = serde_json::from_str::<CallFailure>(frame.head) else {
+            let Ok(failure) = serde_json::from_str::<ToolFailure>(frame.head) else {
                 state.end(limit_errors::timeout);
                 return Ok(None);
             };
@@ -48,6 +55,13 @@ pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result
                 value.set("requiredScopes", failure.required_scopes)?;
             }
             (false, value.into_value())
+        }
+        MessageKind::Ping => {
+            let (run, id) = (frame.run, frame.id);
+            if link.send(MessageKind::Idle, run, id, "", &[]).is_err() {
+                state.end(limit_errors::timeout);
+            }
+            return Ok(None);
         }
         _ => {
             state.end(limit_errors::timeout);

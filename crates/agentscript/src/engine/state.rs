@@ -23,6 +23,8 @@ pub(crate) struct RunState {
     pub(crate) run: Cell<u32>,
     pub(crate) limits: RefCell<Limits>,
     pub(crate) deadline: Cell<Option<Instant>>,
+    /// Time in which the run waits for answers does not count for its deadline.
+    pub(super) deadline_pauses: Cell<bool>,
     /// The reason for which the run must end, whatever the script does. The first one stays.
     termination: RefCell<Option<RunError>>,
     terminated: Cell<bool>,
@@ -60,6 +62,7 @@ impl RunState {
             run: Cell::new(0),
             limits: RefCell::new(Limits::default()),
             deadline: Cell::new(None),
+            deadline_pauses: Cell::new(false),
             termination: RefCell::new(None),
             terminated: Cell::new(false),
             settled: RefCell::new(None),
@@ -97,6 +100,7 @@ impl RunState {
         self.max_iterations.set(limits.max_iterations);
         self.memory_bytes.set(limits.memory_bytes);
         self.deadline.set(Instant::now().checked_add(limits.timeout));
+        self.deadline_pauses.set(limits.wait.is_some());
         self.start_ms.set(now_ms);
         self.now_ms.set(now_ms);
         self.random.set(seed | 1);

@@ -3,10 +3,16 @@
 //! `record` checks every message: a worker that runs a hostile script is itself hostile.
 
 use std::{
-    future::pending, io, os::unix::process::ExitStatusExt, process::ExitStatus, sync::Arc, time::UNIX_EPOCH,
+    future::pending,
+    io,
+    os::unix::process::ExitStatusExt,
+    process::ExitStatus,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
+use serde_json::value::RawValue;
 use tokio::{io::AsyncReadExt, net::UnixStream};
 use tokio_util::sync::CancellationToken;
 
@@ -17,9 +23,10 @@ use super::{
 use crate::{
     engine::names,
     excerpt,
-    host::{Host, ToolFailure},
+    host::{Host, ToolAnswer, ToolFailure},
+    journal::JournalEntry,
     limits::Limits,
-    messages::{CallFailure, RunSettings},
+    messages::RunSettings,
     outcome::{CallStatus, Outcome, RunError, WorkerError},
     plan::PlanVerdict,
     protocol::{self, MessageKind},
@@ -48,7 +55,13 @@ pub(super) async fn drive(
     cancel: &CancellationToken,
 ) -> Attempt {
     let run = lease.worker.as_ref().map_or(0, |worker| worker.runs).wrapping_add(1);
-    let mut record = Record::new(run, request.limits.clone(), Arc::clone(host));
+    let mut record = Record::new(
+        run,
+        request.limits.clone(),
+        Arc::clone(host),
+        request.replay.clone(),
+        request.journal.is_some(),
+    );
     let end = match talk(lease, request, inputs, host, cancel, &mut record).await {
         Ok(never) => match never {},
         Err(end) => end,
@@ -75,7 +88,7 @@ pub(super) async fn drive(
 /// Takes `received` as everything that a worker sends during its first run. Returns the outcome, and the frames that the worker would
 /// be sent. For the fuzz target.
 pub(crate) fn replay(received: &[u8], limits: Limits, host: &Arc<dyn Host>) -> (Outcome, Vec<u8>) {
-    let mut record = Record::new(1, limits, Arc::clone(host));
+    let mut record = Record::new(1, limits, Arc::clone(host), None, false);
     let (mut input, mut output, mut answering) = (Vec::new(), Vec::new(), FuturesUnordered::new());
     let mut replay_all = || -> Result<Never, RunEnd> {
         for some in received.chunks(100) {
@@ -130,8 +143,21 @@ async fn talk(
     let grace = lease.watchdog_extra();
     let alarm = tokio::time::sleep(timeout);
     tokio::pin!(alarm);
-    let mut stopping = false;
+    let (mut stopping, mut paused) = (false, false);
+    let waited = tokio::time::sleep(record.limits.wait.unwrap_or(Duration::ZERO));
+    tokio::pin!(waited);
     loop {
+        answer_from_journal(&mut output, record, &mut answering)?;
+        write_journal(record, request, cancel).await?;
+        suspend(&mut output, record);
+        if record.limits.wait.is_some() {
+            // Time in which the script can do nothing but wait counts for the limit of its waiting.
+            let pauses = record.under_way() > 0 && !stopping;
+            if paused && !pauses {
+                alarm.as_mut().reset(tokio::time::Instant::now() + timeout);
+            }
+            paused = pauses;
+        }
         // Most writes fit the socket's buffer: try before waiting for room.
         while sent < output.len() {
             match to.try_write(&output[sent..]) {
@@ -167,7 +193,12 @@ async fn talk(
                 }
             }
             () = async { if output.is_empty() { pending().await } else { let _ = to.writable().await; } } => {}
-            () = &mut alarm => {
+            () = &mut waited, if record.limits.wait.is_some() && !stopping => {
+                stopping = true;
+                protocol::put(&mut output, MessageKind::Stop, record.run, 0, "", &[]);
+                alarm.as_mut().reset(tokio::time::Instant::now() + grace);
+            }
+            () = &mut alarm, if !paused => {
                 if stopping {
                     return Err(WorkerError::Timeout(timeout + grace).into());
                 }
@@ -249,35 +280,98 @@ fn act(
     record.check_host(input.len() as u64)
 }
 
+/// Feeds the script the answers that the journal has for the calls it made.
+fn answer_from_journal(
+    output: &mut Vec<u8>,
+    record: &mut Record,
+    answering: &mut FuturesUnordered<Answering>,
+) -> Result<(), RunEnd> {
+    while let Some(JournalEntry::Answer { id, at_ms, answer }) = record.replayed() {
+        put_result(output, record, id, at_ms as f64, &answer)?;
+    }
+    record.release(answering);
+    Ok(())
+}
+
+/// Writes what is new in the journal.
+async fn write_journal(
+    record: &mut Record,
+    request: &RunRequest,
+    cancel: &CancellationToken,
+) -> Result<(), RunEnd> {
+    let Some(journal) = &request.journal else { return Ok(()) };
+    let Some(entries) = record.unwritten.as_mut().filter(|entries| !entries.is_empty()) else {
+        return Ok(());
+    };
+    let written = journal.write(std::mem::take(entries));
+    tokio::select! {
+        biased;
+        written = written => written.map_err(|error| RunEnd::from(RunError::from(error))),
+        () = cancel.cancelled() => Err(WorkerError::Aborted.into()),
+    }
+}
+
+/// Ends the worker's part of a run that only answers from outside can take on.
+fn suspend(output: &mut Vec<u8>, record: &mut Record) {
+    if let Some(ping) = record.ping() {
+        protocol::put(output, MessageKind::Ping, record.run, ping, "", &[]);
+    } else if record.is_suspended() {
+        record.suspending = true;
+        protocol::put(output, MessageKind::Stop, record.run, 0, "", &[]);
+    }
+}
+
 fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Result<(), RunEnd> {
     let Answer::To { id, is_call, answer } = answer else { return Ok(()) };
     let Some(answer) = answer else {
-        record.close(id, CallStatus::Error, Some("HOST_PANIC".to_owned()));
+        record.close(id, record.elapsed_ms(), CallStatus::Error, Some("HOST_PANIC".to_owned()));
         let function = if is_call { "callTool" } else { "getTool" };
         return Err(
             RunError::runtime(names::HOST, format!("the host failed while it answered {function}")).into()
         );
     };
-    let elapsed = format!("{}", record.elapsed_ms().floor());
+    let at_ms = record.elapsed_ms();
+    let answer = match answer {
+        Ok(ToolAnswer::Waits(state)) => {
+            record.wait(id, state);
+            return Ok(());
+        }
+        Ok(ToolAnswer::Value(value)) => Ok(value),
+        Err(failure) => Err(ToolFailure {
+            code: excerpt::name(&failure.code).into_owned(),
+            message: excerpt::message(&failure.message).into_owned(),
+            ..failure
+        }),
+    };
+    put_result(output, record, id, at_ms, &answer)?;
+    record.answered(id, at_ms as u64, answer);
+    Ok(())
+}
+
+/// Sends the answer to a call.
+fn put_result(
+    output: &mut Vec<u8>,
+    record: &mut Record,
+    id: u32,
+    at_ms: f64,
+    answer: &Result<Box<RawValue>, ToolFailure>,
+) -> Result<(), RunEnd> {
+    let elapsed = at_ms.floor().to_string();
     match answer {
         Ok(value) => {
-            let is_too_large = value.get().len() as u64 > record.limits.message_bytes;
-            if is_too_large {
-                record.close(id, CallStatus::Error, Some(TOO_LARGE.to_owned()));
+            if value.get().len() as u64 > record.limits.message_bytes {
+                record.close(id, at_ms, CallStatus::Error, Some(TOO_LARGE.to_owned()));
                 return Err(WorkerError::MessageTooLarge(record.limits.message_bytes).into());
             }
-            record.close(id, CallStatus::Ok, None);
+            record.close(id, at_ms, CallStatus::Ok, None);
             record.check_host((output.len() + value.get().len()) as u64)?;
             protocol::put(output, MessageKind::Answer, record.run, id, &elapsed, &[value.get()]);
         }
-        Err(ToolFailure { code, message, ends_run, retry_after_seconds, required_scopes }) => {
-            let (code, message) =
-                (excerpt::name(&code).into_owned(), excerpt::message(&message).into_owned());
-            record.memory += code.len() as u64;
-            record.close(id, CallStatus::Error, Some(code.clone()));
-            let failure = CallFailure { code, message, ends_run, retry_after_seconds, required_scopes };
+        Err(failure) => {
+            record.memory += failure.code.len() as u64;
+            record.close(id, at_ms, CallStatus::Error, Some(failure.code.clone()));
             let head =
-                serde_json::to_string(&failure).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
+                serde_json::to_string(failure).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
             record.check_host((output.len() + head.len()) as u64)?;
             protocol::put(output, MessageKind::Failure, record.run, id, &head, &[&elapsed]);
         }
@@ -287,16 +381,14 @@ fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Resu
 
 #[cfg(test)]
 mod tests {
-    use serde_json::value::RawValue;
-
     use super::*;
-    use crate::{HostFuture, PlanFacts, ToolCall, plan::PLAN_BYTES};
+    use crate::{HostFuture, PlanFacts, ToolAnswer, ToolCall, plan::PLAN_BYTES};
 
     struct Open;
 
     impl Host for Open {
-        fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
-            Box::pin(async { Ok(RawValue::NULL.to_owned()) })
+        fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
+            Box::pin(async { Ok(RawValue::NULL.to_owned().into()) })
         }
 
         fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {

@@ -14,10 +14,12 @@ use std::{
 use futures::{FutureExt, stream::FuturesUnordered};
 use serde_json::value::RawValue;
 
+use super::replay::{Recorded, Replaying};
 use crate::{
     engine::names,
     excerpt::{self, MESSAGE_BYTES, NAME_BYTES},
-    host::{ContentRequest, Host, ToolCall, ToolFailure},
+    host::{ContentRequest, Host, ToolAnswer, ToolCall, ToolFailure},
+    journal::{HostFunction, JournalEntry, Replay, Resumed},
     limits::Limits,
     outcome::{
         CallRecord, CallStatus, Inputs, Outcome, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult,
@@ -48,13 +50,14 @@ const MOST_NAMED: usize = 10;
 /// The outcome of a request to the host.
 pub(super) enum Answer {
     /// The answer to message `id`; none when the host panicked.
-    To { id: u32, is_call: bool, answer: Option<Result<Box<RawValue>, ToolFailure>> },
+    To { id: u32, is_call: bool, answer: Option<Result<ToolAnswer, ToolFailure>> },
     /// The host took a value of `progress`.
     Taken,
 }
 
 /// The host's judgement of a plan; `None` when the host panicked.
 pub(super) type Judging = Pin<Box<dyn Future<Output = Option<PlanVerdict>> + Send>>;
+type HostAnswer = Pin<Box<dyn Future<Output = Result<ToolAnswer, ToolFailure>> + Send>>;
 pub(super) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// The end of a conversation with a worker.
@@ -106,6 +109,21 @@ pub(super) struct Record {
     pub(super) memory: u64,
     window: Instant,
     in_window: u32,
+    /// Time that earlier parts of the run took.
+    before: Duration,
+    /// The journal that the run goes through again.
+    replaying: Option<Replaying>,
+    /// Calls that the journal does not answer: made when the script has had all answers of it.
+    held: Vec<(JournalEntry, Answering)>,
+    /// Entries to be written before anything else happens; none where nobody keeps a journal.
+    pub(super) unwritten: Option<Vec<JournalEntry>>,
+    /// Open calls that wait for something outside of the run.
+    waiting: u32,
+    /// The script was asked whether it waits when it had made so many host calls, and what it said.
+    pinged: Option<usize>,
+    is_idle: bool,
+    /// The worker was told to stop because the run is suspended.
+    pub(super) suspending: bool,
 }
 
 /// A host call of the worker.
@@ -117,7 +135,13 @@ struct Asked {
 }
 
 impl Record {
-    pub(super) fn new(run: u32, limits: Limits, host: Arc<dyn Host>) -> Self {
+    pub(super) fn new(
+        run: u32,
+        limits: Limits,
+        host: Arc<dyn Host>,
+        replay: Option<Arc<Replay>>,
+        has_journal: bool,
+    ) -> Self {
         let started = Instant::now();
         Self {
             run,
@@ -140,11 +164,64 @@ impl Record {
             memory: 0,
             window: started,
             in_window: 0,
+            before: replay.as_ref().map_or(Duration::ZERO, |replay| replay.elapsed),
+            replaying: replay.map(Replaying::new),
+            held: Vec::new(),
+            unwritten: has_journal.then(Vec::new),
+            waiting: 0,
+            pinged: None,
+            is_idle: false,
+            suspending: false,
         }
     }
 
     pub(super) fn elapsed_ms(&self) -> f64 {
-        self.started.elapsed().as_secs_f64() * 1_000.0
+        (self.before + self.started.elapsed()).as_secs_f64() * 1_000.0
+    }
+
+    /// Adds an entry to the journal, where one is kept.
+    fn note(&mut self, entry: impl FnOnce() -> JournalEntry) {
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.push(entry());
+        }
+    }
+
+    /// Host calls that are under way.
+    pub(super) fn under_way(&self) -> u32 {
+        self.open.saturating_sub(self.waiting)
+    }
+
+    /// The ping to send, when nothing but answers from outside can take the run on, as far as this side knows.
+    pub(super) fn ping(&mut self) -> Option<u32> {
+        let is_stalled = self.open > 0 && self.under_way() == 0 && self.judging.is_none();
+        if !is_stalled || self.suspending || self.pinged == Some(self.asked.len()) {
+            return None;
+        }
+        self.pinged = Some(self.asked.len());
+        self.is_idle = false;
+        u32::try_from(self.asked.len()).ok()
+    }
+
+    /// Returns `true` once the script waits for answers from outside, and for nothing else.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.is_idle && self.under_way() == 0 && !self.suspending
+    }
+
+    /// The next answer of the journal that the run goes through again.
+    pub(super) fn replayed(&mut self) -> Option<JournalEntry> {
+        let asked = self.asked.len();
+        self.replaying.as_mut()?.next_answer(asked).cloned()
+    }
+
+    /// Makes the calls that the journal does not answer, once the script has had all answers of it.
+    pub(super) fn release(&mut self, answering: &mut FuturesUnordered<Answering>) {
+        if self.held.is_empty() || self.replaying.as_mut().is_some_and(|replaying| !replaying.is_over()) {
+            return;
+        }
+        for (entry, call) in std::mem::take(&mut self.held) {
+            self.note(|| entry);
+            answering.push(call);
+        }
     }
 
     pub(super) fn refuse(&self, error: FrameError) -> RunEnd {
@@ -182,10 +259,12 @@ impl Record {
                 Ok(None)
             }
             MessageKind::Call | MessageKind::Content | MessageKind::GetTool => {
-                self.count_message()?;
-                self.open_call(frame)?;
-                answering.push(self.answer(frame, host)?);
-                self.check_host(0)?;
+                self.ask(frame, host, answering)?;
+                Ok(None)
+            }
+            MessageKind::Idle => {
+                self.is_idle =
+                    self.pinged == Some(frame.id as usize) && self.asked.len() == frame.id as usize;
                 Ok(None)
             }
             MessageKind::Log if frame.id > 0 => {
@@ -219,6 +298,15 @@ impl Record {
                 {
                     return Ok(Some(Err(self.refused(refusal))));
                 }
+                if self.suspending {
+                    return Ok(Some(Err(RunError::Suspended)));
+                }
+                let ran_out = matches!(head, Err(RunError::Timeout { .. } | RunError::Worker(_)));
+                if let Some(diverged) = self.replaying.as_mut().and_then(Replaying::unfinished)
+                    && !ran_out
+                {
+                    return Ok(Some(Err(diverged)));
+                }
                 match head {
                     Ok(()) => self.value(frame.body).map(|value| Some(Ok(value))),
                     Err(error) => self.error(error).map(|error| Some(Err(error))),
@@ -228,6 +316,7 @@ impl Record {
             | MessageKind::Run
             | MessageKind::Answer
             | MessageKind::Failure
+            | MessageKind::Ping
             | MessageKind::Stop => Err(invalid()),
         }
     }
@@ -261,7 +350,8 @@ impl Record {
             return Err(RunError::runtime(names::HOST, message).into());
         };
         self.warnings.extend(warnings);
-        self.refusal = refusal;
+        // A plan that has begun is not refused any more.
+        self.refusal = refusal.filter(|_| self.replaying.is_none());
         Ok(self.refusal.is_some())
     }
 
@@ -345,7 +435,8 @@ impl Record {
             self.memory -= oldest.get().len() as u64;
         }
         self.check_host(0)?;
-        if self.passed_on.is_some_and(|at| at.elapsed() < PROGRESS_PAUSE) {
+        let is_replayed = self.replaying.as_mut().is_some_and(|replaying| !replaying.is_over());
+        if is_replayed || self.passed_on.is_some_and(|at| at.elapsed() < PROGRESS_PAUSE) {
             return Ok(None);
         }
         self.passed_on = Some(Instant::now());
@@ -355,50 +446,125 @@ impl Record {
         Ok(Some(Box::pin(taken.map(|_| Answer::Taken))))
     }
 
-    fn answer(&mut self, frame: &Frame<'_>, host: &Arc<dyn Host>) -> Result<Answering, RunEnd> {
-        let (id, host, name) = (frame.id, Arc::clone(host), frame.head.to_owned());
-        if frame.kind == MessageKind::GetTool {
-            let answer = async move { host.get_tool(name).await };
-            return Ok(Box::pin(AssertUnwindSafe(answer).catch_unwind().map(move |got| Answer::To {
-                id,
-                is_call: false,
-                answer: got.ok(),
-            })));
-        }
-        let Some(weight) = protocol::weight(frame.body) else {
-            let message = format!("the input is nested deeper than {} levels", protocol::MAX_DEPTH);
-            let failure =
-                ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ..ToolFailure::default() };
-            return Ok(Box::pin(async move { Answer::To { id, is_call: true, answer: Some(Err(failure)) } }));
+    /// Takes a host call: answered by the journal that is replayed, or by the host.
+    fn ask(
+        &mut self,
+        frame: &Frame<'_>,
+        host: &Arc<dyn Host>,
+        answering: &mut FuturesUnordered<Answering>,
+    ) -> Result<(), RunEnd> {
+        let invalid = || RunEnd::from(WorkerError::MessageInvalid);
+        let function = match frame.kind {
+            MessageKind::Call => HostFunction::CallTool,
+            MessageKind::Content => HostFunction::Content,
+            _ => HostFunction::GetTool,
         };
-        if let Some(asked) = self.asked.last_mut() {
+        let weight = protocol::weight(frame.body);
+        let input = match function {
+            HostFunction::CallTool | HostFunction::Content if weight.is_some() => frame.body,
+            _ => "null",
+        };
+        let recorded = match &mut self.replaying {
+            Some(replaying) => replaying.find(frame.id, function, frame.head, input)?,
+            None => Recorded::New,
+        };
+        if matches!(recorded, Recorded::New) {
+            self.count_message()?;
+        }
+        self.open_call(frame)?;
+        let input = RawValue::from_string(input.to_owned()).map_err(|_| invalid())?;
+        if let (Some(asked), Some(weight), true) =
+            (self.asked.last_mut(), weight, function != HostFunction::GetTool)
+        {
             asked.memory = weight;
             self.memory += weight;
         }
         self.check_host(0)?;
-        if frame.kind == MessageKind::Content {
-            let request: ContentRequest =
-                serde_json::from_str(frame.body).map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
-            let answer = AssertUnwindSafe(async move { host.content(request).await }).catch_unwind();
-            return Ok(Box::pin(answer.map(move |got| Answer::To { id, is_call: true, answer: got.ok() })));
+        let entry = || JournalEntry::Call {
+            id: frame.id,
+            at_ms: self.elapsed_ms() as u64,
+            function,
+            name: frame.head.to_owned(),
+            input: input.clone(),
+        };
+        let (entry, resumed) = match recorded {
+            Recorded::Answered { at_ms } => {
+                if let Some(call) = self.calls.last_mut().filter(|_| function != HostFunction::GetTool) {
+                    call.started_ms = at_ms as f64;
+                }
+                return Ok(());
+            }
+            Recorded::Open(resumed) => (JournalEntry::Retried { id: frame.id }, Some(resumed)),
+            Recorded::New if self.unwritten.is_some() => (entry(), None),
+            Recorded::New => (JournalEntry::Retried { id: frame.id }, None),
+        };
+        let is_held = self.replaying.as_mut().is_some_and(|replaying| !replaying.is_over());
+        let call = self.answer(frame, function, weight.is_none(), input, resumed, host)?;
+        if is_held {
+            self.held.push((entry, call));
+        } else {
+            self.note(|| entry);
+            answering.push(call);
         }
-        let input = RawValue::from_string(frame.body.to_owned())
-            .map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
-        let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let answer = async move { host.call_tool(ToolCall { index, name, input }).await };
-        let answer = AssertUnwindSafe(answer).catch_unwind();
-        Ok(Box::pin(answer.map(move |got| Answer::To { id, is_call: true, answer: got.ok() })))
+        Ok(())
     }
 
-    pub(super) fn close(&mut self, id: u32, status: CallStatus, code: Option<String>) {
+    /// Has the host answer a call.
+    fn answer(
+        &self,
+        frame: &Frame<'_>,
+        function: HostFunction,
+        too_deep: bool,
+        input: Box<RawValue>,
+        resumed: Option<Resumed>,
+        host: &Arc<dyn Host>,
+    ) -> Result<Answering, RunEnd> {
+        let (id, host, name) = (frame.id, Arc::clone(host), frame.head.to_owned());
+        let is_call = function != HostFunction::GetTool;
+        if too_deep && is_call {
+            let message = format!("the input is nested deeper than {} levels", protocol::MAX_DEPTH);
+            let failure =
+                ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ..ToolFailure::default() };
+            return Ok(Box::pin(async move { Answer::To { id, is_call, answer: Some(Err(failure)) } }));
+        }
+        let answer: HostAnswer = match function {
+            HostFunction::GetTool => {
+                Box::pin(async move { host.get_tool(name).await.map(ToolAnswer::Value) })
+            }
+            HostFunction::Content => {
+                let request: ContentRequest = serde_json::from_str(input.get())
+                    .map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
+                Box::pin(async move { host.content(request, resumed).await })
+            }
+            HostFunction::CallTool => {
+                let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);
+                Box::pin(async move { host.call_tool(ToolCall { index, name, input, resumed }).await })
+            }
+        };
+        let answer = AssertUnwindSafe(answer).catch_unwind();
+        Ok(Box::pin(answer.map(move |got| Answer::To { id, is_call, answer: got.ok() })))
+    }
+
+    /// Notes that an open call waits for something outside of the run.
+    pub(super) fn wait(&mut self, id: u32, state: Box<RawValue>) {
+        self.waiting += 1;
+        self.note(|| JournalEntry::Waits { id, state });
+    }
+
+    /// Notes the answer that the script is about to see.
+    pub(super) fn answered(&mut self, id: u32, at_ms: u64, answer: Result<Box<RawValue>, ToolFailure>) {
+        self.note(|| JournalEntry::Answer { id, at_ms, answer });
+    }
+
+    /// Closes an open call at `at_ms`.
+    pub(super) fn close(&mut self, id: u32, at_ms: f64, status: CallStatus, code: Option<String>) {
         self.open = self.open.saturating_sub(1);
-        let now = self.elapsed_ms();
         let Some(asked) = self.asked.get_mut(id as usize) else { return };
         self.memory -= std::mem::take(&mut asked.memory);
         if let Some(call) = asked.call.and_then(|at| self.calls.get_mut(at)) {
             call.status = status;
             call.code = code;
-            call.duration_ms = now - call.started_ms;
+            call.duration_ms = at_ms - call.started_ms;
         }
     }
 
@@ -425,7 +591,10 @@ impl Record {
             RunError::Worker(WorkerError::MessageTooLarge(_)) => {
                 WorkerError::MessageTooLarge(limits.message_bytes).into()
             }
-            RunError::Worker(_) => return Err(WorkerError::MessageInvalid.into()),
+            RunError::Worker(_)
+            | RunError::Suspended
+            | RunError::ReplayDiverged { .. }
+            | RunError::Journal { .. } => return Err(WorkerError::MessageInvalid.into()),
             error => error,
         })
     }

@@ -12,6 +12,8 @@ mod growth;
 #[cfg(test)]
 mod host_memory;
 #[cfg(test)]
+mod journal;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod locale;

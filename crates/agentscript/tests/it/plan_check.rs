@@ -7,7 +7,7 @@ use std::{
 
 use gatewright_agentscript::{
     Host, HostFuture, Location, Outcome, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning, PoolConfig,
-    RunError, RunRequest, ToolCall, ToolFailure, WorkerPool,
+    RunError, RunRequest, ToolAnswer, ToolCall, ToolFailure, WorkerPool,
 };
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -22,9 +22,9 @@ struct Strict {
 }
 
 impl Host for Strict {
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         self.called.lock().unwrap().push(call.name);
-        Box::pin(async { Ok(RawValue::NULL.to_owned()) })
+        Box::pin(async { Ok(RawValue::NULL.to_owned().into()) })
     }
 
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {

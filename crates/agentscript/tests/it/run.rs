@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_agentscript::{
-    Adapter, CallStatus, Host, HostFuture, PoolConfig, Preset, RunError, RunRequest, ScriptPolicy, ToolCall,
-    ToolFailure, WorkerPool,
+    Adapter, CallStatus, Host, HostFuture, PoolConfig, Preset, RunError, RunRequest, ScriptPolicy,
+    ToolAnswer, ToolCall, ToolFailure, WorkerPool,
 };
 use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -91,7 +91,7 @@ async fn answers_that_come_while_a_script_asks_for_a_tool_reach_it_in_order() {
 struct Silent;
 
 impl Host for Silent {
-    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(std::future::pending())
     }
 

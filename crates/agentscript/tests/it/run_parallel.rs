@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use gatewright_agentscript::{Host, HostFuture, Limits, Preset, RunError, RunRequest, ToolCall, ToolFailure};
+use gatewright_agentscript::{
+    Host, HostFuture, Limits, Preset, RunError, RunRequest, ToolAnswer, ToolCall, ToolFailure,
+};
 use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +24,7 @@ struct Gauge {
 }
 
 impl Host for Gauge {
-    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
             self.most.fetch_max(open, Ordering::SeqCst);
@@ -30,7 +32,7 @@ impl Host for Gauge {
                 tokio::task::yield_now().await;
             }
             self.open.fetch_sub(1, Ordering::SeqCst);
-            Ok(raw(&json!(null)))
+            Ok(raw(&json!(null)).into())
         })
     }
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use gatewright_agentscript::{
-    Host, HostFuture, Limits, Outcome, PoolConfig, RunRequest, ToolCall, ToolFailure, WorkerCommand,
-    WorkerPool,
+    Host, HostFuture, Limits, Outcome, PoolConfig, RunRequest, ToolAnswer, ToolCall, ToolFailure,
+    WorkerCommand, WorkerPool,
 };
 use serde_json::{Value, json, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -46,12 +46,12 @@ pub(crate) struct Tools {
 }
 
 impl Host for Tools {
-    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let input: Value = serde_json::from_str(call.input.get()).expect("the pool passes JSON only");
             self.seen.lock().expect("no panic holds it").push((call.name.clone(), input.clone()));
             match call.name.as_str() {
-                "echo" => Ok(raw(&input)),
+                "echo" => Ok(raw(&input).into()),
                 "lacks" => Err(failure("VALIDATION_ERROR", "id is required")),
                 "fail" => Err(failure("NOT_FOUND", "no such user")),
                 "limited" => Err(ToolFailure {
@@ -65,10 +65,10 @@ impl Host for Tools {
                     ..failure("SELF_REFERENCE_BLOCKED", "not from a script")
                 }),
                 "panic" => panic!("a host function that panics"),
-                "big" => Ok(raw(&json!("x".repeat(input["bytes"].as_u64().unwrap_or(0) as usize)))),
+                "big" => Ok(raw(&json!("x".repeat(input["bytes"].as_u64().unwrap_or(0) as usize))).into()),
                 "yield" => {
                     tokio::task::yield_now().await;
-                    Ok(raw(&input))
+                    Ok(raw(&input).into())
                 }
                 _ => Err(failure("TOOL_NOT_FOUND", "there is no such tool")),
             }
