@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
 use gatewright_core::{
-    Caller, Change, InputSchema, InvalidField, Invoker, OwnPaths, ToolNames, rmcp::model::Tool,
+    Caller, Change, InputSchema, InvalidField, Invoker, OwnPaths, SharedRecords, ToolNames, rmcp::model::Tool,
 };
 use gatewright_embedding::{EmbeddingError, SemanticSearch};
 use serde_json::Value;
@@ -19,7 +19,7 @@ use crate::{
     results::{Finish, KeptResults},
     semantic::Semantic,
     settings::Settings,
-    shapes::{ShapeStore, Shapes, Sharing},
+    shapes::{Shapes, Sharing},
 };
 
 /// Code mode over the tools that `invoker` reaches.
@@ -159,7 +159,7 @@ impl CodeCall {
     }
 
     /// Shares the shapes that are learned with other instances through `store`. Must be called within a Tokio runtime.
-    pub fn share_shapes(&self, store: Arc<dyn ShapeStore>) {
+    pub fn share_shapes(&self, store: Arc<dyn SharedRecords>) {
         self.sharing.start(self.shapes.clone(), self.invoker.registry().clone(), store);
     }
 

@@ -45,5 +45,4 @@ pub use config_result::{MaxBytes, ResultConfig, ShapeLearning};
 pub use gatewright_core::Secret;
 pub use meta_tools::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 
-pub use shapes::{ShapeStore, ShapesUnavailable};
 pub use visibility::{Mode, ModeRule};

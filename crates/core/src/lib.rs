@@ -32,6 +32,7 @@ mod principal;
 mod progress;
 mod protocol;
 mod questions;
+mod records;
 mod registry;
 mod schema;
 mod secret;
@@ -44,7 +45,7 @@ mod unavailable;
 
 pub use access::{
     AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, OwnPaths, Permit, Permitted,
-    PermittedTool, PromptItem, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern,
+    PermittedTool, PromptItem, RecordSealer, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern,
     View, WholeApp,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
@@ -74,6 +75,7 @@ pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
 pub use questions::{CannotAsk, MOST_ROUNDS, ask_client, can_answer, outline};
+pub use records::{RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use schema::{BrokenRule, InputProblem, InputSchema, SchemaMode};
 pub use secret::Secret;

@@ -155,8 +155,8 @@ impl Records for MemoryStore {
         self.step(|t| atomic::take(t, key))
     }
 
-    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
-        self.step(|t| t.remove(key))
+    async fn remove_many(&self, keys: &[Key]) -> Result<(), StoreError> {
+        self.step(|t| keys.iter().try_for_each(|key| t.remove(key)))
     }
 }
 

@@ -8,6 +8,7 @@ mod key;
 mod memory;
 mod passkeys;
 mod redis;
+mod shared;
 mod sqlite;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use self::{
     memory::MemoryStore,
     passkeys::{AddPasskey, Passkey, PasskeySet, PasskeyStore, PasskeyUse},
     redis::{PeerEvent, RedisEndpoint, RedisLayout, RedisPeers, RedisStore, SendError},
+    shared::StoreRecords,
     sqlite::SqliteStore,
 };
 
@@ -70,8 +72,13 @@ pub trait Records: Send + Sync {
     /// Atomic: removes `key` and returns its value. Of two concurrent calls at most one gets the value.
     async fn take(&self, key: &Key) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// Removes `keys`, in one round trip.
+    async fn remove_many(&self, keys: &[Key]) -> Result<(), StoreError>;
+
     /// Removes `key`.
-    async fn remove(&self, key: &Key) -> Result<(), StoreError>;
+    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
+        self.remove_many(std::slice::from_ref(key)).await
+    }
 }
 
 /// Lists of records, for operators.

@@ -122,9 +122,13 @@ impl Records for RedisStore {
         redis::cmd("GETDEL").arg(self.name(key)).query_async(&mut connection).await.map_err(unavailable)
     }
 
-    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
+    async fn remove_many(&self, keys: &[Key]) -> Result<(), StoreError> {
         let mut connection = self.connection.clone();
-        redis::cmd("DEL").arg(self.name(key)).query_async(&mut connection).await.map_err(unavailable)
+        let mut command = redis::cmd("DEL");
+        for key in keys {
+            command.arg(self.name(key));
+        }
+        command.query_async(&mut connection).await.map_err(unavailable)
     }
 }
 

@@ -199,9 +199,9 @@ impl Records for SqliteStore {
         self.step(move |t| atomic::take(t, &key)).await
     }
 
-    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
-        let key = key.clone();
-        self.step(move |t| t.remove(&key)).await
+    async fn remove_many(&self, keys: &[Key]) -> Result<(), StoreError> {
+        let keys = keys.to_vec();
+        self.step(move |t| keys.iter().try_for_each(|key| t.remove(key))).await
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use data_encoding::HEXLOWER;
-use gatewright_core::{AppFuture, Audience, Registry};
+use gatewright_core::{Audience, RecordsError, Registry, SharedRecords};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -24,29 +24,10 @@ const MOST_TRIES: usize = 5;
 const LONGEST: usize = 256 * 1024;
 /// Tools that are remembered as having been looked up.
 const MOST_LOOKED_UP: usize = 20_000;
+/// Time after which a shape is forgotten that nobody adds to.
+const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Longest time of the last round, when the gateway stops.
 const LAST_ROUND: Duration = Duration::from_secs(2);
-
-/// The store of shapes does not answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShapesUnavailable;
-
-/// Records that instances share. Keys are texts of any length; records expire when nobody has written them for some weeks.
-pub trait ShapeStore: Send + Sync + 'static {
-    /// The records of `keys`, in their order.
-    fn get_many<'a>(
-        &'a self,
-        keys: &'a [String],
-    ) -> AppFuture<'a, Result<Vec<Option<Vec<u8>>>, ShapesUnavailable>>;
-
-    /// Atomic: writes `after` if the record is `before`, where `None` is none. Returns `false` if it is another.
-    fn replace<'a>(
-        &'a self,
-        key: &'a str,
-        before: Option<&'a [u8]>,
-        after: &'a [u8],
-    ) -> AppFuture<'a, Result<bool, ShapesUnavailable>>;
-}
 
 /// The task that shares shapes.
 #[derive(Debug, Default)]
@@ -54,7 +35,7 @@ pub(crate) struct Sharing(Mutex<Option<(CancellationToken, JoinHandle<()>)>>);
 
 impl Sharing {
     /// Shares `shapes` of the tools of `registry` through `store` from now on.
-    pub(crate) fn start(&self, shapes: Arc<Shapes>, registry: Arc<Registry>, store: Arc<dyn ShapeStore>) {
+    pub(crate) fn start(&self, shapes: Arc<Shapes>, registry: Arc<Registry>, store: Arc<dyn SharedRecords>) {
         shapes.set_shared();
         let stop = CancellationToken::new();
         let rounds = Rounds { shapes, registry, store, looked_up: HashSet::new(), clock: 0 };
@@ -75,7 +56,7 @@ impl Sharing {
 struct Rounds {
     shapes: Arc<Shapes>,
     registry: Arc<Registry>,
-    store: Arc<dyn ShapeStore>,
+    store: Arc<dyn SharedRecords>,
     /// Tools of everyone whose records have been looked for.
     looked_up: HashSet<[u8; 16]>,
     /// The latest use of a slot that the last round saw.
@@ -100,7 +81,7 @@ impl Rounds {
     }
 
     /// Shares what is new here, and reads the records of tools that were used, asked for or are new.
-    async fn round(&mut self) -> Result<(), ShapesUnavailable> {
+    async fn round(&mut self) -> Result<(), RecordsError> {
         if !self.shapes.is_on() {
             return Ok(());
         }
@@ -142,7 +123,7 @@ impl Rounds {
         key: &Key,
         name: &String,
         mut record: Option<Vec<u8>>,
-    ) -> Result<(), ShapesUnavailable> {
+    ) -> Result<(), RecordsError> {
         for _ in 0..MOST_TRIES {
             let shared = record.as_deref().and_then(read);
             let slot = match self.shapes.unused(key) {
@@ -178,9 +159,9 @@ impl Rounds {
         name: &str,
         before: Option<&[u8]>,
         together: &Learned,
-    ) -> Result<bool, ShapesUnavailable> {
+    ) -> Result<bool, RecordsError> {
         match serde_json::to_vec(together) {
-            Ok(after) if after.len() <= LONGEST => self.store.replace(name, before, &after).await,
+            Ok(after) if after.len() <= LONGEST => self.store.replace(name, before, &after, TTL).await,
             _ => Ok(false),
         }
     }

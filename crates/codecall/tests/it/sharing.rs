@@ -9,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_codecall::{ShapeStore, ShapesUnavailable};
-use gatewright_core::AppFuture;
+use gatewright_core::{RecordsError, RecordsFuture, SharedRecords};
 use serde_json::{Value, json};
 
 use super::support::{Client, Fixture, Served, structured};
@@ -23,18 +22,19 @@ struct Records {
     is_down: AtomicBool,
 }
 
-impl ShapeStore for Records {
-    fn get_many<'a>(
-        &'a self,
-        keys: &'a [String],
-    ) -> AppFuture<'a, Result<Vec<Option<Vec<u8>>>, ShapesUnavailable>> {
+impl SharedRecords for Records {
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
         Box::pin(async move {
             if self.is_down.load(Ordering::SeqCst) {
-                return Err(ShapesUnavailable);
+                return Err(RecordsError::Unavailable);
             }
             let all = self.all.lock().unwrap();
             Ok(keys.iter().map(|key| all.get(key).cloned()).collect())
         })
+    }
+
+    fn put<'a>(&'a self, _: &'a str, _: &'a [u8], _: Duration) -> RecordsFuture<'a, ()> {
+        unreachable!("shapes of several instances are always compared and replaced")
     }
 
     fn replace<'a>(
@@ -42,7 +42,8 @@ impl ShapeStore for Records {
         key: &'a str,
         before: Option<&'a [u8]>,
         after: &'a [u8],
-    ) -> AppFuture<'a, Result<bool, ShapesUnavailable>> {
+        _: Duration,
+    ) -> RecordsFuture<'a, bool> {
         Box::pin(async move {
             let mut all = self.all.lock().unwrap();
             if !self.was_refused.swap(true, Ordering::SeqCst) || all.get(key).map(Vec::as_slice) != before {
@@ -51,6 +52,10 @@ impl ShapeStore for Records {
             all.insert(key.to_owned(), after.to_vec());
             Ok(true)
         })
+    }
+
+    fn remove_many<'a>(&'a self, _: &'a [String]) -> RecordsFuture<'a, ()> {
+        unreachable!("shapes expire")
     }
 }
 

@@ -1,11 +1,11 @@
 //! Values that go out to one caller and come back from it: ids of tasks, and the state of a request that asks for input.
 //!
 //! Both are encrypted and authenticated (AES-256-GCM) for subject and client of the caller and for the object they belong to, so that
-//! nobody else can use them, or read what the server wrote there.
+//! nobody else can use them, or read what the server wrote there. Records in shared stores are sealed the same way.
 
 use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
-    digest,
+    digest, hmac,
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -42,6 +42,17 @@ impl SealKey {
         let mut key = [0; 32];
         getrandom::fill(&mut key).expect("the system's random numbers");
         Self(key)
+    }
+
+    /// A digest of `object` that only holders of the key can compute. Digests for different purposes have nothing in common.
+    pub fn digest(&self, purpose: &str, object: &[u8]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &self.0));
+        context.update(&(purpose.len() as u64).to_be_bytes());
+        context.update(purpose.as_bytes());
+        context.update(object);
+        let mut digest = [0; 32];
+        digest.copy_from_slice(context.sign().as_ref());
+        digest
     }
 }
 
@@ -98,8 +109,7 @@ impl Sealer {
 
     fn seal(&self, about: &[u8], value: &impl Serialize) -> String {
         let mut text = serde_json::to_vec(value).expect("texts can be written as JSON");
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(about), &mut text).expect("it is short enough");
-        text.extend_from_slice(nonce.as_ref());
+        seal(&self.0, about, &mut text);
         URL_SAFE_NO_PAD.encode(text)
     }
 
@@ -107,12 +117,54 @@ impl Sealer {
         if sealed.len() > LONGEST {
             return None;
         }
-        let mut bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let nonce = bytes.split_off(bytes.len().checked_sub(NONCE_LEN)?);
-        let nonce = Nonce::try_assume_unique_for_key(&nonce).ok()?;
-        let text = self.0.open_in_place(nonce, Aad::from(about), &mut bytes).ok()?;
-        serde_json::from_slice(text).ok()
+        let text = open(&self.0, about, URL_SAFE_NO_PAD.decode(sealed).ok()?)?;
+        serde_json::from_slice(&text).ok()
     }
+}
+
+/// Seals records of one object for a store that others can read, with a key of their own.
+pub struct RecordSealer(RandomizedNonceKey);
+
+impl std::fmt::Debug for RecordSealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RecordSealer(..)")
+    }
+}
+
+impl RecordSealer {
+    /// Seals records of `object`, such as the id of an execution. Nothing sealed for another purpose or object opens.
+    pub fn new(key: &SealKey, purpose: &str, object: &[u8]) -> Self {
+        let key = key.digest(purpose, object);
+        Self(RandomizedNonceKey::new(&AES_256_GCM, &key).expect("32 bytes are a key"))
+    }
+
+    /// Seals `value` as the record `name` of the object.
+    ///
+    /// # Panics
+    /// The value has 64 GiB or more.
+    pub fn seal(&self, name: &[u8], mut value: Vec<u8>) -> Vec<u8> {
+        seal(&self.0, name, &mut value);
+        value
+    }
+
+    /// The value that was sealed as the record `name` of the object; none for anything else.
+    pub fn open(&self, name: &[u8], sealed: Vec<u8>) -> Option<Vec<u8>> {
+        open(&self.0, name, sealed)
+    }
+}
+
+/// Encrypts `bytes` in place, and adds the tag and the nonce.
+fn seal(key: &RandomizedNonceKey, about: &[u8], bytes: &mut Vec<u8>) {
+    let nonce = key.seal_in_place_append_tag(Aad::from(about), bytes).expect("it is short enough");
+    bytes.extend_from_slice(nonce.as_ref());
+}
+
+fn open(key: &RandomizedNonceKey, about: &[u8], mut sealed: Vec<u8>) -> Option<Vec<u8>> {
+    let nonce = sealed.split_off(sealed.len().checked_sub(NONCE_LEN)?);
+    let nonce = Nonce::try_assume_unique_for_key(&nonce).ok()?;
+    let length = key.open_in_place(nonce, Aad::from(about), &mut sealed).ok()?.len();
+    sealed.truncate(length);
+    Some(sealed)
 }
 
 /// The context of a sealed value. Each part is preceded by its length, so that no two lists of parts give the same bytes.
@@ -168,5 +220,28 @@ mod tests {
         assert_eq!(sealer.open_state(&ada, "a:other", &sealed), None);
         assert_eq!(sealer.open_state(&principal("bob", None), "a:ask", &sealed), None);
         assert_eq!(sealer.open_task(&ada, &sealed), None);
+    }
+
+    #[test]
+    fn a_record_opens_under_its_own_name_object_and_purpose_only() {
+        let key = SealKey::derived(b"shared");
+        let sealer = RecordSealer::new(&key, "execution", b"1");
+        let sealed = sealer.seal(b"chunk 0", b"plain text".to_vec());
+        assert_ne!(sealed, sealer.seal(b"chunk 0", b"plain text".to_vec()), "each nonce is new");
+        assert!(!sealed.windows(5).any(|part| part == b"plain"));
+        assert_eq!(sealer.open(b"chunk 0", sealed.clone()).unwrap(), b"plain text");
+        assert_eq!(sealer.open(b"chunk 1", sealed.clone()), None);
+        for other in [
+            RecordSealer::new(&key, "execution", b"2"),
+            RecordSealer::new(&key, "approval", b"1"),
+            RecordSealer::new(&SealKey::random(), "execution", b"1"),
+        ] {
+            assert_eq!(other.open(b"chunk 0", sealed.clone()), None);
+        }
+        let mut changed = sealed.clone();
+        changed[0] ^= 1;
+        for junk in [Vec::new(), vec![0; 11], vec![0; 28], changed, sealed[1..].to_vec()] {
+            assert_eq!(sealer.open(b"chunk 0", junk), None);
+        }
     }
 }
