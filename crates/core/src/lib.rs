@@ -45,8 +45,8 @@ mod unavailable;
 
 pub use access::{
     AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, OwnPaths, Permit, Permitted,
-    PermittedTool, PromptItem, RecordSealer, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem, UriPattern,
-    View, WholeApp,
+    PermittedTool, PromptItem, RecordSealer, ResourceItem, Roots, ScopeRule, SealKey, SessionRef, TaskItem,
+    UriPattern, View, WholeApp,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use authenticator::{AuthRefusal, Authenticator};

@@ -18,6 +18,6 @@ pub use permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceIt
 pub use roots::{OwnPaths, Roots};
 pub use rules::{ScopeRule, UriPattern};
 pub(crate) use rules::{all_scopes, scopes_of_uri};
-pub use seal::{RecordSealer, SealKey};
 pub(crate) use seal::{OpenTask, Sealer};
+pub use seal::{RecordSealer, SealKey};
 pub use view::{Denied, Listed, View};

@@ -1,0 +1,63 @@
+//! Errors of executions.
+
+use gatewright_core::RecordsError;
+
+/// A failure of a step with an execution. Display is safe to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExecutionError {
+    /// No execution of this id that the caller may see. Ids that were never given out, that belong to another principal or that have expired
+    /// are not told apart.
+    #[error(
+        "there is no such execution: check the id, or start the script again; executions are forgotten after a while"
+    )]
+    NotFound,
+    /// An instance runs it at the moment.
+    #[error("the execution is running; ask again in a moment")]
+    Busy,
+    /// It has ended.
+    #[error("the execution has ended; start the script again")]
+    Ended,
+    /// Another instance goes on with it, or it was cancelled. Whoever gets this must stop the run.
+    #[error("the execution has been taken over by another instance, or was cancelled")]
+    LeaseLost,
+    /// Its journal would be larger than `maxJournalBytes`.
+    #[error(
+        "the calls of the script and their answers take more room than one execution has; request less data in one script"
+    )]
+    TooLarge,
+    /// The principal has as many open executions as one may have, or they take as much room.
+    #[error("too many executions wait or run in the background; answer or cancel some of them first")]
+    TooMany,
+    /// There are as many open executions as the gateway keeps, or they take as much room.
+    #[error("the gateway keeps as many executions as it can; try again later")]
+    Full,
+    /// The store does not answer.
+    #[error("the store of executions does not answer; try again in a moment")]
+    Unavailable,
+}
+
+impl ExecutionError {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NotFound => "EXECUTION_NOT_FOUND",
+            Self::Busy => "EXECUTION_BUSY",
+            Self::Ended => "EXECUTION_ENDED",
+            Self::LeaseLost => "EXECUTION_TAKEN_OVER",
+            Self::TooLarge => "EXECUTION_TOO_LARGE",
+            Self::TooMany => "TOO_MANY_EXECUTIONS",
+            Self::Full => "EXECUTIONS_FULL",
+            Self::Unavailable => "EXECUTIONS_UNAVAILABLE",
+        }
+    }
+}
+
+impl From<RecordsError> for ExecutionError {
+    fn from(error: RecordsError) -> Self {
+        match error {
+            RecordsError::Full => Self::Full,
+            _ => Self::Unavailable,
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The right to write the journal of an execution.
+
+use std::fmt;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{CallCounts, Ending, ExecutionError, ExecutionId, WaitingFor, memory::MemoryLease};
+
+/// The right to go on with an execution: no other instance can write its journal meanwhile. It is renewed in the background. If it is dropped before the
+/// execution waits or ends, as when a process dies, it runs out, and another instance may go on.
+pub struct Lease {
+    id: ExecutionId,
+    lost: CancellationToken,
+    holder: Holder,
+}
+
+pub(crate) enum Holder {
+    Memory(MemoryLease),
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Lease {
+    pub(crate) fn new(id: ExecutionId, lost: CancellationToken, holder: Holder) -> Self {
+        Self { id, lost, holder }
+    }
+
+    /// The execution.
+    pub fn id(&self) -> ExecutionId {
+        self.id
+    }
+
+    /// Cancelled as soon as it is known that the lease is lost: to another instance, because the execution was cancelled, or because the store
+    /// has not answered for as long as a lease lasts. The run must stop then.
+    pub fn lost(&self) -> CancellationToken {
+        self.lost.clone()
+    }
+
+    /// Adds `chunk` to the journal. Once this returns, the chunk is durable. Concurrent calls are written one after the other.
+    ///
+    /// # Errors
+    /// [`ExecutionError::TooLarge`], [`ExecutionError::Full`] and [`ExecutionError::TooMany`] for want of room, and the lease stays. With any other error the lease
+    /// is lost, and the chunk may or may not be in the journal.
+    pub async fn append(&self, chunk: &[u8]) -> Result<(), ExecutionError> {
+        let added = match &self.holder {
+            Holder::Memory(lease) => lease.append(chunk),
+        };
+        if let Err(ExecutionError::LeaseLost | ExecutionError::Unavailable) = added {
+            self.lost.cancel();
+        }
+        added
+    }
+
+    /// Releases the lease: the execution waits, and whoever has the answer acquires it.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store does not answer.
+    pub async fn wait(self, waiting: &[WaitingFor], calls: CallCounts) -> Result<(), ExecutionError> {
+        match &self.holder {
+            Holder::Memory(lease) => lease.wait(waiting, calls),
+        }
+    }
+
+    /// Ends the execution.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store does not answer.
+    pub async fn end(self, ending: &Ending, calls: CallCounts) -> Result<(), ExecutionError> {
+        match &self.holder {
+            Holder::Memory(lease) => lease.end(ending, calls),
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Executions in the memory of one process.
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    ops::Bound,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gatewright_core::Principal;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    CallCounts, Ending, Execution, ExecutionError, ExecutionId, ExecutionsConfig, Head, Listed, Reader,
+    State, WaitingFor, clock::Clock, journal::Journal,
+};
+
+/// Bytes that an execution takes besides its journal, about.
+pub(crate) const HEAD_BYTES: u64 = 1_024;
+/// Executions added between two removals of expired ones.
+const SWEEP_EVERY: u64 = 1_024;
+/// Executions that one search for abandoned ones looks at.
+const MOST_LOOKED_AT: usize = 256;
+
+type Client = (Arc<str>, Option<Arc<str>>);
+
+/// The executions of this process.
+pub(crate) struct Memory {
+    config: ExecutionsConfig,
+    clock: Clock,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    all: HashMap<ExecutionId, Kept>,
+    open: BTreeSet<ExecutionId>,
+    open_bytes: u64,
+    /// The oldest first. May name some that were removed.
+    ended: VecDeque<ExecutionId>,
+    ended_count: usize,
+    ended_bytes: u64,
+    owners: HashMap<Client, Room>,
+    added: u64,
+    leases: u64,
+    /// The execution that the last search for abandoned ones ended with.
+    looked_at: Option<ExecutionId>,
+}
+
+/// Open executions of one principal.
+#[derive(Default)]
+struct Room {
+    count: u32,
+    bytes: u64,
+}
+
+struct Kept {
+    head: Head,
+    journal: Journal,
+    lease: Held,
+}
+
+enum Held {
+    No,
+    By(u64, CancellationToken),
+    /// Its holder is gone.
+    Until(u64),
+}
+
+impl Kept {
+    fn bytes(&self) -> u64 {
+        self.journal.bytes() + HEAD_BYTES
+    }
+
+    fn is_held(&self, now_ms: u64) -> bool {
+        match self.lease {
+            Held::No => false,
+            Held::By(..) => true,
+            Held::Until(until_ms) => until_ms > now_ms,
+        }
+    }
+
+    fn execution(&self) -> Execution {
+        let head = Head { bytes: self.journal.bytes(), ..self.head.clone() };
+        Execution { head, chunks: self.journal.chunks() }
+    }
+
+    fn listed(&self, now_ms: u64) -> Listed {
+        let head = Head { bytes: self.journal.bytes(), ..self.head.clone() };
+        Listed { head, held: self.is_held(now_ms) }
+    }
+}
+
+/// A lease of an execution in memory.
+pub(crate) struct MemoryLease {
+    memory: Arc<Memory>,
+    id: ExecutionId,
+    token: u64,
+}
+
+impl Memory {
+    pub(crate) fn new(config: ExecutionsConfig, clock: Clock) -> Arc<Self> {
+        Arc::new(Self { config, clock, table: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an execution that goes on.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        head: Head,
+        journal: Journal,
+        lost: CancellationToken,
+    ) -> Result<MemoryLease, (ExecutionError, Journal)> {
+        let now_ms = self.clock.now_ms();
+        let mut table = self.lock();
+        table.make_room(now_ms);
+        let bytes = journal.bytes() + HEAD_BYTES;
+        if table.check(&self.config, &head, bytes).is_err() {
+            table.sweep(now_ms);
+        }
+        if let Err(error) = table.check(&self.config, &head, bytes) {
+            return Err((error, journal));
+        }
+        let id = head.id;
+        table.leases += 1;
+        let token = table.leases;
+        table.count_open(&head, bytes);
+        table.all.insert(id, Kept { head, journal, lease: Held::By(token, lost) });
+        Ok(MemoryLease { memory: self.clone(), id, token })
+    }
+
+    /// Adds an execution that has ended.
+    pub(crate) fn keep(&self, head: Head, journal: Journal) {
+        let now_ms = self.clock.now_ms();
+        let mut table = self.lock();
+        table.make_room(now_ms);
+        let kept = Kept { head, journal, lease: Held::No };
+        table.count_ended(kept.head.id, kept.bytes());
+        table.all.insert(kept.head.id, kept);
+        table.forget_oldest(&self.config);
+    }
+
+    pub(crate) fn open(&self, id: ExecutionId, reader: Reader<'_>) -> Result<Execution, ExecutionError> {
+        Ok(self.lock().visible(id, reader, self.clock.now_ms())?.execution())
+    }
+
+    pub(crate) fn acquire(
+        self: &Arc<Self>,
+        id: ExecutionId,
+        reader: Reader<'_>,
+        lost: CancellationToken,
+    ) -> Result<(MemoryLease, Execution), ExecutionError> {
+        let now_ms = self.clock.now_ms();
+        let mut table = self.lock();
+        let token = table.leases + 1;
+        let kept = table.visible(id, reader, now_ms)?;
+        if !kept.head.is_open() {
+            return Err(ExecutionError::Ended);
+        }
+        if kept.is_held(now_ms) {
+            return Err(ExecutionError::Busy);
+        }
+        kept.head.run_again(now_ms);
+        kept.lease = Held::By(token, lost);
+        let execution = kept.execution();
+        table.leases = token;
+        Ok((MemoryLease { memory: self.clone(), id, token }, execution))
+    }
+
+    pub(crate) fn list(&self, reader: Reader<'_>, state: Option<State>, most: usize) -> Vec<Listed> {
+        let now_ms = self.clock.now_ms();
+        let table = self.lock();
+        let fits = |kept: &&Kept| {
+            let head = &kept.head;
+            reader.may_see(head) && state.is_none_or(|state| head.state == state) && head.expires_ms > now_ms
+        };
+        let mut open: Vec<&Kept> =
+            table.open.iter().filter_map(|id| table.all.get(id)).filter(fits).collect();
+        open.sort_by_key(|kept| std::cmp::Reverse(kept.head.created_ms));
+        let ended = table.ended.iter().rev().filter_map(|id| table.all.get(id)).filter(fits);
+        open.into_iter().chain(ended).take(most).map(|kept| kept.listed(now_ms)).collect()
+    }
+
+    pub(crate) fn abandoned(&self) -> Vec<ExecutionId> {
+        let now_ms = self.clock.now_ms();
+        let mut table = self.lock();
+        let after = table.looked_at.map_or(Bound::Unbounded, Bound::Excluded);
+        let looked_at: Vec<ExecutionId> =
+            table.open.range((after, Bound::Unbounded)).take(MOST_LOOKED_AT).copied().collect();
+        table.looked_at = if looked_at.len() < MOST_LOOKED_AT { None } else { looked_at.last().copied() };
+        let is_abandoned = |id: &ExecutionId| {
+            table.all.get(id).is_some_and(|kept| {
+                let head = &kept.head;
+                head.about.detached
+                    && head.state == State::Running
+                    && head.expires_ms > now_ms
+                    && !kept.is_held(now_ms)
+            })
+        };
+        looked_at.into_iter().filter(is_abandoned).collect()
+    }
+
+    pub(crate) fn cancel(
+        &self,
+        id: ExecutionId,
+        reader: Reader<'_>,
+        ending: &Ending,
+    ) -> Result<(), ExecutionError> {
+        let now_ms = self.clock.now_ms();
+        let mut table = self.lock();
+        let kept = table.visible(id, reader, now_ms)?;
+        if !kept.head.is_open() {
+            return Err(ExecutionError::Ended);
+        }
+        kept.head.end(ending, None, now_ms);
+        if let Held::By(_, lost) = std::mem::replace(&mut kept.lease, Held::No) {
+            lost.cancel();
+        }
+        table.move_to_ended(id);
+        table.forget_oldest(&self.config);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&self, id: ExecutionId, reader: Reader<'_>) -> Result<(), ExecutionError> {
+        let mut table = self.lock();
+        table.visible(id, reader, self.clock.now_ms())?;
+        table.forget(id);
+        Ok(())
+    }
+
+    /// Changes the execution that `lease` is of.
+    fn change<T>(
+        &self,
+        lease: &MemoryLease,
+        change: impl FnOnce(&mut Table, u64) -> Result<T, ExecutionError>,
+    ) -> Result<T, ExecutionError> {
+        let now_ms = self.clock.now_ms();
+        let mut table = self.lock();
+        let kept = table.all.get(&lease.id).filter(|kept| kept.head.expires_ms > now_ms);
+        match kept.map(|kept| &kept.lease) {
+            Some(Held::By(token, _)) if *token == lease.token => change(&mut table, now_ms),
+            _ => Err(ExecutionError::LeaseLost),
+        }
+    }
+}
+
+impl MemoryLease {
+    pub(crate) fn append(&self, chunk: &[u8]) -> Result<(), ExecutionError> {
+        let config = &self.memory.config;
+        self.memory.change(self, |table, _| {
+            let more = table.open_bytes + chunk.len() as u64;
+            let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
+            let room = table.owners.get_mut(&client(&kept.head.owner));
+            if more > config.max_bytes {
+                return Err(ExecutionError::Full);
+            }
+            if room.as_ref().is_some_and(|room| room.bytes + chunk.len() as u64 > config.share()) {
+                return Err(ExecutionError::TooMany);
+            }
+            let before = kept.journal.bytes();
+            kept.journal.push(chunk, config.max_journal_bytes)?;
+            let added = kept.journal.bytes() - before;
+            table.open_bytes += added;
+            if let Some(room) = room {
+                room.bytes += added;
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn wait(&self, waiting: &[WaitingFor], calls: CallCounts) -> Result<(), ExecutionError> {
+        self.memory.change(self, |table, now_ms| {
+            let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
+            kept.head.wait(waiting, calls, now_ms);
+            kept.lease = Held::No;
+            Ok(())
+        })
+    }
+
+    pub(crate) fn end(&self, ending: &Ending, calls: CallCounts) -> Result<(), ExecutionError> {
+        self.memory.change(self, |table, now_ms| {
+            let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
+            kept.head.end(ending, Some(calls), now_ms);
+            kept.lease = Held::No;
+            table.move_to_ended(self.id);
+            table.forget_oldest(&self.memory.config);
+            Ok(())
+        })
+    }
+}
+
+impl Drop for MemoryLease {
+    /// As when a process dies: the lease runs out.
+    fn drop(&mut self) {
+        let lease_ms = u64::try_from(self.memory.config.lease.as_millis()).unwrap_or(u64::MAX);
+        let _ = self.memory.change(self, |table, now_ms| {
+            if let Some(kept) = table.all.get_mut(&self.id) {
+                kept.lease = Held::Until(now_ms.saturating_add(lease_ms));
+            }
+            Ok(())
+        });
+    }
+}
+
+fn client(owner: &Principal) -> Client {
+    (owner.subject.clone(), owner.client_id.clone())
+}
+
+impl Table {
+    fn visible(
+        &mut self,
+        id: ExecutionId,
+        reader: Reader<'_>,
+        now_ms: u64,
+    ) -> Result<&mut Kept, ExecutionError> {
+        let kept = self.all.get_mut(&id).filter(|kept| kept.head.expires_ms > now_ms);
+        kept.filter(|kept| reader.may_see(&kept.head)).ok_or(ExecutionError::NotFound)
+    }
+
+    /// Returns why there is no room for one more open execution.
+    fn check(&self, config: &ExecutionsConfig, head: &Head, bytes: u64) -> Result<(), ExecutionError> {
+        let own = self.owners.get(&client(&head.owner));
+        if own.is_some_and(|own| own.count >= config.max_per_principal || own.bytes + bytes > config.share())
+        {
+            return Err(ExecutionError::TooMany);
+        }
+        if self.open.len() >= config.max_executions as usize || self.open_bytes + bytes > config.max_bytes {
+            return Err(ExecutionError::Full);
+        }
+        Ok(())
+    }
+
+    fn count_open(&mut self, head: &Head, bytes: u64) {
+        self.open.insert(head.id);
+        self.open_bytes += bytes;
+        let room = self.owners.entry(client(&head.owner)).or_default();
+        room.count += 1;
+        room.bytes += bytes;
+    }
+
+    fn count_ended(&mut self, id: ExecutionId, bytes: u64) {
+        self.ended.push_back(id);
+        self.ended_count += 1;
+        self.ended_bytes += bytes;
+    }
+
+    fn uncount_open(&mut self, id: ExecutionId) {
+        let Some(kept) = self.all.get(&id) else { return };
+        if !self.open.remove(&id) {
+            return;
+        }
+        let (bytes, client) = (kept.bytes(), client(&kept.head.owner));
+        self.open_bytes -= bytes;
+        if let Some(room) = self.owners.get_mut(&client) {
+            room.count -= 1;
+            room.bytes -= bytes;
+            if room.count == 0 {
+                self.owners.remove(&client);
+            }
+        }
+    }
+
+    fn move_to_ended(&mut self, id: ExecutionId) {
+        self.uncount_open(id);
+        if let Some(bytes) = self.all.get(&id).map(Kept::bytes) {
+            self.count_ended(id, bytes);
+        }
+    }
+
+    fn forget_oldest(&mut self, config: &ExecutionsConfig) {
+        while self.ended_count > config.max_executions as usize || self.ended_bytes > config.max_bytes {
+            let Some(id) = self.ended.pop_front() else { return };
+            self.forget(id);
+        }
+    }
+
+    /// Removes an execution. An ended one leaves its id in `ended`.
+    fn forget(&mut self, id: ExecutionId) {
+        self.uncount_open(id);
+        let Some(kept) = self.all.remove(&id) else { return };
+        if kept.head.is_open() {
+            if let Held::By(_, lost) = &kept.lease {
+                lost.cancel();
+            }
+        } else {
+            self.ended_count -= 1;
+            self.ended_bytes -= kept.bytes();
+        }
+    }
+
+    /// Counts an execution that is to be added, and removes expired ones from time to time.
+    fn make_room(&mut self, now_ms: u64) {
+        self.added += 1;
+        if self.added.is_multiple_of(SWEEP_EVERY) {
+            self.sweep(now_ms);
+        }
+    }
+
+    fn sweep(&mut self, now_ms: u64) {
+        let expired = self.all.iter().filter(|(_, kept)| kept.head.expires_ms <= now_ms);
+        let expired: Vec<ExecutionId> = expired.map(|(id, _)| *id).collect();
+        expired.into_iter().for_each(|id| self.forget(id));
+        self.ended.retain(|id| self.all.contains_key(id));
+    }
+}

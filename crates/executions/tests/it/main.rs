@@ -1,0 +1,4 @@
+//! Integration tests, one file per capability.
+
+#[cfg(test)]
+mod memory;
