@@ -34,6 +34,13 @@ pub struct ToolCall {
 pub enum ToolAnswer {
     /// The result as JSON text.
     Value(Box<RawValue>),
+    /// The same, of a call for which the host keeps more than its answer.
+    Kept {
+        /// The result.
+        value: Box<RawValue>,
+        /// What the host keeps, to be restored when the journal is replayed ([`Host::restore`]).
+        kept: Box<RawValue>,
+    },
     /// The call waits for something outside of the run, such as a person. Once all open calls wait, and the script with them, the run is
     /// suspended: it ends with [`RunError::Suspended`](crate::RunError::Suspended). The text is what the host needs to go on with the
     /// call, when the run is resumed ([`ToolCall::resumed`]).
@@ -107,16 +114,20 @@ pub trait Host: Send + Sync + 'static {
     /// Returns the tool's metadata (name, description, schemas) as JSON text.
     fn get_tool(&self, name: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>>;
 
-    /// Reads a resource, lists them or gets a prompt. `resumed` is as for [`ToolCall::resumed`]. Default: there is none of it.
+    /// Reads a resource, lists them or gets a prompt. `index` and `resumed` are as for [`ToolCall`]. Default: there is none of it.
     fn content(
         &self,
         request: ContentRequest,
+        _index: u32,
         _resumed: Option<Resumed>,
     ) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         let message = format!("`{}` is not available here", request.function());
         let failure = ToolFailure { code: "NOT_FOUND".to_owned(), message, ..ToolFailure::default() };
         Box::pin(ready(Err(failure)))
     }
+
+    /// Takes back what an earlier part of the run kept beside an answer ([`ToolAnswer::Kept`]). Default: nothing is kept.
+    fn restore(&self, _kept: &RawValue) {}
 
     /// Bytes that the host keeps for the run, beside what it is given and answers. They count for [`Limits::host_bytes`](crate::Limits::host_bytes).
     fn held_bytes(&self) -> u64 {

@@ -47,6 +47,9 @@ pub enum JournalEntry {
         at_ms: u64,
         /// The result, or the failure that the script can catch.
         answer: Result<Box<RawValue>, ToolFailure>,
+        /// What the host keeps beside the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Box<RawValue>>,
     },
     /// The call waits for something outside of the run, such as a person.
     Waits {

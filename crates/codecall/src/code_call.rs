@@ -10,6 +10,7 @@ use gatewright_core::{
     Caller, Change, InputSchema, InvalidField, Invoker, OwnPaths, SharedRecords, ToolNames, rmcp::model::Tool,
 };
 use gatewright_embedding::{EmbeddingError, SemanticSearch};
+use gatewright_executions::{Executions, ExecutionsConfig};
 use serde_json::Value;
 
 use crate::{
@@ -37,6 +38,7 @@ pub struct CodeCall {
     sharing: Sharing,
     pub(crate) kept: Arc<KeptResults>,
     own_paths: OnceLock<Arc<OwnPaths>>,
+    pub(crate) executions: Executions,
 }
 
 impl std::fmt::Debug for CodeCall {
@@ -63,6 +65,7 @@ impl CodeCall {
             shapes,
             sharing: Sharing::default(),
             kept: Arc::default(),
+            executions: Executions::in_memory(ExecutionsConfig::default()),
             own_paths: OnceLock::new(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
             semantic,
@@ -73,6 +76,18 @@ impl CodeCall {
             tools: ArcSwap::from_pointee(tools),
             settings: ArcSwap::from_pointee(settings),
         }
+    }
+
+    /// Keeps the journals of runs in `executions`. Default: in memory, with the default limits.
+    #[must_use]
+    pub fn kept_in(mut self, executions: Executions) -> Self {
+        self.executions = executions;
+        self
+    }
+
+    /// The executions of its runs.
+    pub fn executions(&self) -> &Executions {
+        &self.executions
     }
 
     /// Keeps `paths` out of errors whatever folders a client names as its roots. Only the first call counts.

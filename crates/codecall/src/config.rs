@@ -63,6 +63,9 @@ pub struct VmConfig {
     pub preset: Preset,
     /// Wall-clock time of a run in milliseconds, tool calls included: 1 to 600,000. Default by preset: 2,000, 3,500, 5,000, 10,000.
     pub timeout_ms: Option<u64>,
+    /// Time for which a plan may wait for a person or a client, in milliseconds, while the client's request stays open: 1,000 to 86,400,000
+    /// (a day). Default 3,600,000 (an hour). The time limit of the run does not count it.
+    pub wait_ms: Option<u64>,
     /// `true` gives scripts `console`, whatever the preset. Default: off in `locked_down`, on otherwise.
     pub allow_console: Option<bool>,
     /// Turns of all loops of a run, callbacks of `map` and the like included: at least 1. Default by preset: 10,000 to 10,000,000.
@@ -104,6 +107,11 @@ impl VmConfig {
             self.host_memory_mib.map_or(limits.host_bytes, |mib| mib.saturating_mul(1024 * 1024));
         limits.result_bytes = self.result_kib.map_or(limits.result_bytes, |kib| kib.saturating_mul(1024));
         limits
+    }
+
+    /// Longest time that the client of a run is waited for.
+    pub fn wait(&self) -> Duration {
+        Duration::from_millis(self.wait_ms.unwrap_or(3_600_000))
     }
 
     /// Returns `true` if scripts see `console`.
@@ -213,6 +221,11 @@ impl CodeCallConfig {
             "vm.timeoutMs",
             vm.timeout_ms.is_none_or(|ms| (1..=600_000).contains(&ms)),
             "must be 1 to 600000",
+        );
+        check(
+            "vm.waitMs",
+            vm.wait_ms.is_none_or(|ms| (1_000..=86_400_000).contains(&ms)),
+            "must be 1000 to 86400000",
         );
         check("vm.maxIterations", vm.max_iterations != Some(0), "must be at least 1");
         check("vm.maxToolCalls", vm.max_tool_calls.is_none_or(|n| n <= 100_000), "must be at most 100000");

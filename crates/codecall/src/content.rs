@@ -1,8 +1,8 @@
 //! Resources and prompts inside a script: `readResource`, `listResources` and `getPrompt`, under the checks of any request of its caller.
 
-use gatewright_agentscript::{ContentRequest, ToolFailure, excerpt};
+use gatewright_agentscript::{ContentRequest, Resumed, ToolAnswer, ToolFailure, excerpt};
 use gatewright_core::{
-    codes, off_thread,
+    codes,
     rmcp::{
         ErrorData,
         model::{
@@ -12,39 +12,59 @@ use gatewright_core::{
         },
     },
 };
-use serde_json::{
-    Map, Value, json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Map, Value, json};
 
-use crate::{host::ScriptHost, results::contents_len, sent::SentTexts, unwrap::Failure};
+use crate::{
+    host::ScriptHost,
+    results::{Kept, contents_len},
+    runs::Asking,
+    sent::SentTexts,
+    unwrap::Failure,
+};
 
 impl ScriptHost {
     /// The answer to a request of the script for something beside tools.
-    pub(crate) async fn answer(&self, request: ContentRequest) -> Result<Box<RawValue>, ToolFailure> {
+    pub(crate) async fn answer(
+        &self,
+        request: ContentRequest,
+        index: u32,
+        resumed: Option<&Resumed>,
+    ) -> Result<ToolAnswer, ToolFailure> {
         let function = request.function();
         if self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(function)) {
             let why = format!("`{function}` is not in allowedTools; add \"{function}\" to call it");
             return Err(self.failure(codes::ACCESS_DENIED, &why));
         }
         let sent = sent(&request);
-        let (name, value) = match request {
-            ContentRequest::ReadResource { uri } => (format!("{function} {uri}"), read(self, uri).await),
+        let name = match &request {
+            ContentRequest::ReadResource { uri } => format!("{function} {uri}"),
+            ContentRequest::ListResources {} => function.to_owned(),
+            ContentRequest::GetPrompt { name, .. } => format!("{function} {name}"),
+        };
+        let name = excerpt::name(&name);
+        let asking = match self.questions.asking(index, &name, resumed) {
+            Ok(asking) => asking,
+            Err(waits) => return Ok(waits),
+        };
+        let mut kept = Kept::default();
+        let value = match request {
+            ContentRequest::ReadResource { uri } => read(self, uri, asking, &mut kept).await,
             ContentRequest::ListResources {} => {
-                let resources = self.invoker.resources(&self.caller).await;
-                (function.to_owned(), Ok(json!(resources)))
+                Ok(Reply::Value(json!(self.invoker.resources(&self.caller).await)))
             }
             ContentRequest::GetPrompt { name, arguments } => {
-                (format!("{function} {name}"), prompt(self, name, arguments).await)
+                prompt(self, name, arguments, asking, &mut kept).await
             }
         };
-        let value = match value {
-            Ok(value) => value,
-            Err(failure) => return Err(self.tool_failure(&excerpt::name(&name), failure, sent).await),
-        };
-        off_thread(about(&value), move || to_raw_value(&value))
-            .await
-            .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string()))
+        let bytes = if let Ok(Reply::Value(value)) = &value { about(value) } else { 0 };
+        match value {
+            Ok(Reply::Value(value)) => self
+                .with_blocks(value, bytes, kept)
+                .await
+                .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
+            Ok(Reply::Waits(waits)) => Ok(waits),
+            Err(failure) => Err(self.tool_failure(&name, failure, sent).await),
+        }
     }
 }
 
@@ -61,51 +81,89 @@ fn sent(request: &ContentRequest) -> SentTexts {
     }
 }
 
-async fn read(host: &ScriptHost, uri: String) -> Result<Value, Failure> {
+/// What came of a request.
+enum Reply {
+    Value(Value),
+    /// It waits for an answer from outside.
+    Waits(ToolAnswer),
+}
+
+async fn read(
+    host: &ScriptHost,
+    uri: String,
+    mut asking: Asking<'_>,
+    blocks: &mut Kept,
+) -> Result<Reply, Failure> {
     if let Some(kept) = host.kept.read(&uri, &host.caller) {
-        return contents(host, kept);
+        return contents(host, kept, blocks).map(Reply::Value);
     }
-    let (context, _cancel) = host.inner_context("readResource");
-    let params = ReadResourceRequestParams::new(uri);
-    match host.invoker.read_resource(params, &host.caller, context).await {
-        Ok(ReadResourceResponse::Complete(result)) => contents(host, result),
-        Ok(_) => Err(asks()),
-        Err(error) => Err(failure(error)),
+    let mut params = ReadResourceRequestParams::new(uri);
+    loop {
+        (params.input_responses, params.request_state) = asking.answers();
+        let (context, _cancel) = host.inner_context("readResource");
+        match host.invoker.read_resource(params.clone(), &host.caller, context).await {
+            Ok(ReadResourceResponse::Complete(result)) => {
+                return contents(host, result, blocks).map(Reply::Value);
+            }
+            Ok(ReadResourceResponse::InputRequired(asks)) => {
+                if let Some(waits) = asking.again(asks)? {
+                    return Ok(Reply::Waits(waits));
+                }
+            }
+            Ok(_) => return Err(Failure::new(codes::TOOL_EXECUTION_ERROR, "an unknown kind of answer")),
+            Err(error) => return Err(failure(error)),
+        }
     }
 }
 
 /// The parts of a resource. Binary ones become handles.
-fn contents(host: &ScriptHost, result: ReadResourceResult) -> Result<Value, Failure> {
+fn contents(host: &ScriptHost, result: ReadResourceResult, blocks: &mut Kept) -> Result<Value, Failure> {
     let bytes: usize = result.contents.iter().map(contents_len).sum();
     let mut taken = host.room.take(bytes as u64)?;
-    let part = |part: ResourceContents| match part {
+    let mut part = |part: ResourceContents| match part {
         binary @ ResourceContents::BlobResourceContents { .. } => {
-            host.handles.keep(ContentBlock::Resource(EmbeddedResource::new(binary)), &mut taken)
+            blocks.keep(&host.handles, ContentBlock::Resource(EmbeddedResource::new(binary)), &mut taken)
         }
         part => Ok(json!(part)),
     };
-    let parts: Result<Vec<Value>, Failure> = result.contents.into_iter().map(part).collect();
+    let parts: Result<Vec<Value>, Failure> = result.contents.into_iter().map(&mut part).collect();
     Ok(json!({"contents": parts?}))
 }
 
-async fn prompt(host: &ScriptHost, name: String, arguments: Map<String, Value>) -> Result<Value, Failure> {
-    let (context, _cancel) = host.inner_context("getPrompt");
-    let params = GetPromptRequestParams::new(name).with_arguments(arguments);
-    match host.invoker.get_prompt(params, &host.caller, context).await {
-        Ok(GetPromptResponse::Complete(result)) => messages(host, result),
-        Ok(_) => Err(asks()),
-        Err(error) => Err(failure(error)),
+async fn prompt(
+    host: &ScriptHost,
+    name: String,
+    arguments: Map<String, Value>,
+    mut asking: Asking<'_>,
+    blocks: &mut Kept,
+) -> Result<Reply, Failure> {
+    let mut params = GetPromptRequestParams::new(name).with_arguments(arguments);
+    loop {
+        (params.input_responses, params.request_state) = asking.answers();
+        let (context, _cancel) = host.inner_context("getPrompt");
+        match host.invoker.get_prompt(params.clone(), &host.caller, context).await {
+            Ok(GetPromptResponse::Complete(result)) => {
+                return messages(host, result, blocks).map(Reply::Value);
+            }
+            Ok(GetPromptResponse::InputRequired(asks)) => {
+                if let Some(waits) = asking.again(asks)? {
+                    return Ok(Reply::Waits(waits));
+                }
+            }
+            Ok(_) => return Err(Failure::new(codes::TOOL_EXECUTION_ERROR, "an unknown kind of answer")),
+            Err(error) => return Err(failure(error)),
+        }
     }
 }
 
 /// The messages of a prompt. Images, audio and resources become handles.
-fn messages(host: &ScriptHost, result: GetPromptResult) -> Result<Value, Failure> {
+fn messages(host: &ScriptHost, result: GetPromptResult, blocks: &mut Kept) -> Result<Value, Failure> {
     let mut messages = Vec::with_capacity(result.messages.len());
     let mut taken = host.room.take(0)?;
     for message in result.messages {
         let content = match message.content {
             text @ (ContentBlock::Text(_) | ContentBlock::ResourceLink(_)) => json!(text),
-            block => host.handles.keep(block, &mut taken)?,
+            block => blocks.keep(&host.handles, block, &mut taken)?,
         };
         messages.push(json!({"role": message.role, "content": content}));
     }
@@ -114,10 +172,6 @@ fn messages(host: &ScriptHost, result: GetPromptResult) -> Result<Value, Failure
         prompt["description"] = description.into();
     }
     Ok(prompt)
-}
-
-fn asks() -> Failure {
-    Failure::new("INPUT_REQUIRED", "this needs an answer from the user, which a script cannot ask for")
 }
 
 /// The failure of a request as the script sees it, with a code that the error names itself where it does.

@@ -1,28 +1,15 @@
-//! `codecall:execute`: one script, many tools. The body of every outcome is made here.
+//! `codecall:execute`: one script, many tools. The body of every outcome is made here; `runs` has its course.
 
-use std::{io, sync::Arc, time::Instant};
+use std::{io, time::Duration};
 
-use gatewright_agentscript::{
-    CallRecord, CallStatus, IllegalKind, Limits, Outcome, RunError, RunRequest, WorkerError,
-};
-use gatewright_core::{
-    Caller, codes, off_thread,
-    rmcp::{
-        RoleServer,
-        model::{CallToolResult, JsonObject},
-        service::RequestContext,
-    },
-};
+use gatewright_agentscript::{CallRecord, CallStatus, IllegalKind, Limits, Outcome, RunError, WorkerError};
+use gatewright_core::{codes, rmcp::model::JsonObject};
 use serde::{Deserialize, Serialize};
-use serde_json::{
-    Map, Value, json,
-    value::{RawValue, to_raw_value},
-};
+use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
-    CodeCall, advice,
+    advice,
     call_log::{self, CallLog, compact},
-    host::ScriptHost,
     sent::{SentTexts, clean},
     settings::Settings,
 };
@@ -31,51 +18,26 @@ use crate::{
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ExecuteInput {
-    script: String,
+    /// The script; none to resume an execution.
     #[serde(default)]
-    context: Option<JsonObject>,
+    pub(crate) script: Option<String>,
     #[serde(default)]
-    allowed_tools: Option<Vec<String>>,
-}
-
-impl CodeCall {
-    #[tracing::instrument(name = "script.run", level = "debug", skip_all, fields(principal.subject = %caller.principal().subject, size_bytes = input.script.len()))]
-    pub(crate) async fn execute(
-        &self,
-        input: ExecuteInput,
-        caller: Caller,
-        mut context: RequestContext<RoleServer>,
-    ) -> CallToolResult {
-        let (started, settings) = (Instant::now(), self.settings());
-        let mut request = RunRequest::new(input.script);
-        request.context = input.context.and_then(|context| to_raw_value(&context).ok());
-        request.policy = settings.policy.clone();
-        request.limits = settings.limits.clone();
-        let log = requested_log(&mut context.meta.0).unwrap_or(settings.config.vm.call_log);
-        let cancel = context.ct.clone();
-        let finish = self.finish(&caller);
-        let host = Arc::new(ScriptHost::new(self, input.allowed_tools, caller, context));
-        let outcome = self.pool.run(request, host.clone(), cancel).await;
-        let failure = match &outcome.result {
-            Err(RunError::ToolError { tool_name, code, .. }) => host.detailed(tool_name, code),
-            _ => None,
-        };
-        let result = off_thread(size(&outcome), move || {
-            let mut body = settings.body(outcome, log, &host.failed_inputs());
-            if let Some(failure) = failure {
-                failure.add_details(&mut body["error"]);
-            }
-            finish.run(body, &host.handles)
-        })
-        .await;
-        let status = result.structured_content.as_ref().map(|body| &body["status"]);
-        tracing::debug!(?status, duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended");
-        result
-    }
+    pub(crate) context: Option<JsonObject>,
+    #[serde(default)]
+    pub(crate) allowed_tools: Option<Vec<String>>,
+    /// An execution that waits, to go on with.
+    #[serde(default)]
+    pub(crate) resume: Option<String>,
 }
 
 impl Settings {
-    fn body(&self, outcome: Outcome, log: CallLog, sent: &SentTexts) -> Value {
+    /// Longest time that the client of a run is waited for.
+    pub(crate) fn longest_wait(&self) -> Duration {
+        self.config.vm.wait()
+    }
+
+    /// The body of the answer to a run that is over.
+    pub(crate) fn body(&self, outcome: Outcome, log: CallLog, sent: &SentTexts) -> Value {
         let mut reply = Reply::new(&self.limits);
         // The engine writes no number that cannot be read; a worker that was taken over may.
         let invalid = RunError::Worker(WorkerError::MessageInvalid);
@@ -138,6 +100,17 @@ impl Settings {
                 let error = json!({"source": "tool", "toolName": tool_name, "code": code, "message": clean(&message)});
                 ("tool_error", located(error, location))
             }
+            RunError::Journal { code, message } => (
+                "runtime_error",
+                json!({"source": "script", "code": code, "name": "Error", "message": clean(&message)}),
+            ),
+            RunError::ReplayDiverged { message } => {
+                let message = format!("{}: run the script again", clean(&message));
+                (
+                    "runtime_error",
+                    json!({"source": "script", "code": "REPLAY_DIVERGED", "name": "Error", "message": message}),
+                )
+            }
             RunError::Timeout { message } => {
                 ("timeout", json!({"code": codes::TIMEOUT, "message": clean(&message)}))
             }
@@ -162,7 +135,7 @@ impl Settings {
 /// Request metadata by which a caller chooses the call log of one run, such as the console, which draws every call.
 const CALL_LOG: &str = "gatewright/callLog";
 
-fn requested_log(meta: &mut JsonObject) -> Option<CallLog> {
+pub(crate) fn requested_log(meta: &mut JsonObject) -> Option<CallLog> {
     CallLog::deserialize(meta.shift_remove(CALL_LOG)?).ok()
 }
 
@@ -189,7 +162,7 @@ fn open_calls(calls: &[CallRecord]) -> Option<Value> {
 const MOST_NAMED: usize = 5;
 
 /// Bytes that the body is made of, about.
-fn size(outcome: &Outcome) -> usize {
+pub(crate) fn size(outcome: &Outcome) -> usize {
     let result = match &outcome.result {
         Ok(result) => result.get().len(),
         _ => 0,

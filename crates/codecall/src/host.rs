@@ -13,18 +13,25 @@ use gatewright_core::{
     Caller, InvokeError, Invoker, OwnPaths, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
-        model::{CallToolRequestParams, CallToolResponse, RequestMetaObject, TASKS_EXTENSION_ID},
+        model::{
+            CallToolRequestParams, CallToolResponse, ContentBlock, RequestMetaObject, TASKS_EXTENSION_ID,
+            Tool,
+        },
         service::RequestContext,
     },
 };
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use tokio_util::sync::DropGuard;
 
 use crate::{
     CodeCall, Mode, describe, meta_tools,
     plan_check::{self, Named, Tools},
     progress::PlanProgress,
-    results::{Handles, KeptResults, Room, answer_weight, reading_weight},
+    results::{Handles, Kept, KeptResults, Room, answer_weight, reading_weight},
+    runs::{Questions, RunJournal, RunStart},
     sent::{SentTexts, clean},
     shapes::{Shapes, restore_numbers},
     unwrap::{Failure, ToolValue},
@@ -51,20 +58,28 @@ pub(crate) struct ScriptHost {
     pub(crate) room: Arc<Room>,
     /// Images, audio and resources that the script has handles to.
     pub(crate) handles: Handles,
+    /// Calls that wait for an answer from outside.
+    pub(crate) questions: Questions,
+    journal: Arc<RunJournal>,
 }
 
+/// Copies of a block that there are while it is written to the journal.
+const COPIES: u64 = 4;
 /// Tools whose failures are kept with their details, at most.
 const MOST_DETAILED: usize = 64;
 
 impl ScriptHost {
+    /// The host of the run `start`, with the answers in `questions` to what it asked before.
     pub(crate) fn new(
         code_call: &CodeCall,
-        allowed: Option<Vec<String>>,
+        start: &RunStart,
+        questions: Questions,
+        journal: Arc<RunJournal>,
         caller: Caller,
         mut context: RequestContext<RoleServer>,
     ) -> Self {
         let view = code_call.invoker.registry().view(&caller);
-        let allowed = allowed.map(|names| {
+        let allowed = start.allowed_tools.as_ref().map(|names| {
             let plain =
                 names.iter().filter_map(|name| view.tool(name).ok()).map(|tool| tool.name.to_string());
             plain.collect::<Vec<_>>().into_iter().chain(names.iter().cloned()).collect()
@@ -72,7 +87,7 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
-        let room = Room::new(settings.limits.host_bytes);
+        let room = Room::new(start.limits.host_bytes);
         Self {
             invoker: code_call.invoker.clone(),
             mode: settings.config.mode,
@@ -86,13 +101,18 @@ impl ScriptHost {
             own_paths: code_call.own_paths(),
             shapes: code_call.shapes.clone(),
             kept: code_call.kept.clone(),
-            handles: Handles::new(room.clone()),
+            handles: Handles::new(start.handles.clone(), room.clone()),
             room,
+            questions,
+            journal,
         }
     }
 
-    async fn call(&self, call: ToolCall) -> Result<Box<RawValue>, ToolFailure> {
+    async fn call(&self, call: ToolCall) -> Result<ToolAnswer, ToolFailure> {
         let tool = self.tool(&call.name).await?;
+        if matches!(call.resumed, Some(Resumed::Interrupted)) && !is_repeatable(&tool.tool) {
+            return Err(self.failure(codes::OUTCOME_UNKNOWN, &outcome_unknown(&call.name)));
+        }
         let spelled = [call.name.as_str(), &tool.name];
         if self.allowed.as_ref().is_some_and(|allowed| !spelled.iter().any(|name| allowed.contains(*name))) {
             return Err(self.denied(&call.name));
@@ -106,9 +126,23 @@ impl ScriptHost {
         })?;
         restore_numbers(&mut arguments, tool.input_schema());
         let sent = SentTexts::of_input(&arguments);
-        let params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
-        let (context, _cancel) = self.inner_context(&call.name);
-        let answer = self.invoker.call(&tool, params, context).await;
+        let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
+        let mut asking = match self.questions.asking(call.index, &call.name, call.resumed.as_ref()) {
+            Ok(asking) => asking,
+            Err(waits) => return Ok(waits),
+        };
+        let answer = loop {
+            (params.input_responses, params.request_state) = asking.answers();
+            let (context, _cancel) = self.inner_context(&call.name);
+            match self.invoker.call(&tool, params.clone(), context).await {
+                Ok(CallToolResponse::InputRequired(asks)) => match asking.again(asks) {
+                    Ok(Some(waits)) => return Ok(waits),
+                    Ok(None) => {}
+                    Err(failure) => return Err(self.tool_failure(&call.name, failure, sent).await),
+                },
+                answer => break answer,
+            }
+        };
         match self.value(answer, &tool).await {
             Ok(value) => Ok(value),
             Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
@@ -120,17 +154,42 @@ impl ScriptHost {
         &self,
         answer: Result<CallToolResponse, InvokeError>,
         tool: &PermittedTool,
-    ) -> Result<Box<RawValue>, Failure> {
+    ) -> Result<ToolAnswer, Failure> {
         let bytes = answer_weight(&answer);
         let mut taken = self.room.take(bytes)?;
         let _turn = self.room.turn(bytes).await;
         taken.grow(reading_weight(&answer))?;
         let reading = self.shapes.reading(tool, &self.caller);
-        match ToolValue::of(answer, reading, |block| self.handles.keep(block, &mut taken)).await {
-            ToolValue::Ok(value) => to_raw_value(&value)
+        let mut kept = Kept::default();
+        let keep = |block| kept.keep(&self.handles, block, &mut taken);
+        match ToolValue::of(answer, reading, keep).await {
+            ToolValue::Ok(value) => self
+                .with_blocks(value, 0, kept)
+                .await
                 .map_err(|error| Failure::new(codes::TOOL_EXECUTION_ERROR, error.to_string())),
             ToolValue::Failed(failure) => Err(failure),
         }
+    }
+
+    /// The answer to the script, with the blocks that it has handles to, for the journal.
+    pub(crate) async fn with_blocks(
+        &self,
+        value: Value,
+        bytes: usize,
+        kept: Kept,
+    ) -> Result<ToolAnswer, serde_json::Error> {
+        let of_blocks = kept.weight(&self.handles);
+        let is_kept = of_blocks > 0 && self.journal.has_room(of_blocks.saturating_mul(COPIES));
+        let blocks = if is_kept { kept.blocks(&self.handles) } else { Vec::new() };
+        let bytes = bytes.saturating_add(usize::try_from(of_blocks).unwrap_or(usize::MAX));
+        let written = off_thread(bytes, move || {
+            let kept = (!blocks.is_empty()).then(|| to_raw_value(&blocks)).transpose()?;
+            Ok((to_raw_value(&value)?, kept))
+        });
+        Ok(match written.await? {
+            (value, Some(kept)) => ToolAnswer::Kept { value, kept },
+            (value, None) => ToolAnswer::Value(value),
+        })
     }
 
     /// The context of a call of `name` inside the run, with the guard that cancels it when the run ends first.
@@ -266,6 +325,19 @@ impl ScriptHost {
     }
 }
 
+/// Returns `true` if a call of `tool` may be made again when it is not known whether the first one had its effect.
+fn is_repeatable(tool: &Tool) -> bool {
+    let hints = tool.annotations.as_ref();
+    hints.is_some_and(|hints| hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true))
+}
+
+fn outcome_unknown(name: &str) -> String {
+    format!(
+        "the gateway stopped while `{name}` was under way, and it is not known whether it had its effect; the tool is neither read-only nor \
+         idempotent, so it was not called again: look what happened before you do"
+    )
+}
+
 /// Metadata for calls inside a script: the plan's progress token is not theirs.
 fn inner_meta(context: &RequestContext<RoleServer>) -> RequestMetaObject {
     let mut meta = without_tasks(context);
@@ -289,7 +361,7 @@ impl Host for ScriptHost {
     fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let name = call.name.clone();
-            let answer = self.call(call).await.map(ToolAnswer::Value);
+            let answer = self.call(call).await;
             self.tell_progress(format!("{name} done")).await;
             answer
         })
@@ -298,18 +370,26 @@ impl Host for ScriptHost {
     fn content(
         &self,
         request: ContentRequest,
-        _: Option<Resumed>,
+        index: u32,
+        resumed: Option<Resumed>,
     ) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let function = request.function();
-            let answer = self.answer(request).await.map(ToolAnswer::Value);
+            let answer = self.answer(request, index, resumed.as_ref()).await;
             self.tell_progress(format!("{function} done")).await;
             answer
         })
     }
 
+    fn restore(&self, kept: &RawValue) {
+        let Ok(blocks) = serde_json::from_str::<Vec<(usize, ContentBlock)>>(kept.get()) else { return };
+        for (number, block) in blocks {
+            self.handles.restore(number, block);
+        }
+    }
+
     fn held_bytes(&self) -> u64 {
-        self.room.taken()
+        self.room.taken().saturating_add(self.journal.bytes())
     }
 
     fn progress(&self, value: Box<RawValue>) -> HostFuture<'_, ()> {

@@ -27,6 +27,7 @@ mod progress;
 mod reply;
 mod result_shape;
 mod results;
+mod runs;
 mod search;
 mod semantic;
 mod sent;

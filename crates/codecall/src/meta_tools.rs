@@ -138,9 +138,9 @@ fn execute_input() -> Value {
         "properties": {
             "script": {"type": "string"},
             "context": {"type": "object"},
-            "allowedTools": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_ALLOWED_TOOLS}
+            "allowedTools": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_ALLOWED_TOOLS},
+            "resume": {"type": "string"}
         },
-        "required": ["script"],
         "additionalProperties": false
     })
 }

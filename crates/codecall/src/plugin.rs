@@ -32,7 +32,7 @@ impl CodeCall {
         let body = match at {
             0 => self.search(parse(arguments).map_err(invalid)?, &caller).await.map_err(invalid)?,
             1 => self.describe(parse(arguments).map_err(invalid)?, &caller).await,
-            2 => return Ok(self.execute(parse(arguments).map_err(invalid)?, caller, context).await.into()),
+            2 => return Ok(self.execute(parse(arguments).map_err(invalid)?, outer, caller, context).await),
             _ => return Ok(self.invoke(parse(arguments).map_err(invalid)?, outer, &caller, context).await),
         };
         Ok(answer(body).into())

@@ -34,6 +34,10 @@ pub mod codes {
     pub const AUTHORIZATION_REQUIRED: &str = "AUTHORIZATION_REQUIRED";
     /// A script, or `codecall:invoke`, called one of the meta-tools.
     pub const SELF_REFERENCE_BLOCKED: &str = "SELF_REFERENCE_BLOCKED";
+    /// The call needs an answer that its caller cannot be asked for.
+    pub const INPUT_REQUIRED: &str = "INPUT_REQUIRED";
+    /// The gateway stopped while the call was under way, and it is not known whether it had its effect.
+    pub const OUTCOME_UNKNOWN: &str = "OUTCOME_UNKNOWN";
 }
 
 /// Why [`Invoker::call`](crate::Invoker::call) did not reach a result. Display is safe to show.

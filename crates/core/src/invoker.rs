@@ -86,6 +86,16 @@ impl Invoker {
         &self.registry
     }
 
+    /// Seals a text for `principal` and an object, such as a script: nobody else can use it, and for nothing else.
+    pub fn seal(&self, principal: &Principal, object: &str, text: &str) -> String {
+        self.sealer.state(principal, object, text)
+    }
+
+    /// The text that was sealed for `principal` and `object`; none for anything else.
+    pub fn unseal(&self, principal: &Principal, object: &str, sealed: &str) -> Option<String> {
+        self.sealer.open_state(principal, object, sealed)
+    }
+
     pub(crate) fn sealer(&self) -> &Sealer {
         &self.sealer
     }

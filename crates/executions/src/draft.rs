@@ -39,10 +39,20 @@ impl Draft {
         }
         let added = self.journal.push(chunk, self.executions.config().max_journal_bytes);
         if added.is_err() {
-            self.journal = Journal::default();
-            self.head.complete = false;
+            self.drop_journal();
         }
         added
+    }
+
+    /// Returns `false` if its journal is kept no more.
+    pub fn is_complete(&self) -> bool {
+        self.head.complete
+    }
+
+    /// Drops the journal, as if it were too large.
+    pub fn drop_journal(&mut self) {
+        self.journal = Journal::default();
+        self.head.complete = false;
     }
 
     /// Makes it durable. From then on the lease has the journal, and the draft is empty: ending it has no effect.

@@ -147,7 +147,7 @@ async fn talk(
     let waited = tokio::time::sleep(record.limits.wait.unwrap_or(Duration::ZERO));
     tokio::pin!(waited);
     loop {
-        answer_from_journal(&mut output, record, &mut answering)?;
+        answer_from_journal(&mut output, record, host, &mut answering)?;
         write_journal(record, request, cancel).await?;
         suspend(&mut output, record);
         if record.limits.wait.is_some() {
@@ -284,9 +284,13 @@ fn act(
 fn answer_from_journal(
     output: &mut Vec<u8>,
     record: &mut Record,
+    host: &Arc<dyn Host>,
     answering: &mut FuturesUnordered<Answering>,
 ) -> Result<(), RunEnd> {
-    while let Some(JournalEntry::Answer { id, at_ms, answer }) = record.replayed() {
+    while let Some(JournalEntry::Answer { id, at_ms, answer, kept }) = record.replayed() {
+        if let Some(kept) = kept {
+            host.restore(&kept);
+        }
         put_result(output, record, id, at_ms as f64, &answer)?;
     }
     record.release(answering);
@@ -331,7 +335,12 @@ fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Resu
         );
     };
     let at_ms = record.elapsed_ms();
+    let mut kept = None;
     let answer = match answer {
+        Ok(ToolAnswer::Kept { value, kept: beside }) => {
+            kept = Some(beside);
+            Ok(value)
+        }
         Ok(ToolAnswer::Waits(state)) => {
             record.wait(id, state);
             return Ok(());
@@ -344,7 +353,7 @@ fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Resu
         }),
     };
     put_result(output, record, id, at_ms, &answer)?;
-    record.answered(id, at_ms as u64, answer);
+    record.answered(id, at_ms as u64, answer, kept);
     Ok(())
 }
 

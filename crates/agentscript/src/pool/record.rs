@@ -527,6 +527,7 @@ impl Record {
                 ToolFailure { code: "VALIDATION_ERROR".to_owned(), message, ..ToolFailure::default() };
             return Ok(Box::pin(async move { Answer::To { id, is_call, answer: Some(Err(failure)) } }));
         }
+        let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let answer: HostAnswer = match function {
             HostFunction::GetTool => {
                 Box::pin(async move { host.get_tool(name).await.map(ToolAnswer::Value) })
@@ -534,10 +535,9 @@ impl Record {
             HostFunction::Content => {
                 let request: ContentRequest = serde_json::from_str(input.get())
                     .map_err(|_| RunEnd::from(WorkerError::MessageInvalid))?;
-                Box::pin(async move { host.content(request, resumed).await })
+                Box::pin(async move { host.content(request, index, resumed).await })
             }
             HostFunction::CallTool => {
-                let index = u32::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u32::MAX);
                 Box::pin(async move { host.call_tool(ToolCall { index, name, input, resumed }).await })
             }
         };
@@ -552,8 +552,14 @@ impl Record {
     }
 
     /// Notes the answer that the script is about to see.
-    pub(super) fn answered(&mut self, id: u32, at_ms: u64, answer: Result<Box<RawValue>, ToolFailure>) {
-        self.note(|| JournalEntry::Answer { id, at_ms, answer });
+    pub(super) fn answered(
+        &mut self,
+        id: u32,
+        at_ms: u64,
+        answer: Result<Box<RawValue>, ToolFailure>,
+        kept: Option<Box<RawValue>>,
+    ) {
+        self.note(|| JournalEntry::Answer { id, at_ms, answer, kept });
     }
 
     /// Closes an open call at `at_ms`.

@@ -17,9 +17,21 @@ pub(crate) struct Handles {
 }
 
 impl Handles {
-    /// No blocks yet, which take of `room`.
-    pub(crate) fn new(room: Arc<Room>) -> Self {
-        Self { run: super::kept::random_name(), room, kept: Mutex::default() }
+    /// No blocks yet, which take of `room`. Handles begin with `run`.
+    pub(crate) fn new(run: String, room: Arc<Room>) -> Self {
+        Self { run, room, kept: Mutex::default() }
+    }
+
+    /// Keeps a block of an earlier part of the run under its number again. One for which there is no room is left out.
+    pub(crate) fn restore(&self, number: usize, block: ContentBlock) {
+        let Ok(taken) = self.room.take(block_weight(&block)) else { return };
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        // Numbers were given out one after the other, and are restored in the order of answers.
+        while kept.len() <= number {
+            let Ok(nothing) = self.room.take(0) else { return };
+            kept.push((ContentBlock::text(""), nothing));
+        }
+        kept[number] = (block, taken);
     }
 
     /// Keeps `block` of an answer that has `taken` its room.
@@ -55,6 +67,39 @@ impl Handles {
 
     fn number(&self, handle: &Value) -> Option<usize> {
         handle.as_str()?.strip_prefix(&*self.run)?.strip_prefix(':')?.parse().ok()
+    }
+}
+
+/// The blocks of one answer, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Vec<usize>);
+
+impl Kept {
+    /// Keeps `block` as one of this answer.
+    ///
+    /// # Errors
+    /// As for [`Handles::keep`].
+    pub(crate) fn keep(
+        &mut self,
+        handles: &Handles,
+        block: ContentBlock,
+        taken: &mut Taken,
+    ) -> Result<Value, Failure> {
+        let about = handles.keep(block, taken)?;
+        self.0.extend(handles.number(&about["handle"]));
+        Ok(about)
+    }
+
+    /// Memory that they take.
+    pub(crate) fn weight(&self, handles: &Handles) -> u64 {
+        let kept = handles.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.iter().filter_map(|&number| kept.get(number)).map(|(block, _)| block_weight(block)).sum()
+    }
+
+    /// Copies of them, with their numbers.
+    pub(crate) fn blocks(&self, handles: &Handles) -> Vec<(usize, ContentBlock)> {
+        let kept = handles.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.iter().filter_map(|&number| Some((number, kept.get(number)?.0.clone()))).collect()
     }
 }
 
@@ -198,7 +243,7 @@ mod tests {
     use super::*;
 
     fn handles(most_bytes: u64) -> Handles {
-        Handles::new(Room::new(most_bytes))
+        Handles::new(super::super::random_name(), Room::new(most_bytes))
     }
 
     fn keep(handles: &Handles, block: ContentBlock) -> Result<Value, Failure> {

@@ -147,7 +147,7 @@ impl Table {
 ///
 /// # Panics
 /// The system has no random numbers.
-pub(super) fn random_name() -> String {
+pub(crate) fn random_name() -> String {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).expect("the system's random numbers");
     format!("{:032x}", u128::from_be_bytes(bytes))

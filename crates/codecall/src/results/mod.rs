@@ -9,8 +9,8 @@ mod kept;
 mod room;
 mod shorten;
 
-pub(crate) use blocks::{Blocks, Handles};
+pub(crate) use blocks::{Blocks, Handles, Kept};
 pub(crate) use finish::Finish;
-pub(crate) use kept::KeptResults;
+pub(crate) use kept::{KeptResults, random_name};
 pub(crate) use room::{Room, answer_weight, contents_len, reading_weight};
 pub(crate) use shorten::json_len;

@@ -24,3 +24,5 @@ mod sharing;
 mod suggestions;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod waiting;

@@ -10,7 +10,7 @@ use gatewright_core::{
     rmcp::{
         ClientHandler, ErrorData, RoleClient, ServerHandler, ServiceError, ServiceExt as _,
         model::{CallToolRequestParams, CallToolResult, ReadResourceRequestParams, ReadResourceResult},
-        service::RunningService,
+        service::{ClientLifecycleMode, ClientServiceExt as _, RunningService},
     },
 };
 use gatewright_testing::ToolServer;
@@ -108,10 +108,20 @@ impl Served {
         principal: Principal,
         handler: H,
     ) -> RunningService<RoleClient, H> {
+        self.connect_in(principal, handler, ClientLifecycleMode::Initialize).await
+    }
+
+    /// A connection of `principal` that begins as `lifecycle` says, served to `handler`.
+    pub async fn connect_in<H: ClientHandler>(
+        &self,
+        principal: Principal,
+        handler: H,
+        lifecycle: ClientLifecycleMode,
+    ) -> RunningService<RoleClient, H> {
         let (client_end, server_end) = memory_transport();
         let serving = self.gateway.session_of(principal).serve(server_end);
         tokio::spawn(async move { serving.await.unwrap().waiting().await });
-        handler.serve(client_end).await.unwrap()
+        handler.serve_with_lifecycle(client_end, lifecycle).await.unwrap()
     }
 
     /// A client of `subject`.

@@ -1,0 +1,342 @@
+//! The course of `codecall:execute`: a run begins or goes on, is suspended while its questions are asked, and ends.
+
+use std::{
+    sync::Arc,
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use gatewright_agentscript::{CallStatus, Outcome, RunError, RunRequest};
+use gatewright_core::{
+    Caller, codes, off_thread, outline,
+    rmcp::{
+        RoleServer,
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, InputResponses,
+            MetaObject,
+        },
+        service::RequestContext,
+    },
+};
+use gatewright_executions::{CallCounts, Ending, ExecutionError, ExecutionId, NewExecution, Reader};
+use serde_json::{Value, json, value::to_raw_value};
+
+use super::{Asked, Past, Questions, RunJournal, RunStart, Ticket, ask, questions::by_call, record::Chunk};
+use crate::{
+    CodeCall,
+    execute::{ExecuteInput, requested_log, size},
+    host::ScriptHost,
+    reply::answer,
+    results::random_name,
+    settings::Settings,
+};
+
+/// Metadata of an answer: the execution that it is of.
+const EXECUTION: &str = "gatewright/execution";
+/// Longest title of an execution, in characters: the beginning of its script.
+const TITLE: usize = 80;
+
+/// A run under way.
+pub(crate) struct Run {
+    start: RunStart,
+    past: Past,
+    journal: Arc<RunJournal>,
+    /// Times that it was resumed.
+    turn: u32,
+    settings: Arc<Settings>,
+}
+
+/// A refusal to begin or to go on with a run, as a reply has it.
+struct Refusal {
+    code: &'static str,
+    message: String,
+}
+
+impl From<ExecutionError> for Refusal {
+    fn from(error: ExecutionError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
+    }
+}
+
+impl Refusal {
+    fn reply(self) -> CallToolResult {
+        answer(json!({"status": "runtime_error", "error":
+            {"source": "script", "code": self.code, "name": "Error", "message": self.message}}))
+    }
+}
+
+impl CodeCall {
+    #[tracing::instrument(name = "script.run", level = "debug", skip_all, fields(principal.subject = %caller.principal().subject))]
+    pub(crate) async fn execute(
+        &self,
+        input: ExecuteInput,
+        outer: CallToolRequestParams,
+        caller: Caller,
+        mut context: RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        let log = requested_log(&mut context.meta.0);
+        let started = Instant::now();
+        let entered = match (outer.request_state, &input.resume) {
+            (Some(state), _) => self.go_on(&state, outer.input_responses, &input, &caller).await,
+            (None, Some(id)) => self.resume(id, &caller).await,
+            (None, None) => self.begin(input, log, &caller),
+        };
+        let response = match entered {
+            Ok(run) => self.drive(run, caller, context).await,
+            Err(refusal) => refusal.reply().into(),
+        };
+        tracing::debug!(duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended or waits");
+        response
+    }
+
+    /// A new run.
+    fn begin(
+        &self,
+        input: ExecuteInput,
+        log: Option<crate::call_log::CallLog>,
+        caller: &Caller,
+    ) -> Result<Run, Refusal> {
+        let settings = self.settings();
+        let Some(script) = input.script else {
+            let message = "name a `script` to run, or an execution to `resume`".to_owned();
+            return Err(Refusal { code: codes::VALIDATION_ERROR, message });
+        };
+        let Ok(seed) = getrandom::u64() else {
+            let message = "the system gives no random numbers".to_owned();
+            return Err(Refusal { code: codes::TOOL_EXECUTION_ERROR, message });
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start = RunStart {
+            context: input.context.and_then(|context| to_raw_value(&context).ok()),
+            allowed_tools: input.allowed_tools,
+            log: log.unwrap_or(settings.config.vm.call_log),
+            limits: settings.limits.clone(),
+            policy: settings.policy.clone(),
+            seed,
+            started_ms: u64::try_from(now.as_millis()).unwrap_or(0),
+            handles: random_name(),
+            script,
+        };
+        let title = start.script.trim_start().lines().next().unwrap_or_default();
+        let about = NewExecution {
+            title: Some(title.chars().take(TITLE).collect()),
+            script: digest(&start.script),
+            ..NewExecution::default()
+        };
+        let draft = self.executions.draft(caller.principal(), about);
+        let journal = Arc::new(RunJournal::begin(draft, &start, settings.limits.host_bytes));
+        Ok(Run { start, past: Past::default(), journal, turn: 0, settings })
+    }
+
+    /// Goes on with a run that asked in the result of an earlier request.
+    async fn go_on(
+        &self,
+        state: &str,
+        responses: Option<InputResponses>,
+        input: &ExecuteInput,
+        caller: &Caller,
+    ) -> Result<Run, Refusal> {
+        let refused = || {
+            Refusal {
+            code: codes::VALIDATION_ERROR,
+            message: "`requestState` was not given to you for this script, was used, or has expired; run the script again without it"
+                .to_owned(),
+        }
+        };
+        let script = input.script.as_deref().unwrap_or_default();
+        let ticket = Ticket::open(&self.invoker, caller.principal(), script, state).ok_or_else(refused)?;
+        let id = ticket.id().to_string();
+        let reader = Reader::Owner(caller.principal());
+        if self.executions.open(&id, reader).await?.head.resumed != ticket.turn() {
+            return Err(refused());
+        }
+        let run = self.acquire(&id, caller).await?;
+        if run.turn != ticket.turn() + 1 {
+            let _ = run.journal.wait(&[], CallCounts::default()).await;
+            return Err(refused());
+        }
+        self.answered(run, responses.unwrap_or_default()).await
+    }
+
+    /// Goes on with a run that a client names.
+    async fn resume(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
+        self.acquire(id, caller).await
+    }
+
+    async fn acquire(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
+        let reader = Reader::Owner(caller.principal());
+        let (lease, execution) = self.executions.acquire(id, reader).await?;
+        let turn = execution.head.resumed;
+        let journal = Arc::new(RunJournal::resume(lease));
+        let Some((start, past)) = Past::read(&execution.chunks) else {
+            return Err(ExecutionError::Unavailable.into());
+        };
+        Ok(Run { start, past, journal, turn, settings: self.settings() })
+    }
+
+    /// Adds answers to the questions of a run.
+    async fn answered(&self, mut run: Run, responses: InputResponses) -> Result<Run, Refusal> {
+        let answers = by_call(responses);
+        if !answers.is_empty() {
+            run.journal.add(&Chunk::Answers(answers.clone())).await?;
+            run.past.answers.extend(answers);
+        }
+        Ok(run)
+    }
+
+    /// Runs until the end, or until the client is asked by the result.
+    async fn drive(
+        &self,
+        mut run: Run,
+        caller: Caller,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResponse {
+        loop {
+            let mut request = run.start.request(Some(&run.past));
+            request.journal = Some(run.journal.clone());
+            let questions = Questions::with_answers(run.past.answers.clone());
+            let host = ScriptHost::new(
+                self,
+                &run.start,
+                questions,
+                run.journal.clone(),
+                caller.clone(),
+                context.clone(),
+            );
+            let host = Arc::new(host);
+            let outcome = self.run_part(&run, request, host.clone(), &context).await;
+            if !matches!(outcome.result, Err(RunError::Suspended)) {
+                return self.end(run, outcome, &host, &caller).await.into();
+            }
+            match self.suspend(run, &host, &outcome, &caller, &context).await {
+                Ok(Next::GoOn(going)) => run = *going,
+                Ok(Next::Reply(response)) => return response,
+                Err(refusal) => return refusal.reply().into(),
+            }
+        }
+    }
+
+    /// Runs until the end or until the run is suspended. One that another instance has taken over is stopped.
+    async fn run_part(
+        &self,
+        run: &Run,
+        request: RunRequest,
+        host: Arc<ScriptHost>,
+        context: &RequestContext<RoleServer>,
+    ) -> Outcome {
+        let cancel = context.ct.child_token();
+        let running = self.pool.run(request, host, cancel.clone());
+        let Some(lost) = run.journal.lost() else { return running.await };
+        tokio::pin!(running);
+        tokio::select! {
+            outcome = &mut running => return outcome,
+            () = lost.cancelled() => cancel.cancel(),
+        }
+        running.await
+    }
+
+    /// Leaves the run and asks its questions.
+    async fn suspend(
+        &self,
+        run: Run,
+        host: &ScriptHost,
+        outcome: &Outcome,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Next, Refusal> {
+        let (id, requests) = (run.journal.id(), host.questions.requests());
+        run.journal.wait(&host.questions.described(), counts(outcome)).await?;
+        match ask(context, &requests, run.settings.longest_wait()).await {
+            Asked::Answered(responses) => {
+                let run = self.acquire(&id.to_string(), caller).await?;
+                Ok(Next::GoOn(Box::new(self.answered(run, responses).await?)))
+            }
+            Asked::InResult => {
+                let expires = run.start.started_ms.saturating_add(self.retention_ms());
+                let ticket = Ticket::new(id, run.turn, expires);
+                let state = ticket.seal(&self.invoker, caller.principal(), &run.start.script);
+                Ok(Next::Reply(CallToolResponse::InputRequired(InputRequiredResult::new(
+                    Some(requests),
+                    state,
+                ))))
+            }
+            Asked::Cannot(_) if context.ct.is_cancelled() => {
+                let _ = self.executions.remove(&id.to_string(), Reader::Owner(caller.principal())).await;
+                Err(Refusal { code: "EXECUTION_ABORTED", message: "the execution was cancelled".to_owned() })
+            }
+            Asked::Cannot(why) => {
+                let name = host.questions.first().map(|waiting| waiting.name).unwrap_or_default();
+                let message = format!(
+                    "the plan needs {}, and {why}; it waits: once that is settled, go on with codecall:execute {{\"resume\": \"{id}\"}}",
+                    outline(&requests)
+                );
+                let body = json!({"status": "tool_error", "executionId": id.to_string(), "error":
+                    {"source": "tool", "toolName": name, "code": "INPUT_REQUIRED", "message": message}});
+                Ok(Next::Reply(of_execution(answer(body), id).into()))
+            }
+        }
+    }
+
+    /// The answer to a run that is over.
+    async fn end(
+        &self,
+        run: Run,
+        outcome: Outcome,
+        host: &Arc<ScriptHost>,
+        caller: &Caller,
+    ) -> CallToolResult {
+        let failure = match &outcome.result {
+            Err(RunError::ToolError { tool_name, code, .. }) => host.detailed(tool_name, code),
+            _ => None,
+        };
+        let (finish, counts, id) = (self.finish(caller), counts(&outcome), run.journal.id());
+        let (host, settings, log) = (host.clone(), run.settings.clone(), run.start.log);
+        let (result, ending) = off_thread(size(&outcome), move || {
+            let mut body = settings.body(outcome, log, &host.failed_inputs());
+            if let Some(failure) = failure {
+                failure.add_details(&mut body["error"]);
+            }
+            let ending = ending(&body);
+            (finish.run(body, &host.handles), ending)
+        })
+        .await;
+        run.journal.end(&ending, counts).await;
+        of_execution(result, id)
+    }
+
+    fn retention_ms(&self) -> u64 {
+        u64::try_from(self.executions.config().retention.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The step after a run was suspended.
+enum Next {
+    GoOn(Box<Run>),
+    Reply(CallToolResponse),
+}
+
+fn ending(body: &Value) -> Ending {
+    let ending = Ending::new(body["status"].as_str().unwrap_or_default());
+    match body["error"]["code"].as_str() {
+        Some(code) => ending.code(code),
+        None => ending,
+    }
+}
+
+fn counts(outcome: &Outcome) -> CallCounts {
+    let failed = outcome.calls.iter().filter(|call| call.status == CallStatus::Error).count();
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    CallCounts { made: number(outcome.calls.len()), failed: number(failed) }
+}
+
+/// Names the execution of an answer.
+fn of_execution(mut result: CallToolResult, id: ExecutionId) -> CallToolResult {
+    result.meta.get_or_insert_with(MetaObject::default).0.insert(EXECUTION.to_owned(), id.to_string().into());
+    result
+}
+
+fn digest(script: &str) -> [u8; 32] {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, script.as_bytes());
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest.as_ref());
+    bytes
+}

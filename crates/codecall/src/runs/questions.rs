@@ -1,0 +1,178 @@
+//! Calls of a run that wait for an answer from outside.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use gatewright_agentscript::{Resumed, ToolAnswer};
+use gatewright_core::{
+    MOST_ROUNDS, codes,
+    rmcp::model::{ElicitRequestParams, InputRequest, InputRequests, InputRequiredResult, InputResponses},
+};
+use gatewright_executions::{WaitKind, WaitingFor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::to_raw_value};
+
+use crate::unwrap::Failure;
+
+/// A call that waits: what it asks, and what its app needs to go on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Waiting {
+    /// The tool or content, as the script named it.
+    pub(crate) name: String,
+    pub(crate) requests: InputRequests,
+    /// The app's own state, sealed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request_state: Option<String>,
+    /// Times that it has asked.
+    pub(crate) round: usize,
+}
+
+/// Longest text of a question in the head of an execution, in bytes.
+const LONGEST_TEXT: usize = 200;
+
+impl Waiting {
+    fn described(&self) -> WaitingFor {
+        let (kind, text) = match self.requests.values().next() {
+            Some(InputRequest::Elicitation(elicit)) => match &elicit.params {
+                ElicitRequestParams::FormElicitationParams { message, .. } => {
+                    (WaitKind::Elicitation, message.as_str())
+                }
+                ElicitRequestParams::UrlElicitationParams { message, .. } => {
+                    (WaitKind::SignIn, message.as_str())
+                }
+                _ => (WaitKind::Other, ""),
+            },
+            Some(InputRequest::CreateMessage(_)) => (WaitKind::Sampling, ""),
+            Some(InputRequest::ListRoots(_)) => (WaitKind::Roots, ""),
+            _ => (WaitKind::Other, ""),
+        };
+        WaitingFor::new(kind, &text[..text.floor_char_boundary(LONGEST_TEXT)]).tool(self.name.clone())
+    }
+}
+
+/// The calls of a run that wait, and the answers that have come for them.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    open: Mutex<BTreeMap<u32, Waiting>>,
+    answers: Mutex<BTreeMap<u32, InputResponses>>,
+}
+
+/// Most questions that are asked at once.
+pub(crate) const MOST_ASKED: usize = 16;
+
+impl Questions {
+    /// No questions, and `answers` to those of an earlier part of the run.
+    pub(crate) fn with_answers(answers: BTreeMap<u32, InputResponses>) -> Self {
+        Self { open: Mutex::default(), answers: Mutex::new(answers) }
+    }
+
+    /// A call that may ask, which an earlier part of the run left as `resumed`.
+    ///
+    /// # Errors
+    /// It has asked and still waits: the host's answer to it.
+    pub(crate) fn asking(
+        &self,
+        index: u32,
+        name: &str,
+        resumed: Option<&Resumed>,
+    ) -> Result<Asking<'_>, ToolAnswer> {
+        let new =
+            Asking { questions: self, index, name: name.to_owned(), round: 0, answers: None, state: None };
+        let Some(Resumed::Waited(state)) = resumed else { return Ok(new) };
+        let Ok(waiting) = serde_json::from_str::<Waiting>(state.get()) else { return Ok(new) };
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
+        if answers.is_none()
+            && let Some(waits) = self.wait(index, &waiting)
+        {
+            return Err(waits);
+        }
+        Ok(Asking { round: waiting.round, answers, state: waiting.request_state, ..new })
+    }
+
+    /// Notes that call `index` waits, and returns the host's answer to it; none if it asks nothing.
+    fn wait(&self, index: u32, waiting: &Waiting) -> Option<ToolAnswer> {
+        if waiting.requests.is_empty() {
+            return None;
+        }
+        let answer = to_raw_value(waiting).ok().map(ToolAnswer::Waits)?;
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(index, waiting.clone());
+        Some(answer)
+    }
+
+    /// The questions of the calls that wait, at most [`MOST_ASKED`] calls. Each is named by its call.
+    pub(crate) fn requests(&self) -> InputRequests {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_call = |(index, waiting): (&u32, &Waiting)| {
+            let named =
+                move |(key, request): (&String, &InputRequest)| (format!("{index}.{key}"), request.clone());
+            waiting.requests.iter().map(named).collect::<Vec<_>>()
+        };
+        open.iter().take(MOST_ASKED).flat_map(of_call).collect()
+    }
+
+    /// The calls that wait, as the head of the execution lists them.
+    pub(crate) fn described(&self) -> Vec<WaitingFor> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.values().map(Waiting::described).collect()
+    }
+
+    /// The first call that waits.
+    pub(crate) fn first(&self) -> Option<Waiting> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().next().cloned()
+    }
+}
+
+/// A call that may ask, any number of times up to [`MOST_ROUNDS`].
+pub(crate) struct Asking<'a> {
+    questions: &'a Questions,
+    index: u32,
+    name: String,
+    round: usize,
+    answers: Option<InputResponses>,
+    state: Option<String>,
+}
+
+impl Asking<'_> {
+    /// The answers to what it asked last, and the app's state, to be sent with the next request.
+    pub(crate) fn answers(&mut self) -> (Option<InputResponses>, Option<String>) {
+        (self.answers.take(), self.state.take())
+    }
+
+    /// Takes the questions that came in place of a result. Returns the host's answer to a call that waits; none if it is to be called again at
+    /// once.
+    ///
+    /// # Errors
+    /// It has asked too often.
+    pub(crate) fn again(&mut self, asks: InputRequiredResult) -> Result<Option<ToolAnswer>, Failure> {
+        self.round += 1;
+        if self.round > MOST_ROUNDS {
+            let message = format!("`{}` asked more than {MOST_ROUNDS} times in one call", self.name);
+            return Err(Failure::new(codes::INPUT_REQUIRED, message));
+        }
+        let waiting = Waiting {
+            name: self.name.clone(),
+            requests: asks.input_requests.unwrap_or_default(),
+            request_state: asks.request_state,
+            round: self.round,
+        };
+        let waits = self.questions.wait(self.index, &waiting);
+        self.state = waiting.request_state;
+        Ok(waits)
+    }
+}
+
+/// Sorts answers by the calls that [`Questions::requests`] named. Others are left out.
+pub(crate) fn by_call(responses: InputResponses) -> BTreeMap<u32, InputResponses> {
+    let mut sorted = BTreeMap::<u32, BTreeMap<String, Value>>::new();
+    for (name, response) in responses {
+        if let Some((index, key)) = name.split_once('.')
+            && let Ok(index) = index.parse()
+        {
+            sorted.entry(index).or_default().insert(key.to_owned(), response);
+        }
+    }
+    sorted
+}

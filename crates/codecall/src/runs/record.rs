@@ -1,0 +1,92 @@
+//! Contents of the chunks of an execution: JSON texts, one for each.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use gatewright_agentscript::{JournalEntry, Limits, Replay, RunRequest, ScriptPolicy};
+use gatewright_core::rmcp::model::InputResponses;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::call_log::CallLog;
+
+/// What a run was started with: everything that its outcome depends on besides the answers to its calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunStart {
+    pub(crate) script: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) context: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) allowed_tools: Option<Vec<String>>,
+    pub(crate) log: CallLog,
+    pub(crate) limits: Limits,
+    pub(crate) policy: ScriptPolicy,
+    pub(crate) seed: u64,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub(crate) started_ms: u64,
+    /// Prefix of the handles of blocks.
+    pub(crate) handles: String,
+}
+
+impl RunStart {
+    /// The run from its start, or on from where `past` ends.
+    pub(crate) fn request(&self, past: Option<&Past>) -> RunRequest {
+        let started_at = UNIX_EPOCH + Duration::from_millis(self.started_ms);
+        let mut request = RunRequest::new(self.script.clone());
+        request.context.clone_from(&self.context);
+        request.policy = self.policy.clone();
+        request.limits = self.limits.clone();
+        request.seed = Some(self.seed);
+        request.started_at = Some(started_at);
+        request.replay = past.filter(|past| !past.entries.is_empty()).map(|past| {
+            let elapsed = SystemTime::now().duration_since(started_at).unwrap_or_default();
+            Replay { entries: past.entries.clone(), elapsed }.into()
+        });
+        request
+    }
+}
+
+/// One chunk of an execution.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Chunk {
+    /// The first one.
+    Start(Box<RunStart>),
+    /// Steps of the run.
+    Steps(Vec<JournalEntry>),
+    /// Answers of people and clients to the questions of calls, by the index of the call.
+    Answers(BTreeMap<u32, InputResponses>),
+}
+
+impl Chunk {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// The journal of an execution so far.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) start: Option<RunStart>,
+    pub(crate) entries: Vec<JournalEntry>,
+    pub(crate) answers: BTreeMap<u32, InputResponses>,
+}
+
+impl Past {
+    /// Reads the chunks of an execution; none if they are not those of a run.
+    pub(crate) fn read(chunks: &[Vec<u8>]) -> Option<(RunStart, Self)> {
+        let mut past = Self::default();
+        for chunk in chunks {
+            match serde_json::from_slice(chunk).ok()? {
+                Chunk::Start(start) => past.start = Some(*start),
+                Chunk::Steps(entries) => past.entries.extend(entries),
+                Chunk::Answers(answers) => past.answers.extend(answers),
+            }
+        }
+        let start = past.start.take()?;
+        Some((start, past))
+    }
+}

@@ -1,0 +1,334 @@
+//! Plans whose calls ask: the question reaches the client, the plan waits without a worker and goes on with the answer, and nothing is done twice.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use gatewright_core::{
+    Principal, Scopes,
+    rmcp::{
+        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler,
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
+            ElicitRequestParams, ElicitResult, ElicitationAction, InputRequiredResult, ListResourcesResult,
+            ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+            ReadResourceResponse, ServerCapabilities, ServerConfig,
+        },
+        service::{ClientLifecycleMode, RequestContext, RunningService},
+    },
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::support::Served;
+
+fn made<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+/// Tools: `effect` counts its calls, `ask` asks for a name and greets, `again` asks without end, `picture` is an image, `wait` asks for nothing but to be
+/// called again. The resource `book://page` asks, too.
+#[derive(Clone, Default)]
+struct Asking {
+    effects: Arc<AtomicUsize>,
+}
+
+fn question(message: &str) -> Value {
+    json!({"name": {"method": "elicitation/create", "params": {"mode": "form", "message": message,
+        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}})
+}
+
+fn asks(message: &str, state: &str) -> InputRequiredResult {
+    made(json!({"resultType": "input_required", "requestState": state, "inputRequests": question(message)}))
+}
+
+fn text(text: &str) -> CallToolResponse {
+    CallToolResponse::Complete(made(json!({"content": [{"type": "text", "text": text}]})))
+}
+
+impl ServerHandler for Asking {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = |name: &str| json!({"name": name, "description": name, "inputSchema": {"type": "object"}});
+        let names = ["effect", "ask", "again", "picture", "wait"];
+        Ok(made(json!({"tools": names.map(tool)})))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let state = request.request_state.as_deref();
+        Ok(match (&*request.name, state) {
+            ("effect", _) => {
+                let count = self.effects.fetch_add(1, Ordering::SeqCst) + 1;
+                CallToolResponse::Complete(CallToolResult::structured(json!({"count": count})))
+            }
+            ("ask", Some("asked")) => {
+                let answer = request.input_responses.unwrap_or_default().remove("name").unwrap_or_default();
+                text(&format!(
+                    "{} {}",
+                    answer["action"].as_str().unwrap_or("?"),
+                    answer["content"]["name"].as_str().unwrap_or("")
+                ))
+            }
+            ("wait", Some("second")) => text("done"),
+            ("wait", _) => CallToolResponse::InputRequired(made(
+                json!({"resultType": "input_required", "requestState": "second"}),
+            )),
+            ("picture", _) => CallToolResponse::Complete(made(
+                json!({"content": [{"type": "text", "text": "a cat"}, {"type": "image", "data": "AAAA", "mimeType": "image/png"}]}),
+            )),
+            (_, state) => CallToolResponse::InputRequired(asks(
+                "Who are you?",
+                if state.is_none() { "asked" } else { "more" },
+            )),
+        })
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(made(json!({"resources": [{"uri": "book://page", "name": "page"}]})))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        Ok(match request.input_responses {
+            None => ReadResourceResponse::InputRequired(asks("Which page?", "open")),
+            Some(answers) => ReadResourceResponse::Complete(made(json!({"contents": [
+                {"uri": request.uri, "text": answers["name"]["content"]["name"]}]}))),
+        })
+    }
+}
+
+/// A client whose user says who they are.
+#[derive(Clone)]
+struct User {
+    name: &'static str,
+    can_answer: bool,
+    asked: Arc<AtomicUsize>,
+}
+
+impl User {
+    fn named(name: &'static str) -> Self {
+        Self { name, can_answer: true, asked: Arc::default() }
+    }
+
+    fn mute() -> Self {
+        Self { can_answer: false, ..Self::named("") }
+    }
+}
+
+impl ClientHandler for User {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        if self.can_answer {
+            info.capabilities = ClientCapabilities::builder().enable_elicitation().build();
+        }
+        info
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let mut answer = ElicitResult::new(ElicitationAction::Accept);
+        answer.content = Some(made(json!({"name": self.name})));
+        Ok(answer)
+    }
+}
+
+/// A gateway with one worker.
+async fn served() -> (Served, Asking) {
+    let app = Asking::default();
+    (Served::over(json!({}), app.clone()).await, app)
+}
+
+fn principal(subject: &str) -> Principal {
+    Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }
+}
+
+/// A client of the era without sessions.
+async fn modern(served: &Served, subject: &str, user: User) -> RunningService<RoleClient, User> {
+    let preferred_versions = vec![ProtocolVersion::LATEST];
+    served.connect_in(principal(subject), user, ClientLifecycleMode::Discover { preferred_versions }).await
+}
+
+fn execute(script: &str) -> CallToolRequestParams {
+    CallToolRequestParams::new("codecall:execute").with_arguments(made(json!({"script": script})))
+}
+
+fn body(result: CallToolResult) -> Value {
+    result.structured_content.unwrap()
+}
+
+async fn first_question(client: &RunningService<RoleClient, User>, script: &str) -> InputRequiredResult {
+    match client.call_tool_once(execute(script)).await.unwrap() {
+        CallToolResponse::InputRequired(asks) => asks,
+        other => panic!("{other:?}"),
+    }
+}
+
+const PLAN: &str = "
+    const before = await callTool('app:effect', {});
+    const said = await callTool('app:ask', {});
+    const after = await callTool('app:effect', {});
+    return [before.count, said, after.count];
+";
+
+#[tokio::test]
+async fn a_client_of_either_era_is_asked_and_the_plan_goes_on_with_the_answer() {
+    let (served, app) = served().await;
+    let ada = modern(&served, "ada", User::named("Ada")).await;
+    let ended = body(ada.call_tool(execute(PLAN)).await.unwrap());
+    assert_eq!((&ended["status"], &ended["result"]), (&json!("ok"), &json!([1, "accept Ada", 2])), "{ended}");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 2, "nothing is done twice");
+    assert_eq!(ada.service().asked.load(Ordering::SeqCst), 1);
+
+    let bob = served.client_with("bob", User::named("Bob")).await;
+    let ended = bob.body("codecall:execute", json!({"script": PLAN})).await;
+    assert_eq!(ended["result"], json!([3, "accept Bob", 4]), "{ended}");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test]
+async fn questions_of_calls_at_the_same_time_come_together_and_a_waiting_plan_holds_no_worker() {
+    let (served, app) = served().await;
+    let ada = modern(&served, "ada", User::named("Ada")).await;
+    let script = "
+        const [a, n, b] = await Promise.all([callTool('app:ask', {}), callTool('app:effect', {}), callTool('app:ask', {})]);
+        return {a, n: n.count, b};
+    ";
+    let asked = first_question(&ada, script).await;
+    let mut requests = asked.input_requests.unwrap();
+    assert_eq!(requests.keys().collect::<Vec<_>>(), ["0.name", "2.name"]);
+    // The one worker serves others meanwhile.
+    assert_eq!(body(ada.call_tool(execute("return 1")).await.unwrap())["result"], 1);
+
+    // One answer after the other.
+    let answer = |name: &str| json!({"action": "accept", "content": {"name": name}});
+    let mut retry = execute(script);
+    retry.request_state = asked.request_state;
+    retry.input_responses = Some(made(json!({"2.name": answer("B")})));
+    let CallToolResponse::InputRequired(asked) = ada.call_tool_once(retry.clone()).await.unwrap() else {
+        panic!("one question is open")
+    };
+    requests.remove("2.name");
+    assert_eq!(asked.input_requests, Some(requests));
+    retry.request_state = asked.request_state;
+    retry.input_responses = Some(made(json!({"0.name": answer("A")})));
+    let CallToolResponse::Complete(ended) = ada.call_tool_once(retry).await.unwrap() else {
+        panic!("it ends")
+    };
+    assert_eq!(body(ended)["result"], json!({"a": "accept A", "n": 1, "b": "accept B"}));
+    assert_eq!(app.effects.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_state_of_another_principal_another_script_or_an_earlier_turn_resumes_nothing() {
+    let (served, app) = served().await;
+    let ada = modern(&served, "ada", User::named("Ada")).await;
+    let eve = modern(&served, "eve", User::named("Eve")).await;
+    let asked = first_question(&ada, PLAN).await;
+    let retry = |script: &str, state: &str| {
+        let mut retry = execute(script);
+        retry.request_state = Some(state.to_owned());
+        retry.input_responses = Some(made(json!({"1.name": {"action": "accept", "content": {"name": "x"}}})));
+        retry
+    };
+    let state = asked.request_state.unwrap();
+    let refused = async |client: &RunningService<RoleClient, User>, params| {
+        let CallToolResponse::Complete(refused) = client.call_tool_once(params).await.unwrap() else {
+            panic!("it is refused")
+        };
+        let refused = body(refused);
+        assert_eq!(refused["error"]["code"], "VALIDATION_ERROR", "{refused}");
+    };
+    refused(&eve, retry(PLAN, &state)).await;
+    refused(&ada, retry("return await callTool('app:effect', {})", &state)).await;
+    let first = if state.starts_with('A') { 'B' } else { 'A' };
+    refused(&ada, retry(PLAN, &format!("{first}{}", &state[1..]))).await;
+    refused(&ada, retry(PLAN, "")).await;
+    assert_eq!(app.effects.load(Ordering::SeqCst), 1);
+
+    // Two at once: one goes on.
+    let (one, other) =
+        tokio::join!(ada.call_tool_once(retry(PLAN, &state)), ada.call_tool_once(retry(PLAN, &state)));
+    let bodies = [one, other].map(|answer| match answer.unwrap() {
+        CallToolResponse::Complete(result) => body(result),
+        other => panic!("{other:?}"),
+    });
+    let ended = bodies.iter().filter(|body| body["status"] == "ok").count();
+    assert_eq!(ended, 1, "{bodies:?}");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 2, "the second effect happened once");
+    let again = ada.call_tool_once(retry(PLAN, &state)).await.unwrap();
+    let CallToolResponse::Complete(again) = again else { panic!("it is refused") };
+    assert_ne!(body(again)["status"], "ok");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_asked_learns_what_is_asked_and_the_plan_is_resumed_by_its_id() {
+    let (served, app) = served().await;
+    let mute = served.client_with("ada", User::mute()).await;
+    let told = mute.body("codecall:execute", json!({"script": PLAN})).await;
+    assert_eq!(
+        (&told["status"], &told["error"]["code"]),
+        (&json!("tool_error"), &json!("INPUT_REQUIRED")),
+        "{told}"
+    );
+    assert_eq!(told["error"]["toolName"], "app:ask");
+    let id = told["executionId"].as_str().unwrap();
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("Who are you?") && message.contains(id), "{message}");
+
+    // Nobody else resumes it.
+    let eve = served.client_with("eve", User::named("Eve")).await;
+    let refused = eve.body("codecall:execute", json!({"resume": id})).await;
+    assert_eq!(refused["error"]["code"], "EXECUTION_NOT_FOUND", "{refused}");
+    let ada = served.client_with("ada", User::named("Ada")).await;
+    let ended = ada.body("codecall:execute", json!({"resume": id})).await;
+    assert_eq!(ended["result"], json!([1, "accept Ada", 2]), "{ended}");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 2);
+    let over = ada.body("codecall:execute", json!({"resume": id})).await;
+    assert_eq!(over["error"]["code"], "EXECUTION_ENDED", "{over}");
+}
+
+#[tokio::test]
+async fn resources_ask_too_images_survive_the_wait_and_a_tool_that_asks_without_end_fails() {
+    let (served, _) = served().await;
+    let ada = modern(&served, "ada", User::named("Ada")).await;
+    let script = "
+        const picture = await callTool('app:picture', {});
+        const page = await readResource('book://page');
+        return {picture: picture[1], page: page.contents[0].text, last: await callTool('app:wait', {})};
+    ";
+    let ended = ada.call_tool(execute(script)).await.unwrap();
+    let images = ended.content.iter().filter(|block| block.as_image().is_some()).count();
+    let ended = body(ended);
+    assert_eq!(ended["result"]["page"], "Ada", "{ended}");
+    assert_eq!(ended["result"]["last"], "done");
+    assert_eq!(images, 1, "{ended}");
+
+    let bob = served.client_with("bob", User::named("Bob")).await;
+    let script = "try { await callTool('app:again', {}) } catch (error) { return error.code }";
+    assert_eq!(bob.run(script).await, "INPUT_REQUIRED");
+    assert_eq!(bob.0.service().asked.load(Ordering::SeqCst), 10);
+}
