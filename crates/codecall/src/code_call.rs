@@ -18,6 +18,7 @@ use crate::{
     live_index::LiveIndex,
     meta_tools,
     results::{Finish, KeptResults},
+    runs::Background,
     semantic::Semantic,
     settings::Settings,
     shapes::{Shapes, Sharing},
@@ -39,6 +40,7 @@ pub struct CodeCall {
     pub(crate) kept: Arc<KeptResults>,
     own_paths: OnceLock<Arc<OwnPaths>>,
     pub(crate) executions: Executions,
+    pub(crate) background: Background,
 }
 
 impl std::fmt::Debug for CodeCall {
@@ -65,6 +67,7 @@ impl CodeCall {
             shapes,
             sharing: Sharing::default(),
             kept: Arc::default(),
+            background: Background::default(),
             executions: Executions::in_memory(ExecutionsConfig::default()),
             own_paths: OnceLock::new(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
@@ -180,6 +183,7 @@ impl CodeCall {
 
     /// Ends background work and waits for it.
     pub async fn close(&self) {
+        self.close_background().await;
         self.sharing.close().await;
         self.semantic.close().await;
     }

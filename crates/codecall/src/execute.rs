@@ -25,9 +25,12 @@ pub(crate) struct ExecuteInput {
     pub(crate) context: Option<JsonObject>,
     #[serde(default)]
     pub(crate) allowed_tools: Option<Vec<String>>,
-    /// An execution that waits, to go on with.
+    /// An execution that waits, to go on with, or that runs in the background, to get its result.
     #[serde(default)]
     pub(crate) resume: Option<String>,
+    /// Run in the background.
+    #[serde(default)]
+    pub(crate) detach: Option<bool>,
 }
 
 impl Settings {

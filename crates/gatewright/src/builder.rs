@@ -151,6 +151,7 @@ impl Builder {
             }
             let pool = WorkerPool::new(workers)?;
             let plugin = Arc::new(CodeCall::new(config, invoker.clone(), pool.clone(), self.names));
+            plugin.run_in_background();
             plugins.push(plugin.clone());
             code_mode = Some((plugin, pool));
         }

@@ -17,10 +17,17 @@ use gatewright_core::{
         service::RequestContext,
     },
 };
-use gatewright_executions::{CallCounts, Ending, ExecutionError, ExecutionId, NewExecution, Reader};
+use gatewright_executions::{
+    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, NewExecution, Reader,
+};
 use serde_json::{Value, json, value::to_raw_value};
 
-use super::{Asked, Past, Questions, RunJournal, RunStart, Ticket, ask, questions::by_call, record::Chunk};
+use super::{
+    Asked, Past, Questions, RunJournal, RunStart, Ticket, ask,
+    detached::running,
+    questions::{Waiting, by_call, described, requests},
+    record::Chunk,
+};
 use crate::{
     CodeCall,
     execute::{ExecuteInput, requested_log, size},
@@ -46,7 +53,7 @@ pub(crate) struct Run {
 }
 
 /// A refusal to begin or to go on with a run, as a reply has it.
-struct Refusal {
+pub(crate) struct Refusal {
     code: &'static str,
     message: String,
 }
@@ -58,9 +65,35 @@ impl From<ExecutionError> for Refusal {
 }
 
 impl Refusal {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
     fn reply(self) -> CallToolResult {
         answer(json!({"status": "runtime_error", "error":
             {"source": "script", "code": self.code, "name": "Error", "message": self.message}}))
+    }
+}
+
+impl Run {
+    /// The run of an execution, to go on with; none if its journal cannot be read.
+    pub(crate) fn resume(code_call: &CodeCall, lease: Lease, execution: &Execution) -> Option<Self> {
+        let turn = execution.head.resumed;
+        let journal = Arc::new(RunJournal::resume(lease));
+        let (start, past) = Past::read(&execution.chunks)?;
+        Some(Self { start, past, journal, turn, settings: code_call.settings() })
+    }
+
+    pub(crate) fn id(&self) -> ExecutionId {
+        self.journal.id()
+    }
+
+    /// Makes its journal durable.
+    ///
+    /// # Errors
+    /// There is no room for it, or the store does not answer.
+    pub(crate) async fn persist(&self) -> Result<(), ExecutionError> {
+        self.journal.persist().await
     }
 }
 
@@ -76,16 +109,40 @@ impl CodeCall {
         let log = requested_log(&mut context.meta.0);
         let started = Instant::now();
         let entered = match (outer.request_state, &input.resume) {
-            (Some(state), _) => self.go_on(&state, outer.input_responses, &input, &caller).await,
+            (Some(state), _) => {
+                let responses = outer.input_responses.unwrap_or_default();
+                self.go_on(&state, responses, &input, &caller).await.map(Entered::Run)
+            }
             (None, Some(id)) => self.resume(id, &caller).await,
-            (None, None) => self.begin(input, log, &caller),
+            (None, None) => self.begin(input, log, &caller).map(Entered::Run),
         };
         let response = match entered {
-            Ok(run) => self.drive(run, caller, context).await,
-            Err(refusal) => refusal.reply().into(),
+            Ok(Entered::Run(run)) => self.follow(run, caller, context).await,
+            Ok(Entered::Over(result)) => Ok(result.into()),
+            Err(refusal) => Err(refusal),
         };
         tracing::debug!(duration_ms = started.elapsed().as_secs_f64() * 1e3, "a script ended or waits");
-        response
+        response.unwrap_or_else(|refusal| refusal.reply().into())
+    }
+
+    /// Runs for the client of `context`, or in the background. A run in the background asks its client first what it waits for.
+    async fn follow(
+        &self,
+        mut run: Run,
+        caller: Caller,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, Refusal> {
+        if !run.start.detached {
+            return Ok(self.drive(run, caller, context).await);
+        }
+        let waiting = run.past.waiting();
+        if !waiting.is_empty() {
+            match self.suspend(run, &waiting, CallCounts::default(), &caller, &context).await? {
+                Next::GoOn(going) => run = *going,
+                Next::Reply(response) => return Ok(response),
+            }
+        }
+        self.detach(run, &caller).await.map(Into::into)
     }
 
     /// A new run.
@@ -105,7 +162,7 @@ impl CodeCall {
             return Err(Refusal { code: codes::TOOL_EXECUTION_ERROR, message });
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let start = RunStart {
+        let mut start = RunStart {
             context: input.context.and_then(|context| to_raw_value(&context).ok()),
             allowed_tools: input.allowed_tools,
             log: log.unwrap_or(settings.config.vm.call_log),
@@ -114,12 +171,17 @@ impl CodeCall {
             seed,
             started_ms: u64::try_from(now.as_millis()).unwrap_or(0),
             handles: random_name(),
+            detached: input.detach.unwrap_or_default(),
             script,
         };
+        if start.detached {
+            start.limits.wait = Some(settings.config.vm.wait());
+        }
         let title = start.script.trim_start().lines().next().unwrap_or_default();
         let about = NewExecution {
             title: Some(title.chars().take(TITLE).collect()),
             script: digest(&start.script),
+            detached: start.detached,
             ..NewExecution::default()
         };
         let draft = self.executions.draft(caller.principal(), about);
@@ -131,7 +193,7 @@ impl CodeCall {
     async fn go_on(
         &self,
         state: &str,
-        responses: Option<InputResponses>,
+        responses: InputResponses,
         input: &ExecuteInput,
         caller: &Caller,
     ) -> Result<Run, Refusal> {
@@ -154,23 +216,30 @@ impl CodeCall {
             let _ = run.journal.wait(&[], CallCounts::default()).await;
             return Err(refused());
         }
-        self.answered(run, responses.unwrap_or_default()).await
+        self.answered(run, responses).await
     }
 
-    /// Goes on with a run that a client names.
-    async fn resume(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
-        self.acquire(id, caller).await
+    /// Goes on with a run that a client names, or gives the answer of one that has ended.
+    async fn resume(&self, id: &str, caller: &Caller) -> Result<Entered, Refusal> {
+        let reader = Reader::Owner(caller.principal());
+        let ended = match self.acquire(id, caller).await {
+            Ok(run) => return Ok(Entered::Run(run)),
+            Err(refusal) if refusal.code == ExecutionError::Busy.code() => {
+                let head = self.executions.open(id, reader).await?.head;
+                return Ok(Entered::Over(running(head.id)));
+            }
+            Err(refusal) if refusal.code == ExecutionError::Ended.code() => refusal,
+            Err(refusal) => return Err(refusal),
+        };
+        let execution = self.executions.open(id, reader).await?;
+        let reply = Past::read(&execution.chunks).and_then(|(_, past)| past.reply);
+        reply.map(|reply| Entered::Over(of_execution(reply, execution.head.id))).ok_or(ended)
     }
 
     async fn acquire(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
         let reader = Reader::Owner(caller.principal());
         let (lease, execution) = self.executions.acquire(id, reader).await?;
-        let turn = execution.head.resumed;
-        let journal = Arc::new(RunJournal::resume(lease));
-        let Some((start, past)) = Past::read(&execution.chunks) else {
-            return Err(ExecutionError::Unavailable.into());
-        };
-        Ok(Run { start, past, journal, turn, settings: self.settings() })
+        Run::resume(self, lease, &execution).ok_or_else(|| ExecutionError::Unavailable.into())
     }
 
     /// Adds answers to the questions of a run.
@@ -184,7 +253,7 @@ impl CodeCall {
     }
 
     /// Runs until the end, or until the client is asked by the result.
-    async fn drive(
+    pub(crate) async fn drive(
         &self,
         mut run: Run,
         caller: Caller,
@@ -207,7 +276,7 @@ impl CodeCall {
             if !matches!(outcome.result, Err(RunError::Suspended)) {
                 return self.end(run, outcome, &host, &caller).await.into();
             }
-            match self.suspend(run, &host, &outcome, &caller, &context).await {
+            match self.suspend(run, &host.questions.waiting(), counts(&outcome), &caller, &context).await {
                 Ok(Next::GoOn(going)) => run = *going,
                 Ok(Next::Reply(response)) => return response,
                 Err(refusal) => return refusal.reply().into(),
@@ -238,13 +307,13 @@ impl CodeCall {
     async fn suspend(
         &self,
         run: Run,
-        host: &ScriptHost,
-        outcome: &Outcome,
+        waiting: &[Waiting],
+        calls: CallCounts,
         caller: &Caller,
         context: &RequestContext<RoleServer>,
     ) -> Result<Next, Refusal> {
-        let (id, requests) = (run.journal.id(), host.questions.requests());
-        run.journal.wait(&host.questions.described(), counts(outcome)).await?;
+        let (id, requests) = (run.journal.id(), requests(waiting));
+        run.journal.wait(&described(waiting), calls).await?;
         match ask(context, &requests, run.settings.longest_wait()).await {
             Asked::Answered(responses) => {
                 let run = self.acquire(&id.to_string(), caller).await?;
@@ -260,11 +329,13 @@ impl CodeCall {
                 ))))
             }
             Asked::Cannot(_) if context.ct.is_cancelled() => {
-                let _ = self.executions.remove(&id.to_string(), Reader::Owner(caller.principal())).await;
+                let ending = Ending::new("runtime_error").code("EXECUTION_ABORTED");
+                let reader = Reader::Owner(caller.principal());
+                let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
                 Err(Refusal { code: "EXECUTION_ABORTED", message: "the execution was cancelled".to_owned() })
             }
             Asked::Cannot(why) => {
-                let name = host.questions.first().map(|waiting| waiting.name).unwrap_or_default();
+                let name = waiting.first().map(|waiting| waiting.name.as_str()).unwrap_or_default();
                 let message = format!(
                     "the plan needs {}, and {why}; it waits: once that is settled, go on with codecall:execute {{\"resume\": \"{id}\"}}",
                     outline(&requests)
@@ -299,6 +370,13 @@ impl CodeCall {
             (finish.run(body, &host.handles), ending)
         })
         .await;
+        if run.start.detached {
+            // Whoever asks for the result later gets it from here.
+            let ended = Chunk::Ended(Box::new(result.clone()));
+            if let Err(error) = run.journal.add(&ended).await {
+                tracing::warn!(execution.id = %id, error.code = error.code(), "the result of an execution could not be kept");
+            }
+        }
         run.journal.end(&ending, counts).await;
         of_execution(result, id)
     }
@@ -306,6 +384,13 @@ impl CodeCall {
     fn retention_ms(&self) -> u64 {
         u64::try_from(self.executions.config().retention.as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// A run that was begun or taken up.
+enum Entered {
+    Run(Run),
+    /// It has ended, or somebody else runs it: what there is to say.
+    Over(CallToolResult),
 }
 
 /// The step after a run was suspended.
@@ -329,7 +414,7 @@ fn counts(outcome: &Outcome) -> CallCounts {
 }
 
 /// Names the execution of an answer.
-fn of_execution(mut result: CallToolResult, id: ExecutionId) -> CallToolResult {
+pub(crate) fn of_execution(mut result: CallToolResult, id: ExecutionId) -> CallToolResult {
     result.meta.get_or_insert_with(MetaObject::default).0.insert(EXECUTION.to_owned(), id.to_string().into());
     result
 }

@@ -20,6 +20,8 @@ use crate::unwrap::Failure;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Waiting {
+    /// Index of the call in its run.
+    pub(crate) index: u32,
     /// The tool or content, as the script named it.
     pub(crate) name: String,
     pub(crate) requests: InputRequests,
@@ -34,6 +36,12 @@ pub(crate) struct Waiting {
 const LONGEST_TEXT: usize = 200;
 
 impl Waiting {
+    /// Its questions, named by the call.
+    fn named(&self) -> impl Iterator<Item = (String, InputRequest)> + '_ {
+        self.requests.iter().map(|(key, request)| (format!("{}.{key}", self.index), request.clone()))
+    }
+
+    /// As the head of the execution lists it.
     fn described(&self) -> WaitingFor {
         let (kind, text) = match self.requests.values().next() {
             Some(InputRequest::Elicitation(elicit)) => match &elicit.params {
@@ -102,27 +110,20 @@ impl Questions {
         Some(answer)
     }
 
-    /// The questions of the calls that wait, at most [`MOST_ASKED`] calls. Each is named by its call.
-    pub(crate) fn requests(&self) -> InputRequests {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_call = |(index, waiting): (&u32, &Waiting)| {
-            let named =
-                move |(key, request): (&String, &InputRequest)| (format!("{index}.{key}"), request.clone());
-            waiting.requests.iter().map(named).collect::<Vec<_>>()
-        };
-        open.iter().take(MOST_ASKED).flat_map(of_call).collect()
+    /// The calls that wait.
+    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
+}
 
-    /// The calls that wait, as the head of the execution lists them.
-    pub(crate) fn described(&self) -> Vec<WaitingFor> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.values().map(Waiting::described).collect()
-    }
+/// The questions of calls that wait, at most [`MOST_ASKED`] calls.
+pub(crate) fn requests(waiting: &[Waiting]) -> InputRequests {
+    waiting.iter().take(MOST_ASKED).flat_map(Waiting::named).collect()
+}
 
-    /// The first call that waits.
-    pub(crate) fn first(&self) -> Option<Waiting> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).values().next().cloned()
-    }
+/// Calls that wait, as the head of the execution lists them.
+pub(crate) fn described(waiting: &[Waiting]) -> Vec<WaitingFor> {
+    waiting.iter().map(Waiting::described).collect()
 }
 
 /// A call that may ask, any number of times up to [`MOST_ROUNDS`].
@@ -153,6 +154,7 @@ impl Asking<'_> {
             return Err(Failure::new(codes::INPUT_REQUIRED, message));
         }
         let waiting = Waiting {
+            index: self.index,
             name: self.name.clone(),
             requests: asks.input_requests.unwrap_or_default(),
             request_state: asks.request_state,

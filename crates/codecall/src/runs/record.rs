@@ -6,10 +6,11 @@ use std::{
 };
 
 use gatewright_agentscript::{JournalEntry, Limits, Replay, RunRequest, ScriptPolicy};
-use gatewright_core::rmcp::model::InputResponses;
+use gatewright_core::rmcp::model::{CallToolResult, InputResponses};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::questions::Waiting;
 use crate::call_log::CallLog;
 
 /// What a run was started with: everything that its outcome depends on besides the answers to its calls.
@@ -27,6 +28,9 @@ pub(crate) struct RunStart {
     pub(crate) seed: u64,
     /// Milliseconds since 1970-01-01 UTC.
     pub(crate) started_ms: u64,
+    /// It runs without its client.
+    #[serde(default)]
+    pub(crate) detached: bool,
     /// Prefix of the handles of blocks.
     pub(crate) handles: String,
 }
@@ -57,6 +61,8 @@ pub(crate) enum Chunk {
     Start(Box<RunStart>),
     /// Steps of the run.
     Steps(Vec<JournalEntry>),
+    /// The answer of a run that ended without its client.
+    Ended(Box<CallToolResult>),
     /// Answers of people and clients to the questions of calls, by the index of the call.
     Answers(BTreeMap<u32, InputResponses>),
 }
@@ -73,6 +79,7 @@ pub(crate) struct Past {
     pub(crate) start: Option<RunStart>,
     pub(crate) entries: Vec<JournalEntry>,
     pub(crate) answers: BTreeMap<u32, InputResponses>,
+    pub(crate) reply: Option<CallToolResult>,
 }
 
 impl Past {
@@ -84,9 +91,28 @@ impl Past {
                 Chunk::Start(start) => past.start = Some(*start),
                 Chunk::Steps(entries) => past.entries.extend(entries),
                 Chunk::Answers(answers) => past.answers.extend(answers),
+                Chunk::Ended(reply) => past.reply = Some(*reply),
             }
         }
         let start = past.start.take()?;
         Some((start, past))
+    }
+
+    /// The calls that wait and have no answers yet.
+    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+        let mut open = BTreeMap::new();
+        for entry in &self.entries {
+            match entry {
+                JournalEntry::Waits { id, state } => {
+                    let waiting = serde_json::from_str::<Waiting>(state.get()).ok();
+                    open.extend(waiting.map(|waiting| (*id, waiting)));
+                }
+                JournalEntry::Answer { id, .. } | JournalEntry::Retried { id } => {
+                    open.remove(id);
+                }
+                JournalEntry::Call { .. } => {}
+            }
+        }
+        open.into_values().filter(|waiting| !self.answers.contains_key(&waiting.index)).collect()
     }
 }

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod detached;
+#[cfg(test)]
 mod host_memory;
 #[cfg(test)]
 mod inputs;

@@ -13,6 +13,7 @@ use gatewright_core::{
         service::{ClientLifecycleMode, ClientServiceExt as _, RunningService},
     },
 };
+use gatewright_executions::Executions;
 use gatewright_testing::ToolServer;
 use serde_json::{Value, json};
 
@@ -86,6 +87,12 @@ impl Served {
         Self::start(config, "app", handler, AppOptions::default()).await
     }
 
+    /// Over `handler` as the app `app`, with runs kept in `executions`.
+    pub async fn keeping(executions: Executions, handler: impl ServerHandler + Clone) -> Self {
+        let config = CodeCallConfig { mode: Mode::MetadataDriven, ..CodeCallConfig::default() };
+        Self::start_keeping(config, "app", handler, AppOptions::default(), Some(executions)).await
+    }
+
     /// Over `handler` as the app `name`.
     pub async fn start(
         config: CodeCallConfig,
@@ -93,11 +100,26 @@ impl Served {
         handler: impl ServerHandler + Clone,
         options: AppOptions,
     ) -> Self {
+        Self::start_keeping(config, name, handler, options, None).await
+    }
+
+    async fn start_keeping(
+        config: CodeCallConfig,
+        name: &str,
+        handler: impl ServerHandler + Clone,
+        options: AppOptions,
+        executions: Option<Executions>,
+    ) -> Self {
         let registry = Registry::new(ToolNames::Colon);
         registry.add(name, Arc::new(LocalApp::start(handler).await.unwrap()), options);
         let invoker = Arc::new(Invoker::new(registry));
         let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).unwrap();
-        let code_call = Arc::new(CodeCall::new(config, invoker.clone(), pool, ToolNames::Colon));
+        let mut code_call = CodeCall::new(config, invoker.clone(), pool, ToolNames::Colon);
+        if let Some(executions) = executions {
+            code_call = code_call.kept_in(executions);
+        }
+        let code_call = Arc::new(code_call);
+        code_call.run_in_background();
         let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, vec![code_call.clone()]);
         Self { code_call, gateway }
     }
