@@ -259,6 +259,12 @@ pub enum ToolsCommand {
         /// Allow only this tool; can be repeated.
         #[arg(long, value_name = "TOOL")]
         allow: Vec<String>,
+        /// Rehearse: call read-only tools, and check and list every other call without making it.
+        #[arg(long)]
+        dry_run: bool,
+        /// With `--dry-run`: call nothing.
+        #[arg(long, requires = "dry_run")]
+        offline: bool,
     },
 }
 

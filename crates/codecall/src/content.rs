@@ -48,6 +48,14 @@ impl ScriptHost {
         };
         let mut kept = Kept::default();
         let value = match request {
+            ContentRequest::ReadResource { .. } | ContentRequest::GetPrompt { .. }
+                if self.rehearsal.as_ref().is_some_and(|rehearsal| !rehearsal.reads()) =>
+            {
+                if let Some(rehearsal) = &self.rehearsal {
+                    rehearsal.assume_content(&name);
+                }
+                Ok(Reply::Value(json!({"contents": [], "messages": []})))
+            }
             ContentRequest::ReadResource { uri } => read(self, uri, asking, &mut kept).await,
             ContentRequest::ListResources {} => {
                 Ok(Reply::Value(json!(self.invoker.resources(&self.caller).await)))

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json, value::RawValue};
 use crate::{
     advice,
     call_log::{self, CallLog, compact},
+    runs::DryRun,
     sent::{SentTexts, clean},
     settings::Settings,
 };
@@ -28,6 +29,9 @@ pub(crate) struct ExecuteInput {
     /// An execution that waits, to go on with, or that runs in the background, to get its result.
     #[serde(default)]
     pub(crate) resume: Option<String>,
+    /// Rehearse the plan.
+    #[serde(default)]
+    pub(crate) dry_run: Option<DryRun>,
     /// Run in the background.
     #[serde(default)]
     pub(crate) detach: Option<bool>,

@@ -14,8 +14,8 @@ use gatewright_core::{
     rmcp::{
         RoleServer,
         model::{
-            CallToolRequestParams, CallToolResponse, ContentBlock, RequestMetaObject, TASKS_EXTENSION_ID,
-            Tool,
+            CallToolRequestParams, CallToolResponse, ContentBlock, JsonObject, RequestMetaObject,
+            TASKS_EXTENSION_ID, Tool,
         },
         service::RequestContext,
     },
@@ -31,7 +31,7 @@ use crate::{
     plan_check::{self, Named, Tools},
     progress::PlanProgress,
     results::{Handles, Kept, KeptResults, Room, answer_weight, reading_weight},
-    runs::{Questions, RunJournal, RunStart},
+    runs::{Questions, Rehearsal, RunJournal, RunStart},
     sent::{SentTexts, clean},
     shapes::{Shapes, restore_numbers},
     unwrap::{Failure, ToolValue},
@@ -61,6 +61,8 @@ pub(crate) struct ScriptHost {
     /// Calls that wait for an answer from outside.
     pub(crate) questions: Questions,
     journal: Arc<RunJournal>,
+    /// The plan is only tried.
+    pub(crate) rehearsal: Option<Rehearsal>,
 }
 
 /// Copies of a block that there are while it is written to the journal.
@@ -105,6 +107,7 @@ impl ScriptHost {
             room,
             questions,
             journal,
+            rehearsal: start.dry_run.map(Rehearsal::new),
         }
     }
 
@@ -126,6 +129,16 @@ impl ScriptHost {
         })?;
         restore_numbers(&mut arguments, tool.input_schema());
         let sent = SentTexts::of_input(&arguments);
+        if let Some(rehearsal) = &self.rehearsal {
+            if rehearsal.makes(&tool) {
+                rehearsal.made(&call.name);
+            } else {
+                return match self.rehearsed(rehearsal, &tool, arguments).await {
+                    Ok(answer) => Ok(answer),
+                    Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
+                };
+            }
+        }
         let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
         let mut asking = match self.questions.asking(call.index, &call.name, call.resumed.as_ref()) {
             Ok(asking) => asking,
@@ -135,6 +148,11 @@ impl ScriptHost {
             (params.input_responses, params.request_state) = asking.answers();
             let (context, _cancel) = self.inner_context(&call.name);
             match self.invoker.call(&tool, params.clone(), context).await {
+                Ok(CallToolResponse::InputRequired(asks)) if let Some(rehearsal) = &self.rehearsal => {
+                    let shape = self.shapes.result_shape(tool.entry(), &self.caller);
+                    let asks = asks.input_requests.unwrap_or_default();
+                    return Ok(assumed(&rehearsal.asked(&tool, &asks, shape.as_ref())));
+                }
                 Ok(CallToolResponse::InputRequired(asks)) => match asking.again(asks) {
                     Ok(Some(waits)) => return Ok(waits),
                     Ok(None) => {}
@@ -147,6 +165,18 @@ impl ScriptHost {
             Ok(value) => Ok(value),
             Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
         }
+    }
+
+    /// Checks a call that is not made, and answers it with what is assumed.
+    async fn rehearsed(
+        &self,
+        rehearsal: &Rehearsal,
+        tool: &PermittedTool,
+        arguments: JsonObject,
+    ) -> Result<ToolAnswer, Failure> {
+        let arguments = self.invoker.check(tool, arguments).await?;
+        let shape = self.shapes.result_shape(tool.entry(), &self.caller);
+        Ok(assumed(&rehearsal.assume(tool, &arguments, shape.as_ref())))
     }
 
     /// The value of an answer of `tool`, within the room that the run has for answers.
@@ -323,6 +353,11 @@ impl ScriptHost {
             progress.step(message).await;
         }
     }
+}
+
+/// The answer to a call that was not made.
+fn assumed(value: &Value) -> ToolAnswer {
+    ToolAnswer::Value(to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
 }
 
 /// Returns `true` if a call of `tool` may be made again when it is not known whether the first one had its effect.

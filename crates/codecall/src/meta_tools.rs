@@ -139,6 +139,7 @@ fn execute_input() -> Value {
             "script": {"type": "string"},
             "context": {"type": "object"},
             "allowedTools": {"type": "array", "items": {"type": "string"}, "maxItems": MOST_ALLOWED_TOOLS},
+            "dryRun": {"enum": [true, "offline"]},
             "detach": {"type": "boolean"},
             "resume": {"type": "string"}
         },

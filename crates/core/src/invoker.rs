@@ -146,6 +146,18 @@ impl Invoker {
         })
     }
 
+    /// Checks the arguments of a call of `tool` without making it. Returns them with the defaults that they lack.
+    ///
+    /// # Errors
+    /// The arguments do not fit the tool's input schema.
+    pub async fn check(
+        &self,
+        tool: &PermittedTool,
+        arguments: JsonObject,
+    ) -> Result<JsonObject, InvokeError> {
+        check_arguments(tool.entry(), arguments).await
+    }
+
     /// Calls `tool` for the caller it was permitted to. The call ends when `context.ct` is cancelled or the app's timeout passes;
     /// either way the work behind it is cancelled too.
     ///

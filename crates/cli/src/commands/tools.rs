@@ -80,13 +80,16 @@ async fn command(args: &ToolsArgs, running: Option<&Running>, rpc: &Rpc) -> anyh
             let input = object(input, "the input")?;
             print_outcome(&meta(rpc, "invoke", json!({"tool": name, "input": input})).await?)
         }
-        ToolsCommand::Run { script, context, allow } => {
+        ToolsCommand::Run { script, context, allow, dry_run, offline } => {
             let mut input = json!({"script": read_script(script)?});
             if let Some(context) = context {
                 input["context"] = Value::Object(object(context, "--context")?);
             }
             if !allow.is_empty() {
                 input["allowedTools"] = json!(allow);
+            }
+            if *dry_run {
+                input["dryRun"] = if *offline { "offline".into() } else { true.into() };
             }
             print_outcome(&meta(rpc, "execute", input).await?)
         }

@@ -27,12 +27,19 @@ pub(super) fn fitting(tool: &ToolEntry) -> Option<Value> {
     let own = root.get("examples").and_then(|examples| examples.get(0)).cloned();
     let filled = [false, true].into_iter().flat_map(|more| (0..BRANCHES).map(move |branch| (branch, more)));
     let filled = filled.filter_map(|(branch, more)| {
-        let filling = Filling { root, topic: tool, branch, more, nodes: Cell::new(0) };
+        let filling = Filling { root, topic: tool, branch, more, all: false, nodes: Cell::new(0) };
         filling.object(root, 0).map(Value::Object)
     });
     own.into_iter()
         .chain(filled)
         .find(|candidate| candidate.is_object() && tool.schema.check(candidate).is_ok())
+}
+
+/// A value that fits `schema`, with every property that it names: what a result of `tool` may look like.
+pub(super) fn whole(tool: &ToolEntry, schema: &JsonObject) -> Option<Value> {
+    let filling =
+        Filling { root: schema, topic: tool, branch: 0, more: false, all: true, nodes: Cell::new(0) };
+    filling.of_schema(schema, "result", 0)
 }
 
 /// One way to fill a schema.
@@ -43,18 +50,28 @@ struct Filling<'a> {
     branch: usize,
     /// `true` gives objects their first optional property too: some need one of several.
     more: bool,
+    /// `true` gives objects all their properties, as far as there is room for them.
+    all: bool,
     nodes: Cell<usize>,
 }
 
 impl<'a> Filling<'a> {
     fn value(&self, schema: &'a Value, name: &str, depth: usize) -> Option<Value> {
+        match schema.as_object() {
+            Some(schema) => self.of_schema(schema, name, depth),
+            None => self.has_room(depth).then(|| self.text(&JsonObject::new(), name).into()),
+        }
+    }
+
+    fn has_room(&self, depth: usize) -> bool {
         self.nodes.set(self.nodes.get() + 1);
-        if depth > DEEPEST || self.nodes.get() > MOST_NODES {
+        depth <= DEEPEST && self.nodes.get() <= MOST_NODES
+    }
+
+    fn of_schema(&self, schema: &'a JsonObject, name: &str, depth: usize) -> Option<Value> {
+        if !self.has_room(depth) {
             return None;
         }
-        let Some(schema) = schema.as_object() else {
-            return Some(self.text(&JsonObject::new(), name).into());
-        };
         if let Some(given) = given(schema) {
             return Some(given);
         }
@@ -128,6 +145,16 @@ impl<'a> Filling<'a> {
             let known = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flatten();
             if let Some((name, property)) = known.into_iter().find(|(name, _)| !object.contains_key(*name)) {
                 object.insert(name.clone(), self.value(property, name, depth + 1)?);
+            }
+        }
+        if self.all {
+            let known = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flatten();
+            for (name, property) in known.take(MOST_NODES) {
+                if !object.contains_key(name)
+                    && let Some(value) = self.value(property, name, depth + 1)
+                {
+                    object.insert(name.clone(), value);
+                }
             }
         }
         Some(object)

@@ -11,7 +11,7 @@ pub(crate) mod testing;
 mod tests;
 mod told;
 
-use gatewright_core::{ToolEntry, UsageExample};
+use gatewright_core::{ToolEntry, UsageExample, rmcp::model::JsonObject};
 use serde_json::Value;
 
 /// Contract: `usageExamples` holds up to 5 per tool.
@@ -28,6 +28,11 @@ pub(crate) fn of(tool: &ToolEntry) -> Vec<UsageExample> {
         examples.extend(generated.into_iter().take(MOST - examples.len()));
     }
     examples
+}
+
+/// A value like the results of `tool`, which `schema` describes.
+pub(crate) fn result(tool: &ToolEntry, schema: &JsonObject) -> Option<Value> {
+    arguments::whole(tool, schema)
 }
 
 /// Returns `true` for a tool that deletes, by its name.

@@ -171,7 +171,8 @@ impl CodeCall {
             seed,
             started_ms: u64::try_from(now.as_millis()).unwrap_or(0),
             handles: random_name(),
-            detached: input.detach.unwrap_or_default(),
+            detached: input.detach.unwrap_or_default() && input.dry_run.is_none(),
+            dry_run: input.dry_run,
             script,
         };
         if start.detached {
@@ -365,6 +366,9 @@ impl CodeCall {
             let mut body = settings.body(outcome, log, &host.failed_inputs());
             if let Some(failure) = failure {
                 failure.add_details(&mut body["error"]);
+            }
+            if let Some(rehearsal) = &host.rehearsal {
+                body["dryRun"] = rehearsal.report();
             }
             let ending = ending(&body);
             (finish.run(body, &host.handles), ending)

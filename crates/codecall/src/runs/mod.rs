@@ -1,7 +1,7 @@
 //! Runs of scripts as executions: what a run was started with, its journal, the questions that it waits with, and its continuation.
 //!
 //! `flow` is the course of a run. `record` has what the chunks of an execution hold, `keeper` writes them, `questions` has the calls that wait, and `ask` brings their questions to
-//! the client. `detached` has the runs without one.
+//! the client. `detached` has the runs without one, `rehearsal` the calls of a plan that is only tried.
 
 mod ask;
 mod detached;
@@ -9,9 +9,11 @@ mod flow;
 mod keeper;
 mod questions;
 mod record;
+mod rehearsal;
 
 pub(crate) use ask::{Asked, Ticket, ask};
 pub(crate) use detached::Background;
 pub(crate) use keeper::RunJournal;
 pub(crate) use questions::{Asking, Questions};
 pub(crate) use record::{Past, RunStart};
+pub(crate) use rehearsal::{DryRun, Rehearsal};

@@ -10,7 +10,7 @@ use gatewright_core::rmcp::model::{CallToolResult, InputResponses};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::questions::Waiting;
+use super::{questions::Waiting, rehearsal::DryRun};
 use crate::call_log::CallLog;
 
 /// What a run was started with: everything that its outcome depends on besides the answers to its calls.
@@ -28,6 +28,9 @@ pub(crate) struct RunStart {
     pub(crate) seed: u64,
     /// Milliseconds since 1970-01-01 UTC.
     pub(crate) started_ms: u64,
+    /// It is only tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) dry_run: Option<DryRun>,
     /// It runs without its client.
     #[serde(default)]
     pub(crate) detached: bool,

@@ -15,6 +15,8 @@ mod plan_inputs;
 #[cfg(test)]
 mod reach;
 #[cfg(test)]
+mod rehearsal;
+#[cfg(test)]
 mod results;
 #[cfg(test)]
 mod roots;
