@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatewright_core::{
-    AccessMode, AppFuture, Caller, DirectAccess, InvokeError, Plugin, Principal, ToolEntry,
+    AccessMode, AppFuture, Caller, DirectAccess, InvokeError, Plugin, PluginTasks, Principal, ToolEntry,
     rmcp::{
         ErrorData, RoleServer,
         model::{
@@ -110,6 +110,10 @@ impl Plugin for CodeCall {
 
     fn read_resource(&self, uri: &str, caller: &Caller) -> Option<ReadResourceResult> {
         self.kept.read(uri, caller)
+    }
+
+    fn tasks(&self) -> Option<&dyn PluginTasks> {
+        self.runs_in_background().then_some(self)
     }
 
     fn instructions(&self) -> Option<String> {

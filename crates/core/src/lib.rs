@@ -70,7 +70,7 @@ pub use observe::{
     Arrival, CallRecord, CallerAddress, Ending, Execution, MOST_CALLS, NetworkTransport, Observer, Operation,
     ScriptFacts, Subject, Trail,
 };
-pub use plugin::{DirectAccess, Plugin};
+pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};

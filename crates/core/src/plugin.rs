@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, CallToolResult, ReadResourceResult, Tool},
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, GetTaskParams,
+        GetTaskResult, ReadResourceResult, Tool, UpdateTaskParams,
+    },
     service::RequestContext,
 };
 
@@ -19,6 +22,29 @@ pub enum DirectAccess {
     Callable,
     /// Listed and callable.
     Listed,
+}
+
+/// Tasks that a plugin makes for calls of its own tools.
+pub trait PluginTasks: Send + Sync {
+    /// Returns `true` if `id` names a task as this plugin does; there may be none of that name.
+    fn is_own(&self, id: &str) -> bool;
+
+    /// Reads a task of `caller`.
+    fn get<'a>(
+        &'a self,
+        request: GetTaskParams,
+        caller: &'a Caller,
+    ) -> AppFuture<'a, Result<GetTaskResult, ErrorData>>;
+
+    /// Answers a task's open questions.
+    fn update(&self, request: UpdateTaskParams, caller: Caller) -> AppFuture<'_, Result<(), ErrorData>>;
+
+    /// Stops a task.
+    fn cancel<'a>(
+        &'a self,
+        request: CancelTaskParams,
+        caller: &'a Caller,
+    ) -> AppFuture<'a, Result<(), ErrorData>>;
 }
 
 /// Adds tools to the gateway.
@@ -60,6 +86,11 @@ pub trait Plugin: Send + Sync + 'static {
 
     /// The plugin's own resource at `uri`, if `caller` may read it. It is looked for before those of the apps.
     fn read_resource(&self, _uri: &str, _caller: &Caller) -> Option<ReadResourceResult> {
+        None
+    }
+
+    /// The plugin's own tasks, if it makes any (SEP-2663).
+    fn tasks(&self) -> Option<&dyn PluginTasks> {
         None
     }
 

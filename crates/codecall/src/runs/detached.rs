@@ -62,6 +62,11 @@ impl CodeCall {
         });
     }
 
+    /// Returns `true` if runs in the background are allowed.
+    pub(crate) fn runs_in_background(&self) -> bool {
+        self.background.code_call.get().is_some()
+    }
+
     /// Goes on with runs whose instance is gone.
     async fn take_over(self: &Arc<Self>) {
         let Ok(abandoned) = self.executions.abandoned().await else { return };

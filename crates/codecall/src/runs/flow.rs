@@ -7,7 +7,7 @@ use std::{
 
 use gatewright_agentscript::{CallStatus, Outcome, RunError, RunRequest};
 use gatewright_core::{
-    Caller, codes, off_thread, outline,
+    Caller, Era, codes, off_thread, outline,
     rmcp::{
         RoleServer,
         model::{
@@ -53,6 +53,8 @@ pub(crate) struct Run {
 }
 
 /// A refusal to begin or to go on with a run, as a reply has it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub(crate) struct Refusal {
     code: &'static str,
     message: String,
@@ -142,7 +144,14 @@ impl CodeCall {
                 Next::Reply(response) => return Ok(response),
             }
         }
-        self.detach(run, &caller).await.map(Into::into)
+        let id = run.id();
+        let running = self.detach(run, &caller).await?;
+        let follows = Era::of(&context).is_stateless()
+            && context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+        if follows {
+            return self.created_task(id, &caller).await.map(CallToolResponse::Task);
+        }
+        Ok(running.into())
     }
 
     /// A new run.
@@ -237,14 +246,14 @@ impl CodeCall {
         reply.map(|reply| Entered::Over(of_execution(reply, execution.head.id))).ok_or(ended)
     }
 
-    async fn acquire(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
+    pub(crate) async fn acquire(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
         let reader = Reader::Owner(caller.principal());
         let (lease, execution) = self.executions.acquire(id, reader).await?;
         Run::resume(self, lease, &execution).ok_or_else(|| ExecutionError::Unavailable.into())
     }
 
     /// Adds answers to the questions of a run.
-    async fn answered(&self, mut run: Run, responses: InputResponses) -> Result<Run, Refusal> {
+    pub(crate) async fn answered(&self, mut run: Run, responses: InputResponses) -> Result<Run, Refusal> {
         let answers = by_call(responses);
         if !answers.is_empty() {
             run.journal.add(&Chunk::Answers(answers.clone())).await?;

@@ -1,7 +1,7 @@
 //! Runs of scripts as executions: what a run was started with, its journal, the questions that it waits with, and its continuation.
 //!
 //! `flow` is the course of a run. `record` has what the chunks of an execution hold, `keeper` writes them, `questions` has the calls that wait, and `ask` brings their questions to
-//! the client. `detached` has the runs without one, `rehearsal` the calls of a plan that is only tried.
+//! the client. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried.
 
 mod ask;
 mod detached;
@@ -10,6 +10,7 @@ mod keeper;
 mod questions;
 mod record;
 mod rehearsal;
+mod tasks;
 
 pub(crate) use ask::{Asked, Ticket, ask};
 pub(crate) use detached::Background;

@@ -8,14 +8,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gatewright_core::rmcp::{
-    ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler,
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
-        ElicitRequestParams, ElicitResult, ElicitationAction, ListToolsResult, PaginatedRequestParams,
-        ServerCapabilities, ServerConfig,
+use gatewright_core::{
+    Principal, Scopes,
+    rmcp::{
+        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler,
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
+            ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, GetTaskParams,
+            ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+            TASKS_EXTENSION_ID, TaskPayload, TaskStatus, UpdateTaskParams,
+        },
+        service::{ClientLifecycleMode, RequestContext, RunningService},
     },
-    service::RequestContext,
 };
 use gatewright_executions::{Executions, ExecutionsConfig, Reader, State};
 use serde::de::DeserializeOwned;
@@ -103,6 +107,24 @@ impl ClientHandler for User {
         answer.content = Some(made(json!({"name": "Ada"})));
         Ok(answer)
     }
+}
+
+/// A client of the era without sessions that follows tasks.
+struct Follower;
+
+impl ClientHandler for Follower {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = User.get_info();
+        let extensions = info.capabilities.extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION_ID.to_owned(), made(json!({})));
+        info
+    }
+}
+
+async fn follower(served: &Served, subject: &str) -> RunningService<RoleClient, Follower> {
+    let principal = Principal { subject: subject.into(), client_id: None, scopes: Scopes::All };
+    let lifecycle = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    served.connect_in(principal, Follower, lifecycle).await
 }
 
 /// Executions whose clock a test moves.
@@ -199,4 +221,47 @@ async fn another_instance_goes_on_when_the_first_is_gone_and_repeats_only_what_m
         let listed = executions.list(Reader::Operator, Some(State::Ended), 9).await.unwrap();
         assert_eq!(listed.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_client_that_follows_tasks_gets_one_answers_its_questions_and_cancels_it() {
+    let desk = Desk::default();
+    let served = Served::over(json!({}), desk.clone()).await;
+    let ada = follower(&served, "ada").await;
+    let begin = async |script: &str| {
+        let params = CallToolRequestParams::new("codecall:execute")
+            .with_arguments(made(json!({"script": script, "detach": true})));
+        match ada.call_tool_once(params).await.unwrap() {
+            CallToolResponse::Task(created) => created.task.task_id,
+            other => panic!("{other:?}"),
+        }
+    };
+    let look = async |id: &str, wanted: TaskStatus| loop {
+        let task = ada.peer().get_task(GetTaskParams::new(id)).await.unwrap().task;
+        if task.status() == wanted {
+            return task.payload;
+        }
+        assert!(!task.status().is_terminal(), "{task:?}");
+        tokio::task::yield_now().await;
+    };
+    let id = begin("return [(await callTool('app:step', {})).n, (await callTool('app:ask', {})).name]").await;
+    let TaskPayload::InputRequired { input_requests } = look(&id, TaskStatus::InputRequired).await else {
+        panic!("it asks")
+    };
+    assert_eq!(input_requests.keys().collect::<Vec<_>>(), ["1.name"]);
+    let answers = made(json!({"1.name": {"action": "accept", "content": {"name": "Ada"}}}));
+    ada.peer().update_task(UpdateTaskParams::new(id.clone(), answers)).await.unwrap();
+    let TaskPayload::Completed { result } = look(&id, TaskStatus::Completed).await else {
+        panic!("it is over")
+    };
+    assert_eq!(result["structuredContent"]["result"], json!([1, "Ada"]));
+
+    let held = begin("await callTool('app:hold', {}); return await callTool('app:step', {})").await;
+    desk.entered.notified().await;
+    let eve = follower(&served, "eve").await;
+    assert!(eve.peer().get_task(GetTaskParams::new(held.clone())).await.is_err());
+    assert!(eve.peer().cancel_task(CancelTaskParams::new(held.clone())).await.is_err());
+    ada.peer().cancel_task(CancelTaskParams::new(held.clone())).await.unwrap();
+    assert!(matches!(look(&held, TaskStatus::Cancelled).await, TaskPayload::Cancelled));
+    assert_eq!(desk.steps.load(Ordering::SeqCst), 1);
 }

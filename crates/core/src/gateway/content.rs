@@ -11,7 +11,7 @@ use rmcp::{
 
 use super::{Gateway, stamp};
 use crate::{
-    Caller, Permitted, TaskItem,
+    Caller, Permitted, PluginTasks, TaskItem,
     content::{check_length, invalid, refused},
     names::clipped,
 };
@@ -85,6 +85,11 @@ impl Gateway {
         stamp::complete(&mut result.result_type);
         self.stamp(&context, &mut result.meta);
         Ok(result)
+    }
+
+    /// The tasks of the plugin that names its tasks like `id`.
+    pub(super) fn plugin_tasks(&self, id: &str) -> Option<&dyn PluginTasks> {
+        self.shared.plugins.iter().filter_map(|plugin| plugin.tasks()).find(|tasks| tasks.is_own(id))
     }
 
     /// The task that was made for this caller under the public id `id`.

@@ -214,7 +214,10 @@ impl ServerHandler for Gateway {
     ) -> Result<GetTaskResult, ErrorData> {
         let work = async |caller: Caller, context: RequestContext<RoleServer>| {
             let id = request.task_id.clone();
-            let mut result = self.task(&id, &caller)?.get(request, context.clone()).await?;
+            let mut result = match self.plugin_tasks(&id) {
+                Some(tasks) => tasks.get(request, &caller).await?,
+                None => self.task(&id, &caller)?.get(request, context.clone()).await?,
+            };
             result.task.task.task_id = id;
             self.stamp(&context, &mut result.meta);
             Ok(result)
@@ -228,6 +231,9 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let work = async |caller, context| {
+            if let Some(tasks) = self.plugin_tasks(&request.task_id) {
+                return tasks.update(request, caller).await;
+            }
             let task = self.task(&request.task_id, &caller)?;
             task.update(request, context).await
         };
@@ -240,6 +246,9 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let work = async |caller, context| {
+            if let Some(tasks) = self.plugin_tasks(&request.task_id) {
+                return tasks.cancel(request, &caller).await;
+            }
             let task = self.task(&request.task_id, &caller)?;
             task.cancel(request, context).await
         };

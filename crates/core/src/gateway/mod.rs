@@ -181,7 +181,8 @@ impl Gateway {
             .enable_completions()
             .enable_logging()
             .build();
-        if self.shared.registry.operator_snapshot().apps.iter().any(AppEntry::supports_tasks) {
+        let of_plugins = self.shared.plugins.iter().any(|plugin| plugin.tasks().is_some());
+        if of_plugins || self.shared.registry.operator_snapshot().apps.iter().any(AppEntry::supports_tasks) {
             let extensions = capabilities.extensions.get_or_insert_default();
             extensions.insert(rmcp::model::TASKS_EXTENSION_ID.to_owned(), Default::default());
         }
