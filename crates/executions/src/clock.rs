@@ -11,10 +11,6 @@ use std::{
 pub(crate) struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
 impl Clock {
-    pub(crate) fn system() -> Self {
-        Self::of(SystemTime::now)
-    }
-
     pub(crate) fn of(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }

@@ -66,17 +66,9 @@ impl Draft {
         if self.persisted {
             return Err(ExecutionError::Busy);
         }
-        let journal = std::mem::take(&mut self.journal);
-        match self.executions.begin(&self.head, journal).await {
-            Ok(lease) => {
-                self.persisted = true;
-                Ok(lease)
-            }
-            Err((error, journal)) => {
-                self.journal = journal;
-                Err(error)
-            }
-        }
+        let lease = self.executions.begin(&self.head, &mut self.journal).await?;
+        self.persisted = true;
+        Ok(lease)
     }
 
     /// Ends it. It is kept for a while, for those who want to look at it.

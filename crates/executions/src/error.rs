@@ -18,6 +18,9 @@ pub enum ExecutionError {
     /// It has ended.
     #[error("the execution has ended; start the script again")]
     Ended,
+    /// Its journal is damaged, or was sealed with another key.
+    #[error("the journal of the execution cannot be read; start the script again")]
+    Unreadable,
     /// Another instance goes on with it, or it was cancelled. Whoever gets this must stop the run.
     #[error("the execution has been taken over by another instance, or was cancelled")]
     LeaseLost,
@@ -44,6 +47,7 @@ impl ExecutionError {
             Self::NotFound => "EXECUTION_NOT_FOUND",
             Self::Busy => "EXECUTION_BUSY",
             Self::Ended => "EXECUTION_ENDED",
+            Self::Unreadable => "EXECUTION_UNREADABLE",
             Self::LeaseLost => "EXECUTION_TAKEN_OVER",
             Self::TooLarge => "EXECUTION_TOO_LARGE",
             Self::TooMany => "TOO_MANY_EXECUTIONS",

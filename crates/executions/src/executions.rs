@@ -2,55 +2,18 @@
 
 use std::{fmt, sync::Arc, time::SystemTime};
 
-use gatewright_core::Principal;
+use gatewright_core::{Principal, SealKey, SharedRecords};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Draft, Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, Lease, NewExecution, State,
-    clock::Clock, journal::Journal, lease::Holder, memory::Memory,
+    clock::Clock,
+    journal::Journal,
+    lease::Holder,
+    memory::Memory,
+    reading::{Execution, Listed, Reader},
+    shared::Shared,
 };
-
-/// Reader of an execution.
-#[derive(Debug, Clone, Copy)]
-pub enum Reader<'a> {
-    /// A principal, who sees executions of the same subject and client.
-    Owner(&'a Principal),
-    /// An operator, who sees all.
-    Operator,
-}
-
-impl Reader<'_> {
-    pub(crate) fn may_see(self, head: &Head) -> bool {
-        match self {
-            Self::Owner(principal) => head.is_of(principal),
-            Self::Operator => true,
-        }
-    }
-}
-
-/// An execution with its journal.
-#[derive(Clone)]
-pub struct Execution {
-    /// Its description.
-    pub head: Head,
-    /// The chunks of its journal. None if it was too large to be kept; see [`Head::complete`].
-    pub chunks: Vec<Vec<u8>>,
-}
-
-impl fmt::Debug for Execution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Execution").field("head", &self.head).finish_non_exhaustive()
-    }
-}
-
-/// An execution in a list.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    /// Its description.
-    pub head: Head,
-    /// Returns `true` if an instance has its lease. A running one without is waiting to be taken over, or for its client.
-    pub held: bool,
-}
 
 /// The executions of a gateway. Clones are the same executions.
 #[derive(Clone)]
@@ -64,6 +27,7 @@ struct Parts {
 
 enum Store {
     Memory(Arc<Memory>),
+    Shared(Shared),
 }
 
 impl fmt::Debug for Executions {
@@ -86,6 +50,30 @@ impl Executions {
         let clock = Clock::of(now);
         let store = Store::Memory(Memory::new(config.clone(), clock.clone()));
         Self(Arc::new(Parts { config, clock, store }))
+    }
+
+    /// Executions in `records`, which instances share, sealed with a key of `key`. `instance` is the name of this one. Must be called within a Tokio
+    /// runtime; [`Executions::close`] writes what is still to be written.
+    pub fn shared(
+        config: ExecutionsConfig,
+        records: Arc<dyn SharedRecords>,
+        key: &SealKey,
+        instance: impl Into<String>,
+    ) -> Self {
+        Self::shared_at(config, records, key, instance, SystemTime::now)
+    }
+
+    /// Executions in `records`, with another clock.
+    pub fn shared_at(
+        config: ExecutionsConfig,
+        records: Arc<dyn SharedRecords>,
+        key: &SealKey,
+        instance: impl Into<String>,
+        now: impl Fn() -> SystemTime + Send + Sync + 'static,
+    ) -> Self {
+        let clock = Clock::of(now);
+        let shared = Shared::new(config.clone(), clock.clone(), records, key.clone(), instance.into());
+        Self(Arc::new(Parts { config, clock, store: Store::Shared(shared) }))
     }
 
     /// The configuration.
@@ -122,6 +110,7 @@ impl Executions {
         let id: ExecutionId = id.parse()?;
         match &self.0.store {
             Store::Memory(memory) => memory.open(id, reader),
+            Store::Shared(shared) => shared.open(id, reader).await,
         }
     }
 
@@ -138,6 +127,10 @@ impl Executions {
                 let (lease, execution) = memory.acquire(id, reader, lost.clone())?;
                 Ok((Lease::new(id, lost, Holder::Memory(lease)), execution))
             }
+            Store::Shared(shared) => {
+                let (lease, execution) = shared.acquire(id, reader, lost.clone()).await?;
+                Ok((Lease::new(id, lost, Holder::Shared(lease)), execution))
+            }
         }
     }
 
@@ -153,6 +146,7 @@ impl Executions {
     ) -> Result<Vec<Listed>, ExecutionError> {
         match &self.0.store {
             Store::Memory(memory) => Ok(memory.list(reader, state, most)),
+            Store::Shared(shared) => shared.list(reader, state, most).await,
         }
     }
 
@@ -164,6 +158,7 @@ impl Executions {
     pub async fn abandoned(&self) -> Result<Vec<ExecutionId>, ExecutionError> {
         match &self.0.store {
             Store::Memory(memory) => Ok(memory.abandoned()),
+            Store::Shared(shared) => shared.abandoned().await,
         }
     }
 
@@ -175,6 +170,7 @@ impl Executions {
         let id: ExecutionId = id.parse()?;
         match &self.0.store {
             Store::Memory(memory) => memory.cancel(id, reader, ending),
+            Store::Shared(shared) => shared.cancel(id, reader, ending).await,
         }
     }
 
@@ -186,6 +182,7 @@ impl Executions {
         let id: ExecutionId = id.parse()?;
         match &self.0.store {
             Store::Memory(memory) => memory.remove(id, reader),
+            Store::Shared(shared) => shared.remove(id, reader).await,
         }
     }
 
@@ -193,28 +190,26 @@ impl Executions {
     pub async fn close(&self) {
         match &self.0.store {
             Store::Memory(_) => {}
+            Store::Shared(shared) => shared.close().await,
         }
     }
 
-    /// Makes a draft durable. Gives the journal back if it cannot be.
-    pub(crate) async fn begin(
-        &self,
-        head: &Head,
-        journal: Journal,
-    ) -> Result<Lease, (ExecutionError, Journal)> {
+    /// Makes a draft durable. The journal stays where it is if it cannot be.
+    pub(crate) async fn begin(&self, head: &Head, journal: &mut Journal) -> Result<Lease, ExecutionError> {
         let lost = CancellationToken::new();
-        match &self.0.store {
-            Store::Memory(memory) => {
-                let lease = memory.begin(head.clone(), journal, lost.clone())?;
-                Ok(Lease::new(head.id, lost, Holder::Memory(lease)))
-            }
-        }
+        let holder = match &self.0.store {
+            Store::Memory(memory) => Holder::Memory(memory.begin(head, journal, lost.clone())?),
+            Store::Shared(shared) => Holder::Shared(shared.begin(head, journal, lost.clone()).await?),
+        };
+        *journal = Journal::default();
+        Ok(Lease::new(head.id, lost, holder))
     }
 
     /// Keeps an execution that has ended.
     pub(crate) fn keep(&self, head: Head, journal: Journal) {
         match &self.0.store {
             Store::Memory(memory) => memory.keep(head, journal),
+            Store::Shared(shared) => shared.keep(head, journal),
         }
     }
 

@@ -5,6 +5,9 @@ use crate::ExecutionError;
 /// Bytes that a chunk takes besides its contents, about.
 const CHUNK_BYTES: u64 = 64;
 
+/// Bytes that an execution takes besides its journal, about.
+pub(crate) const HEAD_BYTES: u64 = 1_024;
+
 /// Chunks in their order.
 #[derive(Default)]
 pub(crate) struct Journal {

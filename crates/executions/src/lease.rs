@@ -4,7 +4,9 @@ use std::fmt;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{CallCounts, Ending, ExecutionError, ExecutionId, WaitingFor, memory::MemoryLease};
+use crate::{
+    CallCounts, Ending, ExecutionError, ExecutionId, WaitingFor, memory::MemoryLease, shared::SharedLease,
+};
 
 /// The right to go on with an execution: no other instance can write its journal meanwhile. It is renewed in the background. If it is dropped before the
 /// execution waits or ends, as when a process dies, it runs out, and another instance may go on.
@@ -16,6 +18,7 @@ pub struct Lease {
 
 pub(crate) enum Holder {
     Memory(MemoryLease),
+    Shared(SharedLease),
 }
 
 impl fmt::Debug for Lease {
@@ -40,7 +43,8 @@ impl Lease {
         self.lost.clone()
     }
 
-    /// Adds `chunk` to the journal. Once this returns, the chunk is durable. Concurrent calls are written one after the other.
+    /// Adds `chunk` to the journal. Once this returns, the chunk is durable. Concurrent calls are written one after the other. If the call is dropped
+    /// before, the chunk may or may not be in the journal.
     ///
     /// # Errors
     /// [`ExecutionError::TooLarge`], [`ExecutionError::Full`] and [`ExecutionError::TooMany`] for want of room, and the lease stays. With any other error the lease
@@ -48,6 +52,7 @@ impl Lease {
     pub async fn append(&self, chunk: &[u8]) -> Result<(), ExecutionError> {
         let added = match &self.holder {
             Holder::Memory(lease) => lease.append(chunk),
+            Holder::Shared(lease) => lease.append(chunk).await,
         };
         if let Err(ExecutionError::LeaseLost | ExecutionError::Unavailable) = added {
             self.lost.cancel();
@@ -55,23 +60,25 @@ impl Lease {
         added
     }
 
-    /// Releases the lease: the execution waits, and whoever has the answer acquires it.
+    /// Releases the lease: the execution waits, and whoever has the answer acquires it. The lease is over then, for all who share it.
     ///
     /// # Errors
     /// The lease is lost, or the store does not answer.
-    pub async fn wait(self, waiting: &[WaitingFor], calls: CallCounts) -> Result<(), ExecutionError> {
+    pub async fn wait(&self, waiting: &[WaitingFor], calls: CallCounts) -> Result<(), ExecutionError> {
         match &self.holder {
             Holder::Memory(lease) => lease.wait(waiting, calls),
+            Holder::Shared(lease) => lease.wait(waiting, calls).await,
         }
     }
 
-    /// Ends the execution.
+    /// Ends the execution, and the lease with it.
     ///
     /// # Errors
     /// The lease is lost, or the store does not answer.
-    pub async fn end(self, ending: &Ending, calls: CallCounts) -> Result<(), ExecutionError> {
+    pub async fn end(&self, ending: &Ending, calls: CallCounts) -> Result<(), ExecutionError> {
         match &self.holder {
             Holder::Memory(lease) => lease.end(ending, calls),
+            Holder::Shared(lease) => lease.end(ending, calls).await,
         }
     }
 }

@@ -17,13 +17,16 @@ mod id;
 mod journal;
 mod lease;
 mod memory;
+mod reading;
+mod shared;
 
 pub use config::{ExecutionStore, ExecutionsConfig};
 pub use draft::Draft;
 pub use error::ExecutionError;
-pub use executions::{Execution, Executions, Listed, Reader};
+pub use executions::Executions;
 pub use head::{
     CallCounts, Ending, Head, LONGEST_TEXT, MOST_WAITING, NewExecution, State, WaitKind, WaitingFor,
 };
 pub use id::ExecutionId;
 pub use lease::Lease;
+pub use reading::{Execution, Listed, Reader};

@@ -10,12 +10,12 @@ use gatewright_core::Principal;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CallCounts, Ending, Execution, ExecutionError, ExecutionId, ExecutionsConfig, Head, Listed, Reader,
-    State, WaitingFor, clock::Clock, journal::Journal,
+    CallCounts, Ending, ExecutionError, ExecutionId, ExecutionsConfig, Head, State, WaitingFor,
+    clock::Clock,
+    journal::{HEAD_BYTES, Journal},
+    reading::{Execution, Listed, Reader},
 };
 
-/// Bytes that an execution takes besides its journal, about.
-pub(crate) const HEAD_BYTES: u64 = 1_024;
 /// Executions added between two removals of expired ones.
 const SWEEP_EVERY: u64 = 1_024;
 /// Executions that one search for abandoned ones looks at.
@@ -106,27 +106,26 @@ impl Memory {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an execution that goes on.
+    /// Adds an execution that goes on, and takes its journal.
     pub(crate) fn begin(
         self: &Arc<Self>,
-        head: Head,
-        journal: Journal,
+        head: &Head,
+        journal: &mut Journal,
         lost: CancellationToken,
-    ) -> Result<MemoryLease, (ExecutionError, Journal)> {
+    ) -> Result<MemoryLease, ExecutionError> {
         let now_ms = self.clock.now_ms();
         let mut table = self.lock();
         table.make_room(now_ms);
         let bytes = journal.bytes() + HEAD_BYTES;
-        if table.check(&self.config, &head, bytes).is_err() {
+        if table.check(&self.config, head, bytes).is_err() {
             table.sweep(now_ms);
         }
-        if let Err(error) = table.check(&self.config, &head, bytes) {
-            return Err((error, journal));
-        }
-        let id = head.id;
+        table.check(&self.config, head, bytes)?;
         table.leases += 1;
         let token = table.leases;
-        table.count_open(&head, bytes);
+        table.count_open(head, bytes);
+        let (head, journal) = (head.clone(), std::mem::take(journal));
+        let id = head.id;
         table.all.insert(id, Kept { head, journal, lease: Held::By(token, lost) });
         Ok(MemoryLease { memory: self.clone(), id, token })
     }

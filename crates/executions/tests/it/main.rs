@@ -1,4 +1,18 @@
 //! Integration tests, one file per capability.
 
 #[cfg(test)]
-mod memory;
+mod bounds;
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod deaths;
+#[cfg(test)]
+mod interleaving;
+#[cfg(test)]
+mod sealed;
+#[cfg(test)]
+mod stores;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod takeover;

@@ -1,0 +1,223 @@
+//! The lists of executions: steps that change the indexes.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::Mutex;
+
+use super::{
+    index::{self, Entry, SHARDS},
+    journals::{BATCH, Journals, MOST_TRIES, all_keys},
+    seal::owner_tag,
+};
+use crate::{ExecutionError, ExecutionId, Head, journal::HEAD_BYTES};
+
+/// Time after which an entry of an index without a head is a remnant.
+const REMNANT_MS: u64 = 60_000;
+
+/// The lists of the executions that are open, and of those that have ended.
+pub(super) struct Directory {
+    pub(super) journals: Arc<Journals>,
+    /// One for each pair of index records: changes from this instance do not fail each other.
+    changing: [Mutex<()>; SHARDS],
+}
+
+fn open_key(shard: usize) -> String {
+    format!("open {shard}")
+}
+
+fn ended_key(shard: usize) -> String {
+    format!("ended {shard}")
+}
+
+/// Bytes that an execution takes.
+fn size(entry: &Entry) -> u64 {
+    entry.bytes + HEAD_BYTES
+}
+
+impl Directory {
+    pub(super) fn new(journals: Arc<Journals>) -> Self {
+        Self { journals, changing: std::array::from_fn(|_| Mutex::default()) }
+    }
+
+    /// The executions that are open.
+    pub(super) async fn open(&self) -> Result<Vec<Entry>, ExecutionError> {
+        self.entries(open_key).await
+    }
+
+    /// The executions that have ended.
+    pub(super) async fn ended(&self) -> Result<Vec<Entry>, ExecutionError> {
+        self.entries(ended_key).await
+    }
+
+    /// The entry of an execution.
+    pub(super) fn entry(&self, head: &Head) -> Entry {
+        Entry::of(head, owner_tag(&self.journals.key, &head.owner))
+    }
+
+    /// Removes an execution from the index of ended ones.
+    pub(super) async fn forget(&self, head: &Head) -> Result<(), ExecutionError> {
+        let entry = self.entry(head);
+        self.change(entry.ended_shard(), ended_key(entry.ended_shard()), |entries| {
+            entries.retain(|other| other.id != entry.id);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Lists an execution as open, if there is room for one more.
+    pub(super) async fn reserve(&self, entry: Entry) -> Result<(), ExecutionError> {
+        let shard = Entry::open_shard(&entry.owner);
+        let of_others = self.entries(open_key).await?;
+        let of_others = of_others.iter().filter(|other| Entry::open_shard(&other.owner) != shard);
+        let (count, bytes) = of_others.fold((0, 0), |(count, bytes), other| (count + 1, bytes + size(other)));
+        let (config, mut tidied) = (&self.journals.config, false);
+        loop {
+            let reserved = self.change(shard, open_key(shard), |entries| {
+                let own = entries.iter().filter(|other| other.owner == entry.owner);
+                let (own, own_bytes) =
+                    own.fold((0, 0), |(count, bytes), other| (count + 1, bytes + size(other)));
+                if own >= config.max_per_principal || own_bytes + size(&entry) > config.share() {
+                    return Err(ExecutionError::TooMany);
+                }
+                let all = bytes + entries.iter().map(size).sum::<u64>() + size(&entry);
+                if count + entries.len() >= config.max_executions as usize || all > config.max_bytes {
+                    return Err(ExecutionError::Full);
+                }
+                entries.push(entry);
+                Ok(())
+            });
+            match reserved.await {
+                Err(ExecutionError::TooMany | ExecutionError::Full) if !tidied => {
+                    tidied = true;
+                    self.tidy_shard(shard, &entry).await?;
+                }
+                reserved => return reserved,
+            }
+        }
+    }
+
+    /// Lists an open execution with its present size.
+    pub(super) async fn relist(&self, head: &Head) -> Result<(), ExecutionError> {
+        let entry = self.entry(head);
+        let shard = Entry::open_shard(&entry.owner);
+        self.change(shard, open_key(shard), |entries| {
+            entries.iter_mut().filter(|other| other.id == entry.id).for_each(|other| *other = entry);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Removes an execution from the index of open ones.
+    pub(super) async fn unlist(&self, entry: &Entry) -> Result<(), ExecutionError> {
+        let shard = Entry::open_shard(&entry.owner);
+        self.change(shard, open_key(shard), |entries| {
+            entries.retain(|other| other.id != entry.id);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Moves an execution from the open ones to the ended ones. What fails here is corrected later.
+    pub(super) async fn list_as_ended(&self, head: &Head) {
+        let entry = self.entry(head);
+        let moved = async {
+            self.add_ended(entry.ended_shard(), &[entry]).await?;
+            self.unlist(&entry).await
+        };
+        if let Err(error) = moved.await {
+            tracing::debug!(%error, "an execution that ended is still listed as open");
+        }
+    }
+
+    /// Lists executions of one shard as ended, and removes the oldest that find no room.
+    pub(super) async fn add_ended(&self, shard: usize, new: &[Entry]) -> Result<(), ExecutionError> {
+        let most = (self.journals.config.max_executions as usize).div_ceil(SHARDS);
+        let most_bytes = self.journals.config.max_bytes / SHARDS as u64;
+        let mut evicted = Vec::new();
+        self.change(shard, ended_key(shard), |entries| {
+            evicted.clear();
+            entries.retain(|other| new.iter().all(|entry| entry.id != other.id));
+            entries.extend_from_slice(new);
+            let mut bytes: u64 = entries.iter().map(size).sum();
+            let mut more = entries.len();
+            let is_evicted = |entry: &Entry| {
+                let is_too_much = more > most || (bytes > most_bytes && more > 1);
+                if is_too_much {
+                    more -= 1;
+                    bytes -= size(entry);
+                }
+                is_too_much
+            };
+            let keep_from = entries.iter().map(is_evicted).take_while(|evicted| *evicted).count();
+            evicted.extend(entries.drain(..keep_from));
+            Ok(())
+        })
+        .await?;
+        let keys: Vec<String> = evicted.iter().flat_map(|entry| all_keys(entry.id, entry.records)).collect();
+        self.journals.remove_records(&keys).await
+    }
+
+    /// Corrects the index where an instance died before it could: `head` has ended, or does not exist.
+    pub(super) async fn tidy(&self, entry: &Entry, head: Option<&Head>) -> Result<(), ExecutionError> {
+        match head {
+            Some(head) => self.list_as_ended(head).await,
+            None if entry.created_ms + REMNANT_MS < self.journals.clock.now_ms() => {
+                self.unlist(entry).await?
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Corrects the entries of one owner.
+    async fn tidy_shard(&self, shard: usize, owner: &Entry) -> Result<(), ExecutionError> {
+        let record = self.journals.records.get_many(&[open_key(shard)]).await?.pop().flatten();
+        let mut entries = index::read(record.as_deref(), self.journals.clock.now_ms());
+        entries.retain(|entry| entry.owner == owner.owner);
+        for entries in entries.chunks(BATCH) {
+            let ids: Vec<ExecutionId> = entries.iter().map(|entry| entry.id).collect();
+            for (entry, head) in entries.iter().zip(self.journals.heads(&ids).await?) {
+                if head.as_ref().is_none_or(|head| !head.is_open()) {
+                    self.tidy(entry, head.as_ref()).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The entries of all records of an index.
+    async fn entries(&self, key: fn(usize) -> String) -> Result<Vec<Entry>, ExecutionError> {
+        let keys: Vec<String> = (0..SHARDS).map(key).collect();
+        let (records, now_ms) = (self.journals.records.get_many(&keys).await?, self.journals.clock.now_ms());
+        Ok(records.iter().flat_map(|record| index::read(record.as_deref(), now_ms)).collect())
+    }
+
+    /// Changes a record of an index by compare-and-swap. An error of `change` leaves it as it was.
+    async fn change(
+        &self,
+        shard: usize,
+        key: String,
+        mut change: impl FnMut(&mut Vec<Entry>) -> Result<(), ExecutionError>,
+    ) -> Result<(), ExecutionError> {
+        let _alone = self.changing[shard].lock().await;
+        for attempt in 0..MOST_TRIES {
+            let now_ms = self.journals.clock.now_ms();
+            let before = self.journals.records.get_many(std::slice::from_ref(&key)).await?.pop().flatten();
+            let mut entries = index::read(before.as_deref(), now_ms);
+            change(&mut entries)?;
+            let after = index::write(&entries);
+            if before.as_ref() == Some(&after) {
+                return Ok(());
+            }
+            let last_ms = entries.iter().map(|entry| entry.expires_ms).max().unwrap_or(now_ms);
+            let life = Duration::from_millis(last_ms.saturating_sub(now_ms).max(REMNANT_MS));
+            if self.journals.records.replace(&key, before.as_deref(), &after, life).await? {
+                return Ok(());
+            }
+            // Another instance was quicker. Those that were slower too wait for different times.
+            let wait = after.len() as u64 % 7 + u64::from(self.journals.token()[0] % 8);
+            tokio::time::sleep(Duration::from_millis(wait * attempt as u64 / 4)).await;
+        }
+        Err(ExecutionError::Unavailable)
+    }
+}

@@ -1,0 +1,199 @@
+//! Bounds in time, count and bytes.
+
+use std::time::Duration;
+
+use gatewright_executions::{
+    CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader, State,
+};
+
+use crate::support::{Clock, TestRecords, detached, principal};
+
+const KIB: u64 = 1024;
+
+/// Executions in memory and in records, with their clock.
+fn both(config: &ExecutionsConfig) -> [(Executions, Clock); 2] {
+    let (first, second) = (Clock::default(), Clock::default());
+    let shared = second.shared(config.clone(), TestRecords::new(&second));
+    [(first.in_memory(config.clone()), first), (shared, second)]
+}
+
+fn ok() -> Ending {
+    Ending::new("ok")
+}
+
+fn end(executions: &Executions, chunk: &[u8]) {
+    let mut draft = executions.draft(&principal("ada", None), NewExecution::default());
+    let _ = draft.append(chunk);
+    draft.end(&ok(), CallCounts::default());
+}
+
+#[tokio::test]
+async fn executions_are_forgotten_when_their_time_is_over_whatever_their_state() {
+    let config = ExecutionsConfig { retention: Duration::from_secs(600), ..ExecutionsConfig::default() };
+    for (executions, clock) in both(&config) {
+        let ada = principal("ada", None);
+        let waits = executions.create(&ada, detached(), b"1").await.unwrap();
+        let waits = (waits.id().to_string(), waits.wait(&[], CallCounts::default()).await.unwrap()).0;
+        let runs = executions.create(&ada, detached(), b"2").await.unwrap();
+        clock.advance(Duration::from_secs(300));
+        runs.append(b"more").await.unwrap();
+        clock.advance(Duration::from_secs(299));
+        assert_eq!(executions.list(Reader::Operator, None, 10).await.unwrap().len(), 2);
+        assert!(executions.open(&waits, Reader::Owner(&ada)).await.is_ok());
+        clock.advance(Duration::from_secs(1));
+        for reader in [Reader::Owner(&ada), Reader::Operator] {
+            assert_eq!(executions.open(&waits, reader).await.unwrap_err(), ExecutionError::NotFound);
+            assert_eq!(executions.acquire(&waits, reader).await.unwrap_err(), ExecutionError::NotFound);
+            assert!(executions.list(reader, None, 10).await.unwrap().is_empty());
+        }
+        assert_eq!(runs.append(b"late").await.unwrap_err(), ExecutionError::LeaseLost);
+        assert!(executions.abandoned().await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_principal_has_a_number_of_open_executions_and_others_are_not_affected() {
+    let config = ExecutionsConfig { max_per_principal: 3, ..ExecutionsConfig::default() };
+    for (executions, clock) in both(&config) {
+        let (ada, bob) = (principal("ada", None), principal("bob", None));
+        let mut leases = Vec::new();
+        for _ in 0..3 {
+            leases.push(executions.create(&ada, detached(), b"x").await.unwrap());
+        }
+        let mut draft = executions.draft(&ada, detached());
+        draft.append(b"kept").unwrap();
+        assert_eq!(draft.persist().await.unwrap_err(), ExecutionError::TooMany);
+        executions.create(&bob, detached(), b"x").await.unwrap();
+        leases.pop().unwrap().end(&ok(), CallCounts::default()).await.unwrap();
+        let lease = draft.persist().await.unwrap();
+        let found = executions.open(&lease.id().to_string(), Reader::Operator).await.unwrap();
+        assert_eq!(found.chunks, [b"kept"], "a draft that found no room stays as it was");
+        assert_eq!(executions.create(&ada, detached(), b"x").await.unwrap_err(), ExecutionError::TooMany);
+        clock.advance(config.retention);
+        executions.create(&ada, detached(), b"x").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_principal_takes_a_share_of_the_room_and_all_together_the_whole() {
+    let config = ExecutionsConfig {
+        max_bytes: KIB * KIB,
+        max_journal_bytes: 120 * KIB,
+        max_executions: 12,
+        ..ExecutionsConfig::default()
+    };
+    for (executions, _) in both(&config) {
+        let chunk = vec![0; 80 * 1024];
+        let mut leases = Vec::new();
+        for subject in ["a", "b", "c", "d"] {
+            let principal = principal(subject, None);
+            for _ in 0..3 {
+                leases.push(executions.create(&principal, detached(), &chunk).await.unwrap());
+            }
+            assert_eq!(
+                executions.create(&principal, detached(), &chunk).await.unwrap_err(),
+                ExecutionError::TooMany
+            );
+        }
+        let last = principal("e", None);
+        assert_eq!(executions.create(&last, detached(), b"x").await.unwrap_err(), ExecutionError::Full);
+        leases.pop().unwrap().end(&ok(), CallCounts::default()).await.unwrap();
+        assert_eq!(executions.create(&last, detached(), &vec![0; 118 * 1024]).await.err(), None);
+        leases.pop().unwrap().end(&ok(), CallCounts::default()).await.unwrap();
+        assert_eq!(
+            executions.create(&last, detached(), &vec![0; 118 * 1024]).await.err(),
+            Some(ExecutionError::Full)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_journal_has_a_largest_size_before_and_after_it_is_durable() {
+    let config = ExecutionsConfig { max_journal_bytes: 64 * KIB, ..ExecutionsConfig::default() };
+    for (executions, _) in both(&config) {
+        let ada = principal("ada", None);
+        let mut draft = executions.draft(&ada, NewExecution::default());
+        let id = draft.id().to_string();
+        draft.append(&[0; 60 * 1024]).unwrap();
+        assert_eq!(draft.append(&[0; 4 * 1024]).unwrap_err(), ExecutionError::TooLarge);
+        assert_eq!(draft.append(b"x").unwrap_err(), ExecutionError::TooLarge);
+        assert_eq!(draft.persist().await.unwrap_err(), ExecutionError::TooLarge);
+        draft.end(&ok(), CallCounts { made: 7, failed: 1 });
+        let found = executions.open(&id, Reader::Owner(&ada)).await.unwrap();
+        assert_eq!((found.chunks.len(), found.head.complete, found.head.calls.made), (0, false, 7));
+        let lease = executions.create(&ada, detached(), &[0; 60 * 1024]).await.unwrap();
+        assert_eq!(lease.append(&[0; 4 * 1024]).await.unwrap_err(), ExecutionError::TooLarge);
+        assert!(!lease.lost().is_cancelled());
+        lease.append(b"x").await.unwrap();
+        let id = lease.id().to_string();
+        lease.wait(&[], CallCounts::default()).await.unwrap();
+        let (lease, found) = executions.acquire(&id, Reader::Owner(&ada)).await.unwrap();
+        assert_eq!(found.chunks.len(), 2);
+        assert_eq!(
+            lease.append(&[0; 4 * 1024]).await.unwrap_err(),
+            ExecutionError::TooLarge,
+            "after a resume too"
+        );
+        lease.append(b"x").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_oldest_that_ended_make_room_for_new_ones() {
+    let config = ExecutionsConfig { max_executions: 160, ..ExecutionsConfig::default() };
+    for (executions, clock) in both(&config) {
+        for n in 0..1_000_u32 {
+            end(&executions, &n.to_be_bytes());
+            clock.advance(Duration::from_millis(1));
+        }
+        let open = executions.create(&principal("ada", None), detached(), b"open").await.unwrap();
+        executions.close().await;
+        let ended = executions.list(Reader::Operator, Some(State::Ended), 10_000).await.unwrap();
+        assert!((100..=160).contains(&ended.len()), "{}", ended.len());
+        assert!(ended.is_sorted_by_key(|one| std::cmp::Reverse(one.head.created_ms)));
+        let newest = executions.open(&ended[0].head.id.to_string(), Reader::Operator).await.unwrap();
+        assert_eq!(newest.chunks, [999_u32.to_be_bytes()]);
+        assert!(executions.open(&open.id().to_string(), Reader::Operator).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn journals_that_ended_take_bounded_room_in_records_too() {
+    let config =
+        ExecutionsConfig { max_bytes: KIB * KIB, max_journal_bytes: 64 * KIB, ..ExecutionsConfig::default() };
+    let clock = Clock::default();
+    let records = TestRecords::new(&clock);
+    let executions = clock.shared(config.clone(), records.clone());
+    for round in 0..10 {
+        for _ in 0..100 {
+            end(&executions, &[round; 20 * 1024]);
+        }
+        // The next instance goes on where this one stopped.
+        executions.close().await;
+        let executions = clock.shared(config.clone(), records.clone());
+        let listed = executions.list(Reader::Operator, None, 10_000).await.unwrap();
+        let all = records.all.lock().unwrap();
+        let bytes: usize = all.values().map(|(value, _)| value.len()).sum();
+        assert!(bytes <= 2 * 1024 * 1024, "{bytes} bytes");
+        assert!(all.len() <= 2 * listed.len() + 32, "{} records of {} executions", all.len(), listed.len());
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_execution_in_memory_costs_little() {
+    let executions = Executions::in_memory(ExecutionsConfig::default());
+    let config = ExecutionsConfig::default();
+    for n in 0..100 {
+        for m in 0..config.max_per_principal {
+            let ada = principal(&format!("user:{n}"), None);
+            let lease = executions.create(&ada, detached(), &m.to_be_bytes()).await.unwrap();
+            lease.wait(&[], CallCounts::default()).await.unwrap();
+        }
+    }
+    assert_eq!(
+        executions.create(&principal("other", None), detached(), b"x").await.unwrap_err(),
+        ExecutionError::Full
+    );
+    let listed = executions.list(Reader::Operator, Some(State::Waiting), 20_000).await.unwrap();
+    assert_eq!(listed.len(), config.max_executions as usize);
+}

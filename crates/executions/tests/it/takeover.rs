@@ -1,0 +1,121 @@
+//! Leases that run out, and instances that go on with the executions of others.
+
+use std::time::Duration;
+
+use gatewright_executions::{
+    CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader,
+};
+
+use crate::support::{Clock, Fault, Faulty, TestRecords, detached, principal};
+
+const LEASE: Duration = Duration::from_secs(15);
+
+/// Advances the test's clock together with the timers.
+async fn pass(clock: &Clock, time: Duration) {
+    let mut left = time;
+    while !left.is_zero() {
+        let step = left.min(Duration::from_secs(1));
+        clock.advance(step);
+        tokio::time::sleep(step).await;
+        left -= step;
+    }
+}
+
+async fn ids(executions: &Executions) -> Vec<String> {
+    executions.abandoned().await.unwrap().into_iter().map(|id| id.to_string()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_lease_is_renewed_and_a_dropped_one_runs_out() {
+    let clock = Clock::default();
+    let records = TestRecords::new(&clock);
+    let shared = || clock.shared(ExecutionsConfig::default(), records.clone());
+    for [a, b] in [[shared(), shared()], {
+        let memory = clock.in_memory(ExecutionsConfig::default());
+        [memory.clone(), memory]
+    }] {
+        let ada = principal("ada", None);
+        let lease = a.create(&ada, detached(), b"start").await.unwrap();
+        let attached = a.create(&ada, NewExecution::default(), b"start").await.unwrap();
+        let id = lease.id().to_string();
+        pass(&clock, 4 * LEASE).await;
+        assert!(ids(&b).await.is_empty(), "it is held");
+        assert!(!lease.lost().is_cancelled());
+        drop((lease, attached));
+        pass(&clock, LEASE / 2).await;
+        assert!(ids(&b).await.is_empty(), "the lease has not run out");
+        assert_eq!(b.acquire(&id, Reader::Operator).await.unwrap_err(), ExecutionError::Busy);
+        pass(&clock, LEASE / 2 + Duration::from_secs(1)).await;
+        assert_eq!(ids(&b).await, [id.as_str()], "only detached ones are taken over");
+        let (lease, found) = b.acquire(&id, Reader::Operator).await.unwrap();
+        assert_eq!((found.chunks, found.head.resumed), (vec![b"start".to_vec()], 1));
+        assert!(ids(&a).await.is_empty());
+        lease.wait(&[], CallCounts::default()).await.unwrap();
+        assert_eq!(lease.append(b"late").await.unwrap_err(), ExecutionError::LeaseLost);
+        pass(&clock, 2 * LEASE).await;
+        assert!(ids(&a).await.is_empty(), "it waits");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_was_stalled_cannot_write_after_another_took_over() {
+    let clock = Clock::default();
+    let records = TestRecords::new(&clock);
+    let [a, b] = [0, 1].map(|_| clock.shared(ExecutionsConfig::default(), records.clone()));
+    let ada = principal("ada", None);
+    let stalled = a.create(&ada, detached(), b"start").await.unwrap();
+    let id = stalled.id().to_string();
+    stalled.append(b"one").await.unwrap();
+    // The process stands still: its timers do not run.
+    clock.advance(LEASE);
+    assert_eq!(ids(&b).await, [id.as_str()]);
+    let (lease, found) = b.acquire(&id, Reader::Operator).await.unwrap();
+    assert_eq!(found.chunks, [b"start".to_vec(), b"one".to_vec()]);
+    assert_eq!(stalled.append(b"two").await.unwrap_err(), ExecutionError::LeaseLost);
+    assert!(stalled.lost().is_cancelled());
+    assert_eq!(
+        stalled.end(&Ending::new("ok"), CallCounts::default()).await.unwrap_err(),
+        ExecutionError::LeaseLost
+    );
+    lease.append(b"other two").await.unwrap();
+    lease.end(&Ending::new("ok"), CallCounts::default()).await.unwrap();
+    let found = b.open(&id, Reader::Operator).await.unwrap();
+    assert_eq!(found.chunks, [&b"start"[..], b"one", b"other two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_notices_by_itself_that_the_lease_is_lost() {
+    let clock = Clock::default();
+    let records = TestRecords::new(&clock);
+    let [a, b] = [0, 1].map(|_| clock.shared(ExecutionsConfig::default(), records.clone()));
+    let ada = principal("ada", None);
+    let lease = a.create(&ada, detached(), b"start").await.unwrap();
+    b.cancel(&lease.id().to_string(), Reader::Owner(&ada), &Ending::new("cancelled")).await.unwrap();
+    let lost = lease.lost();
+    tokio::time::timeout(LEASE / 3 + Duration::from_secs(1), lost.cancelled()).await.unwrap();
+    // A store that does not answer any more.
+    let faulty = Faulty::new(records, Fault::Unreachable, 8);
+    let c = clock.shared(ExecutionsConfig::default(), faulty.clone());
+    let lease = c.create(&ada, detached(), b"start").await.unwrap();
+    let lost = lease.lost();
+    tokio::time::timeout(2 * LEASE, lost.cancelled()).await.unwrap();
+    assert!(faulty.has_happened());
+    assert_eq!(lease.append(b"one").await.unwrap_err(), ExecutionError::Unavailable);
+}
+
+#[tokio::test]
+async fn a_chunk_whose_caller_gave_up_is_written_before_the_next() {
+    let clock = Clock::default();
+    let records = TestRecords::new(&clock);
+    let a = clock.shared(ExecutionsConfig::default(), records);
+    let ada = principal("ada", None);
+    let lease = a.create(&ada, detached(), b"start").await.unwrap();
+    for chunk in [b"one", b"two"] {
+        // Polled once: the store is asked, and its answer not awaited.
+        let given_up = futures::FutureExt::now_or_never(lease.append(chunk));
+        assert!(given_up.is_none());
+    }
+    lease.append(b"three").await.unwrap();
+    let found = a.open(&lease.id().to_string(), Reader::Operator).await.unwrap();
+    assert_eq!(found.chunks, [&b"start"[..], b"one", b"three"]);
+}
