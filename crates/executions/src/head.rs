@@ -43,6 +43,20 @@ pub enum WaitKind {
     Other,
 }
 
+impl WaitKind {
+    /// A name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Approval => "an approval",
+            Self::Elicitation => "input",
+            Self::Sampling => "an answer of the model",
+            Self::Roots => "the roots of the client",
+            Self::SignIn => "a sign-in",
+            Self::Other => "an answer",
+        }
+    }
+}
+
 /// One answer that an execution waits for.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingFor {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use futures::TryStreamExt as _;
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -25,8 +26,10 @@ use crate::{
 const COLLECT: Duration = Duration::from_millis(250);
 /// Wait after the store did not answer.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Executions that are written at once.
-const BATCH: usize = 64;
+/// Executions that are written before the next are looked at.
+const BATCH: usize = 512;
+/// Executions that are being written at the same time.
+const WRITERS: usize = 16;
 /// Executions that may wait to be written; more are not kept.
 const MOST: usize = 4_096;
 /// Bytes that may wait to be written.
@@ -190,7 +193,8 @@ impl Writer {
     }
 
     async fn write(&self, batch: &[Arc<Ended>]) -> Result<(), ExecutionError> {
-        futures::future::try_join_all(batch.iter().map(|ended| self.write_one(ended))).await?;
+        let all = futures::stream::iter(batch.iter().map(Ok));
+        all.try_for_each_concurrent(WRITERS, |ended| self.write_one(ended)).await?;
         let mut shards: [Vec<Entry>; SHARDS] = Default::default();
         for ended in batch {
             let entry = self.directory.entry(&ended.head);
