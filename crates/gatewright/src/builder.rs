@@ -8,6 +8,7 @@ use gatewright_core::{
     App, AppOptions, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry, SealKey,
     ToolNames,
 };
+use gatewright_executions::{Executions, ExecutionsConfig};
 #[cfg(feature = "guard")]
 use gatewright_operator::telemetry::Sending;
 use gatewright_server::{HttpConfig, Server, ServerBuilder};
@@ -25,6 +26,7 @@ pub struct Builder {
     worker: Option<WorkerCommand>,
     limiter: Option<Arc<dyn RateLimiter>>,
     seal_key: Option<SealKey>,
+    executions: Option<Executions>,
     observers: Vec<Arc<dyn Observer>>,
     #[cfg(feature = "guard")]
     sending: Option<Sending>,
@@ -47,6 +49,7 @@ impl Builder {
             worker: None,
             limiter: None,
             seal_key: None,
+            executions: None,
             observers: Vec::new(),
             #[cfg(feature = "guard")]
             sending: None,
@@ -109,6 +112,13 @@ impl Builder {
         self
     }
 
+    /// Keeps the journals of scripts in `executions`. Default: in memory.
+    #[must_use]
+    pub fn executions(mut self, executions: Executions) -> Self {
+        self.executions = Some(executions);
+        self
+    }
+
     /// Reports every call to `observer`; may be called again.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
@@ -140,6 +150,8 @@ impl Builder {
             invoker = invoker.seal_key(key);
         }
         let invoker = Arc::new(invoker);
+        let executions =
+            self.executions.unwrap_or_else(|| Executions::in_memory(ExecutionsConfig::default()));
         let (mut plugins, mut code_mode): (Vec<Arc<dyn Plugin>>, _) = (Vec::new(), None);
         if let Some(config) = self.code_mode {
             if let Some(problem) = config.problems().first() {
@@ -159,6 +171,7 @@ impl Builder {
         Ok(Running {
             gateway: Arc::new(gateway),
             code_mode,
+            executions,
             #[cfg(feature = "guard")]
             sending: self.sending,
         })
@@ -169,6 +182,7 @@ impl Builder {
 pub struct Running {
     gateway: Arc<Gateway>,
     code_mode: Option<(Arc<CodeCall>, Arc<WorkerPool>)>,
+    executions: Executions,
     #[cfg(feature = "guard")]
     sending: Option<Sending>,
 }
@@ -195,6 +209,11 @@ impl Running {
         self.code_mode.as_ref().map(|(_, pool)| pool)
     }
 
+    /// The journals of scripts.
+    pub fn executions(&self) -> &Executions {
+        &self.executions
+    }
+
     /// An HTTP server in front of it.
     pub fn http(&self, config: HttpConfig) -> ServerBuilder {
         Server::builder(self.gateway.clone(), config)
@@ -210,6 +229,7 @@ impl Running {
         if let Some((_, pool)) = self.code_mode {
             pool.shutdown().await;
         }
+        self.executions.close().await;
         #[cfg(feature = "guard")]
         if let Some(sending) = self.sending
             && tokio::time::timeout(FLUSH, sending.finish()).await.is_err()

@@ -68,13 +68,15 @@ pub use gatewright_core::{
     self as core, App, AppHealth, AppOptions, AuthRefusal, Authenticator, Gateway, GatewayConfig, Invoker,
     LocalApp, Observer, Plugin, Principal, RateLimiter, Registry, Scopes, ToolNames, rmcp,
 };
+pub use gatewright_executions::{self as executions, Executions, ExecutionsConfig};
 #[cfg(feature = "guard")]
 pub use gatewright_operator::{self as operator, admin::AdminConfig, limits::RateLimitRule};
 pub use gatewright_server::{self as server, HttpConfig, Server, serve_stdio};
 pub use gatewright_upstream::{self as upstream, UpstreamApp, UpstreamConfig};
 #[cfg(feature = "guard")]
 pub use guard::{
-    Audit, AuditConfig, Guard, GuardConfig, GuardError, GuardedServer, UserTokens, deployment, redis_endpoint,
+    Audit, AuditConfig, Guard, GuardConfig, GuardError, GuardedServer, UserTokens, deployment,
+    executions_are_stored, redis_endpoint,
 };
 #[cfg(feature = "semantic")]
 pub use semantic::open_semantic_search;

@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, net::SocketAddr};
 
+use gatewright::executions_are_stored;
 use gatewright_auth::config::Mode;
 use gatewright_core::check_app_id;
 use gatewright_findings::{Finding, escape};
@@ -13,11 +14,13 @@ use super::{AppConfig, AppKind, Config, cluster};
 /// A check, and the sections that it reads as a whole. It is skipped if one of them cannot be read, for its result would be wrong.
 type Check = (&'static [&'static str], fn(&Config) -> Vec<Finding>);
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 12] = [
     (&[], apps),
     (&["http"], http),
     (&["http", "auth"], cluster::findings),
     (&["codecall"], codecall),
+    (&["executions"], executions),
+    (&["executions", "auth", "http"], executions_store),
     (&["auth", "http"], auth),
     (&["auth"], apps_of_users),
     (&["auth"], unreachable_scopes),
@@ -58,6 +61,18 @@ fn http(config: &Config) -> Vec<Finding> {
 fn codecall(config: &Config) -> Vec<Finding> {
     let problems = config.codecall.problems().into_iter();
     problems.map(|wrong| Finding::at(&format!("codecall.{}", wrong.path), wrong.problem)).collect()
+}
+
+fn executions(config: &Config) -> Vec<Finding> {
+    let problems = config.executions.problems().into_iter();
+    problems.map(|wrong| Finding::at(&format!("executions.{}", wrong.path), wrong.problem)).collect()
+}
+
+fn executions_store(config: &Config) -> Vec<Finding> {
+    let has_key = config.http.cluster.is_some() || config.auth.shared_secret().is_some();
+    let stored = executions_are_stored(&config.executions, &config.auth, has_key);
+    let problem = stored.err().map(|wrong| Finding::at(&format!("executions.{}", wrong.path), wrong.problem));
+    problem.into_iter().collect()
 }
 
 fn auth(config: &Config) -> Vec<Finding> {

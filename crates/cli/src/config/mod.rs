@@ -26,6 +26,7 @@ use gatewright::{AuditConfig, GuardConfig};
 use gatewright_auth::{AuthConfig, Deployment};
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::ToolNames;
+use gatewright_executions::ExecutionsConfig;
 use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::OtlpConfig};
 use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
@@ -48,6 +49,8 @@ pub struct Config {
     pub apps: IndexMap<String, AppConfig>,
     /// Code mode.
     pub codecall: CodeCallConfig,
+    /// Journals of scripts.
+    pub executions: ExecutionsConfig,
     /// Limits on the calls of each caller. A call counts against every rule that matches its tool.
     pub rate_limits: Vec<RateLimitRule>,
     /// The listener for operators: metrics and the console.
@@ -95,6 +98,7 @@ impl Config {
             http: self.http.clone(),
             auth: self.auth.clone(),
             rate_limits: self.rate_limits.clone(),
+            executions: self.executions.clone(),
             audit: self.audit.clone(),
             admin: self.admin.clone(),
             otlp,

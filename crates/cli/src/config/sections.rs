@@ -28,6 +28,7 @@ impl Sections {
             http: reader.section("http"),
             apps: reader.apps(),
             codecall: reader.section("codecall"),
+            executions: reader.section("executions"),
             rate_limits: reader.section("rateLimits"),
             admin: reader.section("admin"),
             telemetry: reader.section("telemetry"),

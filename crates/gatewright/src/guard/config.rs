@@ -3,6 +3,8 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use gatewright_auth::{AuditSink, AuthConfig, AuthorizationServer, Deployment};
+use gatewright_core::SealKey;
+use gatewright_executions::ExecutionsConfig;
 use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::OtlpConfig};
 use gatewright_server::HttpConfig;
 
@@ -21,6 +23,8 @@ pub struct GuardConfig {
     pub auth: AuthConfig,
     /// Limits on the calls of each caller, counted in the token store if that is Redis. Default: none.
     pub rate_limits: Vec<RateLimitRule>,
+    /// Journals of scripts. Default: in the token store if that outlives the process, else in memory.
+    pub executions: ExecutionsConfig,
     /// The audit file. Default: none.
     pub audit: AuditConfig,
     /// The listener for operators, with metrics and the console. Default: none.
@@ -47,6 +51,7 @@ impl GuardConfig {
             http: HttpConfig::default(),
             auth: AuthConfig::default(),
             rate_limits: Vec::new(),
+            executions: ExecutionsConfig::default(),
             audit: AuditConfig::default(),
             admin: None,
             otlp: None,
@@ -65,6 +70,13 @@ impl GuardConfig {
         Ok(AuthorizationServer::open_with(self.auth.clone(), self.deployment(address), audit).await?)
     }
 
+    /// The key that opaque ids and executions are sealed with: that of the cluster, else one derived from the secret of `auth`.
+    pub(super) fn seal_key(&self) -> Option<SealKey> {
+        let cluster = self.http.cluster.as_ref().map(|cluster| cluster.key.seal_key());
+        let auth = || self.auth.shared_secret().map(|secret| SealKey::derived(secret.as_bytes()));
+        cluster.or_else(auth)
+    }
+
     pub(super) fn deployment(&self, address: SocketAddr) -> Deployment {
         deployment(&self.http, &self.name, address)
     }
@@ -77,7 +89,9 @@ impl GuardConfig {
         let rules = rules.map(|(field, problem)| format!("`{field}` of a rule in `rateLimits` {problem}"));
         let otlp = self.otlp.iter().flat_map(OtlpConfig::problems);
         let otlp = otlp.map(|(field, problem)| format!("`telemetry.otlp.{field}` {problem}"));
-        match admin.chain(rules).chain(otlp).next() {
+        let executions = self.executions.problems().into_iter();
+        let executions = executions.map(|field| format!("`executions.{}` {}", field.path, field.problem));
+        match admin.chain(rules).chain(otlp).chain(executions).next() {
             Some(problem) => Err(GuardError::Config(problem)),
             None => Ok(()),
         }

@@ -18,6 +18,11 @@ pub enum GuardError {
     /// The store of rate limits does not answer.
     #[error("`rateLimits` are counted in `auth.tokenStorage`, which cannot be used")]
     RateLimits(#[source] StoreError),
+    /// The store of executions does not answer.
+    #[error(
+        "`executions` are kept in `auth.tokenStorage`, which cannot be used; is the store running and reachable?"
+    )]
+    Executions(#[source] StoreError),
     /// The token store does not answer.
     #[error("`auth.tokenStorage` cannot be used; is the store running and reachable?")]
     TokenStore(#[source] OpenError),

@@ -9,13 +9,13 @@ mod cluster;
 mod config;
 mod error;
 mod limits;
+mod records;
 mod server;
-mod shapes;
 mod user_tokens;
 
 use std::sync::Arc;
 
-use gatewright_core::{Observer, SealKey};
+use gatewright_core::Observer;
 use gatewright_operator::{limits::Limits, telemetry::Traces};
 use gatewright_server::axum::Router;
 use serde_json::Value;
@@ -26,6 +26,7 @@ pub use audit::{Audit, AuditConfig};
 pub use cluster::redis_endpoint;
 pub use config::{GuardConfig, deployment};
 pub use error::GuardError;
+pub use records::executions_are_stored;
 pub use server::GuardedServer;
 pub use user_tokens::UserTokens;
 
@@ -73,7 +74,8 @@ impl Guard {
                 Traces::start(otlp, &config.version).map_err(|error| GuardError::Traces(error.into()))?;
             builder = builder.observer(Arc::new(traces)).sending(sending);
         }
-        if let Some(key) = seal_key(&config) {
+        builder = builder.executions(records::executions(&config).await?);
+        if let Some(key) = config.seal_key() {
             builder = builder.seal_key(key);
         }
         let guard = Self {
@@ -129,11 +131,4 @@ impl Guard {
         self.routes = self.routes.merge(routes);
         self
     }
-}
-
-/// The key that opaque ids are sealed with: that of the cluster, else one derived from the secret of `auth`.
-fn seal_key(config: &GuardConfig) -> Option<SealKey> {
-    let cluster = config.http.cluster.as_ref().map(|cluster| cluster.key.seal_key());
-    let auth = || config.auth.shared_secret().map(|secret| SealKey::derived(secret.as_bytes()));
-    cluster.or_else(auth)
 }

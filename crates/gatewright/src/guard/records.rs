@@ -1,20 +1,100 @@
-//! Shapes of results, shared by instances that have a Redis.
+//! What instances share in the token store besides tokens: shapes of results, and executions.
 
 use std::sync::Arc;
 
-use gatewright_auth::{SystemClock, config::StorageKind, open_store, store::StoreRecords};
+use gatewright_auth::{
+    AuthConfig, SystemClock,
+    config::StorageKind,
+    open_store,
+    store::{StoreError, StoreRecords},
+};
+use gatewright_core::InvalidField;
+use gatewright_executions::{ExecutionStore, Executions, ExecutionsConfig};
 
-use super::GuardConfig;
+use super::{GuardConfig, GuardError};
 use crate::Running;
 
 /// Shares the shapes that `running` learns in `auth.tokenStorage`, if that is Redis. Without it each instance learns for itself.
-pub(super) async fn share(config: &GuardConfig, running: &Running) {
+pub(super) async fn share_shapes(config: &GuardConfig, running: &Running) {
     let Some(code_call) = running.code_call() else { return };
     if config.auth.token_storage.kind != StorageKind::Redis {
         return;
     }
-    match open_store(&config.auth, Arc::new(SystemClock)).await {
-        Ok(store) => code_call.share_shapes(Arc::new(StoreRecords::new(store, "shape"))),
+    match open(&config.auth, "shape").await {
+        Ok(records) => code_call.share_shapes(Arc::new(records)),
         Err(error) => tracing::warn!("shapes of results are not shared with other instances: {error}"),
+    }
+}
+
+async fn open(auth: &AuthConfig, kind: &'static str) -> Result<StoreRecords, StoreError> {
+    let store = open_store(auth, Arc::new(SystemClock)).await?;
+    Ok(StoreRecords::new(store, kind))
+}
+
+/// Returns `true` if the executions of `config` are kept in the token store of `auth`, which they can be if the gateway has a key that outlives the process.
+///
+/// # Errors
+/// `executions.store` names a store that cannot be used.
+pub fn executions_are_stored(
+    config: &ExecutionsConfig,
+    auth: &AuthConfig,
+    has_key: bool,
+) -> Result<bool, InvalidField> {
+    let (name, kind) = match config.store {
+        Some(ExecutionStore::Memory) => return Ok(false),
+        None => return Ok(has_key && auth.token_storage.kind != StorageKind::Memory),
+        Some(ExecutionStore::Sqlite) => ("sqlite", StorageKind::Sqlite),
+        Some(ExecutionStore::Redis) => ("redis", StorageKind::Redis),
+    };
+    if auth.token_storage.kind != kind {
+        let problem = format!("needs `auth.tokenStorage.type: {name}`, whose connection executions use");
+        return Err(InvalidField::new("store", problem));
+    }
+    if !has_key {
+        let problem =
+            "needs `auth.encryptionKey`, for what is stored is encrypted with a key derived from it";
+        return Err(InvalidField::new("store", problem));
+    }
+    Ok(true)
+}
+
+impl GuardConfig {
+    /// Opens the executions that running servers of this configuration share, for commands on them; `None` if each server keeps them in its memory.
+    ///
+    /// # Errors
+    /// The section `executions` or the token store cannot be used.
+    pub async fn stored_executions(&self) -> Result<Option<Executions>, GuardError> {
+        let key = self.seal_key();
+        let stored = executions_are_stored(&self.executions, &self.auth, key.is_some())
+            .map_err(|problem| GuardError::Config(problem.below("executions").to_string()))?;
+        let Some(key) = key.filter(|_| stored) else { return Ok(None) };
+        let records = open(&self.auth, "execution").await.map_err(GuardError::Executions)?;
+        let instance = format!("{} {}", self.name, std::process::id());
+        Ok(Some(Executions::shared(self.executions.clone(), Arc::new(records), &key, instance)))
+    }
+}
+
+/// The executions of the configuration, in the token store or in memory.
+///
+/// # Errors
+/// The configuration names the store, and it cannot be used.
+pub(super) async fn executions(config: &GuardConfig) -> Result<Executions, GuardError> {
+    let in_memory = || Executions::in_memory(config.executions.clone());
+    match config.stored_executions().await {
+        Ok(Some(stored)) => Ok(stored),
+        Ok(None) => {
+            if config.executions.store.is_none() && config.auth.token_storage.kind != StorageKind::Memory {
+                tracing::info!(
+                    "executions are kept in memory: they need `auth.encryptionKey` to be kept in `auth.tokenStorage`"
+                );
+            }
+            Ok(in_memory())
+        }
+        // Nothing says that it has to be used.
+        Err(GuardError::Executions(error)) if config.executions.store.is_none() => {
+            tracing::warn!("executions are kept in memory, as `auth.tokenStorage` cannot be used: {error}");
+            Ok(in_memory())
+        }
+        Err(error) => Err(error),
     }
 }

@@ -11,7 +11,7 @@ use super::{
     Guard, GuardError,
     admin::{AdminServer, MetricSources},
     auth::{self, AuthLayer},
-    cluster, shapes,
+    cluster, records,
 };
 use crate::Running;
 
@@ -36,7 +36,7 @@ impl Guard {
     /// # Errors
     /// An address is taken, or the configuration, a store or the certificate cannot be used.
     pub async fn bind(self, running: &Running) -> Result<GuardedServer, GuardError> {
-        shapes::share(&self.config, running).await;
+        records::share_shapes(&self.config, running).await;
         let mut server = running.http(self.config.http.clone()).merge(self.routes);
         if let Some(admin) = &self.admin {
             server = admin.count_responses(server);
@@ -79,7 +79,7 @@ impl Guard {
     /// # Errors
     /// The address for operators is taken, or the client does not speak MCP.
     pub async fn serve_stdio(self, running: &Running, stop: CancellationToken) -> Result<(), GuardError> {
-        shapes::share(&self.config, running).await;
+        records::share_shapes(&self.config, running).await;
         let background = stop.child_token();
         let _stopped = background.clone().drop_guard();
         if let Some(admin) = self.admin {
