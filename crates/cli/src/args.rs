@@ -8,8 +8,8 @@ use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use identity::{
-    ClientArgs, ClientCommand, ConsentArgs, ConsentCommand, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs,
-    TokenCommand, UserArgs, UserCommand,
+    ClientArgs, ClientCommand, ConsentArgs, ConsentCommand, ExecutionState, ExecutionsArgs,
+    ExecutionsCommand, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs, TokenCommand, UserArgs, UserCommand,
 };
 pub use operate::{HealthArgs, ManArgs, Reference};
 pub use testing::{
@@ -67,6 +67,8 @@ pub enum Command {
     Client(ClientArgs),
     /// List and withdraw the consents that users gave to applications.
     Consent(ConsentArgs),
+    /// List and show executions: scripts that wait, run in the background or have ended.
+    Executions(ExecutionsArgs),
     /// Check the health of a running server.
     Health(HealthArgs),
     /// List, search, describe and call tools, and run scripts.

@@ -61,6 +61,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::User(args) => commands::user::run(&args).await,
         Command::Client(args) => commands::client::run(&args).await,
         Command::Consent(args) => commands::consent::run(&args).await,
+        Command::Executions(args) => commands::executions::run(&args).await,
         Command::Health(args) => commands::health::run(args).await,
         Command::Tools(args) => commands::tools::run(args).await,
         Command::Eval(args) => commands::eval::run(args).await,

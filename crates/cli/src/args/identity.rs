@@ -1,4 +1,4 @@
-//! Arguments of the commands for users, clients, consents, tokens and keys.
+//! Arguments of the commands that work on the store of running servers: users, clients, consents, tokens, keys and executions.
 
 use std::path::PathBuf;
 
@@ -189,4 +189,42 @@ pub enum ConsentCommand {
         #[command(flatten)]
         store: StoreArgs,
     },
+}
+
+/// `gatewright executions`.
+#[derive(Debug, Args)]
+pub struct ExecutionsArgs {
+    #[command(subcommand)]
+    pub command: ExecutionsCommand,
+}
+
+/// Commands for executions.
+#[derive(Debug, Subcommand)]
+pub enum ExecutionsCommand {
+    /// List executions: those that wait first, then those that run, then the latest that ended.
+    List {
+        /// Only executions in this state.
+        #[arg(long)]
+        state: Option<ExecutionState>,
+        /// Number of executions, at most.
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=2_000))]
+        most: u32,
+        #[command(flatten)]
+        store: StoreArgs,
+    },
+    /// Show one execution.
+    Show {
+        /// Its id, such as `exe_…`.
+        id: String,
+        #[command(flatten)]
+        store: StoreArgs,
+    },
+}
+
+/// States of executions.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ExecutionState {
+    Running,
+    Waiting,
+    Ended,
 }

@@ -7,6 +7,7 @@ pub mod completions;
 pub mod consent;
 pub mod demo;
 pub mod eval;
+pub mod executions;
 pub mod health;
 pub mod key;
 pub mod man;

@@ -35,6 +35,8 @@ mod examples;
 #[cfg(test)]
 mod execute;
 #[cfg(test)]
+mod executions;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod gate;
