@@ -114,6 +114,18 @@ impl Executions {
         }
     }
 
+    /// The description of the execution `id`, as of the latest change of its state.
+    ///
+    /// # Errors
+    /// As [`Executions::open`].
+    pub async fn head(&self, id: &str, reader: Reader<'_>) -> Result<Head, ExecutionError> {
+        let id: ExecutionId = id.parse()?;
+        match &self.0.store {
+            Store::Memory(memory) => memory.head(id, reader),
+            Store::Shared(shared) => shared.head(id, reader).await,
+        }
+    }
+
     /// Takes the lease of the execution `id`, which waits, or whose instance is gone, to go on with it.
     ///
     /// # Errors

@@ -145,6 +145,11 @@ impl Memory {
         Ok(self.lock().visible(id, reader, self.clock.now_ms())?.execution())
     }
 
+    pub(crate) fn head(&self, id: ExecutionId, reader: Reader<'_>) -> Result<Head, ExecutionError> {
+        let now_ms = self.clock.now_ms();
+        Ok(self.lock().visible(id, reader, now_ms)?.listed(now_ms).head)
+    }
+
     pub(crate) fn acquire(
         self: &Arc<Self>,
         id: ExecutionId,

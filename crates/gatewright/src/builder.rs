@@ -162,7 +162,8 @@ impl Builder {
                 workers = workers.command(command);
             }
             let pool = WorkerPool::new(workers)?;
-            let plugin = Arc::new(CodeCall::new(config, invoker.clone(), pool.clone(), self.names));
+            let plugin = CodeCall::new(config, invoker.clone(), pool.clone(), self.names);
+            let plugin = Arc::new(plugin.kept_in(executions.clone()));
             plugin.run_in_background();
             plugins.push(plugin.clone());
             code_mode = Some((plugin, pool));

@@ -132,6 +132,14 @@ impl Shared {
         Ok(Execution { head, chunks: read.chunks })
     }
 
+    pub(crate) async fn head(&self, id: ExecutionId, reader: Reader<'_>) -> Result<Head, ExecutionError> {
+        match self.recorder.get(id) {
+            Some(execution) if reader.may_see(&execution.head) => Ok(execution.head),
+            Some(_) => Err(ExecutionError::NotFound),
+            None => Ok(self.journals.visible(id, reader).await?.head),
+        }
+    }
+
     pub(crate) async fn acquire(
         &self,
         id: ExecutionId,

@@ -31,7 +31,7 @@ async fn a_run_waits_and_goes_on_at_another_instance([a, b]: &[Executions; 2]) {
     lease.append(b"asks").await.unwrap();
     let waiting = WaitingFor::new(WaitKind::Approval, "Refund 1,200?").tool("crm:refund");
     lease.wait(&vec![waiting.clone(); 20], calls(1)).await.unwrap();
-    let head = b.open(&id, owner).await.unwrap().head;
+    let head = b.head(&id, owner).await.unwrap();
     assert_eq!((head.state, head.waiting_for), (State::Waiting, vec![waiting; 16]));
     let (lease, found) = b.acquire(&id, owner).await.unwrap();
     assert_eq!(found.chunks, [&b"start"[..], b"", b"asks"]);
@@ -71,6 +71,7 @@ async fn only_the_owner_and_operators_see_an_execution([a, b]: &[Executions; 2])
     for other in &others {
         let reader = Reader::Owner(other);
         assert_eq!(b.open(&id, reader).await.unwrap_err(), ExecutionError::NotFound);
+        assert_eq!(b.head(&id, reader).await.unwrap_err(), ExecutionError::NotFound);
         assert_eq!(b.acquire(&id, reader).await.unwrap_err(), ExecutionError::NotFound);
         assert_eq!(b.remove(&id, reader).await.unwrap_err(), ExecutionError::NotFound);
         let cancelled = b.cancel(&id, reader, &Ending::new("cancelled")).await;
@@ -92,6 +93,7 @@ async fn hostile_ids_give_the_error_of_unknown_ones([a, _]: &[Executions; 2]) {
     for id in ["", "exe_", "*", "head", "../x", "exe_{gw}:************", "é", &null, &long, &unknown] {
         for reader in [Reader::Owner(&ada), Reader::Operator] {
             assert_eq!(a.open(id, reader).await.unwrap_err(), ExecutionError::NotFound, "{id}");
+            assert_eq!(a.head(id, reader).await.unwrap_err(), ExecutionError::NotFound, "{id}");
             assert_eq!(a.acquire(id, reader).await.unwrap_err(), ExecutionError::NotFound, "{id}");
             assert_eq!(a.remove(id, reader).await.unwrap_err(), ExecutionError::NotFound, "{id}");
         }
