@@ -13,6 +13,7 @@ mod history;
 mod live;
 mod operator;
 mod pages;
+mod state;
 mod text;
 
 use std::sync::Arc;
@@ -30,6 +31,7 @@ use gatewright_core::Gateway;
 pub use history::{Entry, ExecutionHistory, MAX_CALLS};
 use http::{HeaderValue, StatusCode, header};
 pub use operator::{CLIENT, OPERATOR};
+pub(crate) use state::ConsoleState;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -56,17 +58,6 @@ impl Default for ConsoleOptions {
 /// The console of one gateway.
 pub struct Console {
     state: Arc<ConsoleState>,
-}
-
-/// State of the request handlers.
-pub(crate) struct ConsoleState {
-    operator: operator::OperatorClient,
-    code_call: Option<Arc<CodeCall>>,
-    history: Arc<ExecutionHistory>,
-    health: health::HealthWatch,
-    guard: Arc<guard::RequestGuard>,
-    live: Arc<Semaphore>,
-    stop: CancellationToken,
 }
 
 impl std::fmt::Debug for Console {
@@ -108,6 +99,8 @@ impl Console {
             .route("/console/script", get(pages::script::show).post(pages::script::run))
             .route("/console/executions", get(pages::executions::list))
             .route("/console/executions/{id}", get(pages::executions::show))
+            .route("/console/runs", get(pages::runs::list))
+            .route("/console/runs/{id}", get(pages::runs::show))
             .route("/console/live", get(live::follow))
             .route(
                 "/console/style.css",

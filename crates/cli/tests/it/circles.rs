@@ -12,22 +12,6 @@ const MOST: usize = 3;
 /// Circles that are still to be undone: they may lose files, and no file may join them. Take off what is gone.
 const KNOWN: &[(&str, &[&str])] = &[
     ("agentscript", &["pool", "pool/drive", "pool/process", "pool/record"]),
-    (
-        "console",
-        &[
-            "lib",
-            "live",
-            "pages",
-            "pages/executions",
-            "pages/overview",
-            "pages/result",
-            "pages/script",
-            "pages/search",
-            "pages/tool",
-            "pages/tools",
-            "pages/waterfall",
-        ],
-    ),
     ("demo", &["everything", "everything/ask", "everything/library", "everything/tools"]),
 ];
 

@@ -3,6 +3,7 @@
 pub(crate) mod executions;
 pub(crate) mod overview;
 pub(crate) mod result;
+pub(crate) mod runs;
 pub(crate) mod script;
 pub(crate) mod search;
 pub(crate) mod tool;
@@ -32,16 +33,18 @@ pub(crate) enum NavItem {
     Search,
     Script,
     Executions,
+    Runs,
     /// A page that is not in the navigation.
     Unlisted,
 }
 
-const NAV_ITEMS: [(NavItem, &str, &str); 5] = [
+const NAV_ITEMS: [(NavItem, &str, &str); 6] = [
     (NavItem::Overview, "/console", "Overview"),
     (NavItem::Tools, "/console/tools", "Tools"),
     (NavItem::Search, "/console/search", "Search"),
     (NavItem::Script, "/console/script", "Script"),
     (NavItem::Executions, "/console/executions", "Executions"),
+    (NavItem::Runs, "/console/runs", "Runs"),
 ];
 
 /// A whole page.

@@ -26,6 +26,8 @@ async fn hostile_tools_stay_text_on_every_page() {
         "/console/script".to_owned(),
         format!("/console/executions?before={query}"),
         format!("/console/executions/{query}"),
+        "/console/runs".to_owned(),
+        format!("/console/runs/{query}"),
         format!("/console/{query}"),
     ] {
         let page = site.get(&path).await;

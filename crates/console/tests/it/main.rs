@@ -9,6 +9,8 @@ mod live;
 #[cfg(test)]
 mod refusals;
 #[cfg(test)]
+mod runs;
+#[cfg(test)]
 mod script;
 #[cfg(test)]
 mod support;

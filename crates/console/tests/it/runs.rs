@@ -1,0 +1,57 @@
+//! The journals of scripts.
+
+use gatewright::{
+    Principal, Scopes,
+    executions::{CallCounts, NewExecution, WaitKind, WaitingFor},
+};
+use http::StatusCode;
+
+use crate::support::{HOSTILE, assert_clean, site};
+
+fn named(title: &str) -> NewExecution {
+    NewExecution { detached: true, title: Some(title.to_owned()), ..NewExecution::default() }
+}
+
+#[tokio::test]
+async fn runs_that_wait_come_first_and_hostile_texts_stay_text() {
+    let site = site().await;
+    site.post("/console/script", &[("script", "return 'the result'; // ended"), ("context", "")]).await;
+    let executions = site.running.executions();
+    let owner = Principal {
+        subject: HOSTILE.into(),
+        client_id: Some(HOSTILE.into()),
+        scopes: Scopes::parse(HOSTILE),
+    };
+    let running = executions.create(&owner, named("in the background"), b"the contents").await.unwrap();
+    let lease = executions.create(&owner, named(HOSTILE), b"the contents").await.unwrap();
+    let id = lease.id();
+    let question = WaitingFor::new(WaitKind::Approval, HOSTILE).tool(HOSTILE);
+    lease.wait(&[question], CallCounts { made: 3, failed: 1 }).await.unwrap();
+
+    let page = site.get("/console/runs").await;
+    assert_eq!(page.status, StatusCode::OK);
+    assert_clean(&page);
+    let places: Vec<usize> = [
+        "Waiting</h2>",
+        "an approval for",
+        "Running</h2>",
+        "in the background",
+        "Ended</h2>",
+        "return &#39;the result&#39;",
+    ]
+    .iter()
+    .map(|part| page.text.find(part).unwrap_or_else(|| panic!("{part}: {}", page.text)))
+    .collect();
+    assert!(places.is_sorted(), "{places:?}");
+
+    let page = site.get(&format!("/console/runs/{id}")).await;
+    assert_clean(&page);
+    for expected in ["Waits for</h2>", "3, 1 failed", "runs in the background", "&lt;img src=x"] {
+        assert!(page.text.contains(expected), "{expected}: {}", page.text);
+    }
+    assert!(!page.text.contains("the contents"));
+    drop(running);
+    for unknown in ["exe_", "exe_AAAAAAAAAAAAAAAAAAAAAA", "1"] {
+        assert_eq!(site.get(&format!("/console/runs/{unknown}")).await.status, StatusCode::NOT_FOUND);
+    }
+}
