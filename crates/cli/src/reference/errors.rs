@@ -8,6 +8,7 @@ use gatewright_agentscript::{IllegalKind, Limits, Preset, WorkerError};
 use gatewright_auth::{ERRORS, ErrorCode};
 use gatewright_codecall::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 use gatewright_core::{InvokeError, Unavailable, UnavailableApp, rmcp::ErrorData};
+use gatewright_executions::ExecutionError;
 
 use super::{cell, head};
 
@@ -31,6 +32,7 @@ pub fn errors() -> String {
     calls(&mut text);
     scripts(&mut text);
     workers(&mut text);
+    executions(&mut text);
     upstreams(&mut text);
     protocol(&mut text);
     oauth(&mut text);
@@ -172,6 +174,32 @@ fn workers(text: &mut String) {
     for (error, advice) in errors {
         let (class, code) = error.class_and_code();
         let _ = writeln!(text, "| `{code}` | `{class}` | {} | {advice} |", cell(&error.to_string()));
+    }
+}
+
+fn executions(text: &mut String) {
+    text.push_str(
+        "\n## Executions\n\nFor runs that wait, go on, or run in the background.\n\n| code | message | what to do |\n|---|---|---|\n",
+    );
+    let errors = [
+        (
+            ExecutionError::NotFound,
+            "Ids are valid for the same subject and client, for `executions.retention`.",
+        ),
+        (ExecutionError::Busy, "Wait until it ends or asks."),
+        (ExecutionError::Ended, "Its answer has been given."),
+        (
+            ExecutionError::LeaseLost,
+            "Ask for the execution again: it has ended, or another instance runs it.",
+        ),
+        (ExecutionError::TooLarge, "Request less data, or raise `executions.maxJournalBytes`."),
+        (ExecutionError::TooMany, "Answer or cancel some, or raise `executions.maxPerPrincipal`."),
+        (ExecutionError::Full, "Raise `executions.maxExecutions` or `maxBytes`."),
+        (ExecutionError::Unreadable, "Look for the reason in the store: its records were changed."),
+        (ExecutionError::Unavailable, "Look at the store of `auth.tokenStorage`."),
+    ];
+    for (error, advice) in errors {
+        let _ = writeln!(text, "| `{}` | {} | {advice} |", error.code(), cell(&error.to_string()));
     }
 }
 
