@@ -141,7 +141,7 @@ impl Executions {
             }
             Store::Shared(shared) => {
                 let (lease, execution) = shared.acquire(id, reader, lost.clone()).await?;
-                Ok((Lease::new(id, lost, Holder::Shared(lease)), execution))
+                Ok((Lease::new(id, lost, Holder::Shared(Box::new(lease))), execution))
             }
         }
     }
@@ -211,7 +211,9 @@ impl Executions {
         let lost = CancellationToken::new();
         let holder = match &self.0.store {
             Store::Memory(memory) => Holder::Memory(memory.begin(head, journal, lost.clone())?),
-            Store::Shared(shared) => Holder::Shared(shared.begin(head, journal, lost.clone()).await?),
+            Store::Shared(shared) => {
+                Holder::Shared(Box::new(shared.begin(head, journal, lost.clone()).await?))
+            }
         };
         *journal = Journal::default();
         Ok(Lease::new(head.id, lost, holder))

@@ -18,7 +18,7 @@ pub struct Lease {
 
 pub(crate) enum Holder {
     Memory(MemoryLease),
-    Shared(SharedLease),
+    Shared(Box<SharedLease>),
 }
 
 impl fmt::Debug for Lease {
