@@ -75,7 +75,7 @@ pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
 pub use questions::{CannotAsk, MOST_ROUNDS, ask_client, can_answer, outline};
-pub use records::{RecordsError, RecordsFuture, SharedRecords};
+pub use records::{NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use schema::{BrokenRule, InputProblem, InputSchema, SchemaMode};
 pub use secret::Secret;

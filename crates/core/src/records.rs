@@ -16,6 +16,23 @@ pub enum RecordsError {
     Full,
 }
 
+/// A record to write.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewRecord {
+    /// Its name.
+    pub key: String,
+    /// Its contents.
+    pub value: Vec<u8>,
+    /// Time after which it expires.
+    pub ttl: Duration,
+}
+
+impl std::fmt::Debug for NewRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NewRecord").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
 /// Answer of [`SharedRecords`].
 pub type RecordsFuture<'a, T> = AppFuture<'a, Result<T, RecordsError>>;
 
@@ -24,8 +41,8 @@ pub trait SharedRecords: Send + Sync + 'static {
     /// The records `keys`, in their order.
     fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>>;
 
-    /// Writes `value`, which expires after `ttl`.
-    fn put<'a>(&'a self, key: &'a str, value: &'a [u8], ttl: Duration) -> RecordsFuture<'a, ()>;
+    /// Writes `records`, in no order. If it fails, some may have been written.
+    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()>;
 
     /// Atomic: writes `after` if the record is `before`, where `None` is none. Returns `false` if it is another. Of two concurrent calls
     /// with the same `before` exactly one returns `true`.

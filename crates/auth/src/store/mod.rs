@@ -54,6 +54,14 @@ pub trait Records: Send + Sync {
         Ok(self.get_many(std::slice::from_ref(key)).await?.pop().flatten())
     }
 
+    /// Writes each value, which expires after its time. If it fails, some may have been written.
+    async fn put_many(&self, records: &[(Key, &[u8], Duration)]) -> Result<(), StoreError> {
+        for (key, value, ttl) in records {
+            self.put(key, value, *ttl).await?;
+        }
+        Ok(())
+    }
+
     /// Writes `value`, which expires after `ttl`.
     async fn put(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<(), StoreError>;
 

@@ -96,6 +96,12 @@ impl Records for RedisStore {
         command.query_async(&mut connection).await.map_err(unavailable)
     }
 
+    async fn put_many(&self, records: &[(Key, &[u8], Duration)]) -> Result<(), StoreError> {
+        // One connection sends them together.
+        let all = records.iter().map(|(key, value, ttl)| self.put(key, value, *ttl));
+        futures::future::try_join_all(all).await.map(drop)
+    }
+
     async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError> {
         let mut connection = self.connection.clone();
         let mut command = redis::cmd("SET");

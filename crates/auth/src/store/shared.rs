@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use gatewright_core::{RecordsError, RecordsFuture, SharedRecords};
+use gatewright_core::{NewRecord, RecordsError, RecordsFuture, SharedRecords};
 
 use super::{Key, Store, StoreError};
 
@@ -46,8 +46,14 @@ impl SharedRecords for StoreRecords {
         })
     }
 
-    fn put<'a>(&'a self, key: &'a str, value: &'a [u8], ttl: Duration) -> RecordsFuture<'a, ()> {
-        Box::pin(async move { in_time(self.store.put(&self.key(key), value, ttl)).await })
+    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
+        Box::pin(async move {
+            let records: Vec<(Key, &[u8], Duration)> = records
+                .iter()
+                .map(|record| (self.key(&record.key), record.value.as_slice(), record.ttl))
+                .collect();
+            in_time(self.store.put_many(&records)).await
+        })
     }
 
     fn replace<'a>(

@@ -178,6 +178,16 @@ impl Records for SqliteStore {
         self.step(move |t| t.set(&key, &value, t.now_ms + ms(ttl))).await
     }
 
+    async fn put_many(&self, records: &[(Key, &[u8], Duration)]) -> Result<(), StoreError> {
+        let records: Vec<_> =
+            records.iter().map(|(key, value, ttl)| (key.clone(), value.to_vec(), ms(*ttl))).collect();
+        let write = move |t: &mut InTransaction<'_>| {
+            let now_ms = t.now_ms;
+            records.iter().try_for_each(|(key, value, ttl)| t.set(key, value, now_ms + ttl))
+        };
+        self.step(write).await
+    }
+
     async fn put_new(&self, key: &Key, value: &[u8], ttl: Duration) -> Result<bool, StoreError> {
         let (key, value) = (key.clone(), value.to_vec());
         self.step(move |t| atomic::put_new(t, &key, &value, ttl)).await

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{RecordsError, RecordsFuture, SharedRecords};
+use gatewright_core::{NewRecord, RecordsError, RecordsFuture, SharedRecords};
 use serde_json::{Value, json};
 
 use super::support::{Client, Fixture, Served, structured};
@@ -33,7 +33,7 @@ impl SharedRecords for Records {
         })
     }
 
-    fn put<'a>(&'a self, _: &'a str, _: &'a [u8], _: Duration) -> RecordsFuture<'a, ()> {
+    fn put_many<'a>(&'a self, _: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
         unreachable!("shapes of several instances are always compared and replaced")
     }
 

@@ -22,7 +22,7 @@ use std::{
     },
 };
 
-use gatewright_core::{SealKey, SharedRecords};
+use gatewright_core::{NewRecord, SealKey, SharedRecords};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::lease::SharedLease;
@@ -87,13 +87,14 @@ impl Shared {
         let written = async {
             let life = self.journals.life(&head)?;
             let (first, token) = (sealer.chunk(0, journal.frames().to_vec()), self.journals.token());
-            let (chunk, lease) = (chunk_key(id, 0), lease_key(id));
-            let first = self.journals.records.put(&chunk, &first, life);
-            let lease = self.journals.records.put(&lease, &token, self.journals.config.lease);
-            futures::future::try_join(first, lease).await?;
+            let lease = self.journals.config.lease;
+            let first = NewRecord { key: chunk_key(id, 0), value: first, ttl: life };
+            let lease = NewRecord { key: lease_key(id), value: token.clone(), ttl: lease };
+            self.journals.records.put_many(&[first, lease]).await?;
             // Written last: what has no head does not exist.
             let record = sealer.head(&head);
-            self.journals.records.put(&head_key(id), &record, life).await?;
+            let head = NewRecord { key: head_key(id), value: record.clone(), ttl: life };
+            self.journals.records.put_many(&[head]).await?;
             Ok((token, record))
         };
         match written.await {
@@ -199,8 +200,12 @@ impl Shared {
             head.end(ending, None, self.journals.clock.now_ms());
             if self.journals.swap(&mut stored, head).await? {
                 // The holder's next renewal and its next chunk fail.
-                let lease =
-                    self.journals.records.put(&lease_key(id), b"cancelled", self.journals.config.lease).await;
+                let taken = NewRecord {
+                    key: lease_key(id),
+                    value: b"cancelled".to_vec(),
+                    ttl: self.journals.config.lease,
+                };
+                let lease = self.journals.records.put_many(&[taken]).await;
                 let fenced = self.journals.fence(&stored.head).await;
                 let records = fenced.as_ref().map_or(stored.head.records, |read| read.next);
                 stored.head.records = records;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use futures::TryStreamExt as _;
+use gatewright_core::NewRecord;
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -26,10 +26,8 @@ use crate::{
 const COLLECT: Duration = Duration::from_millis(250);
 /// Wait after the store did not answer.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Executions that are written before the next are looked at.
-const BATCH: usize = 512;
-/// Executions that are being written at the same time.
-const WRITERS: usize = 16;
+/// Executions that are written at once.
+const BATCH: usize = 256;
 /// Executions that may wait to be written; more are not kept.
 const MOST: usize = 4_096;
 /// Bytes that may wait to be written.
@@ -193,8 +191,8 @@ impl Writer {
     }
 
     async fn write(&self, batch: &[Arc<Ended>]) -> Result<(), ExecutionError> {
-        let all = futures::stream::iter(batch.iter().map(Ok));
-        all.try_for_each_concurrent(WRITERS, |ended| self.write_one(ended)).await?;
+        let records: Vec<NewRecord> = batch.iter().flat_map(|ended| self.records(ended)).collect();
+        self.directory.journals.records.put_many(&records).await?;
         let mut shards: [Vec<Entry>; SHARDS] = Default::default();
         for ended in batch {
             let entry = self.directory.entry(&ended.head);
@@ -205,16 +203,15 @@ impl Writer {
         Ok(())
     }
 
-    async fn write_one(&self, ended: &Ended) -> Result<(), ExecutionError> {
+    /// The head and the journal of an execution. None once it has expired.
+    fn records(&self, ended: &Ended) -> Vec<NewRecord> {
         let (Ended { head, journal }, journals) = (ended, &self.directory.journals);
-        // One that has expired meanwhile is not written.
-        let Ok(life) = journals.life(head) else { return Ok(()) };
+        let Ok(ttl) = journals.life(head) else { return Vec::new() };
         let sealer = Sealer::new(&journals.key, head.id);
-        if head.records > 0 {
-            let record = sealer.chunk(0, journal.frames().to_vec());
-            journals.records.put(&chunk_key(head.id, 0), &record, life).await?;
-        }
-        journals.records.put(&head_key(head.id), &sealer.head(head), life).await?;
-        Ok(())
+        let head_record = NewRecord { key: head_key(head.id), value: sealer.head(head), ttl };
+        let frames = (head.records > 0).then(|| journal.frames().to_vec());
+        let chunk = frames.map(|frames| sealer.chunk(0, frames));
+        let chunk = chunk.map(|value| NewRecord { key: chunk_key(head.id, 0), value, ttl });
+        std::iter::once(head_record).chain(chunk).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{RecordsFuture, SharedRecords};
+use gatewright_core::{NewRecord, RecordsFuture, SharedRecords};
 use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, Lease, Reader,
 };
@@ -67,8 +67,8 @@ impl SharedRecords for Delayed {
         Box::pin(self.after(self.records.get_many(keys)))
     }
 
-    fn put<'a>(&'a self, key: &'a str, value: &'a [u8], ttl: Duration) -> RecordsFuture<'a, ()> {
-        Box::pin(self.after(self.records.put(key, value, ttl)))
+    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
+        Box::pin(self.after(self.records.put_many(records)))
     }
 
     fn replace<'a>(

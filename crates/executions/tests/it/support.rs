@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatewright_core::{Principal, RecordsError, RecordsFuture, Scopes, SealKey, SharedRecords};
+use gatewright_core::{NewRecord, Principal, RecordsError, RecordsFuture, Scopes, SealKey, SharedRecords};
 use gatewright_executions::{Executions, ExecutionsConfig, NewExecution};
 
 pub(crate) fn principal(subject: &str, client: Option<&str>) -> Principal {
@@ -98,11 +98,11 @@ impl SharedRecords for TestRecords {
         })
     }
 
-    fn put<'a>(&'a self, key: &'a str, value: &'a [u8], ttl: Duration) -> RecordsFuture<'a, ()> {
+    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
         Box::pin(async move {
             tokio::task::yield_now().await;
             self.steps.fetch_add(1, Ordering::SeqCst);
-            self.set(key, value, ttl);
+            records.iter().for_each(|record| self.set(&record.key, &record.value, record.ttl));
             Ok(())
         })
     }
@@ -191,8 +191,14 @@ impl SharedRecords for Faulty {
         Box::pin(self.step(self.records.get_many(keys)))
     }
 
-    fn put<'a>(&'a self, key: &'a str, value: &'a [u8], ttl: Duration) -> RecordsFuture<'a, ()> {
-        Box::pin(self.step(self.records.put(key, value, ttl)))
+    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
+        // Not in one step: an instance may die between them.
+        Box::pin(async move {
+            for record in records {
+                self.step(self.records.put_many(std::slice::from_ref(record))).await?;
+            }
+            Ok(())
+        })
     }
 
     fn replace<'a>(
