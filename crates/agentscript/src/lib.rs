@@ -36,7 +36,7 @@ pub use plan::{
     ResultUse,
 };
 pub use policy::ScriptPolicy;
-pub use pool::{Adapter, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
+pub use pool::{Adapter, MOST_LEVELS, PoolConfig, PoolStats, RunRequest, WorkerCommand, WorkerPool};
 pub use protocol::weight as json_weight;
 pub use rejection::Rejection;
 pub use sanitize::Sanitizer;

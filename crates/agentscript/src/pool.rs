@@ -19,12 +19,13 @@ use std::{
 };
 
 use serde_json::value::RawValue;
-use tokio::sync::{TryAcquireError, oneshot};
+use tokio::sync::{SemaphorePermit, TryAcquireError, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use config::{Adapter, PoolConfig, WorkerCommand};
 pub(crate) use drive::replay;
 use process::{Exit, Keeper, Worker};
+pub use slots::MOST_LEVELS;
 use slots::{Slot, WorkerSlots};
 
 use crate::{
@@ -49,6 +50,9 @@ pub struct RunRequest {
     pub limits: Limits,
     /// Principal of the run, for [`PoolConfig::isolate_principals`].
     pub principal_key: Option<String>,
+    /// Number of runs that wait for this one: 0 for a run of its own, 1 for one that answers a call of its script. Up to [`MOST_LEVELS`] there is a
+    /// worker in reserve for each level, so that runs do not wait for each other in circles when every worker is taken.
+    pub level: usize,
     /// Seed of `Math.random`. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
     ///
     /// Runs with the same script, context, seed, start and answers of the host have the same outcome.
@@ -71,6 +75,7 @@ impl RunRequest {
             policy: ScriptPolicy::default(),
             limits: Limits::default(),
             principal_key: None,
+            level: 0,
             seed: None,
             started_at: None,
             journal: None,
@@ -215,7 +220,7 @@ impl WorkerPool {
             let lease = tokio::select! {
                 biased;
                 () = cancel.cancelled() => Err(WorkerError::Aborted),
-                lease = self.lease(request.principal_key.as_deref()) => lease,
+                lease = self.lease(&request) => lease,
             };
             let mut lease = match lease {
                 Ok(lease) => lease,
@@ -230,22 +235,18 @@ impl WorkerPool {
     }
 
     /// Waits for a worker.
-    async fn lease(&self, principal: Option<&str>) -> Result<Lease<'_>, WorkerError> {
-        let token = self.running.token();
-        let permit = match self.shared.free.try_acquire() {
-            Ok(permit) => permit,
+    async fn lease(&self, request: &RunRequest) -> Result<Lease<'_>, WorkerError> {
+        let (token, principal) = (self.running.token(), request.principal_key.as_deref());
+        let place = match self.shared.free.try_acquire() {
+            Ok(permit) => Place::of_pool(permit),
             Err(TryAcquireError::Closed) => return Err(WorkerError::Disposed),
-            Err(TryAcquireError::NoPermits) => {
-                let place = Waiting::enter(&self.waiting, self.config.queue)?;
-                let wait = self.config.queue_timeout;
-                let permit = tokio::time::timeout(wait, self.shared.free.acquire()).await;
-                drop(place);
-                permit.map_err(|_| WorkerError::QueueTimeout(wait))?.map_err(|_| WorkerError::Disposed)?
-            }
+            Err(TryAcquireError::NoPermits) => self.wait(request.level).await?,
         };
-        permit.forget();
-        let slot = self.shared.take();
-        let mut lease = Lease { pool: self, worker: None, settled: false, _running: token };
+        let slot = match place {
+            Place::OfPool => self.shared.take(),
+            Place::InReserve(_) => None,
+        };
+        let mut lease = Lease { pool: self, worker: None, place, settled: false, _running: token };
         let fresh = match slot {
             Some(Slot::Ready(mut worker)) => {
                 let other = self.config.isolate_principals
@@ -271,6 +272,25 @@ impl WorkerPool {
         Ok(lease)
     }
 
+    /// Waits in the queue. Runs that others wait for have no place in it: their number is limited by the calls of those others.
+    async fn wait(&self, level: usize) -> Result<Place<'_>, WorkerError> {
+        let _place = match level {
+            0 => Some(Waiting::enter(&self.waiting, self.config.queue)?),
+            _ => None,
+        };
+        let shared = &self.shared;
+        let permit = async {
+            tokio::select! {
+                biased;
+                permit = shared.free.acquire() => permit.map(Place::of_pool),
+                permit = shared.in_reserve(level) => permit.map(Place::InReserve),
+            }
+        };
+        let wait = self.config.queue_timeout;
+        let permit = tokio::time::timeout(wait, permit).await;
+        permit.map_err(|_| WorkerError::QueueTimeout(wait))?.map_err(|_| WorkerError::Disposed)
+    }
+
     /// Accepts no more runs, rejects those that wait, lets those under way finish, then ends the workers. Returns when they are gone.
     pub async fn shutdown(&self) {
         self.close();
@@ -288,7 +308,7 @@ impl WorkerPool {
     fn close(&self) {
         let slots: Vec<Slot> = {
             let mut slots = self.shared.slots();
-            self.shared.free.close();
+            self.shared.close();
             slots.drain(..).collect()
         };
         for slot in slots {
@@ -350,10 +370,27 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// The place of a run's worker.
+enum Place<'a> {
+    /// One of the pool's slots.
+    OfPool,
+    /// A worker beside them, which ends with the run.
+    InReserve(#[expect(dead_code, reason = "held until the run ends")] SemaphorePermit<'a>),
+}
+
+impl Place<'_> {
+    /// The place of a run that has taken a slot, which is put back without the permit.
+    fn of_pool(permit: SemaphorePermit<'_>) -> Self {
+        permit.forget();
+        Self::OfPool
+    }
+}
+
 /// A worker taken from the pool. It is returned or replaced, whatever happens to the run.
 struct Lease<'a> {
     pool: &'a WorkerPool,
     worker: Option<Worker>,
+    place: Place<'a>,
     /// The slot was returned to the pool.
     settled: bool,
     _running: tokio_util::task::task_tracker::TaskTrackerToken,
@@ -364,7 +401,7 @@ impl Lease<'_> {
     fn give_back(&mut self) {
         let Some(mut worker) = self.worker.take() else { return };
         worker.runs += 1;
-        if worker.runs >= self.pool.config.recycle_after {
+        if worker.runs >= self.pool.config.recycle_after || matches!(self.place, Place::InReserve(_)) {
             self.replace(worker, None);
             return;
         }
@@ -377,8 +414,11 @@ impl Lease<'_> {
     /// Ends the worker and has it replaced.
     fn replace(&mut self, worker: Worker, ended: Option<oneshot::Sender<Exit>>) {
         self.settled = true;
-        self.pool.shared.replaced.fetch_add(1, Ordering::Relaxed);
-        self.pool.keeper.retire(worker, true, ended);
+        let replace = matches!(self.place, Place::OfPool);
+        if replace {
+            self.pool.shared.replaced.fetch_add(1, Ordering::Relaxed);
+        }
+        self.pool.keeper.retire(worker, replace, ended);
     }
 
     /// Ends a worker that died or misbehaved. Returns the exit status of its process, if it had one.
@@ -399,7 +439,7 @@ impl Drop for Lease<'_> {
         if let Some(worker) = self.worker.take() {
             self.replace(worker, None);
         }
-        if !self.settled {
+        if !self.settled && matches!(self.place, Place::OfPool) {
             self.pool.shared.put(Slot::Empty);
         }
     }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use super::process::Worker;
 
@@ -19,11 +19,17 @@ pub(super) enum Slot {
     Empty,
 }
 
+/// Levels of runs that wait for each other ([`RunRequest::level`](super::RunRequest::level)) with a worker in reserve. A run of the deepest
+/// waits for no other run, so it ends, and so do those that wait for it.
+pub const MOST_LEVELS: usize = 3;
+
 /// The workers' slots, shared by runs and the keeper's thread.
 pub(super) struct WorkerSlots {
     slots: Mutex<VecDeque<Slot>>,
     /// One permit per slot in `slots`; closed when the pool is.
     pub(super) free: Semaphore,
+    /// One permit for each level of runs that others wait for.
+    reserve: [Semaphore; MOST_LEVELS],
     /// Workers ended and replaced.
     pub(super) replaced: AtomicU64,
     /// The fewest workers that waited at a time, since surplus ones were last removed.
@@ -36,6 +42,7 @@ impl WorkerSlots {
         Self {
             slots: Mutex::default(),
             free: Semaphore::new(0),
+            reserve: std::array::from_fn(|_| Semaphore::new(1)),
             replaced: AtomicU64::new(0),
             least_idle: AtomicUsize::new(0),
         }
@@ -44,6 +51,20 @@ impl WorkerSlots {
     pub(super) fn slots(&self) -> MutexGuard<'_, VecDeque<Slot>> {
         // Nothing panics while it holds the lock.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the worker that is in reserve for runs of `level`; forever for a level that has none.
+    pub(super) async fn in_reserve(&self, level: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+        match level.checked_sub(1).and_then(|at| self.reserve.get(at)) {
+            Some(worker) => worker.acquire().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lets nobody wait any more.
+    pub(super) fn close(&self) {
+        self.free.close();
+        self.reserve.iter().for_each(Semaphore::close);
     }
 
     /// Makes a slot available. Returns it when the pool is closed.

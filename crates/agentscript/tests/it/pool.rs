@@ -2,11 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_agentscript::{Adapter, Outcome, PoolConfig, RunError, RunRequest, WorkerError, WorkerPool};
-use serde_json::json;
+use gatewright_agentscript::{
+    Adapter, Host, HostFuture, MOST_LEVELS, Outcome, PoolConfig, RunError, RunRequest, ToolCall, ToolFailure,
+    WorkerError, WorkerPool,
+};
+use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
 
-use super::support::{Tools, command, config, value};
+use super::support::{Tools, command, config, failure, value};
 
 fn misbehaving(mode: &str) -> PoolConfig {
     PoolConfig::default().workers(1).command(command(&["--misbehave", mode]))
@@ -365,5 +368,99 @@ mod processes {
         assert_eq!(children(), Vec::<String>::new());
         drop(pool);
         assert!(descriptors() <= before, "{} descriptors, {before} before", descriptors());
+    }
+}
+
+/// A host whose tool `deeper` runs a script of its own in the same pool, down to a level.
+struct Nested {
+    pool: Arc<WorkerPool>,
+    level: usize,
+    deepest: usize,
+}
+
+impl Host for Nested {
+    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async move {
+            let level = self.level + 1;
+            let mut request = RunRequest::new(if level == self.deepest {
+                "return 1"
+            } else {
+                "return 1 + await callTool('deeper')"
+            });
+            request.level = level;
+            let host = Arc::new(Self { pool: self.pool.clone(), level, deepest: self.deepest });
+            let outcome = self.pool.run(request, host, CancellationToken::new()).await;
+            outcome.result.map_err(|error| failure("TOOL_EXECUTION_ERROR", &error.to_string()))
+        })
+    }
+
+    fn get_tool(&self, _: String) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+        Box::pin(async { Err(failure("TOOL_NOT_FOUND", "there is no such tool")) })
+    }
+}
+
+async fn nested(pool: &Arc<WorkerPool>, deepest: usize) -> Outcome {
+    let host = Arc::new(Nested { pool: pool.clone(), level: 0, deepest });
+    let mut request = RunRequest::new("return 1 + await callTool('deeper')");
+    request.limits.timeout = Duration::from_secs(30);
+    pool.run(request, host, CancellationToken::new()).await
+}
+
+#[tokio::test]
+async fn runs_that_wait_for_each_other_end_though_every_worker_is_taken() {
+    for config in [config().workers(1).queue(0), config().workers(2), config().workers(1).recycle_after(1)] {
+        let pool = WorkerPool::new(config.queue_timeout(Duration::from_secs(20))).expect("it starts");
+        let runs = (0..pool.stats().idle).map(|_| nested(&pool, MOST_LEVELS));
+        for outcome in futures::future::join_all(runs).await {
+            assert_eq!(value(&outcome), json!(MOST_LEVELS + 1));
+        }
+        // The places in reserve are free again, and the pool has no more workers than before.
+        assert_eq!(value(&nested(&pool, MOST_LEVELS).await), json!(MOST_LEVELS + 1));
+        pool.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_level_without_a_worker_in_reserve_waits_as_long_as_the_queue_allows() {
+    let config = config().workers(1).queue_timeout(Duration::from_millis(50));
+    let pool = WorkerPool::new(config).expect("it starts");
+    let outcome = nested(&pool, MOST_LEVELS + 1).await;
+    let Err(RunError::ToolError { message, .. }) = &outcome.result else { panic!("{outcome:?}") };
+    assert!(message.contains("waited 50 ms for a worker"), "{message}");
+    assert_eq!(value(&nested(&pool, MOST_LEVELS).await), json!(MOST_LEVELS + 1));
+}
+
+#[tokio::test]
+async fn a_run_in_reserve_that_is_dropped_or_killed_gives_its_place_back() {
+    let pool = WorkerPool::new(config().workers(1).queue(0)).expect("it starts");
+    for _ in 0..2 {
+        let host = Arc::new(Tools::default());
+        let mut outer = RunRequest::new("return await callTool('never')");
+        outer.limits.timeout = Duration::from_secs(30);
+        let (cancel, cancel_inner) = (CancellationToken::new(), CancellationToken::new());
+        let holds = tokio::spawn({
+            let (pool, cancel) = (pool.clone(), cancel.clone());
+            async move { pool.run(outer, host, cancel).await }
+        });
+        while pool.stats().running == 0 || pool.stats().idle > 0 {
+            tokio::task::yield_now().await;
+        }
+        let inner = |source: &str| RunRequest { level: 1, ..RunRequest::new(source) };
+        let run = |request| pool.run(request, Arc::new(Tools::default()), cancel_inner.clone());
+        assert_eq!(value(&run(inner("return 1")).await), json!(1));
+        let killed = run(inner(
+            "const a = []; for (let i = 0; i < 90000; i++) a.push('x'.repeat(10000) + i); return 1",
+        ))
+        .await;
+        assert!(killed.result.is_err());
+        let dropped =
+            tokio::time::timeout(Duration::from_millis(50), run(inner("return await callTool('never')")));
+        assert!(dropped.await.is_err());
+        assert_eq!(value(&run(inner("return 2")).await), json!(2));
+        cancel.cancel();
+        holds.await.expect("it ends");
+        while pool.stats().idle == 0 {
+            tokio::task::yield_now().await;
+        }
     }
 }
