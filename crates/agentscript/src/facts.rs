@@ -20,6 +20,8 @@ use oxc::{ast::ast::Program, semantic::Scoping};
 use crate::plan::PlanFacts;
 
 /// Collects the facts of a program without types. Its places are byte offsets in the text that was parsed.
-pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping) -> PlanFacts {
+///
+/// Also returns whether `callTool` is used for nothing but calls that are among the facts.
+pub(crate) fn collect(program: &Program<'_>, scoping: &Scoping) -> (PlanFacts, bool) {
     collector::Collector::new(scoping, program.source_text).collect(program)
 }

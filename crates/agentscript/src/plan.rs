@@ -145,7 +145,8 @@ pub enum Mistake {
 }
 
 impl Note {
-    pub(crate) fn message(&self) -> String {
+    /// The mistake and what to do.
+    pub fn message(&self) -> String {
         let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
         let name: String = excerpt::name(&self.name).chars().map(printable).collect();
         match self.mistake {

@@ -12,6 +12,7 @@ pub struct Script {
     /// Byte offsets in `source` of each `return` outside all functions.
     returns: Vec<u32>,
     plan: PlanFacts,
+    names_every_tool: bool,
 }
 
 impl Script {
@@ -21,13 +22,24 @@ impl Script {
         places: Vec<Place>,
         returns: Vec<u32>,
         plan: PlanFacts,
+        names_every_tool: bool,
     ) -> Self {
-        Self { text, source: source.to_owned(), places, returns, plan }
+        Self { text, source: source.to_owned(), places, returns, plan, names_every_tool }
     }
 
     /// Facts about the tool calls of the script.
     pub fn plan(&self) -> &PlanFacts {
         &self.plan
+    }
+
+    /// Returns true if every tool that the script can call is named by one of the calls of [`Script::plan`].
+    pub fn names_every_tool(&self) -> bool {
+        self.names_every_tool
+    }
+
+    /// The place in the caller's text of a byte offset in it.
+    pub fn location(&self, at: u32) -> Location {
+        locate(&self.source, at)
     }
 
     /// Returns the place of the `number`th `return` outside all functions, in the caller's text. Counted from 0, in the order that

@@ -120,7 +120,7 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
     if let Some(error) = semantic {
         return Err(parse::rejection(text, &error));
     }
-    let plan = facts::collect(&program, &scoping);
+    let (plan, names_every_tool) = facts::collect(&program, &scoping);
     let split = scopes::find(&program, &scoping);
     if let Some(at) = split.parameter {
         return Err(Rejection::SyntaxError { message: SPLIT.to_owned(), location: locate(text, at) });
@@ -131,7 +131,7 @@ fn check(arena: &Allocator, text: &str, policy: &ScriptPolicy) -> Result<Script,
     verify::normalize(arena, &mut program);
     let (printed, places) = print::print(&program);
     let checked = verify::check(arena, &program, &printed);
-    let script = Script::new(printed, text, places, walked.additions.returns, plan);
+    let script = Script::new(printed, text, places, walked.additions.returns, plan, names_every_tool);
     checked.map_err(|Violation { kind, offset, message }| {
         let location = script.map_location(locate(script.text(), offset));
         Rejection::Illegal { kind, message, location }

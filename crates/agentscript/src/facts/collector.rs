@@ -1,6 +1,9 @@
 //! The walk: statements, declarations and functions.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use oxc::{
     ast::ast::{
@@ -22,6 +25,8 @@ use super::{
 };
 use crate::plan::{CallSite, Mistake, Note, Origin, Part, PlanFacts};
 
+/// The function that calls tools. No script can declare another one.
+pub(super) const CALL_TOOL: &str = "callTool";
 /// Most calls that are kept.
 const MAX_CALLS: usize = 200;
 /// Most notes that are kept.
@@ -71,6 +76,8 @@ pub(super) struct Collector<'s> {
     pub(super) called: Option<Rc<Function>>,
     /// Bytes left for names and inputs.
     pub(super) room: usize,
+    /// Places of `callTool` in calls that are kept.
+    pub(super) named: HashSet<u32>,
 }
 
 impl<'s> Collector<'s> {
@@ -89,10 +96,11 @@ impl<'s> Collector<'s> {
             returns: false,
             called: None,
             room: ROOM,
+            named: HashSet::new(),
         }
     }
 
-    pub(super) fn collect(mut self, program: &Program<'_>) -> PlanFacts {
+    pub(super) fn collect(mut self, program: &Program<'_>) -> (PlanFacts, bool) {
         let last = self.body(&program.body);
         let discarded = if self.returns { None } else { last.and_then(|last| self.ending(last)) };
         if let Some((at, name)) = only_function(program) {
@@ -110,12 +118,14 @@ impl<'s> Collector<'s> {
         };
         let mut notes = self.notes;
         notes.sort_by_key(|note| note.at);
-        PlanFacts {
+        let uses = self.scoping.root_unresolved_references().get(CALL_TOOL).map_or(0, |uses| uses.len());
+        let facts = PlanFacts {
             calls: self.calls.into_iter().map(ends_run).collect(),
             uses: self.reads.finish(),
             discarded,
             notes,
-        }
+        };
+        (facts, self.named.len() == uses)
     }
 
     /// Walks the statements of the script. Returns the last one that is reached, with its value.

@@ -6,7 +6,7 @@ use oxc::{
 };
 
 use super::{
-    collector::{Collector, Exposure},
+    collector::{CALL_TOOL, Collector, Exposure},
     known::Known,
     literal::{cost, partial},
 };
@@ -64,6 +64,11 @@ impl Collector<'_> {
     fn tool_call(&mut self, it: &CallExpression<'_>, calls: bool, bare: bool) -> Known {
         self.calls_tools();
         let index = self.site(it, calls, bare);
+        if let (true, Some(_), Expression::Identifier(callee)) = (calls, index, &it.callee)
+            && callee.name == CALL_TOOL
+        {
+            self.named.insert(callee.span.start);
+        }
         self.arguments(it);
         let throwing = if calls { throwing(it) } else { Throwing::Yes };
         match (calls, index, throwing) {

@@ -408,3 +408,34 @@ fn no_script_of_the_corpus_is_noted_without_a_mistake() {
     let expected = left_alone.map(|name| (name.to_owned(), Mistake::NotAwaited));
     assert_eq!(noted, expected);
 }
+
+#[test]
+fn a_script_names_every_tool_when_it_does_nothing_but_call_tools_by_name() {
+    let names_every_tool = |script: &str| {
+        let script = ScriptSource::new(script).validate(&ScriptPolicy::default(), &Limits::default());
+        script.expect("it is a script").names_every_tool()
+    };
+    for script in [
+        "return 1",
+        "await callTool('a:b', {}); return await callTool('a:c', { x: 1 })",
+        "const name = 'a:b'; for (const id of [1, 2]) await callTool(name, { id })",
+        "const all = await Promise.all([1, 2].map((id) => callTool('a:b', { id }))); return all",
+        "async function one(id: string) { return callTool('a:b', { id }) } return [await one('1'), await one('2')]",
+    ] {
+        assert!(names_every_tool(script), "{script}");
+    }
+    for script in [
+        "await callTool(codecallContext.tool, {})",
+        "await callTool('a:b', {}); await callTool('a:' + codecallContext.verb, {})",
+        "const call = callTool; await call('a:b', {}); await call(codecallContext.tool, {})",
+        "let name = 'a:b'; name = codecallContext.tool; await callTool(name, {})",
+        "return await Promise.all(codecallContext.tools.map(callTool))",
+        "const each = async (call) => call('a:b'); return await each(callTool)",
+        "await callTool(...codecallContext.call)",
+        "return 1; await callTool(codecallContext.tool, {})",
+    ] {
+        assert!(!names_every_tool(script), "{script}");
+    }
+    let many = format!("{} return 1", "await callTool('a:b', {});".repeat(201));
+    assert!(!names_every_tool(&many), "more calls than facts are kept of");
+}
