@@ -129,8 +129,10 @@ pub trait Host: Send + Sync + 'static {
     /// Takes back what an earlier part of the run kept beside an answer ([`ToolAnswer::Kept`]). Default: nothing is kept.
     fn restore(&self, _kept: &RawValue) {}
 
-    /// Bytes that the host keeps for the run, beside what it is given and answers. They count for [`Limits::host_bytes`](crate::Limits::host_bytes).
-    fn held_bytes(&self) -> u64 {
+    /// Bytes that the host keeps for the run, beside the `own` ones of what it is given and answers. They count for
+    /// [`Limits::host_bytes`](crate::Limits::host_bytes), as do the own ones.
+    fn held_bytes(&self, own: u64) -> u64 {
+        let _ = own;
         0
     }
 

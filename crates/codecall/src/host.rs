@@ -28,6 +28,7 @@ use tokio_util::sync::DropGuard;
 
 use crate::{
     CodeCall, Mode, describe, meta_tools,
+    nesting::{Nesting, RunMemory},
     plan_check::{self, Named, Tools},
     progress::PlanProgress,
     results::{Handles, Kept, KeptResults, Room, answer_weight, reading_weight},
@@ -54,6 +55,9 @@ pub(crate) struct ScriptHost {
     own_paths: Arc<OwnPaths>,
     shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
+    /// The runs that wait for this one, and the limits that they share.
+    nesting: Nesting,
+    memory: RunMemory,
     /// Memory of answers.
     pub(crate) room: Arc<Room>,
     /// Images, audio and resources that the script has handles to.
@@ -89,7 +93,8 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
-        let room = Room::new(start.limits.host_bytes);
+        let nesting = context.extensions.remove().unwrap_or_else(|| Nesting::root(&start.limits));
+        let room = nesting.room().clone();
         Self {
             invoker: code_call.invoker.clone(),
             mode: settings.config.mode,
@@ -108,6 +113,8 @@ impl ScriptHost {
             questions,
             journal,
             rehearsal: start.dry_run.map(Rehearsal::new),
+            memory: nesting.memory(),
+            nesting,
         }
     }
 
@@ -116,6 +123,7 @@ impl ScriptHost {
         if matches!(call.resumed, Some(Resumed::Interrupted)) && !is_repeatable(&tool.tool) {
             return Err(self.failure(codes::OUTCOME_UNKNOWN, &outcome_unknown(&call.name)));
         }
+        self.nesting.check(&tool)?;
         let spelled = [call.name.as_str(), &tool.name];
         if self.allowed.as_ref().is_some_and(|allowed| !spelled.iter().any(|name| allowed.contains(*name))) {
             return Err(self.denied(&call.name));
@@ -227,6 +235,7 @@ impl ScriptHost {
         let mut context = self.context.clone();
         context.ct = self.context.ct.child_token();
         let cancel = context.ct.clone().drop_guard();
+        context.extensions.insert(self.nesting.clone());
         if let Some(progress) = &self.progress {
             context.extensions.insert(progress.sink(name));
         }
@@ -396,6 +405,7 @@ impl Host for ScriptHost {
     fn call_tool(&self, call: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let name = call.name.clone();
+            self.nesting.count_call()?;
             let answer = self.call(call).await;
             self.tell_progress(format!("{name} done")).await;
             answer
@@ -410,6 +420,7 @@ impl Host for ScriptHost {
     ) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let function = request.function();
+            self.nesting.count_call()?;
             let answer = self.answer(request, index, resumed.as_ref()).await;
             self.tell_progress(format!("{function} done")).await;
             answer
@@ -423,8 +434,9 @@ impl Host for ScriptHost {
         }
     }
 
-    fn held_bytes(&self) -> u64 {
-        self.room.taken().saturating_add(self.journal.bytes())
+    fn held_bytes(&self, own: u64) -> u64 {
+        let journal = self.journal.bytes();
+        self.memory.beside(own.saturating_add(journal)).saturating_add(journal)
     }
 
     fn progress(&self, value: Box<RawValue>) -> HostFuture<'_, ()> {

@@ -21,7 +21,9 @@ mod host;
 mod invoke;
 mod live_index;
 mod meta_tools;
+mod nesting;
 mod plan_check;
+mod plans;
 mod plugin;
 mod progress;
 mod reply;
@@ -45,5 +47,6 @@ pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
 pub use config_result::{MaxBytes, ResultConfig, ShapeLearning};
 pub use gatewright_core::Secret;
 pub use meta_tools::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
+pub use plans::{PlanChanges, PlanReport, PlanSources, SavedPlans};
 
 pub use visibility::{Mode, ModeRule};

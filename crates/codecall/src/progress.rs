@@ -7,7 +7,7 @@ use gatewright_core::{
     ProgressSink,
     rmcp::{
         RoleServer,
-        model::{ProgressNotificationParam, ProgressToken},
+        model::{NumberOrString, ProgressNotificationParam, ProgressToken},
         service::{Peer, RequestContext},
     },
 };
@@ -16,18 +16,27 @@ use gatewright_core::{
 /// always a call that is done.
 const PART: f64 = 1.0 / 64.0;
 
-/// The progress of one plan, for the client that asked for it.
+/// The progress of one script or plan, for the client or the script that asked for it.
 pub(crate) struct PlanProgress {
-    peer: Peer<RoleServer>,
-    token: ProgressToken,
+    listener: Listener,
     value: Mutex<f64>,
 }
 
+/// The receiver of progress.
+enum Listener {
+    Client(Peer<RoleServer>, ProgressToken),
+    /// The call of a plan is part of another run.
+    Run(ProgressSink),
+}
+
 impl PlanProgress {
-    /// Of the plan of `context`, if its client wants to hear of progress.
+    /// Of the script or plan of `context`, if somebody wants to hear of progress.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<Self> {
-        let token = context.meta.get_progress_token()?;
-        Some(Self { peer: context.peer.clone(), token, value: Mutex::new(0.0) })
+        let listener = match context.extensions.get::<ProgressSink>() {
+            Some(run) => Listener::Run(run.clone()),
+            None => Listener::Client(context.peer.clone(), context.meta.get_progress_token()?),
+        };
+        Some(Self { listener, value: Mutex::new(0.0) })
     }
 
     /// Tells of a step that is done.
@@ -66,8 +75,11 @@ impl PlanProgress {
 
     async fn send(&self, value: Option<f64>, message: String) {
         let Some(value) = value else { return };
-        let params = ProgressNotificationParam::new(self.token.clone(), value).with_message(message);
-        // A client that is gone needs no progress.
-        let _ = self.peer.notify_progress(params).await;
+        let params = |token| ProgressNotificationParam::new(token, value).with_message(message);
+        match &self.listener {
+            // A client that is gone needs no progress.
+            Listener::Client(peer, token) => drop(peer.notify_progress(params(token.clone())).await),
+            Listener::Run(run) => run.receive(params(ProgressToken(NumberOrString::Number(0)))).await,
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn receive<'js>(ctx: &Ctx<'js>, state: &RunState) -> rquickjs::Result
                 return Ok(None);
             };
             if failure.ends_run {
-                state.end(|_| limit_errors::self_reference(failure.message));
+                state.end(|limits| limit_errors::by_host(limits, &failure.code, failure.message));
                 return Ok(None);
             }
             let value = Object::new(ctx.clone())?;

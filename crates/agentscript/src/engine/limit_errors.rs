@@ -49,7 +49,11 @@ pub(super) fn illegal_access(name: &str, location: Option<Location>) -> RunError
     }
 }
 
-pub(super) fn self_reference(message: String) -> RunError {
+/// A failure with which the host ends the run: a limit on calls that runs share, or a call that leads back to the host.
+pub(super) fn by_host(_: &Limits, code: &str, message: String) -> RunError {
+    if code == names::SHARED_CALLS {
+        return RunError::runtime(names::TOOL_CALLS, message);
+    }
     RunError::IllegalAccess { kind: IllegalKind::SelfReferenceBlocked, message, location: None }
 }
 

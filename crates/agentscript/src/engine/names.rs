@@ -4,6 +4,8 @@ use crate::outcome::WorkerError;
 
 pub(crate) const ITERATIONS: &str = "IterationLimitError";
 pub(crate) const TOOL_CALLS: &str = "ToolCallLimitError";
+/// Code of a failure with which the host ends a run under the name of [`TOOL_CALLS`].
+pub(crate) const SHARED_CALLS: &str = "TOOL_CALL_LIMIT";
 pub(crate) const DEADLOCK: &str = "DeadlockError";
 pub(crate) const RESULT_SIZE: &str = "ResultSizeError";
 pub(crate) const RESULT_DEPTH: &str = "ResultDepthError";

@@ -364,8 +364,8 @@ impl Record {
 
     /// Ends the run when its memory in the host, what the host keeps for it, and `more` bytes that are on their way, are over its limit.
     pub(super) fn check_host(&self, more: u64) -> Result<(), RunEnd> {
-        let held = self.host.held_bytes();
-        if self.memory.saturating_add(more).saturating_add(held) <= self.limits.host_bytes {
+        let own = self.memory.saturating_add(more);
+        if own.saturating_add(self.host.held_bytes(own)) <= self.limits.host_bytes {
             return Ok(());
         }
         let message = format!(
