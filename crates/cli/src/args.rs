@@ -111,6 +111,9 @@ pub struct DemoArgs {
     /// Require clients to log in, with any user name: to try OAuth clients.
     #[arg(long)]
     pub auth: bool,
+    /// Serve the saved plans of a folder (or one plan) as the app `plans`.
+    #[arg(long, value_name = "PATH")]
+    pub plans: Option<PathBuf>,
 }
 
 /// Source of the configuration.

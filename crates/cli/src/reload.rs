@@ -61,8 +61,11 @@ impl Loaded {
     pub fn read(args: ConfigArgs, watch: bool) -> anyhow::Result<Self> {
         let hangup = signal(SignalKind::hangup())?;
         // Before reading, so that no later change is missed.
-        let files = watch.then(|| FileWatch::new(args.config.iter().chain(&args.mcp_config).cloned()));
+        let mut files = watch.then(|| FileWatch::new(args.config.iter().chain(&args.mcp_config).cloned()));
         let (config, source) = Config::load(&args)?;
+        if let Some(files) = &mut files {
+            files.watch_plans(&config);
+        }
         Ok(Self { config, source, args, hangup, files })
     }
 
@@ -149,7 +152,10 @@ impl Reloader {
             Ok(loaded) => loaded,
             Err(error) => return self.refuse(why, &error),
         };
-        let apps = match self.apps.apply(&config.apps).await {
+        if let Some(files) = &mut self.files {
+            files.watch_plans(&config);
+        }
+        let apps = match self.apps.apply(&config).await {
             Ok(apps) => apps,
             Err(error) => return self.refuse(why, &error),
         };

@@ -83,7 +83,7 @@ impl Settings {
 
     /// Status and error object, with the contract's code in each. Paths that were `sent` to tools stay in it; what a script writes into
     /// an error of its own is cleaned (contract: error sanitization).
-    fn failure(&self, error: RunError, sent: &SentTexts) -> (&'static str, Value) {
+    pub(crate) fn failure(&self, error: RunError, sent: &SentTexts) -> (&'static str, Value) {
         let advice = advice::of(&error).map(|advice| format!(" ({advice})")).unwrap_or_default();
         let clean = |message: &str| clean(self.sanitizer, message, sent) + &advice;
         match error {

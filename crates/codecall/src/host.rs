@@ -64,7 +64,8 @@ pub(crate) struct ScriptHost {
     pub(crate) handles: Handles,
     /// Calls that wait for an answer from outside.
     pub(crate) questions: Questions,
-    journal: Arc<RunJournal>,
+    /// None for a run that cannot go on in another request.
+    journal: Option<Arc<RunJournal>>,
     /// The plan is only tried.
     pub(crate) rehearsal: Option<Rehearsal>,
 }
@@ -80,7 +81,7 @@ impl ScriptHost {
         code_call: &CodeCall,
         start: &RunStart,
         questions: Questions,
-        journal: Arc<RunJournal>,
+        journal: Option<Arc<RunJournal>>,
         caller: Caller,
         mut context: RequestContext<RoleServer>,
     ) -> Self {
@@ -93,7 +94,8 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
-        let nesting = context.extensions.remove().unwrap_or_else(|| Nesting::root(&start.limits));
+        let root = || Nesting::root(&start.limits, start.dry_run);
+        let nesting = context.extensions.remove().unwrap_or_else(root);
         let room = nesting.room().clone();
         Self {
             invoker: code_call.invoker.clone(),
@@ -217,7 +219,8 @@ impl ScriptHost {
         kept: Kept,
     ) -> Result<ToolAnswer, serde_json::Error> {
         let of_blocks = kept.weight(&self.handles);
-        let is_kept = of_blocks > 0 && self.journal.has_room(of_blocks.saturating_mul(COPIES));
+        let has_room = |journal: &Arc<RunJournal>| journal.has_room(of_blocks.saturating_mul(COPIES));
+        let is_kept = of_blocks > 0 && self.journal.as_ref().is_some_and(has_room);
         let blocks = if is_kept { kept.blocks(&self.handles) } else { Vec::new() };
         let bytes = bytes.saturating_add(usize::try_from(of_blocks).unwrap_or(usize::MAX));
         let written = off_thread(bytes, move || {
@@ -435,7 +438,7 @@ impl Host for ScriptHost {
     }
 
     fn held_bytes(&self, own: u64) -> u64 {
-        let journal = self.journal.bytes();
+        let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
         self.memory.beside(own.saturating_add(journal)).saturating_add(journal)
     }
 

@@ -9,7 +9,7 @@ use std::sync::{
 use gatewright_agentscript::{Limits, MOST_LEVELS, ToolFailure};
 use gatewright_core::{ToolEntry, codes, rmcp::model::Extensions};
 
-use crate::{results::Room, unwrap::Failure};
+use crate::{results::Room, runs::DryRun, unwrap::Failure};
 
 /// Plans of which each waits for the next, at most. A script around them makes one run more.
 pub(crate) const MOST_NESTED: usize = MOST_LEVELS;
@@ -34,6 +34,8 @@ pub(crate) struct Nesting {
     plans: Arc<[PlanName]>,
     /// Runs that wait for this one.
     level: usize,
+    /// The first one is only tried, and so are those within it.
+    dry_run: Option<DryRun>,
 }
 
 /// Limits that the runs share.
@@ -48,14 +50,14 @@ struct SharedLimits {
 
 impl Nesting {
     /// Of a script that nothing waits for.
-    pub(crate) fn root(limits: &Limits) -> Self {
+    pub(crate) fn root(limits: &Limits, dry_run: Option<DryRun>) -> Self {
         let shared = SharedLimits {
             most_calls: limits.max_tool_calls,
             calls_left: AtomicU32::new(limits.max_tool_calls),
             memory: AtomicU64::new(0),
             room: Room::new(limits.host_bytes),
         };
-        Self { shared: Arc::new(shared), plans: Arc::default(), level: 0 }
+        Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, dry_run }
     }
 
     /// Of the run of `plan` that a call with `extensions` asks for: within the run that makes the call, or on its own.
@@ -65,7 +67,7 @@ impl Nesting {
     pub(crate) fn of_plan(extensions: &Extensions, plan: PlanName, limits: &Limits) -> Result<Self, Failure> {
         let mut nesting = match extensions.get::<Self>() {
             Some(around) => Self { level: around.level + 1, ..around.clone() },
-            None => Self::root(limits),
+            None => Self::root(limits, None),
         };
         if nesting.plans.contains(&plan) {
             return Err(Failure::new(codes::SELF_REFERENCE_BLOCKED, calls_itself(&plan.tool)));
@@ -84,6 +86,11 @@ impl Nesting {
     /// Runs that wait for this one.
     pub(crate) fn level(&self) -> usize {
         self.level
+    }
+
+    /// The way in which the run is only tried, if it is.
+    pub(crate) fn dry_run(&self) -> Option<DryRun> {
+        self.dry_run
     }
 
     /// Tool calls that the runs have left.
@@ -181,7 +188,7 @@ mod tests {
     #[test]
     fn plans_are_nested_to_a_depth_and_none_within_itself() {
         let limits = Limits::default();
-        let mut around = Nesting::root(&limits);
+        let mut around = Nesting::root(&limits, None);
         for (tool, level) in [("a", 1), ("b", 2), ("c", 3)] {
             around = Nesting::of_plan(&call_of(&around), name(tool), &limits).unwrap();
             assert_eq!(around.level(), level);
@@ -196,7 +203,7 @@ mod tests {
     #[test]
     fn runs_share_their_calls_and_their_memory() {
         let limits = Limits { max_tool_calls: 3, ..Limits::default() };
-        let outer = Nesting::root(&limits);
+        let outer = Nesting::root(&limits, None);
         let inner = Nesting::of_plan(&call_of(&outer), name("a"), &limits).unwrap();
         for run in [&outer, &inner, &outer] {
             assert!(run.count_call().is_ok());

@@ -62,7 +62,7 @@ pub use link::CatalogLink;
 pub use local_app::LocalApp;
 pub use masking::{CredentialPatterns, MASK};
 pub use memory::{MemoryTransport, memory_transport};
-pub use names::{ToolNames, check_app_id, nearest_name};
+pub use names::{ToolNames, check_app_id, check_tool_name, nearest_name};
 pub use network::{
     BodyTimeout, CountedNetwork, HOP_BY_HOP, Network, caller_address, counted_networks, proxied_over_https,
 };

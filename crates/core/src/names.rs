@@ -56,17 +56,35 @@ pub(crate) fn underscore(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
+fn is_plain(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !name.is_empty() && name.len() <= 64 && name.chars().all(fits)
+}
+
 /// Checks the id of an app: 1-64 of `a-z A-Z 0-9 _ - .`, and not one of the gateway's own.
 ///
 /// # Errors
 /// A sentence that says what to change.
 pub fn check_app_id(id: &str) -> Result<(), String> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if id.is_empty() || id.len() > 64 || !id.chars().all(fits) {
+    if !is_plain(id) {
         return Err(format!("app id `{id}` must be 1 to 64 letters, digits, `_`, `-` or `.`"));
     }
     if id == "codecall" {
         return Err("app id `codecall` is taken by the gateway's own meta-tools; choose another".to_owned());
+    }
+    Ok(())
+}
+
+/// Checks an app's own name for a tool: 1-64 of `a-z A-Z 0-9 _ - .`.
+///
+/// # Errors
+/// A sentence that says what to change.
+pub fn check_tool_name(name: &str) -> Result<(), String> {
+    if !is_plain(name) {
+        return Err(format!(
+            "tool name `{}` must be 1 to 64 letters, digits, `_`, `-` or `.`",
+            clipped(name)
+        ));
     }
     Ok(())
 }

@@ -140,6 +140,11 @@ impl InputSchema {
         properties.and_then(|properties| properties.get(name)?.get("default")).is_some()
     }
 
+    /// The schema itself.
+    pub fn source(&self) -> &Arc<JsonObject> {
+        &self.source
+    }
+
     /// Why the schema cannot be used, if so.
     pub fn defect(&self) -> Option<&str> {
         self.compiled().as_ref().err().map(String::as_str)

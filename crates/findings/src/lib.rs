@@ -17,7 +17,7 @@ mod lines;
 mod printable;
 mod schema;
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 pub use lines::{Format, Lines};
 pub use printable::{printable, printable_lines};
@@ -34,6 +34,9 @@ pub struct Finding {
     /// The same as people write it: `apps.crm.url`.
     #[serde(serialize_with = "printable::serialize::<_, LONGEST_PATH>")]
     pub path: String,
+    /// The file, where it is not the one that is looked at; see [`Finding::in_file`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Line in the file, from 1.
     pub line: Option<usize>,
     /// The problem, and how to fix it.
@@ -45,13 +48,26 @@ impl Finding {
     /// A finding at a JSON pointer, without a line.
     pub fn new(pointer: &str, problem: impl Into<String>) -> Self {
         let path: Vec<String> = pointer.split('/').skip(1).map(unescape).collect();
-        Self { pointer: pointer.to_owned(), path: path.join("."), line: None, problem: problem.into() }
+        Self {
+            pointer: pointer.to_owned(),
+            path: path.join("."),
+            file: None,
+            line: None,
+            problem: problem.into(),
+        }
     }
 
     /// A finding at a path as code names it, such as `auth.clients[0].name`, without a line. No key may contain `.` or `[`.
     pub fn at(path: &str, problem: impl Into<String>) -> Self {
         let parts = path.split(['.', '[']).map(|part| format!("/{}", part.trim_end_matches(']')));
         Self::new(&parts.collect::<String>(), problem)
+    }
+
+    /// The same finding, in the file at `path`. Its name is kept as it can be printed.
+    #[must_use]
+    pub fn in_file(mut self, path: &Path) -> Self {
+        self.file = Some(printable(&path.display().to_string(), LONGEST_FILE));
+        self
     }
 
     /// Returns the path and the problem, for output that has the line elsewhere.
@@ -66,6 +82,9 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}: ")?;
+        }
         if let Some(line) = self.line {
             write!(f, "line {line}: ")?;
         }
@@ -77,6 +96,8 @@ impl fmt::Display for Finding {
 const MOST_LISTED: usize = 100;
 /// Longest path of a finding in output, in characters.
 const LONGEST_PATH: usize = 300;
+/// Longest name of a file in output, in characters.
+const LONGEST_FILE: usize = 1_000;
 /// Longest problem in output, in characters.
 const LONGEST_PROBLEM: usize = 2_000;
 

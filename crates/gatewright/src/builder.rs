@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
-use gatewright_codecall::{CodeCall, CodeCallConfig};
+use gatewright_codecall::{CodeCall, CodeCallConfig, SavedPlans};
 use gatewright_core::{
     App, AppOptions, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry, SealKey,
     ToolNames,
@@ -22,6 +22,7 @@ pub struct Builder {
     config: GatewayConfig,
     names: ToolNames,
     apps: Vec<(String, Arc<dyn App>, AppOptions)>,
+    plans: Vec<Arc<SavedPlans>>,
     code_mode: Option<CodeCallConfig>,
     worker: Option<WorkerCommand>,
     limiter: Option<Arc<dyn RateLimiter>>,
@@ -45,6 +46,7 @@ impl Builder {
             config: GatewayConfig::new(name, version),
             names: ToolNames::default(),
             apps: Vec::new(),
+            plans: Vec::new(),
             code_mode: None,
             worker: None,
             limiter: None,
@@ -67,6 +69,13 @@ impl Builder {
     pub fn app_with(mut self, id: impl Into<String>, app: Arc<dyn App>, options: AppOptions) -> Self {
         self.apps.push((id.into(), app, options));
         self
+    }
+
+    /// Adds an app of saved plans. They need code mode, which runs them.
+    #[must_use]
+    pub fn plans(mut self, id: impl Into<String>, plans: Arc<SavedPlans>, options: AppOptions) -> Self {
+        self.plans.push(plans.clone());
+        self.app_with(id, plans, options)
     }
 
     /// Spelling of listed names. Default colon.
@@ -165,6 +174,9 @@ impl Builder {
             let plugin = CodeCall::new(config, invoker.clone(), pool.clone(), self.names);
             let plugin = Arc::new(plugin.kept_in(executions.clone()));
             plugin.run_in_background();
+            for plans in &self.plans {
+                plugin.run_plans_of(plans);
+            }
             plugins.push(plugin.clone());
             code_mode = Some((plugin, pool));
         }

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_agentscript::{
-    Adapter, Host, HostFuture, MOST_LEVELS, Outcome, PoolConfig, RunError, RunRequest, ToolCall, ToolFailure,
-    WorkerError, WorkerPool,
+    Adapter, Host, HostFuture, MOST_LEVELS, Outcome, PoolConfig, RunError, RunRequest, ToolAnswer, ToolCall,
+    ToolFailure, WorkerError, WorkerPool,
 };
 use serde_json::{json, value::RawValue};
 use tokio_util::sync::CancellationToken;
@@ -379,7 +379,7 @@ struct Nested {
 }
 
 impl Host for Nested {
-    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<Box<RawValue>, ToolFailure>> {
+    fn call_tool(&self, _: ToolCall) -> HostFuture<'_, Result<ToolAnswer, ToolFailure>> {
         Box::pin(async move {
             let level = self.level + 1;
             let mut request = RunRequest::new(if level == self.deepest {
@@ -390,7 +390,10 @@ impl Host for Nested {
             request.level = level;
             let host = Arc::new(Self { pool: self.pool.clone(), level, deepest: self.deepest });
             let outcome = self.pool.run(request, host, CancellationToken::new()).await;
-            outcome.result.map_err(|error| failure("TOOL_EXECUTION_ERROR", &error.to_string()))
+            outcome
+                .result
+                .map(ToolAnswer::Value)
+                .map_err(|error| failure("TOOL_EXECUTION_ERROR", &error.to_string()))
         })
     }
 

@@ -1,9 +1,10 @@
 //! `gatewright check`.
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use gatewright_auth::FirstUser;
-use gatewright_findings::first;
+use gatewright_codecall::SavedPlans;
+use gatewright_findings::{Finding, first};
 use serde_json::json;
 
 use crate::{
@@ -19,12 +20,20 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(config) = config.as_ref().filter(|_| args.production) {
         findings.extend(config.production(&args.config)?);
     }
+    let mut warnings = Vec::new();
+    if let Some(config) = &config {
+        check_plans(config, &mut findings, &mut warnings);
+    }
     let makes_user = config.is_some_and(|config| config.auth.makes_first_user());
     let path = args.config.display();
     let (listed, more) = first(&findings);
     if args.json {
         let file = path.to_string();
-        output::json(&json!({"file": file, "ok": findings.is_empty(), "findings": listed, "more": more}))?;
+        let mut report = json!({"file": file, "ok": findings.is_empty(), "findings": listed, "more": more});
+        if !warnings.is_empty() {
+            report["warnings"] = json!(first(&warnings).0);
+        }
+        output::json(&report)?;
     } else if findings.is_empty() {
         outln!("{path}: ok")?;
         if makes_user {
@@ -35,12 +44,35 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         }
     } else {
         for finding in listed {
-            let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
-            outln!("{path}{line}: {}", finding.without_line())?;
+            outln!("{}: {}", place(finding, &args.config), finding.without_line())?;
         }
         if more > 0 {
             outln!("{path}: and {more} more problems")?;
         }
     }
+    if !args.json {
+        for warning in first(&warnings).0 {
+            errln!("{}: warning: {}", place(warning, &args.config), warning.without_line());
+        }
+    }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
+}
+
+/// File and line of a finding; the file is that of the configuration unless the finding has another.
+fn place(finding: &Finding, config: &Path) -> String {
+    let file = finding.file.clone().unwrap_or_else(|| config.display().to_string());
+    let line = finding.line.map_or_else(String::new, |line| format!(":{line}"));
+    file + &line
+}
+
+/// Adds the problems of saved plans: those for which a plan is not served, and those that it may have.
+fn check_plans(config: &Config, findings: &mut Vec<Finding>, warnings: &mut Vec<Finding>) {
+    for (id, app) in &config.apps {
+        let Some(sources) = app.plan_sources() else { continue };
+        // A path that does not exist is a finding of the configuration already.
+        if let Ok(report) = SavedPlans::check(id, sources, &config.codecall) {
+            findings.extend(report.findings);
+            warnings.extend(report.warnings);
+        }
+    }
 }

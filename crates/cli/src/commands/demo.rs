@@ -67,6 +67,9 @@ fn auth(secret: &str) -> AuthConfig {
 /// Serves the demo until it is stopped.
 pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let mut config = config(args.port);
+    if let Some(path) = args.plans {
+        config.apps.insert("plans".to_owned(), AppConfig::plans(path.into()));
+    }
     // Generated for each run, and usable only on the loopback interface of this machine.
     let secret = args.auth.then(random_secret);
     if let Some(secret) = &secret {

@@ -1,7 +1,8 @@
 //! One app of the configuration: its connection or the name of a built-in one, and the options under which the gateway lists it.
 
-use std::{borrow::Cow, collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
 
+use gatewright_codecall::PlanSources;
 use gatewright_core::{AppOptions, InvalidField, SchemaMode, ScopeRule, ToolOverride};
 use gatewright_findings::Finding;
 use gatewright_upstream::UpstreamConfig;
@@ -30,9 +31,14 @@ pub enum Builtin {
 pub enum AppKind {
     /// Part of this program.
     Builtin(Builtin),
+    /// Saved plans: scripts in files.
+    Plans(PlanSources),
     /// A server in another process or on another host.
     Upstream(Box<UpstreamConfig>),
 }
+
+/// Longest time of one call of a plan, which has the limits of scripts besides.
+const PLAN_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// One app.
 #[derive(Debug, Clone)]
@@ -48,6 +54,8 @@ pub struct AppConfig {
 struct Listing {
     /// An app that comes with Gatewright.
     builtin: Option<Builtin>,
+    /// Saved plans as tools of the app: a file, a folder of `*.js` and `*.ts`, or a list of both, relative to the configuration.
+    plans: Option<PlanSources>,
     /// `false` lists tools under their own names. Default true: `<app>:<tool>`.
     prefix: Option<bool>,
     /// `strict` (default) validates arguments against the tool's schema; `off` leaves that to the server.
@@ -100,8 +108,8 @@ struct ScopeRuleShape {
     scopes: Vec<String>,
 }
 
-const LISTING_KEYS: [&str; 7] =
-    ["builtin", "prefix", "schemaValidation", "scopes", "resources", "prompts", "tools"];
+const LISTING_KEYS: [&str; 8] =
+    ["builtin", "plans", "prefix", "schemaValidation", "scopes", "resources", "prompts", "tools"];
 
 impl AppConfig {
     /// An upstream app with the default options.
@@ -114,6 +122,27 @@ impl AppConfig {
         Self {
             kind: AppKind::Builtin(builtin),
             listing: Listing { builtin: Some(builtin), ..Listing::default() },
+        }
+    }
+
+    /// An app of saved plans with the default options.
+    pub fn plans(sources: PlanSources) -> Self {
+        let listing = Listing { plans: Some(sources.clone()), ..Listing::default() };
+        Self { kind: AppKind::Plans(sources), listing }
+    }
+
+    /// Takes relative paths as relative to `folder`.
+    pub(super) fn relative_to(&mut self, folder: &Path) {
+        if let AppKind::Plans(sources) = &mut self.kind {
+            sources.relative_to(folder);
+        }
+    }
+
+    /// Files and folders of its plans, if it has some.
+    pub fn plan_sources(&self) -> Option<&PlanSources> {
+        match &self.kind {
+            AppKind::Plans(sources) => Some(sources),
+            AppKind::Builtin(_) | AppKind::Upstream(_) => None,
         }
     }
 
@@ -139,6 +168,7 @@ impl AppConfig {
             prefix: self.listing.prefix.unwrap_or(defaults.prefix),
             timeout: match &self.kind {
                 AppKind::Builtin(_) => defaults.timeout,
+                AppKind::Plans(_) => PLAN_TIMEOUT,
                 AppKind::Upstream(upstream) => upstream.timeout,
             },
             schema_mode: self.listing.schema_validation.unwrap_or(defaults.schema_mode),
@@ -152,7 +182,7 @@ impl AppConfig {
     /// Problems that the schema cannot express, at `pointer`.
     pub(super) fn problems(&self, pointer: &str) -> Vec<Finding> {
         let mut found = match &self.kind {
-            AppKind::Builtin(_) => Vec::new(),
+            AppKind::Builtin(_) | AppKind::Plans(_) => Vec::new(),
             AppKind::Upstream(upstream) => upstream.problems(),
         };
         if self.options().timeout < Duration::from_millis(1) {
@@ -176,19 +206,24 @@ impl AppConfig {
         let Value::Object(fields) = value else {
             return Err((
                 String::new(),
-                "must be an object with one of `builtin`, `command` or `url`".to_owned(),
+                "must be an object with one of `builtin`, `plans`, `command` or `url`".to_owned(),
             ));
         };
         let (listing, connection): (Map<_, _>, Map<_, _>) =
             fields.into_iter().partition(|(key, _)| LISTING_KEYS.contains(&key.as_str()));
         let listing: Listing = part(listing)?;
-        let kind = match listing.builtin {
-            Some(builtin) if connection.is_empty() => AppKind::Builtin(builtin),
-            Some(_) => {
-                let keys: Vec<&str> = connection.keys().map(String::as_str).collect();
-                return Err((String::new(), format!("a built-in app takes no {}", keys.join(", "))));
+        let kind = match (listing.builtin, &listing.plans) {
+            (None, None) => AppKind::Upstream(Box::new(part(connection)?)),
+            (Some(_), Some(_)) => {
+                return Err((String::new(), "has one of `builtin` and `plans`, not both".to_owned()));
             }
-            None => AppKind::Upstream(Box::new(part(connection)?)),
+            (builtin, _) if !connection.is_empty() => {
+                let what = if builtin.is_some() { "a built-in app" } else { "an app of saved plans" };
+                let keys: Vec<&str> = connection.keys().map(String::as_str).collect();
+                return Err((String::new(), format!("{what} takes no {}", keys.join(", "))));
+            }
+            (Some(builtin), None) => AppKind::Builtin(builtin),
+            (None, Some(sources)) => AppKind::Plans(sources.clone()),
         };
         Ok(Self { kind, listing })
     }
@@ -217,7 +252,10 @@ impl JsonSchema for AppConfig {
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.extend(more);
         }
-        schema.insert("description".to_owned(), "An app: one of `builtin`, `command` or `url`.".into());
+        schema.insert(
+            "description".to_owned(),
+            "An app: one of `builtin`, `plans`, `command` or `url`.".into(),
+        );
         schema
     }
 }

@@ -14,13 +14,14 @@ use super::{AppConfig, AppKind, Config, cluster};
 /// A check, and the sections that it reads as a whole. It is skipped if one of them cannot be read, for its result would be wrong.
 type Check = (&'static [&'static str], fn(&Config) -> Vec<Finding>);
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     (&[], apps),
     (&["http"], http),
     (&["http", "auth"], cluster::findings),
     (&["codecall"], codecall),
     (&["executions"], executions),
     (&["executions", "auth", "http"], executions_store),
+    (&["codecall"], plans_without_code_mode),
     (&["auth", "http"], auth),
     (&["auth"], apps_of_users),
     (&["auth"], unreachable_scopes),
@@ -75,6 +76,15 @@ fn executions_store(config: &Config) -> Vec<Finding> {
     problem.into_iter().collect()
 }
 
+fn plans_without_code_mode(config: &Config) -> Vec<Finding> {
+    if config.codecall.enabled {
+        return Vec::new();
+    }
+    let problem = "code mode runs saved plans, and `codecall.enabled` is false";
+    let apps = config.apps.iter().filter(|(_, app)| app.plan_sources().is_some());
+    apps.map(|(id, _)| Finding::new(&format!("{}/plans", pointer_of(id)), problem)).collect()
+}
+
 fn auth(config: &Config) -> Vec<Finding> {
     let address = SocketAddr::new(config.http.host, config.http.port);
     let problems = config.auth.validate(&config.deployment(address)).into_iter();
@@ -99,7 +109,7 @@ fn apps_of_users(config: &Config) -> Vec<Finding> {
     }
     let of_users = |app: &AppConfig| match &app.kind {
         AppKind::Upstream(upstream) => matches!(upstream.auth, Some(UpstreamAuth::Oauth(_))),
-        AppKind::Builtin(_) => false,
+        AppKind::Builtin(_) | AppKind::Plans(_) => false,
     };
     let problem = "`oauth` obtains a token for each user who signed in to this server; it needs `auth.mode: orchestrated`";
     let apps = config.apps.iter().filter(|(_, app)| of_users(app));

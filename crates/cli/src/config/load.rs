@@ -5,7 +5,8 @@ use std::{
     path::Path,
 };
 
-use gatewright_findings::{Finding, Format, Lines, unescape, with_lines};
+use gatewright_codecall::PlanSources;
+use gatewright_findings::{Finding, Format, Lines, escape, unescape, with_lines};
 use serde_json::Value;
 
 use super::{AppConfig, Config, Source, check::auth_finding, file, interpolate, schema, sections::Sections};
@@ -63,7 +64,22 @@ impl Config {
         let text = std::fs::read_to_string(path)
             .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
         let format = file::format_of(path)?;
-        Ok(Self::parse(&text, format, &environment()))
+        let (mut config, mut findings, source) = Self::parse(&text, format, &environment());
+        if let Some(config) = &mut config {
+            config.find_plans(path.parent().unwrap_or(Path::new("")), &mut findings);
+            findings = with_lines(findings, &Lines::of(&text, format));
+        }
+        Ok((config, findings, source))
+    }
+
+    /// Finds the files of saved plans, whose paths are relative to `folder`.
+    fn find_plans(&mut self, folder: &Path, findings: &mut Vec<Finding>) {
+        for (id, app) in &mut self.apps {
+            app.relative_to(folder);
+            if let Some(Err(problem)) = app.plan_sources().map(PlanSources::files) {
+                findings.push(Finding::new(&format!("/apps/{}/plans", escape(id)), problem));
+            }
+        }
     }
 
     /// Parses text; see [`Config::examine`].

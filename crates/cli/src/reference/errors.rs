@@ -97,6 +97,8 @@ fn calls(text: &mut String) {
         let _ = writeln!(text, "| `{}` | {} | {advice} |", error.code(), cell(&error.to_string()));
     }
     text.push_str("| `SELF_REFERENCE_BLOCKED` | a script cannot call `codecall:search`; call the tools of apps | Call a tool of an app. A script cannot catch this error. |\n");
+    text.push_str("| `PLAN_TOO_DEEP` | `tidy` is a plan in a plan in a plan in a plan; at most 3 may wait for each other | Call the tools of apps from the plan. |\n");
+    text.push_str("| `INVALID_OUTPUT` | plan `plans:tidy`: its result does not fit its output schema: /total: is not a number | Correct the saved plan or its `output`. |\n");
 }
 
 fn scripts(text: &mut String) {
@@ -104,7 +106,7 @@ fn scripts(text: &mut String) {
         "\n## Results of a script\n\n| `status` | code | meaning |\n|---|---|---|\n\
          | `syntax_error` | `SYNTAX_ERROR` | the script is not valid JavaScript; `location` has the place |\n\
          | `illegal_access` | `VALIDATION_ERROR` | the script violates a rule of AgentScript; `kind` names it (below) |\n\
-         | `illegal_access` | `SELF_REFERENCE_BLOCKED` | the script called a meta-tool |\n\
+         | `illegal_access` | `SELF_REFERENCE_BLOCKED` | the script called a meta-tool, or a plan called itself |\n\
          | `runtime_error` | `EXECUTION_ERROR` | the script threw an error or exceeded a limit; `name` is the class of the error |\n\
          | `runtime_error` | `RATE_LIMIT`, `VALIDATION_ERROR` | the call of `codecall:execute` itself was rejected; nothing ran |\n\
          | `tool_error` | the code of the call | a call failed and the script did not catch the error; or the check of the plan found that it would fail, and nothing was called; `location` has the place |\n\
@@ -133,7 +135,7 @@ const KINDS: [(IllegalKind, &str); 11] = [
     ),
     (IllegalKind::IllegalCharacter, "invisible and bidirectional control characters"),
     (IllegalKind::ScriptTooLarge, "a script longer than the limit"),
-    (IllegalKind::SelfReferenceBlocked, "a call of a meta-tool"),
+    (IllegalKind::SelfReferenceBlocked, "a call of a meta-tool, or of a plan from within itself"),
 ];
 
 fn workers(text: &mut String) {

@@ -7,7 +7,10 @@ use gatewright_core::{AppEntry, Gateway};
 use indexmap::IndexMap;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{config::AppConfig, wire::apps::AppStarter};
+use crate::{
+    config::{AppConfig, Config},
+    wire::apps::AppStarter,
+};
 
 /// Longest wait for new apps to be up before they are listed. They are listed either way.
 const READY: Duration = Duration::from_secs(10);
@@ -51,7 +54,18 @@ impl Apps {
     ///
     /// # Errors
     /// An app cannot be started; then nothing changes.
-    pub(super) async fn apply(&mut self, new: &IndexMap<String, AppConfig>) -> anyhow::Result<Differences> {
+    pub(super) async fn apply(&mut self, new: &Config) -> anyhow::Result<Differences> {
+        let mut differences = self.apply_options(new).await?;
+        for id in self.starter.reload_plans(new).await {
+            if !differences.added.contains(&id) && !differences.changed.contains(&id) {
+                differences.changed.push(id);
+            }
+        }
+        Ok(differences)
+    }
+
+    async fn apply_options(&mut self, config: &Config) -> anyhow::Result<Differences> {
+        let (new, code) = (&config.apps, &config.codecall);
         let mut differences = Differences::default();
         let registry = self.gateway.registry();
         let snapshot = registry.operator_snapshot();
@@ -69,7 +83,7 @@ impl Apps {
                     running.app.clone()
                 }
                 _ => {
-                    let app = self.starter.start(id, config).await?;
+                    let app = self.starter.start(id, config, code).await?;
                     fresh.apps.push(app.clone());
                     if old.is_some() { &mut differences.changed } else { &mut differences.added }
                         .push(id.clone());

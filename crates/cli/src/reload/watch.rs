@@ -5,6 +5,10 @@
 
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::Duration};
 
+use gatewright_codecall::PlanSources;
+
+use crate::config::Config;
+
 /// Time between two polls.
 const EVERY: Duration = Duration::from_millis(500);
 /// Time without a change after which a file counts as completely written.
@@ -13,10 +17,18 @@ const SETTLED: Duration = Duration::from_millis(150);
 /// Identity and state of a file: device, inode, size, mtime, ctime. `None` if it is missing.
 type Fingerprint = Option<(u64, u64, u64, i64, i64, i64, i64)>;
 
+/// State of files that must be there, and of those of saved plans, which may come and go.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct State {
+    files: Vec<Fingerprint>,
+    plans: Vec<(PathBuf, Fingerprint)>,
+}
+
 /// Files, with their state when it was last recorded.
 pub(super) struct FileWatch {
     paths: Vec<PathBuf>,
-    recorded: Vec<Fingerprint>,
+    plans: Vec<PlanSources>,
+    recorded: State,
     /// A missing file has been logged.
     warned: bool,
 }
@@ -25,8 +37,14 @@ impl FileWatch {
     /// Records the state of the files.
     pub(super) fn new(paths: impl Iterator<Item = PathBuf>) -> Self {
         let paths: Vec<PathBuf> = paths.collect();
-        let recorded = fingerprints(&paths);
-        Self { paths, recorded, warned: false }
+        let recorded = State { files: fingerprints(&paths), plans: Vec::new() };
+        Self { paths, plans: Vec::new(), recorded, warned: false }
+    }
+
+    /// Watches the saved plans of `config` too, for a caller that is about to read them.
+    pub(super) fn watch_plans(&mut self, config: &Config) {
+        self.plans = config.apps.values().filter_map(|app| app.plan_sources().cloned()).collect();
+        self.recorded.plans = plan_files(&self.plans);
     }
 
     /// Returns once all files exist, at least one differs from its recorded state, and all are completely written.
@@ -45,7 +63,7 @@ impl FileWatch {
                 }
                 now = again;
             }
-            if let Some(gone) = now.iter().position(Option::is_none) {
+            if let Some(gone) = now.files.iter().position(Option::is_none) {
                 if !std::mem::replace(&mut self.warned, true) {
                     let path = self.paths[gone].display();
                     tracing::warn!("{path} is missing; its last content stays in force until it is back");
@@ -64,12 +82,20 @@ impl FileWatch {
         self.recorded = self.poll().await;
     }
 
-    async fn poll(&self) -> Vec<Fingerprint> {
-        let paths = self.paths.clone();
-        tokio::task::spawn_blocking(move || fingerprints(&paths))
+    async fn poll(&self) -> State {
+        let (paths, plans) = (self.paths.clone(), self.plans.clone());
+        tokio::task::spawn_blocking(move || State { files: fingerprints(&paths), plans: plan_files(&plans) })
             .await
             .unwrap_or_else(|_| self.recorded.clone())
     }
+}
+
+/// The files of plans; of a folder that cannot be read, none.
+fn plan_files(sources: &[PlanSources]) -> Vec<(PathBuf, Fingerprint)> {
+    let files: Vec<PathBuf> =
+        sources.iter().flat_map(|sources| sources.files().unwrap_or_default()).collect();
+    let found = fingerprints(&files);
+    files.into_iter().zip(found).collect()
 }
 
 fn fingerprints(paths: &[PathBuf]) -> Vec<Fingerprint> {

@@ -31,7 +31,7 @@ pub async fn start_with(
 ) -> anyhow::Result<Running> {
     let mut builder = builder.tool_names(config.tool_names);
     for (id, app) in &config.apps {
-        builder = builder.app_with(id, apps.start(id, app).await?, app.options());
+        builder = builder.app_with(id, apps.start(id, app, &config.codecall).await?, app.options());
     }
     if config.codecall.enabled {
         builder = builder.code_mode(config.codecall.clone());
@@ -45,6 +45,7 @@ pub async fn start_with(
     add_semantic_search(&running, config, required);
     if let Some(code_call) = running.code_call() {
         code_call.hide_paths(own_paths(own_files));
+        apps.run_plans(code_call);
     }
     Ok(running)
 }

@@ -132,10 +132,12 @@ fn every_configuration_passes_check() {
         if block.kind != "yaml" || value.get("tests").is_some() {
             continue;
         }
-        let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
-        fs::write(file.path(), &block.text).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gatewright.yaml");
+        fs::write(&file, &block.text).unwrap();
+        std::os::unix::fs::symlink(root().join("examples/plans"), folder.path().join("plans")).unwrap();
         let mut command = Command::new(gatewright());
-        command.args(["check", "--config"]).arg(file.path());
+        command.args(["check", "--config"]).arg(&file);
         for name in block.text.split("${").skip(1) {
             let name = name.split(['}', ':']).next().unwrap();
             let value = match name.rsplit('_').next() {

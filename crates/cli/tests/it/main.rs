@@ -69,6 +69,8 @@ mod output;
 #[cfg(test)]
 mod plan_check;
 #[cfg(test)]
+mod plans;
+#[cfg(test)]
 mod production;
 #[cfg(test)]
 mod production_check;

@@ -277,7 +277,7 @@ impl CodeCall {
                 self,
                 &run.start,
                 questions,
-                run.journal.clone(),
+                Some(run.journal.clone()),
                 caller.clone(),
                 context.clone(),
             );

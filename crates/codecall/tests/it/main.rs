@@ -21,6 +21,8 @@ mod results;
 #[cfg(test)]
 mod roots;
 #[cfg(test)]
+mod saved_plans;
+#[cfg(test)]
 mod shapes;
 #[cfg(test)]
 mod sharing;

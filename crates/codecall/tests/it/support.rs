@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use gatewright_agentscript::{Adapter, PoolConfig, WorkerPool};
 use gatewright_codecall::{CodeCall, CodeCallConfig, Mode};
 use gatewright_core::{
-    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, Scopes, ToolNames,
+    App, AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, Scopes, ToolNames,
     memory_transport,
     rmcp::{
         ClientHandler, ErrorData, RoleClient, ServerHandler, ServiceError, ServiceExt as _,
@@ -47,7 +47,7 @@ pub fn structured(value: Value) -> Value {
     json!({"content": [], "structuredContent": value})
 }
 
-fn server(fixtures: impl IntoIterator<Item = Fixture>) -> ToolServer {
+pub fn server(fixtures: impl IntoIterator<Item = Fixture>) -> ToolServer {
     let (mut tools, mut answers) = (Vec::new(), HashMap::new());
     for Fixture { name, output_schema, answers: own } in fixtures {
         let input = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
@@ -110,8 +110,20 @@ impl Served {
         options: AppOptions,
         executions: Option<Executions>,
     ) -> Self {
+        let app = Arc::new(LocalApp::start(handler).await.unwrap());
+        Self::of_apps(config, vec![(name, app, options)], executions)
+    }
+
+    /// Over these apps. There is one worker.
+    pub fn of_apps(
+        config: CodeCallConfig,
+        apps: Vec<(&str, Arc<dyn App>, AppOptions)>,
+        executions: Option<Executions>,
+    ) -> Self {
         let registry = Registry::new(ToolNames::Colon);
-        registry.add(name, Arc::new(LocalApp::start(handler).await.unwrap()), options);
+        for (name, app, options) in apps {
+            registry.add(name, app, options);
+        }
         let invoker = Arc::new(Invoker::new(registry));
         let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).unwrap();
         let mut code_call = CodeCall::new(config, invoker.clone(), pool, ToolNames::Colon);
