@@ -1,6 +1,9 @@
 //! A tool's input schema, compiled once and used for every call.
 
 mod cost;
+mod guard;
+mod located;
+mod order;
 
 use std::sync::{Arc, OnceLock};
 
@@ -38,6 +41,14 @@ struct Compiled {
     unrolled: u64,
     /// It has `anyOf` or `oneOf`, whose problem is the list of the problems of each.
     has_choice: bool,
+    /// The same schema, whose first problem has one place; `None` where there is none.
+    located: OnceLock<Option<Located>>,
+}
+
+#[derive(Debug)]
+struct Located {
+    validator: Validator,
+    schema: Value,
 }
 
 /// Times that parts of a schema are applied to a value of which every problem is found. Each may take kilobytes while it is written down.
@@ -85,7 +96,7 @@ impl InputSchema {
                 break;
             }
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "input".to_owned() } else { shorten(&place) };
+            let place = if place.is_empty() { "input".to_owned() } else { shorten_place(&place) };
             problems.push(format!("{place}: {}", sentence(&error)));
         }
         if problems.is_empty() {
@@ -153,13 +164,14 @@ impl InputSchema {
     fn compiled(&self) -> &Result<Compiled, String> {
         self.compiled.get_or_init(|| {
             let mut schema = Value::Object((*self.source).clone());
-            cost::put_first_what_rules_out(&mut schema);
+            order::put_first_what_rules_out(&mut schema);
+            order::look_for_required_first(&mut schema);
             let unrolled = cost::unrolled(&schema).ok_or("its references are nested too deep")?;
             let has_choice = has_choice(&schema);
             let validator = jsonschema::options()
                 .build(&schema)
                 .map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))?;
-            Ok(Compiled { validator, schema, unrolled, has_choice })
+            Ok(Compiled { validator, schema, unrolled, has_choice, located: OnceLock::new() })
         })
     }
 }
@@ -181,23 +193,53 @@ impl Compiled {
         if finds_all {
             self.validator.is_valid(value)
         } else {
-            self.validator.is_valid(&cost::with_plain_members_first(value))
+            self.validator.is_valid(&order::with_plain_members_first(value))
         }
     }
 
-    /// The problems of a value that is not valid: all, or the first one, or none where a choice has too many of them.
+    /// The problems of a value that is not valid: all, or the first one, or none where a choice has too many of them to find one.
     fn errors<'v>(
         &'v self,
         value: &'v Value,
         all: bool,
     ) -> Box<dyn Iterator<Item = ValidationError<'v>> + 'v> {
-        if all {
-            Box::new(self.validator.iter_errors(value))
-        } else if self.has_choice {
-            Box::new(std::iter::empty())
-        } else {
-            Box::new(self.validator.validate(value).err().into_iter())
+        if !self.has_choice {
+            return match all {
+                true => Box::new(self.validator.iter_errors(value)),
+                false => Box::new(self.validator.validate(value).err().into_iter()),
+            };
         }
+        let located = self.located.get_or_init(|| Located::of(&self.schema)).as_ref();
+        let first = located.and_then(|located| located.first_error(value));
+        if !all {
+            return Box::new(first.into_iter());
+        }
+        // Of an alternative, where that says more than the choice as a whole.
+        let errors: Vec<_> = self.validator.iter_errors(value).collect();
+        let is_within = |choice: &ValidationError<'_>, error: &ValidationError<'_>| {
+            let kind = choice.kind();
+            matches!(kind, ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. })
+                && error.instance_path().as_str().len() > choice.instance_path().as_str().len()
+        };
+        match (located, first) {
+            (Some(located), Some(first)) if errors.iter().any(|error| is_within(error, &first)) => {
+                Box::new(located.validator.iter_errors(value))
+            }
+            _ => Box::new(errors.into_iter()),
+        }
+    }
+}
+
+impl Located {
+    fn of(schema: &Value) -> Option<Self> {
+        let schema = located::located(schema)?;
+        Some(Self { validator: jsonschema::options().build(&schema).ok()?, schema })
+    }
+
+    /// The first problem of `value`; `None` if it takes too long to find.
+    fn first_error<'v>(&'v self, value: &'v Value) -> Option<ValidationError<'v>> {
+        cost::to_first_problem(&self.schema, value)?;
+        self.validator.validate(value).err()
     }
 }
 
@@ -261,6 +303,11 @@ pub enum BrokenRule {
 }
 
 fn sentence(error: &ValidationError<'_>) -> String {
+    if let ValidationErrorKind::Not { schema } = error.kind()
+        && let Some(problem) = located::no_fit(schema)
+    {
+        return problem;
+    }
     let mut problem = error.to_string();
     if problem.len() > LONGEST {
         // The value comes first in the sentence and would crowd out what is wrong with it.
@@ -272,6 +319,17 @@ fn sentence(error: &ValidationError<'_>) -> String {
 /// Longest place and longest problem in a message, in characters.
 const LONGEST: usize = 300;
 
+/// Characters of the beginning of a long place. Its end says more.
+const BEGINNING: usize = 80;
+
+fn shorten_place(place: &str) -> String {
+    let starts = || place.char_indices().map(|(at, _)| at);
+    match (starts().nth(LONGEST), starts().nth(BEGINNING), starts().rev().nth(LONGEST - BEGINNING)) {
+        (Some(_), Some(beginning), Some(end)) => format!("{}…{}", &place[..beginning], &place[end..]),
+        _ => place.to_owned(),
+    }
+}
+
 fn shorten(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -280,197 +338,4 @@ fn shorten(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn schema(value: Value) -> InputSchema {
-        let Value::Object(object) = value else { panic!("an object") };
-        InputSchema::new(Arc::new(object))
-    }
-
-    #[test]
-    fn names_each_bad_place() {
-        let schema = schema(json!({"type": "object", "required": ["id"],
-            "properties": {"id": {"type": "string"}, "limit": {"type": "integer", "maximum": 5}}}));
-        assert!(schema.check(&json!({"id": "a", "limit": 2})).is_ok());
-        let problems = schema.check(&json!({"limit": 9})).unwrap_err();
-        assert!(problems.contains("/limit") && problems.contains("id"), "{problems}");
-    }
-
-    #[test]
-    fn long_keys_and_values_are_cut_in_what_is_said_of_them() {
-        let schema = schema(json!({"type": "object", "additionalProperties": {"type": "integer"}}));
-        let many: serde_json::Map<_, _> =
-            (0..9).map(|n| (format!("{n}{}", "k".repeat(100_000)), json!("v".repeat(100_000)))).collect();
-        let problems = schema.check(&Value::Object(many)).unwrap_err();
-        assert!(problems.len() < 8_000 && problems.ends_with('…'), "{} bytes", problems.len());
-    }
-
-    #[test]
-    fn a_list_that_is_too_long_is_said_to_be_so_and_not_repeated() {
-        let schema =
-            schema(json!({"type": "object", "properties": {"a": {"type": "array", "maxItems": 100}}}));
-        let problems = schema.check(&json!({"a": vec!["x"; 101]})).unwrap_err();
-        assert!(
-            problems.contains("/a") && problems.contains("100 items") && problems.len() < 100,
-            "{problems}"
-        );
-    }
-
-    #[test]
-    fn problems_name_their_place_and_rule_and_say_what_depends_on_other_values() {
-        let schema = schema(
-            json!({"type": "object", "required": ["id", "page"], "additionalProperties": false,
-            "properties": {"id": {"type": "string"}, "page": {"type": "integer", "default": 1}, "kind": {}, "list": {"$ref": "#/$defs/list"}},
-            "$defs": {"list": {"type": "object", "required": ["a"], "properties": {"a": {"default": 0}}}},
-            "if": {"properties": {"kind": {"const": "x"}}, "required": ["kind"]}, "then": {"required": ["extra"]}}),
-        );
-        let found = schema.problems(&json!({"idd": 1, "kind": "x", "list": {}}), 9);
-        let missing = |name: &str, has_default| BrokenRule::Missing { name: name.to_owned(), has_default };
-        let has = |path: &str, rule: &BrokenRule, by_choice| {
-            found.iter().any(|it| it.path == path && it.rule == *rule && it.by_choice == by_choice)
-        };
-        assert!(has("", &missing("id", false), false), "{found:#?}");
-        assert!(
-            has("", &missing("page", true), false) && has("/list", &missing("a", true), false),
-            "{found:#?}"
-        );
-        assert!(has("", &BrokenRule::Unexpected { names: vec!["idd".to_owned()] }, false), "{found:#?}");
-        assert!(has("", &missing("extra", false), true), "{found:#?}");
-        assert_eq!(schema.problems(&json!({"idd": 1}), 2).len(), 2);
-        assert!(schema.problems(&json!({"id": "a", "page": 1}), 2).is_empty());
-    }
-
-    #[test]
-    fn arguments_that_lack_only_required_properties_with_a_default_pass() {
-        let schema = schema(json!({"type": "object", "required": ["page", "id"],
-            "properties": {"page": {"type": "integer", "default": 1}, "id": {"type": "string"}}}));
-        let mut arguments = serde_json::Map::from_iter([("id".to_owned(), json!("a"))]);
-        schema.fill_defaults(&mut arguments);
-        assert_eq!(schema.check(&Value::Object(arguments.clone())), Ok(()));
-        assert_eq!(arguments["page"], 1);
-        let mut arguments = serde_json::Map::new();
-        schema.fill_defaults(&mut arguments);
-        let problems = schema.check(&Value::Object(arguments)).unwrap_err();
-        assert!(problems.contains("id") && !problems.contains("page"), "{problems}");
-    }
-
-    #[test]
-    fn a_schema_whose_references_multiply_is_refused_and_not_followed() {
-        let mut definitions = serde_json::Map::new();
-        for n in 0..40 {
-            let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
-            definitions.insert(format!("d{n}"), json!({"allOf": [next, next]}));
-        }
-        definitions.insert("d40".to_owned(), json!({"type": "string"}));
-        let schema = schema(json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions}));
-        assert_eq!(schema.check(&json!({})), Ok(()));
-        for value in [json!(5), json!("valid")] {
-            let problem = schema.check(&json!({"a": value})).unwrap_err();
-            assert!(problem.contains("schemaValidation"), "{problem}");
-            assert!(schema.problems(&json!({"a": value}), 5).is_empty());
-        }
-    }
-
-    #[test]
-    fn nested_choices_are_checked_in_time_that_grows_with_the_input() {
-        let operator = |name: &str| {
-            json!({"required": ["op", "args"], "additionalProperties": false,
-            "properties": {"args": {"type": "array", "items": {"$ref": "#/$defs/f"}}, "op": {"const": name}}})
-        };
-        let leaf = json!({"required": ["field", "eq"], "properties": {"field": {"type": "string"}, "eq": {"type": "string"}}});
-        let schema = schema(json!({"properties": {"filter": {"$ref": "#/$defs/f"}},
-            "$defs": {"f": {"anyOf": [operator("and"), operator("or"), leaf]}}}));
-        let nested = |depth: usize, eq: Value| {
-            let leaf = json!({"field": "a", "eq": eq});
-            (0..depth)
-                .fold(leaf, |inner, n| json!({"args": [inner], "op": if n % 2 == 0 { "and" } else { "or" }}))
-        };
-        for depth in [3, 40] {
-            assert_eq!(schema.check(&json!({"filter": nested(depth, json!("x"))})), Ok(()));
-            let problem = schema.check(&json!({"filter": nested(depth, json!(5))})).unwrap_err();
-            assert!(problem.contains(if depth == 3 { "/filter" } else { "too nested" }), "{problem}");
-        }
-    }
-
-    #[test]
-    fn alternatives_are_ruled_out_before_their_members_are_checked_however_they_are_written() {
-        let args = json!({"type": "array", "items": {"$ref": "#/$defs/f"}});
-        for more in [
-            json!({}),
-            json!({"required": ["op"]}),
-            json!({"required": ["args"]}),
-            json!({"required": ["a_op", "args", "op"]}),
-            json!({"additionalProperties": false}),
-            json!({"additionalProperties": false, "required": ["args"]}),
-            json!({"additionalProperties": {"type": "string"}}),
-            json!({"patternProperties": {"^x": {"type": "string"}}}),
-            json!({"unevaluatedProperties": false}),
-            json!({"minProperties": 1, "propertyNames": {"minLength": 1}}),
-        ] {
-            let operator = |name: &str| {
-                let mut operator = more.clone();
-                operator["properties"] = json!({"a_op": {}, "args": args, "op": {"const": name}});
-                operator
-            };
-            for choice in ["anyOf", "oneOf"] {
-                let schema = schema(json!({"properties": {"filter": {"$ref": "#/$defs/f"}},
-                    "$defs": {"f": {(choice): [operator("and"), operator("or"), operator("not"), {"type": "string"}]}}}));
-                let nested = |leaf: Value| {
-                    (0..30).fold(
-                        leaf,
-                        |inner, n| json!({"args": [inner], "a_op": 1, "op": (["and", "or", "not"][n % 3])}),
-                    )
-                };
-                // A text fits every alternative of `oneOf`; what is evaluated is not known before everything was.
-                let fits = choice == "anyOf" && more.get("unevaluatedProperties").is_none();
-                assert_eq!(
-                    schema.check(&json!({"filter": nested(json!("x"))})).is_ok(),
-                    fits,
-                    "{more} {choice}"
-                );
-                let _ = schema.check(&json!({"filter": nested(json!(5))}));
-            }
-        }
-    }
-
-    #[test]
-    fn required_members_do_not_multiply_the_check_of_alternatives() {
-        let mut definitions = serde_json::Map::from_iter([("o8".to_owned(), json!({"type": "string"}))]);
-        for level in 0..8 {
-            let next = json!({"$ref": format!("#/$defs/o{}", level + 1)});
-            let alternative = |n: u32| json!({"properties": {"child": next, format!("kind_{n}"): {"type": "string"}}, "required": ["child", format!("kind_{n}")]});
-            definitions
-                .insert(format!("o{level}"), json!({"anyOf": (0..20).map(alternative).collect::<Vec<_>>()}));
-        }
-        let schema = schema(json!({"properties": {"a": {"$ref": "#/$defs/o0"}}, "$defs": definitions}));
-        let value = (0..8).fold(json!("x"), |child, _| json!({"child": child, "kind_19": "x"}));
-        assert!(schema.check(&json!({"a": value})).unwrap_err().contains("schemaValidation"));
-    }
-
-    #[test]
-    fn a_long_input_of_an_ordinary_schema_is_checked_and_its_first_problem_named() {
-        let schema = schema(json!({"properties": {"rows": {"type": "array", "items": {"type": "object",
-            "properties": {"id": {"type": "integer"}, "name": {"$ref": "#/$defs/name"}}}}}, "$defs": {"name": {"type": "string"}}}));
-        let mut rows = vec![json!({"id": 1, "name": "a"}); 60_000];
-        assert_eq!(schema.check(&json!({"rows": rows})), Ok(()));
-        rows[59_999]["id"] = json!("x");
-        let problem = schema.check(&json!({"rows": rows})).unwrap_err();
-        assert!(problem.contains("/rows/59999/id"), "{problem}");
-    }
-
-    #[test]
-    fn an_invalid_schema_is_said_to_be_the_servers_fault() {
-        let schema = schema(json!({"type": "object", "properties": {"a": {"type": "any"}}}));
-        assert!(schema.defect().is_some());
-        assert!(schema.check(&json!({})).unwrap_err().contains("schemaValidation"));
-    }
-
-    #[test]
-    fn a_reference_to_another_host_is_not_fetched() {
-        let schema = schema(json!({"$ref": "http://127.0.0.1:9/schema.json"}));
-        assert!(schema.defect().is_some());
-    }
-}
+mod tests;

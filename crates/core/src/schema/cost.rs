@@ -4,10 +4,16 @@
 //! 2^40 times. What is counted here is how often a part of the schema is applied to a part of the value. Every pair is counted once and
 //! remembered, so counting takes no longer than there are pairs, and ends at a limit.
 
-use std::{collections::HashMap, ptr, rc::Rc};
+mod repeats;
+mod targets;
+
+use std::{collections::HashMap, ptr};
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
+
+use self::{repeats::Repeats, targets::Targets};
+use super::{guard::meets, order::is_ruled_out};
 
 /// Most times that parts of a schema are applied to parts of one value, for values of few parts; and for each part of one with many.
 const MOST: u64 = 1_000_000;
@@ -20,22 +26,58 @@ pub(super) fn most(value: &Value) -> u64 {
 
 /// Schemas within each other, by keywords or references.
 const DEEPEST: u32 = 500;
+const DEEPEST_LOCATED: u32 = 900;
 
 /// Returns how often a value with one element in each of its arrays and objects can have parts of `schema` applied to it at most;
 /// `u64::MAX` if the schema refers to itself. `None` if its parts are nested deeper than [`DEEPEST`] levels.
 pub(super) fn unrolled(schema: &Value) -> Option<u64> {
     let mut counter = Counter::new(schema, u64::MAX);
     let cost = counter.all(None);
-    (!counter.too_deep).then_some(cost.times)
+    let times = if cost.times == u32::MAX { u64::MAX } else { cost.times.into() };
+    (!counter.too_deep).then_some(times)
 }
 
 /// Returns how often parts of `schema` are applied to parts of `value`; `None` for more than [`most`], and for what never ends.
 ///
 /// With `every_problem`, also parts of schemas that an earlier keyword has ruled out.
 pub(super) fn applications(schema: &Value, value: &Value, every_problem: bool) -> Option<u64> {
-    let mut counter = Counter { every_problem, ..Counter::new(schema, most(value)) };
-    let cost = counter.all(Some(value));
-    (!counter.too_deep && cost.times <= counter.most).then_some(cost.times)
+    let purpose = if every_problem { Purpose::EveryProblem } else { Purpose::Verdict };
+    count(schema, value, purpose, DEEPEST)
+}
+
+/// Returns the same for the first problem of a value that is not valid, with a schema of [`super::located`], which nests deeper.
+pub(super) fn to_first_problem(schema: &Value, value: &Value) -> Option<u64> {
+    count(schema, value, Purpose::FirstProblem, DEEPEST_LOCATED)
+}
+
+fn count(schema: &Value, value: &Value, purpose: Purpose, deepest: u32) -> Option<u64> {
+    let repeats = match purpose {
+        Purpose::EveryProblem => Repeats::default(),
+        _ => {
+            let mut counter = Counter::new(schema, most(value));
+            counter.all(None);
+            Repeats::of(&counter.references)
+        }
+    };
+    let most = match purpose {
+        Purpose::FirstProblem => most(value).saturating_mul(LIGHTER),
+        _ => most(value),
+    };
+    let mut counter = Counter { purpose, deepest, repeats, ..Counter::new(schema, most) };
+    let times = counter.all(Some(value)).times;
+    let is_known = !counter.too_deep && times < u32::MAX;
+    Some(u64::from(times)).filter(|times| is_known && *times <= most)
+}
+
+/// Use of a validator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// The verdict only. What a reference to a schema around it gives for an array or object is remembered.
+    Verdict,
+    /// The first problem. Conditions are checked for their verdict.
+    FirstProblem,
+    /// Every problem: nothing is remembered, and nothing is ruled out.
+    EveryProblem,
 }
 
 /// Returns the number of values in `value`, itself included.
@@ -47,108 +89,135 @@ pub(super) fn values(value: &Value) -> u64 {
     }
 }
 
-/// Names of schemas in a schema, beyond which references are not followed: each could lead to any of them.
-const MOST_NAMES: usize = 64;
+/// Work for the first problem, whose conditions are light, in place of one application.
+const LIGHTER: u64 = 4;
+
+/// Most costs that are remembered: some 60 MB.
+const MOST_KNOWN: usize = 1_000_000;
+
+/// References that are noted, to find those whose outcome validators remember.
+const MOST_REFERENCES: usize = 2_000;
+
+/// Most parts of a condition that are looked at, to see which schema applies.
+const MOST_LOOKED_AT: u64 = 10_000;
 
 /// Times that parts of the schema of schemas are applied to each part of a schema, and its levels; more than there are.
 const META: u64 = 200;
 const META_HEIGHT: u32 = 50;
 
+/// Work of applying a schema to a value.
 #[derive(Clone, Copy)]
 struct Cost {
-    times: u64,
+    /// Applications of parts of the schema, where what is remembered was counted before.
+    times: u32,
+    /// Applications when it is done once more.
+    again: u32,
+    /// The same up to references that are remembered.
+    own: u32,
+    /// The most of `own` of the schemas behind such references.
+    heaviest: u32,
+    /// Applications of the schemas in place, once more, to find out what they evaluated; and the same up to references.
+    marks: (u32, u32),
     /// Levels below.
     height: u32,
 }
 
-const ENDLESS: Cost = Cost { times: u64::MAX, height: 0 };
+const ONE: Cost = Cost { times: 1, again: 1, own: 1, heaviest: 0, marks: (0, 0), height: 0 };
+const ENDLESS: Cost = Cost { times: u32::MAX, again: u32::MAX, own: u32::MAX, ..ONE };
+
+/// References that a validator follows before it remembers what they gave: `MEMO_MIN_VISITS` of `jsonschema`.
+const BEFORE_REMEMBERED: u32 = 16;
+
+impl Cost {
+    /// The cost behind a reference whose outcome is remembered: nothing is repeated that follows many references.
+    fn remembered(self) -> Self {
+        let heaviest = self.heaviest.max(self.own);
+        let again = self.again.min(BEFORE_REMEMBERED.saturating_mul(heaviest));
+        Self { again, own: 1, heaviest, ..self }
+    }
+}
 
 struct Counter<'s> {
     root: &'s Value,
-    /// Schemas with a name of their own (`$id`, `$anchor`, `$dynamicAnchor`).
-    named: Vec<(&'s str, &'s Value)>,
-    /// Schemas that each reference leads to.
-    targets: HashMap<&'s str, Rc<[&'s Value]>>,
-    /// Costs of schemas that are referred to, at a value; `None` while one is counted. Without a value: at any.
-    known: HashMap<(*const JsonObject, *const Value), Option<Cost>>,
+    targets: Targets<'s>,
+    /// Costs of schemas that are referred to, at a value, and for its verdict only; `None` while one is counted. Without a value: at any.
+    known: HashMap<(*const JsonObject, *const Value, bool), Option<Cost>>,
+    /// Schemas that are referred to and being counted.
+    open: Vec<*const JsonObject>,
+    /// References between schemas that are referred to, as they are counted.
+    references: Vec<(*const JsonObject, *const JsonObject)>,
+    repeats: Repeats,
+    purpose: Purpose,
     most: u64,
     counted: u64,
+    deepest: u32,
     too_deep: bool,
-    every_problem: bool,
 }
 
 impl<'s> Counter<'s> {
     fn new(root: &'s Value, most: u64) -> Self {
-        let mut named = Vec::new();
-        find_names(root, &mut named);
         Self {
             root,
-            named,
-            targets: HashMap::new(),
+            targets: Targets::new(root),
             known: HashMap::new(),
+            open: Vec::new(),
+            references: Vec::new(),
+            repeats: Repeats::default(),
+            purpose: Purpose::Verdict,
             most,
             counted: 0,
+            deepest: DEEPEST,
             too_deep: false,
-            every_problem: false,
         }
     }
 
     /// Counts the whole schema.
     fn all(&mut self, value: Option<&Value>) -> Cost {
         match self.root {
-            Value::Object(schema) => self.referred(schema, value, 0),
-            _ => Cost { times: 1, height: 0 },
+            Value::Object(schema) => self.referred(schema, value, 0, false),
+            _ => ONE,
         }
     }
 
     /// Counts `schema` and what is in it, applied to `value`.
     fn count(&mut self, schema: &'s JsonObject, value: Option<&Value>, depth: u32) -> Cost {
         self.counted += 1;
-        if self.too_deep || self.counted > self.most {
+        if self.too_deep || self.counted > self.most || self.known.len() > MOST_KNOWN {
             return ENDLESS;
         }
-        if depth > DEEPEST {
+        if depth > self.deepest {
             self.too_deep = true;
             return ENDLESS;
         }
-        let mut sum = Sum(Cost { times: 1, height: 0 });
-        if !self.every_problem && value.is_some_and(|value| is_ruled_out(schema, value)) {
+        let mut sum = Sum(ONE);
+        if self.rules_out(schema, value) {
             return sum.0;
         }
+        let condition = schema.get("if").zip(value);
+        let met = condition.and_then(|(condition, value)| self.is_met(condition, value, &mut sum));
         for (keyword, given) in schema {
             match keyword.as_str() {
+                "if" if met.is_some() => {}
+                "then" if met == Some(false) => {}
+                "else" if met == Some(true) => {}
                 "$ref" | "$dynamicRef" | "$recursiveRef" => {
-                    let name = given.as_str().unwrap_or_default();
-                    if name.contains("//json-schema.org/") {
-                        // The schema of schemas is known to the validator.
-                        let times = META.saturating_mul(value.map_or(1, values));
-                        sum.add(Cost { times, height: META_HEIGHT });
-                        continue;
-                    }
-                    let targets = match self.targets.get(name) {
-                        Some(targets) => targets.clone(),
-                        None => {
-                            let targets: Rc<[_]> = self.find_targets(name).into();
-                            self.targets.insert(name, targets.clone());
-                            targets
-                        }
-                    };
-                    if targets.is_empty() {
-                        sum.add(ENDLESS);
-                    }
-                    for target in targets.iter() {
-                        match target {
-                            Value::Object(target) => sum.add(self.referred(target, value, depth)),
-                            _ => sum.add(Cost { times: 1, height: 0 }),
-                        }
-                    }
+                    self.reference(given, keyword == "$ref", value, depth, &mut sum);
                 }
-                "not" | "if" | "then" | "else" | "allOf" | "anyOf" | "oneOf" => {
-                    self.each(given, value, depth, &mut sum);
+                "if" => {
+                    let purpose = self.purpose;
+                    if purpose == Purpose::FirstProblem {
+                        self.purpose = Purpose::Verdict;
+                    }
+                    self.each(given, value, depth, &mut sum.in_place());
+                    self.purpose = purpose;
                 }
+                "then" | "else" | "allOf" | "anyOf" | "oneOf" => {
+                    self.each(given, value, depth, &mut sum.in_place());
+                }
+                "not" => self.each(given, value, depth, &mut sum),
                 "dependentSchemas" | "dependencies" => {
                     for given in given.as_object().into_iter().flat_map(JsonObject::values) {
-                        self.one(given, value, depth, &mut sum);
+                        self.one(given, value, depth, &mut sum.in_place());
                     }
                 }
                 "properties" => {
@@ -168,38 +237,94 @@ impl<'s> Counter<'s> {
                         self.members(given, value, depth, &mut sum);
                     }
                 }
-                "additionalProperties" | "unevaluatedProperties" | "propertyNames" => {
-                    self.members(given, value, depth, &mut sum);
-                }
-                "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "contains" => {
+                "additionalProperties" | "propertyNames" => self.members(given, value, depth, &mut sum),
+                "unevaluatedProperties" => self.members(given, value, depth, &mut sum.in_place()),
+                "unevaluatedItems" => self.items(given, value, depth, &mut sum.in_place()),
+                "items" | "prefixItems" | "additionalItems" | "contains" => {
                     self.items(given, value, depth, &mut sum);
                 }
                 _ => {}
             }
         }
         if schema.contains_key("unevaluatedProperties") || schema.contains_key("unevaluatedItems") {
-            // What was evaluated is found out by evaluating again.
-            sum.0.times = sum.0.times.saturating_mul(2);
+            // What was evaluated is found out by evaluating again, for the verdict only.
+            if self.purpose == Purpose::FirstProblem {
+                self.purpose = Purpose::Verdict;
+                let verdict = self.count(schema, value, depth);
+                self.purpose = Purpose::FirstProblem;
+                sum.add(verdict);
+            } else {
+                sum.repeat_in_place();
+            }
         }
         sum.0
     }
 
+    fn rules_out(&self, schema: &JsonObject, value: Option<&Value>) -> bool {
+        self.purpose != Purpose::EveryProblem && value.is_some_and(|value| is_ruled_out(schema, value))
+    }
+
+    /// Counts the schemas that a reference may lead to.
+    fn reference(
+        &mut self,
+        name: &'s Value,
+        is_plain: bool,
+        value: Option<&Value>,
+        depth: u32,
+        sum: &mut Sum,
+    ) {
+        let name = name.as_str().unwrap_or_default();
+        if name.contains("//json-schema.org/") {
+            // The schema of schemas is known to the validator.
+            let times = META.saturating_mul(value.map_or(1, values)).try_into().unwrap_or(u32::MAX);
+            sum.add(Cost { times, again: times, own: times, height: META_HEIGHT, ..ONE });
+            return;
+        }
+        let targets = self.targets.of(name);
+        if targets.is_empty() {
+            sum.add(ENDLESS);
+        }
+        let is_plain = is_plain && targets.len() == 1;
+        for target in targets.iter() {
+            let cost = match target {
+                Value::Object(target) => self.referred(target, value, depth, is_plain),
+                _ => ONE,
+            };
+            sum.in_place().add(cost);
+        }
+    }
+
+    /// Tests `value` against the condition of an `if`; `None` if that is too much to look at.
+    fn is_met(&mut self, condition: &Value, value: &Value, sum: &mut Sum) -> Option<bool> {
+        if self.purpose == Purpose::EveryProblem {
+            return None;
+        }
+        let mut fuel = MOST_LOOKED_AT;
+        let met = meets(value, condition, &mut fuel);
+        // Cheaper than applying a schema.
+        let looked_at = (MOST_LOOKED_AT - fuel).div_ceil(8);
+        self.counted += looked_at;
+        let looked_at = looked_at.try_into().unwrap_or(u32::MAX);
+        sum.add(Cost { times: looked_at, again: looked_at, own: looked_at, ..ONE });
+        met
+    }
+
     /// Counts a schema, or each of a list, applied to `value`.
-    fn each(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut Sum) {
+    fn each(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut impl Adds) {
         match given {
             Value::Array(schemas) => schemas.iter().for_each(|given| self.one(given, value, depth, sum)),
             given => self.one(given, value, depth, sum),
         }
     }
 
-    fn one(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut Sum) {
+    fn one(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut impl Adds) {
         match given {
             Value::Object(schema) => sum.add(self.count(schema, value, depth + 1)),
-            _ => sum.add(Cost { times: 1, height: 0 }),
+            _ => sum.add(ONE),
         }
     }
 
-    fn members(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut Sum) {
+    fn members(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut impl Adds) {
         match value {
             None => self.one(given, None, depth, sum),
             Some(value) => {
@@ -210,7 +335,7 @@ impl<'s> Counter<'s> {
         }
     }
 
-    fn items(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut Sum) {
+    fn items(&mut self, given: &'s Value, value: Option<&Value>, depth: u32, sum: &mut impl Adds) {
         match value {
             None => self.each(given, None, depth, sum),
             Some(value) => {
@@ -221,14 +346,34 @@ impl<'s> Counter<'s> {
         }
     }
 
-    /// Counts a schema that is referred to, once for each value.
-    fn referred(&mut self, schema: &'s JsonObject, value: Option<&Value>, depth: u32) -> Cost {
-        if !self.every_problem && value.is_some_and(|value| is_ruled_out(schema, value)) {
-            return Cost { times: 1, height: 0 };
+    /// Counts a schema that is referred to, once for each value. `is_plain`: by a `$ref` that leads nowhere else.
+    fn referred(
+        &mut self,
+        schema: &'s JsonObject,
+        value: Option<&Value>,
+        depth: u32,
+        is_plain: bool,
+    ) -> Cost {
+        if self.rules_out(schema, value) {
+            return ONE;
         }
-        let key = (ptr::from_ref(schema), value.map_or(ptr::null(), ptr::from_ref));
+        let target = ptr::from_ref(schema);
+        let from = self.open.last().copied().unwrap_or(ptr::null());
+        if value.is_none() && self.references.len() < MOST_REFERENCES {
+            self.references.push((from, target));
+        }
+        let is_container = value.is_some_and(|value| value.is_array() || value.is_object());
+        let is_remembered = is_plain
+            && is_container
+            && self.purpose == Purpose::Verdict
+            && self.repeats.contains(&(from, target));
+        let through = |cost: Cost| if is_remembered { cost.remembered() } else { cost };
+        let key = (target, value.map_or(ptr::null(), ptr::from_ref), self.purpose == Purpose::Verdict);
         match self.known.get(&key) {
-            Some(Some(known)) if depth + known.height < DEEPEST => return *known,
+            Some(Some(known)) if depth + known.height < self.deepest => {
+                let known = through(*known);
+                return Cost { times: known.again, ..known };
+            }
             Some(Some(_)) => {
                 self.too_deep = true;
                 return ENDLESS;
@@ -238,204 +383,54 @@ impl<'s> Counter<'s> {
             None => {}
         }
         self.known.insert(key, None);
+        self.open.push(target);
         let cost = self.count(schema, value, depth + 1);
+        self.open.pop();
         self.known.insert(key, Some(cost));
-        cost
-    }
-
-    /// The schemas that a reference may name: all whose names end alike. None for one that leads out of the document.
-    fn find_targets(&self, reference: &str) -> Vec<&'s Value> {
-        if self.named.len() > MOST_NAMES {
-            return Vec::new();
-        }
-        let (document, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let last = |name: &'s str| name.rsplit(['/', ':']).next().unwrap_or_default();
-        let named = |wanted: &str| {
-            let wanted = wanted.rsplit(['/', ':']).next().unwrap_or_default().to_owned();
-            self.named.iter().filter(move |(name, _)| last(name) == wanted).map(|(_, schema)| *schema)
-        };
-        let resources = self.named.iter().map(|(_, schema)| *schema);
-        let documents: Vec<_> = match document {
-            "" => std::iter::once(self.root).chain(resources).collect(),
-            document => named(document).collect(),
-        };
-        let mut targets: Vec<&'s Value> = match fragment.strip_prefix('/') {
-            None if fragment.is_empty() && document.is_empty() => vec![self.root],
-            None if fragment.is_empty() => documents,
-            None => named(fragment).collect(),
-            Some(pointer) => {
-                let pointer = percent_encoding::percent_decode_str(pointer).decode_utf8_lossy();
-                documents
-                    .into_iter()
-                    .filter_map(|document| document.pointer(&format!("/{pointer}")))
-                    .collect()
-            }
-        };
-        targets.sort_by_key(|target| ptr::from_ref(*target));
-        targets.dedup_by_key(|target| ptr::from_ref(*target));
-        targets
+        through(cost)
     }
 }
 
 struct Sum(Cost);
 
-impl Sum {
+/// Schemas applied to the value itself, which may tell what of it they evaluated.
+struct InPlace<'c>(&'c mut Sum);
+
+trait Adds {
+    fn add(&mut self, part: Cost);
+}
+
+impl Adds for Sum {
     fn add(&mut self, part: Cost) {
-        self.0.times = self.0.times.saturating_add(part.times);
-        self.0.height = self.0.height.max(part.height + 1);
+        let sum = &mut self.0;
+        sum.times = sum.times.saturating_add(part.times);
+        sum.again = sum.again.saturating_add(part.again);
+        sum.own = sum.own.saturating_add(part.own);
+        sum.heaviest = sum.heaviest.max(part.heaviest);
+        sum.height = sum.height.max(part.height + 1);
     }
 }
 
-/// Keywords that rule most schemas of a choice out, without looking far into the value.
-const FIRST: [&str; 5] = ["type", "const", "enum", "required", "properties"];
-
-/// Puts keywords and properties that rule a schema out before those that look into the value: validators check in this order.
-pub(super) fn put_first_what_rules_out(schema: &mut Value) {
-    match schema {
-        Value::Array(items) => items.iter_mut().for_each(put_first_what_rules_out),
-        Value::Object(object) => {
-            object.values_mut().for_each(put_first_what_rules_out);
-            let rank = |keyword: &str| FIRST.iter().position(|it| *it == keyword).unwrap_or(FIRST.len());
-            sort(object, |name, _| rank(name));
-            if let Some(Value::Object(properties)) = object.get_mut("properties") {
-                sort(properties, |_, given| usize::from(given.get("const").or(given.get("enum")).is_none()));
-            }
-        }
-        _ => {}
+impl Adds for InPlace<'_> {
+    fn add(&mut self, part: Cost) {
+        let marks = &mut self.0.0.marks;
+        marks.0 = marks.0.saturating_add(part.again).saturating_add(part.marks.0);
+        marks.1 = marks.1.saturating_add(part.own).saturating_add(part.marks.1);
+        self.0.add(part);
     }
 }
 
-/// The same value with members that are no objects or arrays before the others: where a validator goes by the members of the value, and
-/// not by the properties of the schema, those rule schemas out.
-pub(super) fn with_plain_members_first(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(with_plain_members_first).collect(),
-        Value::Object(object) => {
-            let mut object =
-                object.iter().map(|(name, it)| (name.clone(), with_plain_members_first(it))).collect();
-            sort(&mut object, |_, value| usize::from(value.is_object() || value.is_array()));
-            Value::Object(object)
-        }
-        plain => plain.clone(),
+impl Sum {
+    fn in_place(&mut self) -> InPlace<'_> {
+        InPlace(self)
     }
-}
 
-fn sort(object: &mut JsonObject, rank: impl Fn(&str, &Value) -> usize) {
-    let mut members: Vec<_> = std::mem::take(object).into_iter().collect();
-    members.sort_by_key(|(name, value)| rank(name, value));
-    object.extend(members);
-}
-
-/// Returns `true` if `value` does not fit `schema`, by what can be seen without looking far into either.
-fn is_ruled_out(schema: &JsonObject, value: &Value) -> bool {
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut members = properties.filter_map(|(name, given)| Some((given.as_object()?, value.get(name)?)));
-    // Not what is required: validators look for that while they look into the members.
-    is_another(schema, value) || members.any(|(given, member)| is_another(given, member))
-}
-
-/// Returns `true` if `value` has another type, or is another value, than `schema` names.
-fn is_another(schema: &JsonObject, value: &Value) -> bool {
-    let is_type = |name: &Value| match name.as_str() {
-        Some("object") => value.is_object(),
-        Some("array") => value.is_array(),
-        Some("string") => value.is_string(),
-        Some("boolean") => value.is_boolean(),
-        Some("null") => value.is_null(),
-        // A whole number may be written as a fraction.
-        _ => value.is_number(),
-    };
-    // Numbers are equal in more ways than their texts are, and long values take long to compare.
-    let may_be = |given: &Value| match (given, value) {
-        (Value::String(given), Value::String(value)) => given == value,
-        (given, value) => std::mem::discriminant(given) == std::mem::discriminant(value),
-    };
-    let has_type = match schema.get("type") {
-        None => true,
-        Some(Value::Array(names)) => names.iter().any(is_type),
-        Some(name) => is_type(name),
-    };
-    let may_be_one = |given: &Value| given.as_array().is_none_or(|given| given.iter().any(may_be));
-    !has_type || !schema.get("const").is_none_or(may_be) || !schema.get("enum").is_none_or(may_be_one)
-}
-
-/// Finds the objects in `value` that have names.
-fn find_names<'s>(value: &'s Value, named: &mut Vec<(&'s str, &'s Value)>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| find_names(item, named)),
-        Value::Object(object) => {
-            let names = ["$id", "$anchor", "$dynamicAnchor"].into_iter();
-            let names = names.filter_map(|keyword| object.get(keyword)?.as_str());
-            named.extend(names.map(|name| (name.trim_start_matches('#').trim_end_matches('#'), value)));
-            object.values().for_each(|value| find_names(value, named));
-        }
-        _ => {}
+    /// Adds what the schemas in place cost once more.
+    fn repeat_in_place(&mut self) {
+        let (again, own) = self.0.marks;
+        self.add(Cost { times: again, again, own, ..ONE });
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// A chain of definitions in which each refers `width` times to the next.
-    fn doubling(keyword: &str, depth: usize, width: usize) -> Value {
-        let mut definitions = JsonObject::new();
-        for n in 0..depth {
-            let next = vec![json!({"$ref": format!("#/$defs/d{}", n + 1)}); width];
-            definitions.insert(format!("d{n}"), json!({keyword: next}));
-        }
-        definitions.insert(format!("d{depth}"), json!({"type": "string"}));
-        json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions})
-    }
-
-    #[test]
-    fn references_that_multiply_are_counted_without_being_followed_again() {
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            let schema = doubling(keyword, 40, 2);
-            assert!(unrolled(&schema).unwrap() > 1 << 40);
-            assert_eq!(applications(&schema, &json!({"a": 5}), false), None);
-            assert_eq!(applications(&schema, &json!({}), false), Some(1));
-            let few = applications(&doubling(keyword, 3, 2), &json!({"a": 5}), true).unwrap();
-            assert!((16..64).contains(&few), "{few}");
-        }
-        let nested = json!({"$ref": "#/$defs/node", "$defs": {"node": {"properties": {"next":
-            {"allOf": [{"$ref": "#/$defs/node"}, {"$ref": "#/$defs/node"}]}}}}});
-        let mut value = json!({});
-        for _ in 0..40 {
-            value = json!({"next": value});
-        }
-        assert_eq!(applications(&nested, &value, false), None);
-    }
-
-    #[test]
-    fn recursive_schemas_cost_as_much_as_their_values_are_long() {
-        let tree = json!({"$id": "https://example.com/tree", "type": "object",
-            "properties": {"children": {"type": "array", "items": {"$ref": "#"}}, "name": {"$ref": "tree#/$defs/name"}},
-            "$defs": {"name": {"type": "string"}, "other": {"$anchor": "it"}}, "not": {"$ref": "#it"}});
-        assert_eq!(unrolled(&tree), Some(u64::MAX));
-        let of = |children: usize| {
-            let child = json!({"name": "a", "children": []});
-            applications(&tree, &json!({"name": "b", "children": vec![child; children]}), true).unwrap()
-        };
-        let (one, many) = (of(100), of(200));
-        assert!(many > one && many < 2 * one + 20 && many < 3_000, "{one} and {many}");
-    }
-
-    #[test]
-    fn schemas_that_refer_to_themselves_at_the_same_value_never_end() {
-        for schema in [
-            json!({"$ref": "#"}),
-            json!({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}),
-        ] {
-            assert_eq!(applications(&schema, &json!({}), false), None);
-        }
-    }
-
-    #[test]
-    fn long_chains_of_references_are_too_deep() {
-        assert!(unrolled(&doubling("allOf", 100, 1)).is_some());
-        assert_eq!(unrolled(&doubling("allOf", 100_000, 1)), None);
-    }
-}
+mod tests;

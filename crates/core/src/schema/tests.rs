@@ -1,0 +1,276 @@
+//! Tests of [`super`].
+
+use serde_json::json;
+
+use super::*;
+
+fn schema(value: Value) -> InputSchema {
+    let Value::Object(object) = value else { panic!("an object") };
+    InputSchema::new(Arc::new(object))
+}
+
+#[test]
+fn names_each_bad_place() {
+    let schema = schema(json!({"type": "object", "required": ["id"],
+        "properties": {"id": {"type": "string"}, "limit": {"type": "integer", "maximum": 5}}}));
+    assert!(schema.check(&json!({"id": "a", "limit": 2})).is_ok());
+    let problems = schema.check(&json!({"limit": 9})).unwrap_err();
+    assert!(problems.contains("/limit") && problems.contains("id"), "{problems}");
+}
+
+#[test]
+fn long_keys_and_values_are_cut_in_what_is_said_of_them() {
+    let schema = schema(json!({"type": "object", "additionalProperties": {"type": "integer"}}));
+    let many: serde_json::Map<_, _> =
+        (0..9).map(|n| (format!("{n}{}", "k".repeat(100_000)), json!("v".repeat(100_000)))).collect();
+    let problems = schema.check(&Value::Object(many)).unwrap_err();
+    assert!(problems.len() < 8_000 && problems.ends_with('…'), "{} bytes", problems.len());
+}
+
+#[test]
+fn a_list_that_is_too_long_is_said_to_be_so_and_not_repeated() {
+    let schema = schema(json!({"type": "object", "properties": {"a": {"type": "array", "maxItems": 100}}}));
+    let problems = schema.check(&json!({"a": vec!["x"; 101]})).unwrap_err();
+    assert!(problems.contains("/a") && problems.contains("100 items") && problems.len() < 100, "{problems}");
+}
+
+#[test]
+fn problems_name_their_place_and_rule_and_say_what_depends_on_other_values() {
+    let schema = schema(json!({"type": "object", "required": ["id", "page"], "additionalProperties": false,
+        "properties": {"id": {"type": "string"}, "page": {"type": "integer", "default": 1}, "kind": {}, "list": {"$ref": "#/$defs/list"}},
+        "$defs": {"list": {"type": "object", "required": ["a"], "properties": {"a": {"default": 0}}}},
+        "if": {"properties": {"kind": {"const": "x"}}, "required": ["kind"]}, "then": {"required": ["extra"]}}));
+    let found = schema.problems(&json!({"idd": 1, "kind": "x", "list": {}}), 9);
+    let missing = |name: &str, has_default| BrokenRule::Missing { name: name.to_owned(), has_default };
+    let has = |path: &str, rule: &BrokenRule, by_choice| {
+        found.iter().any(|it| it.path == path && it.rule == *rule && it.by_choice == by_choice)
+    };
+    assert!(has("", &missing("id", false), false), "{found:#?}");
+    assert!(has("", &missing("page", true), false) && has("/list", &missing("a", true), false), "{found:#?}");
+    assert!(has("", &BrokenRule::Unexpected { names: vec!["idd".to_owned()] }, false), "{found:#?}");
+    assert!(has("", &missing("extra", false), true), "{found:#?}");
+    assert_eq!(schema.problems(&json!({"idd": 1}), 2).len(), 2);
+    assert!(schema.problems(&json!({"id": "a", "page": 1}), 2).is_empty());
+}
+
+#[test]
+fn arguments_that_lack_only_required_properties_with_a_default_pass() {
+    let schema = schema(json!({"type": "object", "required": ["page", "id"],
+        "properties": {"page": {"type": "integer", "default": 1}, "id": {"type": "string"}}}));
+    let mut arguments = serde_json::Map::from_iter([("id".to_owned(), json!("a"))]);
+    schema.fill_defaults(&mut arguments);
+    assert_eq!(schema.check(&Value::Object(arguments.clone())), Ok(()));
+    assert_eq!(arguments["page"], 1);
+    let mut arguments = serde_json::Map::new();
+    schema.fill_defaults(&mut arguments);
+    let problems = schema.check(&Value::Object(arguments)).unwrap_err();
+    assert!(problems.contains("id") && !problems.contains("page"), "{problems}");
+}
+
+#[test]
+fn a_schema_whose_references_multiply_is_refused_and_not_followed() {
+    let mut definitions = serde_json::Map::new();
+    for n in 0..40 {
+        let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+        definitions.insert(format!("d{n}"), json!({"allOf": [next, next]}));
+    }
+    definitions.insert("d40".to_owned(), json!({"type": "string"}));
+    let schema = schema(json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions}));
+    assert_eq!(schema.check(&json!({})), Ok(()));
+    for value in [json!(5), json!("valid")] {
+        let problem = schema.check(&json!({"a": value})).unwrap_err();
+        assert!(problem.contains("schemaValidation"), "{problem}");
+        assert!(schema.problems(&json!({"a": value}), 5).is_empty());
+    }
+}
+
+#[test]
+fn nested_choices_are_checked_in_time_that_grows_with_the_input() {
+    let operator = |name: &str| {
+        json!({"required": ["op", "args"], "additionalProperties": false,
+        "properties": {"args": {"type": "array", "items": {"$ref": "#/$defs/f"}}, "op": {"const": name}}})
+    };
+    let leaf = json!({"required": ["field", "eq"], "properties": {"field": {"type": "string"}, "eq": {"type": "string"}}});
+    let schema = schema(json!({"properties": {"filter": {"$ref": "#/$defs/f"}},
+        "$defs": {"f": {"anyOf": [operator("and"), operator("or"), leaf]}}}));
+    let nested = |depth: usize, eq: Value| {
+        let leaf = json!({"field": "a", "eq": eq});
+        (0..depth)
+            .fold(leaf, |inner, n| json!({"args": [inner], "op": if n % 2 == 0 { "and" } else { "or" }}))
+    };
+    for depth in [3, 40] {
+        assert_eq!(schema.check(&json!({"filter": nested(depth, json!("x"))})), Ok(()));
+        let problem = schema.check(&json!({"filter": nested(depth, json!(5))})).unwrap_err();
+        let place = if depth == 3 { "/filter" } else { "/args/0/eq: 5 is not of type" };
+        assert!(problem.contains(place), "{problem}");
+    }
+}
+
+#[test]
+fn alternatives_are_ruled_out_before_their_members_are_checked_however_they_are_written() {
+    let args = json!({"type": "array", "items": {"$ref": "#/$defs/f"}});
+    for more in [
+        json!({}),
+        json!({"required": ["op"]}),
+        json!({"required": ["args"]}),
+        json!({"required": ["a_op", "args", "op"]}),
+        json!({"additionalProperties": false}),
+        json!({"additionalProperties": false, "required": ["args"]}),
+        json!({"additionalProperties": {"type": "string"}}),
+        json!({"patternProperties": {"^x": {"type": "string"}}}),
+        json!({"unevaluatedProperties": false}),
+        json!({"minProperties": 1, "propertyNames": {"minLength": 1}}),
+    ] {
+        let operator = |name: &str| {
+            let mut operator = more.clone();
+            operator["properties"] = json!({"a_op": {}, "args": args, "op": {"const": name}});
+            operator
+        };
+        for choice in ["anyOf", "oneOf"] {
+            let schema = schema(json!({"properties": {"filter": {"$ref": "#/$defs/f"}},
+                "$defs": {"f": {(choice): [operator("and"), operator("or"), operator("not"), {"type": "string"}]}}}));
+            let nested = |leaf: Value| {
+                (0..30).fold(
+                    leaf,
+                    |inner, n| json!({"args": [inner], "a_op": 1, "op": (["and", "or", "not"][n % 3])}),
+                )
+            };
+            // A text fits every alternative of `oneOf`.
+            let fits = choice == "anyOf";
+            assert_eq!(schema.check(&json!({"filter": nested(json!("x"))})).is_ok(), fits, "{more} {choice}");
+            let _ = schema.check(&json!({"filter": nested(json!(5))}));
+        }
+    }
+}
+
+#[test]
+fn alternatives_that_only_values_tell_apart_are_refused_where_they_multiply() {
+    let mut definitions = serde_json::Map::from_iter([("o8".to_owned(), json!({"type": "string"}))]);
+    for level in 0..8 {
+        let next = json!({"$ref": format!("#/$defs/o{}", level + 1)});
+        let alternative = |n: u32| json!({"properties": {"child": next, "kind": {"pattern": format!("^{n}$")}}, "required": ["child"]});
+        definitions
+            .insert(format!("o{level}"), json!({"anyOf": (0..20).map(alternative).collect::<Vec<_>>()}));
+    }
+    let schema = schema(json!({"properties": {"a": {"$ref": "#/$defs/o0"}}, "$defs": definitions}));
+    let value = (0..8).fold(json!("x"), |child, _| json!({"child": child, "kind": "19"}));
+    assert!(schema.check(&json!({"a": value})).unwrap_err().contains("schemaValidation"));
+}
+
+#[test]
+fn a_long_input_of_an_ordinary_schema_is_checked_and_its_first_problem_named() {
+    let schema = schema(json!({"properties": {"rows": {"type": "array", "items": {"type": "object",
+        "properties": {"id": {"type": "integer"}, "name": {"$ref": "#/$defs/name"}}}}}, "$defs": {"name": {"type": "string"}}}));
+    let mut rows = vec![json!({"id": 1, "name": "a"}); 60_000];
+    assert_eq!(schema.check(&json!({"rows": rows})), Ok(()));
+    rows[59_999]["id"] = json!("x");
+    let problem = schema.check(&json!({"rows": rows})).unwrap_err();
+    assert!(problem.contains("/rows/59999/id"), "{problem}");
+}
+
+#[test]
+fn an_invalid_schema_is_said_to_be_the_servers_fault() {
+    let schema = schema(json!({"type": "object", "properties": {"a": {"type": "any"}}}));
+    assert!(schema.defect().is_some());
+    assert!(schema.check(&json!({})).unwrap_err().contains("schemaValidation"));
+}
+
+#[test]
+fn a_reference_to_another_host_is_not_fetched() {
+    let schema = schema(json!({"$ref": "http://127.0.0.1:9/schema.json"}));
+    assert!(schema.defect().is_some());
+}
+
+/// A directory of this many levels, in the form that a schema of files and directories has.
+fn directory(levels: usize, leaf: &Value) -> Value {
+    (0..levels).fold(
+        leaf.clone(),
+        |inner, n| json!({"name": format!("d{n}"), "entries": [inner, {"name": "f", "size": 1}]}),
+    )
+}
+
+/// A schema of files and directories, with `choice` between them.
+fn files(choice: &str) -> Value {
+    let file = json!({"properties": {"size": {"type": "integer"}}, "required": ["size"]});
+    let entries = json!({"properties": {"entries": {"type": "array", "items": {"$ref": "#/$defs/entry"}}}, "required": ["entries"]});
+    json!({"type": "object", "properties": {"root": {"$ref": "#/$defs/entry"}}, "$defs": {"entry": {
+        "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
+        (choice): [file, entries], "unevaluatedProperties": false}}})
+}
+
+#[test]
+fn directory_trees_with_unevaluated_properties_are_checked_and_their_problems_named() {
+    for choice in ["anyOf", "oneOf"] {
+        let schema = schema(files(choice));
+        for levels in [4, 16, 60] {
+            assert_eq!(
+                schema.check(&json!({"root": directory(levels, &json!({"name": "f", "size": 1}))})),
+                Ok(())
+            );
+        }
+        for levels in [16, 60] {
+            let deep = format!("/root{}", "/entries/0".repeat(levels));
+            for (leaf, place, said) in [
+                (json!({"name": "f", "size": "x"}), "/size", "\"x\" is not of type"),
+                (json!({"size": 1}), "", "\"name\" is a required"),
+                (json!({"name": "f", "size": 1, "sizes": 2}), "", "Unevaluated properties"),
+                (json!({"name": "f"}), "", "the value "),
+                (json!({"name": "f", "entries": 5}), "/entries", "5 is not of type"),
+            ] {
+                let value = json!({"root": directory(levels, &leaf)});
+                let found = schema.problems(&value, 5);
+                assert_eq!(found.len(), 1, "{levels} {leaf} {:?}", schema.check(&value));
+                assert_eq!(found[0].path, format!("{deep}{place}"), "{leaf}: {}", found[0].message);
+                assert!(found[0].message.starts_with(said), "{leaf}: {}", found[0].message);
+                assert!(schema.check(&value).unwrap_err().contains(&format!("/entries/0{place}: {said}")));
+            }
+        }
+    }
+}
+
+#[test]
+fn unions_that_only_required_members_tell_apart_are_checked_at_any_depth() {
+    let operator = |name: &str| json!({"type": "object", "properties": {name: {"type": "array", "items": {"$ref": "#/$defs/f"}}, "note": {}}, "required": [name, "note"]});
+    let alternatives: Vec<Value> =
+        (0..20).map(|n| operator(&format!("op{n}"))).chain([json!({"type": "string"})]).collect();
+    let schema =
+        schema(json!({"properties": {"f": {"$ref": "#/$defs/f"}}, "$defs": {"f": {"anyOf": alternatives}}}));
+    for levels in [5, 16, 60] {
+        let nested = |leaf: Value| {
+            (0..levels).fold(leaf, |inner, n| json!({format!("op{}", n % 20): [inner], "note": 1}))
+        };
+        assert_eq!(schema.check(&json!({"f": nested(json!("x"))})), Ok(()));
+        let problem = schema.check(&json!({"f": nested(json!(5))})).unwrap_err();
+        assert!(problem.contains("/0: 5 is not of types"), "{problem}");
+    }
+}
+
+#[test]
+fn alternatives_that_cannot_be_told_apart_are_named_as_a_choice() {
+    let alternatives = json!([{"required": ["a"], "properties": {"a": {"pattern": "^x"}}}, {"required": ["a"], "properties": {"a": {"pattern": "^y"}}}]);
+    let schema = schema(json!({"properties": {"rows": {"type": "array", "items": {"anyOf": alternatives}}}}));
+    let mut rows = vec![json!({"a": "xy"}); 5_000];
+    rows[4_321]["a"] = json!("z");
+    let problem = schema.check(&json!({"rows": rows})).unwrap_err();
+    assert_eq!(problem, "/rows/4321: the value fits none of the 2 alternatives of the schema");
+    assert_eq!(schema.problems(&json!({"rows": rows}), 5)[0].path, "/rows/4321");
+}
+
+#[test]
+fn the_problem_of_one_item_is_found_among_thousands_of_a_wide_union() {
+    let alternative = |n: usize| json!({"type": "object", "properties": {"kind": {"const": format!("k{n}")}, "size": {"type": "integer"}}, "required": ["kind"]});
+    let alternatives: Vec<Value> = (0..100).map(alternative).collect();
+    for choice in ["anyOf", "oneOf"] {
+        let schema =
+            schema(json!({"properties": {"rows": {"type": "array", "items": {(choice): alternatives}}}}));
+        let mut rows: Vec<Value> =
+            (0..1_500).map(|n| json!({"kind": format!("k{}", n % 100), "size": n})).collect();
+        assert_eq!(schema.check(&json!({"rows": rows})), Ok(()));
+        rows[1_499]["size"] = json!("x");
+        let problem = schema.check(&json!({"rows": rows})).unwrap_err();
+        assert_eq!(problem, "/rows/1499/size: \"x\" is not of type \"integer\"");
+        rows[1_499] = json!({"kind": "k100"});
+        let problem = schema.check(&json!({"rows": rows})).unwrap_err();
+        assert!(problem.starts_with("/rows/1499: the value"), "{problem}");
+    }
+}
