@@ -10,7 +10,7 @@ use crate::{
     crypto::{b64, same, sha256, unb64},
     error::OAuthError,
     error_codes::Code,
-    keys::{Jwk, Token, VerifyingKey},
+    keys::{Jwk, Token, VerifyingKey, check_end, check_start},
     store::Key,
     tuning::{DPOP_NONCE_PERIOD_S, DPOP_WINDOW_S},
 };
@@ -109,6 +109,9 @@ async fn check(
     let at = claims.get("iat").and_then(Value::as_u64).ok_or_else(|| invalid("the proof has no time"))?;
     if at.abs_diff(now) > DPOP_WINDOW_S {
         return Err(invalid("the proof is too old or too new"));
+    }
+    if check_end(&claims, now).is_err() || check_start(&claims, now).is_err() {
+        return Err(invalid("the proof has expired, or is not valid yet (exp, nbf)"));
     }
     if let Some(token) = token
         && !text("ath").is_some_and(|ath| same(ath, b64(sha256(token))))

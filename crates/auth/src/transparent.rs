@@ -20,7 +20,7 @@ use crate::{
     crypto::sha256,
     endpoint::EndpointUrl,
     fetch::Fetcher,
-    keys::{Claims, Expected, JwkSet, MAX_TOKEN_BYTES, Token, TokenError, VerifyingKey},
+    keys::{Claims, Expected, JwkSet, MAX_TOKEN_BYTES, Token, TokenError, VerifyingKey, check_start},
     metrics::Metrics,
 };
 
@@ -78,9 +78,18 @@ enum KeyLookup {
 
 fn usable(set: &JwkSet) -> Vec<(Option<String>, VerifyingKey)> {
     let signs = |jwk: &&crate::keys::Jwk| jwk.usage.as_deref().is_none_or(|usage| usage == "sig");
+    // Whoever can read the set can sign with a key that has its private part.
+    let is_public = |jwk: &&crate::keys::Jwk| {
+        let is_public = !jwk.has_private_part();
+        if !is_public {
+            tracing::warn!(key.id = jwk.kid, "a key of the provider is not used: it holds its private part");
+        }
+        is_public
+    };
     set.keys
         .iter()
         .filter(signs)
+        .filter(is_public)
         .filter_map(|jwk| Some((jwk.kid.clone(), VerifyingKey::from_jwk(jwk).ok()?)))
         .collect()
 }
@@ -420,6 +429,7 @@ impl Transparent {
         if claims.get("exp").and_then(Value::as_u64).is_some_and(|expires| expires <= now) {
             return Err(Some(TokenError::Expired));
         }
+        check_start(&claims, now)?;
         self.check_client(&claims)?;
         Ok(claims)
     }

@@ -57,6 +57,9 @@ pub(crate) struct OAuthClient {
     pub(crate) jwks: Option<JwkSet>,
     pub(crate) client_uri: Option<String>,
     pub(crate) introspects: Option<String>,
+    /// Its tokens are bound to a DPoP key (RFC 9449 §5.2).
+    #[serde(default)]
+    pub(crate) dpop_bound: bool,
     pub(crate) origin: Origin,
     /// SHA-256 of the registration access token (RFC 7592).
     pub(crate) management: Option<String>,
@@ -102,6 +105,7 @@ impl OAuthClient {
             jwks: config.jwks.clone(),
             client_uri: None,
             introspects: config.introspects.clone(),
+            dpop_bound: false,
             origin: Origin::Configured,
             management: None,
             issued_s: 0,

@@ -86,6 +86,7 @@ pub(crate) struct ClientMetadata {
     jwks: Option<JwkSet>,
     has_jwks_uri: bool,
     application_type: Option<String>,
+    dpop_bound_access_tokens: bool,
 }
 
 /// The members of the object. A member that is `null` counts as absent.
@@ -100,6 +101,11 @@ impl Fields {
         let Some(value) = self.get(name) else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| MetadataError::of(name, "must be a string"))?;
         bounded(name, text).map(Some)
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, MetadataError> {
+        let Some(value) = self.get(name) else { return Ok(false) };
+        value.as_bool().ok_or_else(|| MetadataError::of(name, "must be true or false"))
     }
 
     fn list(&self, name: &str) -> Result<Option<Vec<String>>, MetadataError> {
@@ -167,6 +173,7 @@ impl ClientMetadata {
             jwks: fields.jwks()?,
             has_jwks_uri: fields.get("jwks_uri").is_some(),
             application_type: fields.text("application_type")?,
+            dpop_bound_access_tokens: fields.flag("dpop_bound_access_tokens")?,
         };
         if metadata.client_name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARS) {
             return Err(MetadataError::field("client_name must not be longer than 200 characters"));
@@ -203,6 +210,7 @@ impl ClientMetadata {
             jwks: self.jwks,
             client_uri: self.client_uri,
             introspects: None,
+            dpop_bound: self.dpop_bound_access_tokens,
             origin,
             management: None,
             issued_s: 0,

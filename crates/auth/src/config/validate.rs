@@ -2,7 +2,7 @@
 
 use super::{AuthConfig, DEFAULT_SCOPE, Deployment, LoginMethod, LoginSource, Mode, StorageKind};
 use crate::{
-    keys::{Algorithm, SigningKey},
+    keys::{Algorithm, Jwk, JwkSet, SigningKey},
     net, password,
     scopes::{USER_SCOPES, is_scope_token},
 };
@@ -44,6 +44,13 @@ impl AuthConfig {
         if self.mode == Mode::Transparent || self.kind == LoginSource::Remote {
             if self.provider.url.is_none() {
                 say("provider.url", "is needed (or IDP_PROVIDER_URL)".into());
+            }
+            let is_private = |set: &JwkSet| set.keys.iter().any(Jwk::has_private_part);
+            if self.provider.jwks.as_ref().is_some_and(is_private) {
+                say(
+                    "provider.jwks",
+                    "holds a key with its private part (`d`, `k`): list public keys only".into(),
+                );
             }
             if self.mode == Mode::Transparent && self.expected_audience.as_deref().unwrap_or("").is_empty() {
                 say("expectedAudience", "is needed in transparent mode (or IDP_EXPECTED_AUDIENCE)".into());

@@ -81,6 +81,7 @@ pub struct Header {
     /// The key's name.
     pub kid: Option<String>,
     crit: Option<Value>,
+    b64: Option<Value>,
 }
 
 /// A token that was parsed but not verified.
@@ -123,7 +124,8 @@ impl<'a> Token<'a> {
         }
         let header = unb64(header).ok_or(TokenError::Malformed)?;
         let header: Header = serde_json::from_slice(&header).map_err(|_| TokenError::Malformed)?;
-        if header.crit.is_some() {
+        // The payload of a JSON Web Token is always encoded (RFC 7797 §7).
+        if header.crit.is_some() || header.b64.as_ref().is_some_and(|encoded| *encoded != Value::Bool(true)) {
             return Err(TokenError::Critical);
         }
         let algorithm =
@@ -192,21 +194,40 @@ impl Expected<'_> {
 
 /// Checks `exp` (which must be there), `nbf` and `iat`.
 pub(crate) fn check_times(claims: &Claims, now_s: u64) -> Result<(), TokenError> {
-    let time = |name: &str| match claims.get(name) {
+    if !claims.contains_key("exp") {
+        return Err(TokenError::Expired);
+    }
+    check_end(claims, now_s)?;
+    check_start(claims, now_s)?;
+    match time(claims, "iat")? {
+        Some(at) if at > now_s + SKEW_S => Err(TokenError::NotYet),
+        _ => Ok(()),
+    }
+}
+
+/// Checks `exp`, if it is there.
+pub(crate) fn check_end(claims: &Claims, now_s: u64) -> Result<(), TokenError> {
+    match time(claims, "exp")? {
+        Some(expires) if expires.saturating_add(SKEW_S) <= now_s => Err(TokenError::Expired),
+        _ => Ok(()),
+    }
+}
+
+/// Checks `nbf`, if it is there.
+pub(crate) fn check_start(claims: &Claims, now_s: u64) -> Result<(), TokenError> {
+    match time(claims, "nbf")? {
+        Some(at) if at > now_s + SKEW_S => Err(TokenError::NotYet),
+        _ => Ok(()),
+    }
+}
+
+fn time(claims: &Claims, name: &str) -> Result<Option<u64>, TokenError> {
+    match claims.get(name) {
         None => Ok(None),
         Some(value) => value
             .as_u64()
             .or_else(|| value.as_f64().filter(|t| *t >= 0.0).map(|t| t as u64))
             .map(Some)
             .ok_or(TokenError::Malformed),
-    };
-    let expires = time("exp")?.ok_or(TokenError::Expired)?;
-    if expires.saturating_add(SKEW_S) <= now_s {
-        return Err(TokenError::Expired);
     }
-    let early = |at: Option<u64>| at.is_some_and(|at| at > now_s + SKEW_S);
-    if early(time("nbf")?) || early(time("iat")?) {
-        return Err(TokenError::NotYet);
-    }
-    Ok(())
 }

@@ -37,14 +37,17 @@ pub(super) async fn pushed_or(services: &Services, params: Params) -> Result<Par
     };
     let gone = || bad_request("The pushed request is over, was used, or belongs to another application.");
     let id = uri.strip_prefix(REQUEST_URI_PREFIX).ok_or_else(gone)?;
-    let record = ctx.store.take(&Key::secret("pushed", id)).await.map_err(store_page)?.ok_or_else(gone)?;
+    let key = Key::secret("pushed", id);
+    let record = ctx.store.get(&key).await.map_err(store_page)?.ok_or_else(gone)?;
     let pushed: PushedRequest = serde_json::from_slice(&record).map_err(|_| gone())?;
+    // Checked before the request is taken: another client does not use it up.
     if params.get("client_id") != Some(&pushed.client)
         || params.is_repeated("client_id")
         || ctx.clock.now_ms() >= pushed.expires_ms
     {
         return Err(gone());
     }
+    ctx.store.take(&key).await.map_err(store_page)?.ok_or_else(gone)?;
     Params::parse(pushed.text.as_bytes()).map_err(|_| gone())
 }
 

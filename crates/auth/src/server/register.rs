@@ -145,6 +145,7 @@ fn described(ctx: &Context, client: &OAuthClient) -> Value {
         "grant_types": client.grants,
         "response_types": ["code"],
         "token_endpoint_auth_method": client.method,
+        "dpop_bound_access_tokens": client.dpop_bound,
         "registration_client_uri": ctx.url(&format!("/oauth/register/{}", client.id)),
     });
     if let Some(scopes) = &client.scopes {

@@ -285,7 +285,9 @@ async fn a30_a_pushed_request_is_used_once_in_time_by_its_client() {
     let uri = push().await;
     assert_eq!(site.get(&go(uri.clone(), "app").await).await.status, 200);
     is_page(&site.get(&go(uri, "app").await).await, "used");
-    is_page(&site.get(&go(push().await, "other").await).await, "another client");
+    let uri = push().await;
+    is_page(&site.get(&go(uri.clone(), "other").await).await, "another client");
+    assert_eq!(site.get(&go(uri, "app").await).await.status, 200, "another client does not use it up");
     let late = push().await;
     site.clock.advance(std::time::Duration::from_secs(91));
     is_page(&site.get(&go(late, "app").await).await, "expired");

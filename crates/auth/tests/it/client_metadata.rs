@@ -67,6 +67,7 @@ fn unacceptable() -> Vec<(String, &'static str, &'static str)> {
         ("scope", json!((0..33).map(|n| format!("s{n}")).collect::<Vec<_>>().join(" "))),
         ("jwks", json!({"keys": 1})),
         ("application_type", json!(long(3000))),
+        ("dpop_bound_access_tokens", json!("yes")),
     ] {
         rows.push((with(name, value), data, name));
     }

@@ -48,6 +48,10 @@ async fn m01_and_f24_a_proof_fits_its_request_and_a_bound_token_needs_one() {
         (json!({"htu": "https://other.example/oauth/token"}), json!({})),
         (json!({"iat": now - 61}), json!({})),
         (json!({"iat": now + 61}), json!({})),
+        (json!({"exp": now - 61}), json!({})),
+        (json!({"exp": "soon"}), json!({})),
+        (json!({"nbf": now + 61}), json!({})),
+        (json!({}), json!({"b64": false})),
         (json!({"jti": ""}), json!({})),
         (json!({}), json!({"typ": "jwt"})),
         (json!({}), json!({"alg": "none"})),
@@ -144,4 +148,29 @@ async fn m02_a_nonce_can_be_required_and_grows_stale() {
     assert_eq!(send("guessed".into()).await.error(), "use_dpop_nonce");
     site.clock.advance(Duration::from_secs(601));
     assert_eq!(send(nonce).await.error(), "use_dpop_nonce");
+}
+
+#[tokio::test]
+async fn a_client_that_registers_bound_tokens_gets_no_token_without_a_proof() {
+    let site = Site::with(json!({"dcrEnabled": true})).await;
+    let metadata = json!({"redirect_uris": ["https://n.example/cb"], "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"], "dpop_bound_access_tokens": true});
+    let request = Request::post("/oauth/register").header("content-type", "application/json");
+    let registered = site.send(request.body(axum::body::Body::from(metadata.to_string())).unwrap()).await;
+    assert_eq!(registered.json()["dpop_bound_access_tokens"], true, "{}", registered.text);
+    let id = registered.json()["client_id"].as_str().unwrap().to_owned();
+    let asked = [("client_id", id.as_str()), ("redirect_uri", "https://n.example/cb")];
+    let code = site.code(&asked).await;
+    let pairs = [
+        ("grant_type", "authorization_code"),
+        ("code", code.as_str()),
+        ("client_id", id.as_str()),
+        ("code_verifier", VERIFIER),
+    ];
+    let refused = site.send(post("/oauth/token", &pairs)).await;
+    assert_eq!((refused.status.as_u16(), refused.error().as_str()), (400, "invalid_dpop_proof"));
+    // The code is not used up by it.
+    let key = Jwk::generate(Algorithm::ES256).unwrap();
+    let tokens = with_proof(&site, &pairs, &proof(&key, site.now_s(), json!({}), json!({}))).await;
+    assert_eq!(tokens.json()["token_type"], "DPoP", "{}", tokens.text);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gatewright_auth::{
-    Deployment, ResourceServer, Transparent,
+    Clock as _, Deployment, ResourceServer, Transparent,
     keys::{Algorithm, Jwk},
 };
 use gatewright_core::{Authenticator as _, Principal};
@@ -154,6 +154,22 @@ async fn f19_and_f20_weak_and_symmetric_keys_verify_nothing() {
 }
 
 #[tokio::test]
+async fn a_key_that_the_provider_publishes_with_its_private_part_verifies_nothing() {
+    let idp = Idp::start().await;
+    idp.web.on("/jwks", Reply::json(json!({"keys": [idp.key]})));
+    assert!(idp.key.has_private_part());
+    assert_eq!(check(&idp.guard(json!({})), &idp.token(&idp.key, json!({}))).await, Err(401));
+    let config = json!({"mode": "transparent", "expectedAudience": AUDIENCE,
+        "provider": {"url": "https://idp.example", "jwks": {"keys": [idp.key]}}});
+    let config = serde_json::from_value(config).unwrap();
+    let deployment = Deployment::new("https://mcp.example", "/mcp", "Notes");
+    let problem = Transparent::new(config, &deployment, idp.clock.clone()).unwrap_err();
+    assert!(problem.contains("provider.jwks"), "{problem}");
+    let public = json!({"provider": {"jwks": {"keys": [idp.key.public()]}}});
+    assert!(check(&idp.guard(public), &idp.token(&idp.key, json!({}))).await.is_ok());
+}
+
+#[tokio::test]
 async fn f23_opaque_tokens_are_introspected_and_the_answer_kept_briefly() {
     let idp = Idp::start().await;
     let uri = idp.web.url("/introspect");
@@ -169,6 +185,11 @@ async fn f23_opaque_tokens_are_introspected_and_the_answer_kept_briefly() {
     assert_eq!(check(&guard, "opaque").await, Err(401), "not for long");
     say(json!({"active": true, "sub": "u2", "aud": "https://other.example"}));
     assert_eq!(check(&guard, "third").await, Err(401), "another audience");
+    let soon = idp.clock.now_s() + 61;
+    say(json!({"active": true, "sub": "u2", "aud": AUDIENCE, "nbf": soon}));
+    assert_eq!(check(&guard, "early").await, Err(401), "not valid yet");
+    idp.clock.advance(Duration::from_secs(10));
+    assert!(check(&guard, "early").await.is_ok(), "within the difference of clocks");
     idp.web.off("/introspect");
     assert_eq!(check(&guard, "fourth").await, Err(503));
 }

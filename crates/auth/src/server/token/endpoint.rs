@@ -67,6 +67,10 @@ async fn token(services: &Services, parts: &Parts, body: Body) -> Result<Respons
         return Err(OAuthError::new(Code::UnauthorizedClient, "the client may not use this grant"));
     }
     let jkt = dpop::of_request(ctx, parts, "/oauth/token").await?;
+    if client.dpop_bound && jkt.is_none() {
+        let text = "the client is registered with dpop_bound_access_tokens: send a DPoP proof";
+        return Err(OAuthError::new(Code::InvalidDpopProof, text));
+    }
     let issued = match grant_type {
         GrantType::AuthorizationCode => {
             let request = CodeRequest::parse(&params)?;
