@@ -240,8 +240,12 @@ impl App for UpstreamApp {
         context: CallContext,
     ) -> AppFuture<'_, Result<GetTaskResult, ErrorData>> {
         Box::pin(async move {
+            let id = params.task_id.clone();
             match self.ask(ClientRequest::GetTaskRequest(GetTaskRequest::new(params)), context).await? {
-                ServerResult::GetTaskResult(result) => Ok(result),
+                ServerResult::GetTaskResult(result) if result.task.task.task_id == id => Ok(result),
+                ServerResult::GetTaskResult(_) => {
+                    Err(self.shared.bad_answer("with the status of another task"))
+                }
                 _ => Err(unexpected(&self.shared)),
             }
         })

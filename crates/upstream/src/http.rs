@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, stream::BoxStream};
+use gatewright_core::off_thread;
 use http::{HeaderName, HeaderValue};
 use rmcp::{
     RoleClient,
@@ -93,8 +94,7 @@ impl SseTransport {
         let endpoint = endpoint(&base, &mut events).await?;
         let (sender, messages) = mpsc::channel(64);
         let limit = MessageLimit::new(id, config.max_message_bytes);
-        let events = events.map(move |event| event.map(|event| limit.apply(event))).boxed();
-        let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, sender, task_tools));
+        let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, limit, sender, task_tools));
         Ok(Self { client, endpoint, headers, messages, _reader: AbortOnDropHandle::new(reader) })
     }
 }
@@ -124,6 +124,7 @@ async fn endpoint(base: &url::Url, events: &mut Events) -> Result<url::Url, Stri
 async fn read(
     id: String,
     mut events: Events,
+    limit: MessageLimit,
     messages: mpsc::Sender<ServerJsonRpcMessage>,
     task_tools: Arc<TaskTools>,
 ) {
@@ -138,10 +139,18 @@ async fn read(
         if !matches!(event.event.as_deref(), None | Some("message" | "")) {
             continue;
         }
-        let Some(data) = event.data.filter(|data| !data.trim().is_empty()) else { continue };
-        match serde_json::from_str(&data) {
+        let (limit, task_tools) = (limit.clone(), task_tools.clone());
+        let parsed = off_thread(event.data.as_ref().map_or(0, String::len), move || {
+            let data = limit.apply(event).data.filter(|data| !data.trim().is_empty())?;
+            let message = serde_json::from_str(&data);
+            if let Ok(message) = &message {
+                task_tools.note(message, data.as_bytes());
+            }
+            Some(message)
+        });
+        let Some(message) = parsed.await else { continue };
+        match message {
             Ok(message) => {
-                task_tools.note(&message, data.as_bytes());
                 if messages.send(message).await.is_err() {
                     return;
                 }

@@ -90,10 +90,10 @@ enum Status {
 }
 
 impl Status {
-    /// Reads the answer to `tasks/get`.
-    fn of(answer: ServerResult) -> Option<Self> {
+    /// Reads the answer to `tasks/get` for the task `id`; `None` for anything else, such as the status of another task.
+    fn of(answer: ServerResult, id: &str) -> Option<Self> {
         match answer {
-            ServerResult::GetTaskResult(result) => {
+            ServerResult::GetTaskResult(result) if result.task.task.task_id == id => {
                 let task = result.task.task;
                 Some(match result.task.payload {
                     TaskPayload::Working => Self::Working(task.poll_interval_ms.map(Duration::from_millis)),
@@ -104,7 +104,7 @@ impl Status {
                     _ => return None,
                 })
             }
-            ServerResult::CustomResult(custom) => Self::of_value(&custom.0),
+            ServerResult::CustomResult(custom) if custom.0["taskId"] == id => Self::of_value(&custom.0),
             _ => None,
         }
     }
@@ -251,7 +251,8 @@ impl Exchange<'_> {
         let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id)));
         let mut asked = self.start_own(request).await?;
         let answer = self.answer(&mut asked).await?;
-        Status::of(answer).ok_or_else(|| self.upstream.bad_answer("with no status of the task of this call"))
+        Status::of(answer, id)
+            .ok_or_else(|| self.upstream.bad_answer("with no status of the task of this call"))
     }
 
     /// Fetches the result of a task, for which the server waits if it has to.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{Line, LineReader};
+use gatewright_core::{Line, LineReader, off_thread};
 use rmcp::{
     ErrorData,
     model::{RequestId, ServerJsonRpcMessage},
@@ -20,8 +20,14 @@ const LOGGED: u64 = 3;
 
 /// Reads messages until the end.
 pub(crate) struct Lines<R> {
-    id: String,
     lines: LineReader<R>,
+    /// `None` only while a line is parsed.
+    parser: Option<Parser>,
+}
+
+/// Parses lines, and counts those that are not messages.
+struct Parser {
+    id: String,
     limit: MessageLimit,
     redactor: Redactor,
     task_tools: Arc<TaskTools>,
@@ -49,44 +55,70 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     ) -> Self {
         let lines = LineReader::new(reader, longest);
         let limit = MessageLimit::new(id, longest);
-        Self { id: id.to_owned(), lines, limit, redactor, task_tools, junk: 0 }
+        let parser = Parser { id: id.to_owned(), limit, redactor, task_tools, junk: 0 };
+        Self { lines, parser: Some(parser) }
     }
 
-    /// The next messages.
+    /// The next messages. Not cancel safe. Long lines are parsed on a thread for such work.
     pub(crate) async fn next(&mut self) -> Received {
         loop {
-            match self.lines.next().await {
-                Ok(None) | Err(_) => {
-                    if self.junk > LOGGED {
-                        tracing::warn!(app.id = %self.id, lines = self.junk, "lines of an app's output that are not MCP");
-                    }
-                    return Received::End;
+            let line = self.lines.next().await;
+            let Some(mut parser) = self.parser.take() else { return Received::End };
+            let received = match line {
+                Ok(None) | Err(_) => Some(parser.end()),
+                Ok(Some(Line::TooLong { head, tail })) => parser.too_long(&head, &tail),
+                Ok(Some(Line::Whole(line))) => {
+                    let parsed = off_thread(line.len(), move || {
+                        let received = parser.whole(&line);
+                        (parser, received)
+                    });
+                    let received;
+                    (parser, received) = parsed.await;
+                    received
                 }
-                Ok(Some(Line::Whole(line))) if !self.limit.allows(&line) => {
-                    match self.limit.instead(&line) {
-                        Some(instead) => return Received::Messages(vec![instead]),
-                        // The requests that a batch answers would wait for ever.
-                        None if line.trim_ascii_start().starts_with(b"[") => return Received::TooLong,
-                        None => self.skip(&line),
-                    }
-                }
-                Ok(Some(Line::Whole(line))) => match self.parse(&line) {
-                    messages if messages.is_empty() => {}
-                    messages => return Received::Messages(messages),
-                },
-                Ok(Some(Line::TooLong { head, tail })) => {
-                    tracing::warn!(app.id = %self.id, limit_bytes = self.limit.longest(), "an app sent a line over `maxMessageBytes`");
-                    if !looks_like_an_answer(&head) {
-                        self.skip(&head);
-                        continue;
-                    }
-                    return match answered_id(&head, &tail) {
-                        Some(id) => Received::Messages(vec![self.instead(id)]),
-                        None => Received::TooLong,
-                    };
-                }
+            };
+            self.parser = Some(parser);
+            if let Some(received) = received {
+                return received;
             }
         }
+    }
+}
+
+impl Parser {
+    fn end(&self) -> Received {
+        if self.junk > LOGGED {
+            tracing::warn!(app.id = %self.id, lines = self.junk, "lines of an app's output that are not MCP");
+        }
+        Received::End
+    }
+
+    fn whole(&mut self, line: &[u8]) -> Option<Received> {
+        if self.limit.allows(line) {
+            let messages = self.parse(line);
+            return (!messages.is_empty()).then_some(Received::Messages(messages));
+        }
+        match self.limit.instead(line) {
+            Some(instead) => Some(Received::Messages(vec![instead])),
+            // The requests that a batch answers would wait for ever.
+            None if line.trim_ascii_start().starts_with(b"[") => Some(Received::TooLong),
+            None => {
+                self.skip(line);
+                None
+            }
+        }
+    }
+
+    fn too_long(&mut self, head: &[u8], tail: &[u8]) -> Option<Received> {
+        tracing::warn!(app.id = %self.id, limit_bytes = self.limit.longest(), "an app sent a line over `maxMessageBytes`");
+        if !looks_like_an_answer(head) {
+            self.skip(head);
+            return None;
+        }
+        Some(match answered_id(head, tail) {
+            Some(id) => Received::Messages(vec![self.instead(id)]),
+            None => Received::TooLong,
+        })
     }
 
     fn instead(&self, id: RequestId) -> ServerJsonRpcMessage {
@@ -218,6 +250,32 @@ mod tests {
                 _ => None,
             },
             _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn long_lines_are_parsed_on_another_thread_and_keep_their_order() {
+        let line = |id: u32, length: usize| {
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":1,\"message\":\"{}\"}}}}\n",
+                "x".repeat(length)
+            )
+        };
+        let input = line(1, 10) + &line(2, 200_000) + &line(3, 10);
+        let mut lines = Lines::new("a", input.as_bytes(), 1 << 20, Redactor::default(), Arc::default());
+        for (id, is_long) in [(1, false), (2, true), (3, false)] {
+            let mut next = std::pin::pin!(lines.next());
+            let received = match futures::poll!(&mut next) {
+                std::task::Poll::Ready(received) => {
+                    assert!(!is_long);
+                    received
+                }
+                std::task::Poll::Pending => {
+                    assert!(is_long);
+                    next.await
+                }
+            };
+            assert_eq!(id_of_error(&received), Some(id));
         }
     }
 

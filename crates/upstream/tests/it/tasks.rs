@@ -201,6 +201,21 @@ async fn a_status_that_cannot_be_read_ends_the_call_and_cancels_the_task() {
 }
 
 #[tokio::test]
+async fn the_status_of_another_task_is_no_answer() {
+    for flags in [&["--tasks"][..], &["--tasks", "--discover"]] {
+        let bench = bench(flags).await;
+        let client = bench.client().await;
+        let refused = error(&client, "a:task", json!({"id": "mine", "end": "another"})).await;
+        assert_eq!(
+            refused.data.as_ref().map(|data| &data["code"]),
+            Some(&json!("UPSTREAM_BAD_ANSWER")),
+            "{refused:?}"
+        );
+        until_cancelled(&client, "mine").await;
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_names_no_usable_task_is_an_error_with_none_of_its_words() {
     let bench = bench(&["--tasks"]).await;
     let client = bench.client().await;

@@ -150,6 +150,14 @@ impl Tasks {
                     (true, "forgotten") => error(id, -32602, "Task not found"),
                     (true, "broken") => error(id, -32603, "the store of tasks broke"),
                     (true, "silence") => {}
+                    (true, "another") => {
+                        let mut other = self.task("another", "completed");
+                        if stateless {
+                            other["resultType"] = "complete".into();
+                            other["result"] = text("done by another task");
+                        }
+                        answer(id, other);
+                    }
                     (true, status) => {
                         let status = if status == "lost result" { "failed" } else { status };
                         let mut task = self.task(&task, status);
