@@ -11,7 +11,7 @@ use gatewright_core::{
     AccessMode, Authenticator, CallerAddress, Claimant, Era, Gateway, Network, Portion, Principal, Scopes,
     Share, Shares, off_thread,
 };
-use http::{HeaderMap, Response, request::Parts};
+use http::{HeaderMap, HeaderValue, Response, header, request::Parts};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -138,6 +138,12 @@ impl RequestGate {
 
     /// Reads a message and refuses a request whose scopes its caller lacks.
     pub(crate) async fn message(&self, parts: &Parts, body: Body) -> Result<Bytes, Response<Body>> {
+        let is_plain =
+            |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
+        if !parts.headers.get_all(header::CONTENT_ENCODING).iter().all(is_plain) {
+            self.lingering.spawn(body::linger(body));
+            return Err(refusal::encoded());
+        }
         if body::is_declared_too_long(&body, self.most_bytes) {
             self.lingering.spawn(body::linger(body));
             return Err(refusal::unread(BodyError::TooLong, self.most_bytes));

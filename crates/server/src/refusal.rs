@@ -214,6 +214,16 @@ pub(crate) fn unread(why: BodyError, most: usize) -> Response<Body> {
     }
 }
 
+/// The answer to a body that is compressed (RFC 9110 §15.5.16).
+pub(crate) fn encoded() -> Response<Body> {
+    let message = "Invalid Request: a body with `Content-Encoding` is not read; send the JSON as it is, without that header";
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    let mut response = rpc(status, Value::Null, ErrorCode::INVALID_REQUEST.0, message, None);
+    response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
 /// The answer to a body with too many keys and values.
 pub(crate) fn over_limit(why: OverLimit, body: &[u8]) -> Response<Body> {
     let message = match why {

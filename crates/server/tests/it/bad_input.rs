@@ -44,6 +44,23 @@ async fn a_content_type_that_is_not_json_is_refused_as_json() {
 }
 
 #[tokio::test]
+async fn a_body_with_a_content_coding_is_told_to_come_without() {
+    let rig = start(json!({})).await;
+    for coding in ["gzip", "identity, br"] {
+        let response = rig.post("\u{1f}\u{8b}").header("content-encoding", coding).send().await.unwrap();
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["accept-encoding"]),
+            (415, &"identity".parse().unwrap())
+        );
+        let text = answer(response).await["error"]["message"].to_string();
+        assert!(text.contains("Content-Encoding"), "{text}");
+    }
+    let plain =
+        rig.post(r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#).header("content-encoding", "identity");
+    assert_eq!(refused(plain).await.0, 400);
+}
+
+#[tokio::test]
 async fn a_client_that_takes_anything_is_served_and_one_that_takes_too_little_is_told() {
     let rig = start(json!({})).await;
     let body = message(
