@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::{Finding, escape, unescape, unknown};
 
+/// Findings after which unknown keys are no longer compared with those that are known. No file has more listed.
+const MOST_COMPARED: usize = 1_000;
+
 /// A schema that does not compile.
 #[derive(Debug)]
 pub struct SchemaError(String);
@@ -53,7 +56,10 @@ impl Schema {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
                 let known = self.known_keys(error.schema_path().as_str());
                 for key in unexpected {
-                    let problem = unknown("key", key, known.iter().map(String::as_str));
+                    let problem = match findings.len() < MOST_COMPARED {
+                        true => unknown("key", key, known.iter().map(String::as_str)),
+                        false => "unknown key".to_owned(),
+                    };
                     findings.push(Finding::new(&format!("{place}/{}", escape(key)), problem));
                 }
             }
@@ -180,6 +186,17 @@ mod tests {
 
     fn findings(schema: Value, value: Value) -> Vec<String> {
         Schema::new(schema).unwrap().findings(&value).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn only_the_first_of_many_unknown_keys_are_compared_with_all_that_are_known() {
+        let known: Value =
+            (0..40).map(|n| (format!("key_{n}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
+        let keys: Value =
+            (0..200_000).map(|n| (format!("kye_{n}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+        let found = findings(json!({"properties": known, "additionalProperties": false}), keys);
+        let compared = found.iter().filter(|finding| finding.contains("did you mean")).count();
+        assert_eq!((found.len(), compared), (200_000, MOST_COMPARED));
     }
 
     #[test]
