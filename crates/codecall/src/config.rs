@@ -73,7 +73,8 @@ pub struct VmConfig {
     /// Tool calls of a run: 0 to 100,000. Default by preset: 20, 100, 200, 1,000.
     pub max_tool_calls: Option<u32>,
     /// Memory of the gateway that one script may hold, in MiB: inputs of open calls, answers on their way, console lines, call records
-    /// and the result. 1 to 4,096. Default by preset: 16, 32, 64, 128. More ends the run with a `HostLimitError`.
+    /// and the result. Images and other blocks of the reply take at most half of it. 1 to 4,096. Default by preset: 16, 32, 64, 128. More
+    /// ends the run with a `HostLimitError`.
     pub host_memory_mib: Option<u64>,
     /// The whole reply to `codecall:execute` as JSON, in KiB: result, error, logs and calls together. A larger result is refused;
     /// logs and calls that no longer fit are left out and counted in `omitted`. 64 to 65,536. Default by preset: 256, 1,024,

@@ -26,7 +26,7 @@ pub(super) type Lookup<'l> = &'l dyn Fn(&Expression<'_>) -> Option<Value>;
 
 /// Reads the literal `it`. Takes what it keeps off `room`, in bytes; without room, values are holes.
 pub(super) fn partial(it: &Expression<'_>, source: Source, lookup: Lookup<'_>, room: &mut usize) -> Partial {
-    if source.declares_undefined {
+    if source.shadows {
         return ANYTHING;
     }
     Reader { source, lookup, room }.value(it, 0)
@@ -36,7 +36,8 @@ pub(super) fn partial(it: &Expression<'_>, source: Source, lookup: Lookup<'_>, r
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
     names_json: bool,
-    declares_undefined: bool,
+    /// It declares `undefined` or `Symbol`.
+    shadows: bool,
 }
 
 impl Source {
@@ -45,8 +46,8 @@ impl Source {
         let count = |part: &str| text.matches(part).count();
         let names_json =
             count("JSON") > count("JSON.parse") + count("JSON.stringify") || text.contains("\\u");
-        let declares_undefined = scoping.symbol_names().any(|name| name == "undefined");
-        Self { names_json, declares_undefined }
+        let shadows = scoping.symbol_names().any(|name| name == "undefined" || name == "Symbol");
+        Self { names_json, shadows }
     }
 
     /// An object of the script may have a `toJSON`, which decides what a tool receives in its place.
@@ -149,8 +150,8 @@ impl Reader<'_, '_> {
                     _ => return ANYTHING,
                 }
             }
-            // JSON leaves out what is undefined and functions.
-            if property.value.is_undefined() || property.value.is_function() {
+            // JSON leaves out what is undefined, functions and symbols.
+            if property.value.is_undefined() || property.value.is_function() || is_symbol(&property.value) {
                 members.remove(&name);
                 continue;
             }
@@ -260,6 +261,20 @@ fn number(value: f64) -> Value {
         return Value::from(value as i64);
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// Tests for a symbol, such as `Symbol('a')` or `Symbol.iterator`.
+fn is_symbol(it: &Expression<'_>) -> bool {
+    let names_symbol =
+        |it: &Expression<'_>| it.get_identifier_reference().is_some_and(|it| it.name == "Symbol");
+    match it {
+        Expression::ParenthesizedExpression(it) => is_symbol(&it.expression),
+        Expression::CallExpression(it) => names_symbol(&it.callee),
+        Expression::StaticMemberExpression(it) => {
+            names_symbol(&it.object) && matches!(it.property.name.as_str(), "iterator" | "asyncIterator")
+        }
+        _ => false,
+    }
 }
 
 /// Tests for an expression whose value is never `undefined`.

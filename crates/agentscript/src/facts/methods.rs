@@ -260,6 +260,9 @@ impl Collector<'_> {
                 | "reduceRight"
         );
         let gives_item = matches!(name, "at" | "pop" | "shift" | "values" | "entries" | "flat");
+        if matches!(name, "push" | "unshift" | "splice" | "fill") {
+            self.filled(list);
+        }
         if !takes_function && !gives_item {
             self.arguments(it);
             return match name {
@@ -272,7 +275,7 @@ impl Collector<'_> {
             "map" => self.first_callback(it, &[item]).list(),
             "flatMap" => {
                 let inner = self.first_callback(it, &[item]);
-                self.element(&inner, None, it.span.start).list()
+                self.flattened(&inner, it.span.start)
             }
             "filter" => {
                 self.first_callback(it, &[item]);
@@ -312,9 +315,33 @@ impl Collector<'_> {
             }
             "flat" => {
                 self.arguments(it);
-                self.element(&item, None, it.span.start).list()
+                self.flattened(&item, it.span.start)
             }
             name => self.for_each_async(it, name, &item),
+        }
+    }
+
+    /// The list of the elements of `element`, if that is an array for certain: other values stay as they are when their list is flattened.
+    fn flattened(&mut self, element: &Known, at: u32) -> Known {
+        match element {
+            Known::List(_) | Known::Tuple(_) => self.element(element, None, at).list(),
+            _ => Known::Own,
+        }
+    }
+
+    /// Notes that values of the script's own are put into `list`: they may have other properties.
+    fn filled(&mut self, list: &Known) {
+        match list {
+            Known::Result(origin) => self.reads.change(*origin),
+            Known::List(item) => self.filled_item(item),
+            Known::Tuple(items) => items.iter().for_each(|item| self.filled_item(item)),
+            _ => {}
+        }
+    }
+
+    fn filled_item(&mut self, item: &Known) {
+        if let Known::Result(origin) = item {
+            self.reads.change(*origin);
         }
     }
 

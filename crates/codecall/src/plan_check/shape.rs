@@ -23,7 +23,7 @@ const OPEN: [&str; 9] = [
 ];
 const OBJECT_MEMBERS: [&str; 5] =
     ["hasOwnProperty", "toString", "toLocaleString", "valueOf", "propertyIsEnumerable"];
-const ARRAY_MEMBERS: [&str; 36] = [
+const ARRAY_MEMBERS: [&str; 37] = [
     "at",
     "concat",
     "copyWithin",
@@ -60,8 +60,9 @@ const ARRAY_MEMBERS: [&str; 36] = [
     "toSpliced",
     "unshift",
     "values",
+    "with",
 ];
-const STRING_MEMBERS: [&str; 37] = [
+const STRING_MEMBERS: [&str; 36] = [
     "anchor",
     "at",
     "charAt",
@@ -98,7 +99,6 @@ const STRING_MEMBERS: [&str; 37] = [
     "trim",
     "trimEnd",
     "trimStart",
-    "with",
 ];
 const NUMBER_MEMBERS: [&str; 3] = ["toExponential", "toFixed", "toPrecision"];
 

@@ -164,6 +164,7 @@ async fn inputs_that_may_be_right_are_accepted() {
         "await callTool('a:paged', { page: '9007199254740993' })",
         "await callTool('a:free', { anything: 1 })",
         "const tool = getTool('a:chart'); return tool.inputSchema",
+        "await callTool('a:chart', { path: 'x', chart_type: 'bar', cursor: Symbol('x'), at: Symbol.iterator })",
     ] {
         let verdict = verdict(script).await;
         assert_eq!((verdict.refusal, verdict.warnings), (None, Vec::new()), "{script}");
@@ -293,6 +294,11 @@ async fn reads_that_may_be_right_are_not_warned_of() {
         "return JSON.stringify(r)",
         "const f = await callTool('a:free', {}); return f.whatever.it.is",
         "for (const key of Object.keys(r)) console.log(r[key])",
+        "return r.items.flat().map((x) => x.id)",
+        "return r.items.flatMap((x) => x.address).map((a) => a.city)",
+        "return r.items.with(0, { n: 1 })[0].n",
+        "r.items.push({ n: 1 }); return r.items.find((x) => x.n).n",
+        "const l = r.items.map((x) => x); l.unshift({ n: 1 }); return l[0].n",
     ] {
         assert_eq!(warnings(&format!("{list}{rest}")).await, [], "{rest}");
     }
