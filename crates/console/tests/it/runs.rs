@@ -37,7 +37,7 @@ async fn runs_that_wait_come_first_and_hostile_texts_stay_text() {
         "Running</h2>",
         "in the background",
         "Ended</h2>",
-        "return &#39;the result&#39;",
+        "return 'the result'",
     ]
     .iter()
     .map(|part| page.text.find(part).unwrap_or_else(|| panic!("{part}: {}", page.text)))
