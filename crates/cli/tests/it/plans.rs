@@ -301,13 +301,17 @@ fn the_tools_commands_call_a_plan_of_a_configuration() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_plan_of_the_documentation_returns_what_it_says() {
     let page = include_str!("../../../../docs/PLANS.md");
-    let block = |kind: &str| page.split_once(&format!("```{kind}\n")).unwrap().1.split_once("```").unwrap().0;
+    let block = |kind: &str, part: &str| {
+        let fence = format!("```{kind}\n");
+        let mut blocks = page.split(fence.as_str()).skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.find(|block| block.contains(part)).unwrap()
+    };
     let served = Served::start("apps:\n  crm: { builtin: crm }\n", &["--no-watch"]);
     let plans = served.folder.path().join("plans");
     fs::create_dir(&plans).unwrap();
-    fs::write(plans.join("customer-brief.js"), block("js")).unwrap();
+    fs::write(plans.join("customer-brief.js"), block("js", "/* plan\n")).unwrap();
     // The configuration of the page, and a plan beside it.
-    served.replace(block("yaml"));
+    served.replace(block("yaml", "plans: ./plans"));
     served.hang_up();
     assert!(served.says("the configuration was reloaded").contains("plans"));
     let client = Client::of(&served).await;
