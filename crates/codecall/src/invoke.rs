@@ -2,7 +2,7 @@
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    Caller, InvokeError, PermittedTool, codes, off_thread,
+    AnswersByRetry, AskedAtOnce, Caller, InvokeError, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject},
@@ -45,6 +45,8 @@ impl CodeCall {
         let mut sent = SentTexts::of_input(&input.input);
         let peer = context.peer.clone();
         context.meta = without_tasks(&context);
+        context.extensions.insert(AnswersByRetry);
+        context.extensions.insert(AskedAtOnce);
         let tool = match self.reachable(&input.tool, caller).await {
             Ok(tool) => tool,
             Err(failure) => return answer(self.invoke_error(&failure, &sent)).into(),

@@ -2,21 +2,22 @@
 //!
 //! `resources/read` and `prompts/get` of clients, and `readResource` and `getPrompt` inside a script, all come through here.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CallToolResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, ReadResourceRequestParams,
-        ReadResourceResponse, Resource, ResourceContents,
+        CallToolResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, JsonObject,
+        ReadResourceRequestParams, ReadResourceResponse, Resource, ResourceContents,
     },
     service::RequestContext,
 };
 use serde_json::json;
 
 use crate::{
-    Caller, Denied, InvokeError, Invoker, Permitted, Trail, codes,
+    AppFuture, Caller, Denied, InvokeError, Invoker, Permitted, Trail, codes,
     names::{LONGEST_URI, clipped},
+    questions::{Answers, ArgumentsDigest, Asking, CallKey, Conversation, Response, Sending, Unanswered},
 };
 
 impl Invoker {
@@ -40,19 +41,23 @@ impl Invoker {
         let uri = params.uri.clone();
         let items = self.registry().decide(caller, |view| view.resource(&uri)).await;
         let items = items.map_err(|denied| refused(denied, || not_found(&uri)))?;
-        params.request_state = self.state_of(caller, "resource", &uri, params.request_state.take())?;
+        let (responses, state) = (params.input_responses.take(), params.request_state.take());
+        let object = object("resource", &uri);
+        let principal = caller.principal();
         for item in items {
-            let reading = item.read(params.clone(), context.clone());
+            let answers = self.answers(principal, &object, responses.clone(), state.clone());
+            let about =
+                About { object: &object, arguments: &JsonObject::new(), answers: answers.map_err(invalid)? };
+            let mut send = |answers: Answers, context, _| -> AppFuture<'static, _> {
+                let (item, mut params) = (item.clone(), params.clone());
+                (params.input_responses, params.request_state) = (answers.responses, answers.state);
+                Box::pin(async move { item.read(params, context).await })
+            };
+            let reading = self.respond(about, &item, context.clone(), &mut send);
             match noted("resources/read", &item, &context, reading).await {
                 Ok(mut response) => {
-                    match &mut response {
-                        ReadResourceResponse::Complete(result) => {
-                            name_as_asked(&mut result.contents, uri.strip_suffix(item.local()));
-                        }
-                        ReadResourceResponse::InputRequired(result) => {
-                            self.seal_state(caller.principal(), &object("resource", &uri), result);
-                        }
-                        _ => {}
+                    if let ReadResourceResponse::Complete(result) = &mut response {
+                        name_as_asked(&mut result.contents, uri.strip_suffix(item.local()));
                     }
                     return Ok(response);
                 }
@@ -79,24 +84,82 @@ impl Invoker {
             let message = || format!("unknown prompt `{}`; see prompts/list", clipped(&name));
             refused(denied, || ErrorData::invalid_params(message(), Some(json!({"code": "NOT_FOUND"}))))
         })?;
-        params.request_state = self.state_of(caller, "prompt", &name, params.request_state.take())?;
-        let getting = prompt.get(params, context.clone());
-        let mut response = noted("prompts/get", &prompt, &context, getting).await?;
-        if let GetPromptResponse::InputRequired(result) = &mut response {
-            self.seal_state(caller.principal(), &object("prompt", &name), result);
-        }
-        Ok(response)
+        let (responses, state) = (params.input_responses.take(), params.request_state.take());
+        let object = object("prompt", &name);
+        let answers = self.answers(caller.principal(), &object, responses, state).map_err(invalid)?;
+        let arguments = params.arguments.clone().unwrap_or_default();
+        let about = About { object: &object, arguments: &arguments, answers };
+        let mut send = |answers: Answers, context, _| -> AppFuture<'static, _> {
+            let (prompt, mut params) = (prompt.clone(), params.clone());
+            (params.input_responses, params.request_state) = (answers.responses, answers.state);
+            Box::pin(async move { prompt.get(params, context).await })
+        };
+        let getting = self.respond(about, &prompt, context.clone(), &mut send);
+        noted("prompts/get", &prompt, &context, getting).await
     }
 
-    fn state_of(
+    /// Sends a request to the app that owns `item`. Its questions are asked, or given to the caller.
+    async fn respond<K, T: Asking>(
         &self,
-        caller: &Caller,
-        kind: &str,
-        key: &str,
-        sealed: Option<String>,
-    ) -> Result<Option<String>, ErrorData> {
-        self.opened(caller.principal(), &object(kind, key), sealed).map_err(invalid)
+        about: About<'_>,
+        item: &Permitted<K>,
+        context: RequestContext<RoleServer>,
+        send: &mut Sending<'_, T>,
+    ) -> Result<T, ErrorData> {
+        let (principal, options) = (item.caller().principal(), item.options());
+        let conversation = Conversation {
+            held: self.held(),
+            principal,
+            is_remote: item.transport().is_some(),
+            timeout: options.timeout,
+            longest: options.question_timeout,
+        };
+        let key = conversation
+            .may_hold(&context)
+            .then(|| CallKey::new(principal, about.object, ArgumentsDigest::of(about.arguments)));
+        let response = conversation.respond(about.answers, key, context, send).await;
+        match response.map_err(|why| unanswered(about.object, why, options.timeout))? {
+            Response::Held(asks, id) => Ok(self.held_asks(principal, about.object, asks, id).into()),
+            Response::App(response) => match response.question() {
+                Ok(mut asks) => {
+                    self.seal_state(principal, about.object, &mut asks);
+                    Ok(asks.into())
+                }
+                Err(response) => Ok(response),
+            },
+        }
     }
+}
+
+/// A request for a resource or prompt.
+struct About<'a> {
+    object: &'a str,
+    arguments: &'a JsonObject,
+    answers: Answers,
+}
+
+/// The error of a request that has no response.
+fn unanswered(object: &str, why: Unanswered, timeout: Duration) -> ErrorData {
+    let object = clipped(object);
+    let (code, message) = match why {
+        Unanswered::App(error) => return error,
+        Unanswered::Unfit(problem) => return invalid(problem),
+        Unanswered::TimedOut => {
+            (codes::TIMEOUT, format!("{object} was not there within {} ms", timeout.as_millis()))
+        }
+        Unanswered::Question(unasked) => {
+            let said = unasked.said.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+            (codes::INPUT_REQUIRED, format!("{object} needs an answer that it did not get{said}. {unasked}"))
+        }
+        Unanswered::Over => {
+            let message = format!(
+                "no request for {object} waits for these answers: it was answered already, nobody answered in time, or the server was \
+                 restarted; send it again without `requestState`"
+            );
+            return ErrorData::invalid_params(message, Some(json!({"code": codes::INPUT_EXPIRED})));
+        }
+    };
+    ErrorData::internal_error(message, Some(json!({"code": code})))
 }
 
 /// Does `work`, and notes it among the calls of an execution if it is part of one.

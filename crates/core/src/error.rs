@@ -8,7 +8,7 @@ use rmcp::{
 };
 use serde_json::json;
 
-use crate::{UnavailableApp, names::clipped};
+use crate::{Unasked, UnavailableApp, names::clipped};
 
 /// Stable codes (contract: "Script execution statuses and codes").
 pub mod codes {
@@ -32,6 +32,8 @@ pub mod codes {
     pub const UPSTREAM_DOWN: &str = "UPSTREAM_DOWN";
     /// The caller has to let the gateway act for them first.
     pub const AUTHORIZATION_REQUIRED: &str = "AUTHORIZATION_REQUIRED";
+    /// The call does not wait for the answer any more.
+    pub const INPUT_EXPIRED: &str = "INPUT_EXPIRED";
     /// A script, or `codecall:invoke`, called one of the meta-tools.
     pub const SELF_REFERENCE_BLOCKED: &str = "SELF_REFERENCE_BLOCKED";
     /// The call needs an answer that its caller cannot be asked for.
@@ -100,6 +102,23 @@ pub enum InvokeError {
         /// The app's timeout.
         after: Duration,
     },
+    /// The tool asks something that its caller cannot be asked, or did not answer.
+    #[error("tool `{name}` needs an answer that it did not get{}. {unasked}", said(.unasked))]
+    InputRequired {
+        /// The tool.
+        name: String,
+        /// The question.
+        unasked: Box<Unasked>,
+    },
+    /// The request answers a call that does not wait any more.
+    #[error(
+        "no call of `{name}` waits for these answers: it was answered already, nobody answered in time, or the server was restarted; call the \
+         tool again without `requestState`"
+    )]
+    InputExpired {
+        /// The tool.
+        name: String,
+    },
     /// The caller cancelled.
     #[error("the call of `{name}` was cancelled")]
     Cancelled {
@@ -123,6 +142,10 @@ fn suggestion(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+fn said(unasked: &Unasked) -> String {
+    unasked.said.as_ref().map(|said| format!(": {said}")).unwrap_or_default()
+}
+
 impl InvokeError {
     /// The contract's code.
     pub fn code(&self) -> &'static str {
@@ -133,6 +156,8 @@ impl InvokeError {
             Self::InvalidArguments { .. } => codes::VALIDATION_ERROR,
             Self::RateLimited { .. } => codes::RATE_LIMIT,
             Self::TimedOut { .. } => codes::TIMEOUT,
+            Self::InputRequired { .. } => codes::INPUT_REQUIRED,
+            Self::InputExpired { .. } => codes::INPUT_EXPIRED,
             Self::Cancelled { .. } => codes::CANCELLED,
             Self::App { .. } => codes::TOOL_EXECUTION_ERROR,
         }

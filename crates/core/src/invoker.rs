@@ -8,7 +8,10 @@ use std::{
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, JsonObject},
+    model::{
+        CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, InputResponses,
+        JsonObject,
+    },
     service::RequestContext,
 };
 use serde_json::Value;
@@ -19,6 +22,7 @@ use crate::{
     access::{OpenTask, Sealer},
     bulk::{bulk, off_thread},
     names::clipped,
+    questions::{Answers, ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Response, Unanswered},
 };
 
 /// Time to wait before the next try.
@@ -42,12 +46,21 @@ pub trait ResultListener: Send + Sync + 'static {
     fn answered(&self, tool: &PermittedTool, result: &CallToolResult);
 }
 
+/// Tells other instances where a call is held open.
+pub trait StateHome: Send + Sync + 'static {
+    /// The state of a request, with the instance to which a retry belongs: `<state>.<instance>`. Whatever reads it trusts nothing but the
+    /// state.
+    fn mark(&self, state: &str) -> String;
+}
+
 /// Calls tools. Direct `tools/call`, `codecall:invoke` and `callTool` inside a script all come through here.
 pub struct Invoker {
     registry: Arc<Registry>,
     limiter: Option<Arc<dyn RateLimiter>>,
     sealer: Sealer,
     listener: OnceLock<Arc<dyn ResultListener>>,
+    held: HeldCalls,
+    home: OnceLock<Arc<dyn StateHome>>,
 }
 
 impl std::fmt::Debug for Invoker {
@@ -59,7 +72,14 @@ impl std::fmt::Debug for Invoker {
 impl Invoker {
     /// An invoker over `registry`, without rate limits, whose sealed values only this process can open.
     pub fn new(registry: Arc<Registry>) -> Self {
-        Self { registry, limiter: None, sealer: Sealer::new(&SealKey::random()), listener: OnceLock::new() }
+        Self {
+            registry,
+            limiter: None,
+            sealer: Sealer::new(&SealKey::random()),
+            listener: OnceLock::new(),
+            held: HeldCalls::default(),
+            home: OnceLock::new(),
+        }
     }
 
     /// Counts every call with `limiter`.
@@ -79,6 +99,11 @@ impl Invoker {
     /// Notifies `listener` of every result from now on. Only the first listener is kept.
     pub fn notify(&self, listener: Arc<dyn ResultListener>) {
         let _ = self.listener.set(listener);
+    }
+
+    /// Marks the states of calls that are held open from now on. Only the first home is kept.
+    pub fn at_home(&self, home: Arc<dyn StateHome>) {
+        let _ = self.home.set(home);
     }
 
     /// The registry behind it.
@@ -155,7 +180,7 @@ impl Invoker {
         tool: &PermittedTool,
         arguments: JsonObject,
     ) -> Result<JsonObject, InvokeError> {
-        check_arguments(tool.entry(), arguments).await
+        check_arguments(tool.entry(), arguments, false).await.map(|(arguments, _)| arguments)
     }
 
     /// Calls `tool` for the caller it was permitted to. The call ends when `context.ct` is cancelled or the app's timeout passes;
@@ -186,32 +211,49 @@ impl Invoker {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
         let principal = tool.caller().principal();
-        params.arguments =
-            Some(check_arguments(tool.entry(), params.arguments.take().unwrap_or_default()).await?);
-        params.request_state =
-            self.opened(principal, &tool.name, params.request_state).map_err(|problem| {
-                // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
-                InvokeError::App {
-                    name: tool.name.to_string(),
-                    error: ErrorData::invalid_params(problem, None),
-                }
-            })?;
+        let name = || tool.name.to_string();
+        let options = &tool.owner.options;
+        let conversation = Conversation {
+            held: &self.held,
+            principal,
+            is_remote: tool.owner.app.transport().is_some(),
+            timeout: options.timeout,
+            longest: options.question_timeout,
+        };
+        let may_hold = conversation.may_hold(&context);
+        let (arguments, digest) =
+            check_arguments(tool.entry(), params.arguments.take().unwrap_or_default(), may_hold).await?;
+        params.arguments = Some(arguments);
+        let (responses, state) = (params.input_responses.take(), params.request_state.take());
+        let answers = self.answers(principal, &tool.name, responses, state).map_err(|problem| {
+            // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
+            InvokeError::App { name: name(), error: ErrorData::invalid_params(problem, None) }
+        })?;
         self.count(&tool.name, principal, &context).await?;
 
         // An app that is taken out of the registry ends when the last of these is gone.
         let _open = tool.owner.open.token();
-        let name = || tool.name.to_string();
-        let timeout = tool.owner.options.timeout;
         let cancelled = context.ct.clone();
-        let answer = tool.call(params, context);
-        let mut response = tokio::select! {
+        let key = digest.map(|digest| CallKey::new(principal, &tool.name, digest));
+        let mut params = Some(params);
+        let mut send = |answers: Answers, context, again| -> AppFuture<'static, _> {
+            let mut params = match again {
+                true => params.clone(),
+                false => params.take(),
+            }
+            .unwrap_or_default();
+            (params.input_responses, params.request_state) = (answers.responses, answers.state);
+            let tool = tool.clone();
+            Box::pin(async move { tool.call(params, context).await })
+        };
+        let response = tokio::select! {
             biased;
-            answer = tokio::time::timeout(timeout, answer) => match answer {
-                Ok(Ok(response)) => response,
-                Ok(Err(error)) => return Err(InvokeError::App { name: name(), error }),
-                Err(_) => return Err(InvokeError::TimedOut { name: name(), after: timeout }),
-            },
+            response = conversation.respond(answers, key, context, &mut send) => response,
             () = cancelled.cancelled() => return Err(InvokeError::Cancelled { name: name() }),
+        };
+        let mut response = match response.map_err(|why| missed(name(), why, options.timeout))? {
+            Response::App(response) => response,
+            Response::Held(asks, id) => return Ok(self.held_asks(principal, &tool.name, asks, id).into()),
         };
         match &mut response {
             CallToolResponse::InputRequired(asks) => self.seal_state(principal, &tool.name, asks),
@@ -234,22 +276,29 @@ impl Invoker {
         Ok(response)
     }
 
-    /// The state that an app gave out for `object`.
+    /// What a request for `object` says about questions that were asked before.
     ///
     /// # Errors
-    /// A sentence, when it was not given to this principal for this object.
-    pub(crate) fn opened(
+    /// A sentence, when its state was not given to this principal for this object.
+    pub(crate) fn answers(
         &self,
         principal: &Principal,
         object: &str,
+        responses: Option<InputResponses>,
         sealed: Option<String>,
-    ) -> Result<Option<String>, String> {
-        let Some(sealed) = sealed else { return Ok(None) };
-        let unknown = || {
-            "`requestState` was not given to you for this request; send the request again without it"
-                .to_owned()
-        };
-        self.sealer.open_state(principal, object, &sealed).map(Some).ok_or_else(unknown)
+    ) -> Result<Answers, String> {
+        let Some(sealed) = sealed else { return Ok(Answers { responses, ..Answers::default() }) };
+        let state = sealed.split_once('.').map_or(&*sealed, |(state, _home)| state);
+        if let Some(id) = self.sealer.open_held(principal, object, state) {
+            return Ok(Answers { responses, held: HeldId::named(&id), state: None });
+        }
+        match self.sealer.open_state(principal, object, &sealed) {
+            Some(state) => Ok(Answers { responses, state: Some(state), held: None }),
+            None => {
+                Err("`requestState` was not given to you for this request; send the request again without it"
+                    .to_owned())
+            }
+        }
     }
 
     pub(crate) fn seal_state(&self, principal: &Principal, object: &str, asks: &mut InputRequiredResult) {
@@ -257,12 +306,49 @@ impl Invoker {
             *state = self.sealer.state(principal, object, state);
         }
     }
+
+    /// The questions of a call for `object` that is held open under `id`.
+    pub(crate) fn held_asks(
+        &self,
+        principal: &Principal,
+        object: &str,
+        mut asks: InputRequiredResult,
+        id: HeldId,
+    ) -> InputRequiredResult {
+        let state = self.sealer.held(principal, object, &id.text());
+        asks.request_state = Some(match self.home.get() {
+            Some(home) => home.mark(&state),
+            None => state,
+        });
+        asks
+    }
+
+    pub(crate) fn held(&self) -> &HeldCalls {
+        &self.held
+    }
 }
 
-/// The arguments with the defaults of what they lack, if they fit the input schema of `tool`.
-async fn check_arguments(tool: &Arc<ToolEntry>, arguments: JsonObject) -> Result<JsonObject, InvokeError> {
-    if tool.owner.options.schema_mode == SchemaMode::Off {
-        return Ok(arguments);
+fn missed(name: String, why: Unanswered, timeout: Duration) -> InvokeError {
+    match why {
+        Unanswered::App(error) => InvokeError::App { name, error },
+        Unanswered::TimedOut => InvokeError::TimedOut { name, after: timeout },
+        Unanswered::Question(unasked) => InvokeError::InputRequired { name, unasked },
+        Unanswered::Over => InvokeError::InputExpired { name },
+        Unanswered::Unfit(problem) => {
+            InvokeError::App { name, error: ErrorData::invalid_params(problem, None) }
+        }
+    }
+}
+
+/// The arguments with the defaults of what they lack, if they fit the input schema of `tool`; and their digest if it `is_needed`.
+async fn check_arguments(
+    tool: &Arc<ToolEntry>,
+    arguments: JsonObject,
+    is_needed: bool,
+) -> Result<(JsonObject, Option<ArgumentsDigest>), InvokeError> {
+    let is_checked = tool.owner.options.schema_mode != SchemaMode::Off;
+    if !is_checked && !is_needed {
+        return Ok((arguments, None));
     }
     // Moved into a `Value` and out again: the validator reads values, and a copy would cost more than the check.
     let value = Value::Object(arguments);
@@ -270,14 +356,21 @@ async fn check_arguments(tool: &Arc<ToolEntry>, arguments: JsonObject) -> Result
     let schema_of = tool.clone();
     let (value, checked) = off_thread(size, move || {
         let mut value = value;
-        if let Value::Object(arguments) = &mut value {
+        if let Value::Object(arguments) = &mut value
+            && is_checked
+        {
             schema_of.schema.fill_defaults(arguments);
         }
-        let checked = schema_of.schema.check(&value);
-        (value, checked)
+        let checked = if is_checked { schema_of.schema.check(&value) } else { Ok(()) };
+        let digest = match &value {
+            Value::Object(arguments) if is_needed => Some(ArgumentsDigest::of(arguments)),
+            _ => None,
+        };
+        (value, checked.map(|()| digest))
     })
     .await;
-    checked.map_err(|problems| InvokeError::InvalidArguments { name: tool.name.to_string(), problems })?;
+    let digest = checked
+        .map_err(|problems| InvokeError::InvalidArguments { name: tool.name.to_string(), problems })?;
     let Value::Object(arguments) = value else { unreachable!("it was made an object above") };
-    Ok(arguments)
+    Ok((arguments, digest))
 }

@@ -56,7 +56,7 @@ pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, codes, whole_seconds};
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};
 pub use invalid_field::InvalidField;
-pub use invoker::{Invoker, RateLimiter, ResultListener, RetryAfter};
+pub use invoker::{Invoker, RateLimiter, ResultListener, RetryAfter, StateHome};
 pub use lines::{Line, LineReader, write_line};
 pub use link::CatalogLink;
 pub use local_app::LocalApp;
@@ -74,7 +74,10 @@ pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
-pub use questions::{CannotAsk, MOST_ROUNDS, ask_client, can_answer, outline};
+pub use questions::{
+    AnswersByRetry, AskedAtOnce, CannotAsk, MOST_ROUNDS, Presence, Questions, Unasked, ask, ask_client,
+    caller_peer, can_answer, outline, question_capabilities,
+};
 pub use records::{NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use schema::{BrokenRule, InputProblem, InputSchema, SchemaMode};

@@ -132,6 +132,11 @@ pub struct UpstreamConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub timeout: Duration,
+    /// Longest wait for the caller's answer to a question of the server (elicitation, sampling, roots): 1 s to 24 h. `timeout` does not run
+    /// meanwhile. Default 10 min.
+    #[serde(with = "humantime_serde")]
+    #[schemars(with = "String")]
+    pub question_timeout: Duration,
     /// Longest time to start, shake hands and read the lists. Default 30 s.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
@@ -172,6 +177,7 @@ impl Default for UpstreamConfig {
             headers: IndexMap::new(),
             auth: None,
             timeout: Duration::from_secs(60),
+            question_timeout: Duration::from_secs(600),
             connect_timeout: Duration::from_secs(30),
             max_concurrency: 64,
             restart: RestartConfig::default(),
@@ -271,6 +277,11 @@ impl UpstreamConfig {
                 "timeout",
                 !self.timeout.is_zero() && !self.connect_timeout.is_zero(),
                 "`timeout` and `connectTimeout` must be longer than nothing, like `60s`",
+            ),
+            (
+                "questionTimeout",
+                (Duration::from_secs(1)..=Duration::from_secs(24 * 3600)).contains(&self.question_timeout),
+                "`questionTimeout` must be 1s to 24h",
             ),
             (
                 "maxConcurrency",
@@ -450,6 +461,8 @@ mod tests {
             (r#"{"command": "a", "type": "sse"}"#, "`type`"),
             (r#"{"command": "a", "maxConcurrency": 0}"#, "`maxConcurrency`"),
             (r#"{"command": "a", "maxSessions": 0}"#, "`maxSessions`"),
+            (r#"{"command": "a", "questionTimeout": "10ms"}"#, "`questionTimeout`"),
+            (r#"{"command": "a", "questionTimeout": "2d"}"#, "`questionTimeout`"),
             (r#"{"command": "a", "sessionIdle": "10ms"}"#, "`sessionIdle`"),
             (r#"{"url": "http://x", "auth": {"type": "oauth"}, "sessions": "shared"}"#, "`sessions: shared`"),
             (r#"{"url": "http://x", "headers": {"Accept": "b"}}"#, "`Accept`"),

@@ -171,6 +171,10 @@ impl AppConfig {
                 AppKind::Plans(_) => PLAN_TIMEOUT,
                 AppKind::Upstream(upstream) => upstream.timeout,
             },
+            question_timeout: match &self.kind {
+                AppKind::Builtin(_) => defaults.question_timeout,
+                AppKind::Upstream(upstream) => upstream.question_timeout,
+            },
             schema_mode: self.listing.schema_validation.unwrap_or(defaults.schema_mode),
             scopes: self.listing.scopes.clone(),
             tools: self.listing.tools.clone(),

@@ -7,7 +7,7 @@ use std::{fmt::Write as _, time::Duration};
 use gatewright_agentscript::{IllegalKind, Limits, Preset, WorkerError};
 use gatewright_auth::{ERRORS, ErrorCode};
 use gatewright_codecall::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
-use gatewright_core::{InvokeError, Unavailable, UnavailableApp, rmcp::ErrorData};
+use gatewright_core::{CannotAsk, InvokeError, Unasked, Unavailable, UnavailableApp, rmcp::ErrorData};
 use gatewright_executions::ExecutionError;
 
 use super::{cell, head};
@@ -86,6 +86,17 @@ fn calls(text: &mut String) {
         (
             InvokeError::TimedOut { name: name(), after: Duration::from_secs(60) },
             "Ask for less, or raise `timeout` of the app.",
+        ),
+        (
+            InvokeError::InputRequired {
+                name: name(),
+                unasked: Unasked::new("\"Which user?\" (id)", CannotAsk::Capability("elicitation")).into(),
+            },
+            "Call the tool from a client that can answer, or with arguments that answer the question already. What the tool did before it asked is done.",
+        ),
+        (
+            InvokeError::InputExpired { name: name() },
+            "Call the tool again without `requestState`. A question waits for `questionTimeout` of the app.",
         ),
         (InvokeError::Cancelled { name: name() }, "Nothing: the caller cancelled."),
         (
@@ -214,7 +225,7 @@ fn upstreams(text: &mut String) {
     }
 }
 
-const UPSTREAM: [(&str, &str); 12] = [
+const UPSTREAM: [(&str, &str); 14] = [
     ("UPSTREAM_UNREACHABLE", "the request could not be sent; try again"),
     (
         "UPSTREAM_ENDED",
@@ -238,8 +249,13 @@ const UPSTREAM: [(&str, &str); 12] = [
     ("UPSTREAM_AUTHORIZATION", "no token of the caller for the server can be obtained; see the message"),
     (
         "CALLER_CANNOT_BE_ASKED",
-        "the server asked the caller something in a call that carries no answers; see the message",
+        "the server asked something for which the caller declared no capability, or in a script of a client of 2026-07-28; see the message",
     ),
+    (
+        "CALLER_TIMED_OUT",
+        "the caller did not answer a question of the server within `questionTimeout` of the app",
+    ),
+    ("CALLER_BUSY", "too many questions wait for answers already; see docs/operate/questions.md"),
     ("CALLER_GONE", "the caller could not be reached, or left, before it answered a question of the server"),
     ("TIMEOUT", "no answer within `timeout` of the app"),
 ];

@@ -13,7 +13,7 @@ use rmcp::{
 };
 
 use super::{Audience, Caller, permit::Permit};
-use crate::{AppEntry, AppFuture, ToolEntry};
+use crate::{AppEntry, AppFuture, AppOptions, ToolEntry};
 
 /// A tool that its caller may call.
 #[derive(Debug, Clone)]
@@ -94,6 +94,11 @@ impl<K> Permitted<K> {
     /// The network transport of the app, if it has one.
     pub(crate) fn transport(&self) -> Option<crate::NetworkTransport> {
         self.owner.app.transport()
+    }
+
+    /// Options under which the app is called.
+    pub(crate) fn options(&self) -> &AppOptions {
+        &self.owner.options
     }
 
     /// The app's own name or URI for the object.

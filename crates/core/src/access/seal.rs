@@ -107,6 +107,15 @@ impl Sealer {
         self.open(&about("state", object, principal), sealed)
     }
 
+    /// Seals the id of a call for `object` that is held open.
+    pub(crate) fn held(&self, principal: &Principal, object: &str, id: &str) -> String {
+        self.seal(&about("held", object, principal), &id)
+    }
+
+    pub(crate) fn open_held(&self, principal: &Principal, object: &str, sealed: &str) -> Option<String> {
+        self.open(&about("held", object, principal), sealed)
+    }
+
     fn seal(&self, about: &[u8], value: &impl Serialize) -> String {
         let mut text = serde_json::to_vec(value).expect("texts can be written as JSON");
         seal(&self.0, about, &mut text);

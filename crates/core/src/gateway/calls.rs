@@ -8,7 +8,7 @@ use rmcp::{
 
 use super::{Gateway, stamp};
 use crate::{
-    AccessMode, Caller, DirectAccess, Era, InvokeError, REQUEST_CANCELLED,
+    AccessMode, AnswersByRetry, AskedAtOnce, Caller, DirectAccess, Era, InvokeError, REQUEST_CANCELLED,
     observe::{Begun, ExecutionWatch},
 };
 
@@ -144,7 +144,7 @@ impl Gateway {
         &self,
         params: CallToolRequestParams,
         caller: &Caller,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
         let tool = self.shared.invoker.find(&params.name, caller).await?;
         let mode = caller.mode();
@@ -154,6 +154,8 @@ impl Gateway {
             let why = strictest.map(|plugin| plugin.refusal(&tool)).unwrap_or_default();
             return Err(InvokeError::Denied { name: tool.name.to_string(), why });
         }
+        context.extensions.insert(AnswersByRetry);
+        context.extensions.insert(AskedAtOnce);
         self.shared.invoker.call(&tool, params, context).await
     }
 }

@@ -11,7 +11,7 @@ use rmcp::{
 
 use super::{Gateway, stamp};
 use crate::{
-    Caller, Permitted, PluginTasks, TaskItem,
+    AnswersByRetry, AskedAtOnce, Caller, Permitted, PluginTasks, TaskItem,
     content::{check_length, invalid, refused},
     names::clipped,
 };
@@ -29,7 +29,10 @@ impl Gateway {
             self.complete_read(&mut result, &context);
             return Ok(result.into());
         }
-        let mut response = self.shared.invoker.read_resource(params, caller, context.clone()).await?;
+        let mut asked = context.clone();
+        asked.extensions.insert(AnswersByRetry);
+        asked.extensions.insert(AskedAtOnce);
+        let mut response = self.shared.invoker.read_resource(params, caller, asked).await?;
         match &mut response {
             ReadResourceResponse::Complete(result) => self.complete_read(result, &context),
             ReadResourceResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
@@ -50,7 +53,10 @@ impl Gateway {
         caller: &Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let mut response = self.shared.invoker.get_prompt(params, caller, context.clone()).await?;
+        let mut asked = context.clone();
+        asked.extensions.insert(AnswersByRetry);
+        asked.extensions.insert(AskedAtOnce);
+        let mut response = self.shared.invoker.get_prompt(params, caller, asked).await?;
         match &mut response {
             GetPromptResponse::Complete(result) => {
                 stamp::complete(&mut result.result_type);

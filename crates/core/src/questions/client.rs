@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use rmcp::{
-    ErrorData, RoleServer, ServiceError,
+    RoleServer, ServiceError,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientResult, InputRequest, InputRequests,
         InputResponses, RequestId,
@@ -12,32 +12,11 @@ use rmcp::{
     service::{Peer, PeerRequestOptions, RequestContext},
 };
 
-use super::kind::{can_answer, request_of, response_of};
+use super::{
+    CannotAsk,
+    kind::{can_answer, request_of, response_of},
+};
 use crate::Era;
-
-/// Why a client was not asked, or its answer is of no use.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CannotAsk {
-    /// It did not declare this capability.
-    #[error("the client did not declare the capability `{0}`")]
-    Capability(&'static str),
-    /// It is of the era without sessions, where a result asks (`input_required`) and no request.
-    #[error("the client's protocol version (2026-07-28 or later) has no requests from server to client")]
-    Stateless,
-    /// It asked for nothing more, or its connection ended.
-    #[error("the client went away before it answered")]
-    Gone,
-    /// It was asked and did not answer in time.
-    #[error("nobody answered within {} s", .0.as_secs())]
-    TimedOut(Duration),
-    /// It answered with an error.
-    #[error("the client refused the question: {}", .0.message)]
-    Refused(ErrorData),
-    /// It answered something else.
-    #[error("the client's answer does not fit the question")]
-    BadAnswer,
-}
 
 /// Asks the client of `context` all of `requests` at once, and waits up to `longest` for its answers. Nothing is asked unless the client
 /// declared the capability for each of them. Dropped, it takes the open questions back.

@@ -46,6 +46,28 @@ pub(crate) fn missing(request: &InputRequest, has: &ClientCapabilities) -> Optio
     }
 }
 
+/// Returns `true` if a client with these capabilities can answer questions of some kind.
+pub(crate) fn answers_any(has: &ClientCapabilities) -> bool {
+    has.elicitation.is_some() || has.sampling.is_some() || has.roots.is_some()
+}
+
+/// The capabilities of `has` that are about questions, without extensions and experiments.
+pub fn question_capabilities(has: ClientCapabilities) -> ClientCapabilities {
+    let mut only = ClientCapabilities::default();
+    (only.elicitation, only.sampling, only.roots) = (has.elicitation, has.sampling, has.roots);
+    only
+}
+
+/// The question that a request of a server is; none for other requests.
+pub(crate) fn question_of(request: ServerRequest) -> Option<InputRequest> {
+    match request {
+        ServerRequest::CreateMessageRequest(request) => Some(InputRequest::CreateMessage(request)),
+        ServerRequest::ElicitRequest(request) => Some(InputRequest::Elicitation(request)),
+        ServerRequest::ListRootsRequest(request) => Some(InputRequest::ListRoots(request)),
+        _ => None,
+    }
+}
+
 /// The request that asks a client of the era with sessions.
 pub(crate) fn request_of(question: InputRequest) -> Option<ServerRequest> {
     Some(match question {
@@ -81,6 +103,23 @@ pub(crate) fn response_of(question: &InputRequest, answer: ClientResult) -> Opti
         }
         (InputRequest::ListRoots(_), ClientResult::ListRootsResult(result)) => {
             serde_json::to_value(result).ok()
+        }
+        _ => None,
+    }
+}
+
+/// The answer to `question` that a value of `inputResponses` is.
+pub(crate) fn answer_of(question: &InputRequest, response: &Value) -> Option<ClientResult> {
+    use serde::Deserialize as _;
+    match question {
+        InputRequest::CreateMessage(_) => Box::<rmcp::model::CreateMessageResult>::deserialize(response)
+            .ok()
+            .map(ClientResult::CreateMessageResult),
+        InputRequest::Elicitation(_) => {
+            rmcp::model::ElicitResult::deserialize(response).ok().map(ClientResult::ElicitResult)
+        }
+        InputRequest::ListRoots(_) => {
+            rmcp::model::ListRootsResult::deserialize(response).ok().map(ClientResult::ListRootsResult)
         }
         _ => None,
     }

@@ -1,13 +1,25 @@
 //! Questions that an app asks during a call: forms and addresses for the user (elicitation), texts of the client's model (sampling), and
 //! the client's folders (roots).
 //!
-//! Kinds of questions and what a client must declare for each are in `kind`; asking a client with requests is in `client`.
+//! Kinds of questions and what a client must declare for each are in `kind`; asking a client with requests is in `client`. `call` is what
+//! an app asks through, `conversation` has the questions of one request answered, and `desk` and `held` keep a call open whose caller
+//! answers in another request.
 
+mod call;
 mod client;
+mod conversation;
+mod desk;
+mod held;
 mod kind;
+mod unasked;
 
-pub use client::{CannotAsk, ask_client};
-pub use kind::{can_answer, outline};
+pub use call::{AnswersByRetry, AskedAtOnce, Presence, Questions, ask, caller_peer};
+pub use client::ask_client;
+pub(crate) use conversation::{Answers, Asking, Conversation, Response, Sending, Unanswered};
+pub(crate) use desk::HeldId;
+pub(crate) use held::{ArgumentsDigest, CallKey, HeldCalls};
+pub use kind::{can_answer, outline, question_capabilities};
+pub use unasked::{CannotAsk, Unasked};
 
 /// Times that one call may ask, each time any number of questions at once.
 pub const MOST_ROUNDS: usize = 10;

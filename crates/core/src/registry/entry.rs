@@ -28,6 +28,8 @@ pub struct AppOptions {
     pub prefix: bool,
     /// Longest time of one call. Default 60 s.
     pub timeout: Duration,
+    /// Longest wait for the caller's answer to a question of the app, in which `timeout` does not count. Default 10 min.
+    pub question_timeout: Duration,
     /// Validation of arguments. Default strict.
     pub schema_mode: SchemaMode,
     /// Scopes a caller needs for anything of the app, all of them. Default none.
@@ -45,6 +47,7 @@ impl Default for AppOptions {
         Self {
             prefix: true,
             timeout: Duration::from_secs(60),
+            question_timeout: Duration::from_secs(600),
             schema_mode: SchemaMode::Strict,
             scopes: Vec::new(),
             tools: BTreeMap::new(),

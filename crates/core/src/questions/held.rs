@@ -1,0 +1,269 @@
+//! Calls that stay open while their callers answer questions in other requests.
+//!
+//! A call is held in this process under a random id, for one principal, object and list of arguments, until a request names it or its
+//! time is over. It is bounded in number and bytes, of one caller and of all.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use rmcp::model::{InputRequests, InputResponses, JsonObject};
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{
+    Questions,
+    desk::{Desk, HeldId, Outcome},
+};
+use crate::{AppFuture, Claimant, Portion, Principal, Share, Shares};
+
+/// Calls that are held at once.
+const MOST: usize = 1_000;
+/// Those of one caller.
+const MOST_OF_ONE: usize = 100;
+/// Bytes of their open questions, and of the results of those that ended meanwhile. One caller has a fifth.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The request that a call belongs to. A retry has the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallKey {
+    subject: Arc<str>,
+    client: Option<Arc<str>>,
+    object: Arc<str>,
+    arguments: ArgumentsDigest,
+}
+
+impl CallKey {
+    /// The key of a request of `principal` for `object` with arguments of this digest.
+    pub(crate) fn new(principal: &Principal, object: &str, arguments: ArgumentsDigest) -> Self {
+        let (subject, client) = (principal.subject.clone(), principal.client_id.clone());
+        Self { subject, client, object: object.into(), arguments }
+    }
+
+    fn is_of_same_object(&self, other: &Self) -> bool {
+        (&self.subject, &self.client, &self.object) == (&other.subject, &other.client, &other.object)
+    }
+}
+
+/// Digest of arguments, whose members may be in any order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ArgumentsDigest([u8; 32]);
+
+impl ArgumentsDigest {
+    /// The digest of `arguments`. Linear in their size, but for the sorting of members.
+    pub(crate) fn of(arguments: &JsonObject) -> Self {
+        let mut digest = Sha256::new();
+        hash_members(arguments, &mut digest);
+        Self(digest.finalize().into())
+    }
+}
+
+fn hash_members(members: &JsonObject, digest: &mut Sha256) {
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    digest.update(b"{");
+    for (name, member) in members {
+        hash_text(name, digest);
+        hash(member, digest);
+    }
+    digest.update(b"}");
+}
+
+fn hash(value: &serde_json::Value, digest: &mut Sha256) {
+    use serde_json::Value;
+    match value {
+        Value::Object(members) => hash_members(members, digest),
+        Value::Array(items) => {
+            digest.update(b"[");
+            items.iter().for_each(|item| hash(item, digest));
+            digest.update(b"]");
+        }
+        Value::String(text) => hash_text(text, digest),
+        Value::Number(number) => {
+            digest.update(b"#");
+            hash_text(&number.to_string(), digest);
+        }
+        Value::Bool(true) => digest.update(b"t"),
+        Value::Bool(false) => digest.update(b"f"),
+        Value::Null => digest.update(b"n"),
+    }
+}
+
+fn hash_text(text: &str, digest: &mut Sha256) {
+    digest.update(b"\"");
+    digest.update((text.len() as u64).to_be_bytes());
+    digest.update(text);
+}
+
+/// An open call whose caller answers in other requests.
+pub(super) struct HeldCall {
+    key: CallKey,
+    pub(super) desk: Arc<Desk>,
+    pub(super) questions: Questions,
+    /// Times that it has asked.
+    rounds: usize,
+    _room: Share,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// Why a held call is not resumed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotHeld {
+    /// There is no such call, or not any more.
+    Over,
+    /// The arguments are others.
+    Changed,
+    /// The response of this key does not fit its question.
+    BadResponse(String),
+}
+
+/// The calls that are held.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldCalls(Arc<Shared>);
+
+struct Shared {
+    table: Mutex<HashMap<HeldId, HeldCall>>,
+    room: Arc<Shares>,
+    bytes: Arc<Shares>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HeldCalls").field("held", &self.lock().len()).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<HeldId, HeldCall>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for HeldCalls {
+    fn default() -> Self {
+        Self(Arc::new(Shared {
+            table: Mutex::default(),
+            room: Shares::new(MOST, Portion::Fixed(MOST_OF_ONE)),
+            bytes: Shares::new(MOST_BYTES, Portion::QuarterOfFree),
+        }))
+    }
+}
+
+impl HeldCalls {
+    /// A desk for a call of `claimant`.
+    pub(super) fn desk(&self, claimant: Claimant) -> Arc<Desk> {
+        Desk::new(self.0.bytes.clone(), claimant)
+    }
+
+    /// Room for one more call; none if there is no room for it.
+    pub(super) fn room(&self, desk: &Desk) -> Option<Share> {
+        self.0.room.take(desk.claimant().clone(), 1).ok()
+    }
+
+    /// Keeps `work` going on a task of its own.
+    pub(super) fn begin(
+        &self,
+        key: CallKey,
+        desk: Arc<Desk>,
+        questions: Questions,
+        room: Share,
+        work: AppFuture<'static, Outcome>,
+    ) -> HeldCall {
+        let task = tokio::spawn(keep(work, desk.clone(), Arc::downgrade(&self.0)));
+        HeldCall { key, desk, questions, rounds: 0, _room: room, _task: AbortOnDropHandle::new(task) }
+    }
+
+    /// Lets `call` wait up to `longest` for answers to its questions: the id under which it does, and the questions. Gives the call back
+    /// if it asks nothing any more.
+    pub(super) fn hold(
+        &self,
+        mut call: HeldCall,
+        longest: Duration,
+    ) -> Result<(HeldId, InputRequests), HeldCall> {
+        let requests = call.desk.requests();
+        if requests.is_empty() {
+            return Err(call);
+        }
+        call.rounds += 1;
+        let (id, desk) = (HeldId::random(), call.desk.clone());
+        self.0.lock().insert(id, call);
+        desk.leave(id, Instant::now() + longest);
+        Ok((id, requests))
+    }
+
+    /// Takes the call `id` for a request with `key`, which answers its questions. A call is taken once for each time that it asks.
+    pub(super) fn take(
+        &self,
+        id: HeldId,
+        key: &CallKey,
+        responses: &InputResponses,
+    ) -> Result<HeldCall, NotHeld> {
+        let desk = {
+            let table = self.0.lock();
+            match table.get(&id) {
+                Some(call) if call.key == *key => call.desk.clone(),
+                Some(call) if call.key.is_of_same_object(key) => return Err(NotHeld::Changed),
+                _ => return Err(NotHeld::Over),
+            }
+        };
+        let answers = desk.read(responses).map_err(NotHeld::BadResponse)?;
+        // Of two requests that came this far, one gets the call.
+        let call = self.0.lock().remove(&id).ok_or(NotHeld::Over)?;
+        desk.answer(answers);
+        Ok(call)
+    }
+}
+
+impl HeldCall {
+    /// Returns `true` if it may not ask again.
+    pub(super) fn has_asked_enough(&self) -> bool {
+        self.rounds >= super::MOST_ROUNDS
+    }
+}
+
+/// Works on a call until it is over. One that nobody came back for in time is dropped, which cancels it.
+async fn keep(work: AppFuture<'static, Outcome>, desk: Arc<Desk>, held: Weak<Shared>) {
+    let mut left = desk.left();
+    let mut work = Some(work);
+    loop {
+        let until = *left.borrow_and_update();
+        if work.is_none() && until.is_none() {
+            // Whoever waits for it has its end.
+            return;
+        }
+        let over = async {
+            match until {
+                Some((_, until)) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        let ended = async {
+            match &mut work {
+                Some(work) => work.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            outcome = ended => {
+                work = None;
+                desk.end(outcome);
+            }
+            changed = left.changed() => if changed.is_err() {
+                return;
+            },
+            () = over => {
+                let table = held.upgrade();
+                let of_table = until.and_then(|(id, _)| table.as_ref()?.lock().remove(&id));
+                if of_table.is_some() || table.is_none() {
+                    return;
+                }
+                // Somebody came in this moment.
+                let _ = left.changed().await;
+            }
+        }
+    }
+}

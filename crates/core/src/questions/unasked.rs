@@ -1,0 +1,91 @@
+//! Questions that were not asked or answered, and why.
+
+use std::time::Duration;
+
+use rmcp::{ErrorData, model::ErrorCode};
+use serde_json::json;
+
+/// Why a client was not asked, or its answer is of no use.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CannotAsk {
+    /// It did not declare this capability.
+    #[error("the client did not declare the capability `{0}`")]
+    Capability(&'static str),
+    /// It is of the era without sessions, where a result asks (`input_required`) and no request.
+    #[error("the client's protocol version (2026-07-28 or later) has no requests from server to client")]
+    Stateless,
+    /// It asked for nothing more, or its connection ended.
+    #[error("the client went away before it answered")]
+    Gone,
+    /// It was asked and did not answer in time.
+    #[error("nobody answered within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// It answered with an error.
+    #[error("the client refused the question: {}", .0.message)]
+    Refused(ErrorData),
+    /// Too many calls of this caller, or of all, wait for answers; or this one asks too much at once.
+    #[error("too many questions wait for answers already")]
+    Busy,
+    /// The call has asked [`MOST_ROUNDS`](super::MOST_ROUNDS) times.
+    #[error("it has asked {} times already", super::MOST_ROUNDS)]
+    Rounds,
+    /// It answered something else.
+    #[error("the client's answer does not fit the question")]
+    BadAnswer,
+}
+
+impl CannotAsk {
+    /// The answer to a server whose question this is about.
+    pub fn into_error(self) -> ErrorData {
+        let (code, message) = match self {
+            Self::Refused(error) => return error,
+            Self::Capability(capability) => {
+                ("CALLER_CANNOT_BE_ASKED", format!("the caller has no `{capability}` capability"))
+            }
+            Self::Stateless => (
+                "CALLER_CANNOT_BE_ASKED",
+                "the caller's protocol version (2026-07-28 or later) has no requests from server to client, and this call cannot wait for \
+                 another request of it"
+                    .to_owned(),
+            ),
+            Self::Gone => ("CALLER_GONE", self.to_string()),
+            Self::TimedOut(_) => ("CALLER_TIMED_OUT", self.to_string()),
+            Self::Busy | Self::Rounds => ("CALLER_BUSY", self.to_string()),
+            Self::BadAnswer => ("CALLER_BAD_ANSWER", self.to_string()),
+        };
+        ErrorData::new(ErrorCode::INVALID_REQUEST, message, Some(json!({"code": code})))
+    }
+}
+
+/// A question that nobody could be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unasked {
+    /// A line about it.
+    pub asks: String,
+    /// Why it was not asked or answered.
+    pub why: CannotAsk,
+    /// The error that the app ended with, if the question came during the call.
+    pub said: Option<String>,
+}
+
+impl Unasked {
+    /// A question of which `asks` is an outline.
+    pub fn new(asks: impl Into<String>, why: CannotAsk) -> Self {
+        Self { asks: asks.into(), why, said: None }
+    }
+}
+
+impl std::fmt::Display for Unasked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { asks, why, .. } = self;
+        write!(f, "It asks {asks}, and {why}")?;
+        match why {
+            CannotAsk::Capability(_) | CannotAsk::Stateless => f.write_str(
+                "; call it from a client that can answer, or with arguments that answer it already",
+            ),
+            CannotAsk::TimedOut(_) | CannotAsk::Gone | CannotAsk::Busy => f.write_str("; call it again"),
+            CannotAsk::Refused(_) | CannotAsk::BadAnswer | CannotAsk::Rounds => Ok(()),
+        }
+    }
+}
