@@ -161,8 +161,9 @@ impl App for UpstreamApp {
         context: CallContext,
     ) -> AppFuture<'_, Result<ReadResourceResponse, ErrorData>> {
         Box::pin(async move {
-            let request = ReadResourceRequest::new(params);
-            match self.ask(ClientRequest::ReadResourceRequest(request), context).await? {
+            // The invoker keeps the time, as that of tool calls.
+            let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+            match self.shared.request(request, &context).await? {
                 ServerResult::ReadResourceResult(result) => Ok(ReadResourceResponse::Complete(result)),
                 ServerResult::InputRequiredResult(result) => Ok(ReadResourceResponse::InputRequired(result)),
                 _ => Err(unexpected(&self.shared)),
@@ -176,8 +177,8 @@ impl App for UpstreamApp {
         context: CallContext,
     ) -> AppFuture<'_, Result<GetPromptResponse, ErrorData>> {
         Box::pin(async move {
-            let request = GetPromptRequest::new(params);
-            match self.ask(ClientRequest::GetPromptRequest(request), context).await? {
+            let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+            match self.shared.request(request, &context).await? {
                 ServerResult::GetPromptResult(result) => Ok(GetPromptResponse::Complete(result)),
                 ServerResult::InputRequiredResult(result) => Ok(GetPromptResponse::InputRequired(result)),
                 _ => Err(unexpected(&self.shared)),

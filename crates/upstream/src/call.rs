@@ -2,14 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
-use futures::{StreamExt as _, stream::FuturesUnordered};
-use gatewright_core::{CallContext, Era, ProgressSink, SessionLogLevel};
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use gatewright_core::{
+    Audience, CallContext, CannotAsk, Era, Presence, ProgressSink, SessionLogLevel, ask, caller_peer,
+    question_capabilities,
+};
 use rmcp::{
     ErrorData, RoleClient, RoleServer, ServiceError,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientRequest, GetExtensions as _, LoggingLevel,
-        LoggingMessageNotificationParam, ProgressToken, RequestId, RequestMetaObject, ServerRequest,
-        ServerResult,
+        LoggingMessageNotificationParam, ProgressToken, RequestId, RequestMetaObject, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RequestContext, RequestHandle},
 };
@@ -19,7 +21,6 @@ use tokio_util::task::TaskTracker;
 use crate::{
     connection::{Connection, with_tasks},
     failure,
-    handler::refused,
     open_calls::{Caller, Event, OpenGuard, Question},
     places::Place,
     upstream::Upstream,
@@ -44,10 +45,16 @@ impl Upstream {
         let place = self.places.take(context.principal()).await;
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
-        let turn = if connection.calls.take_turns() { Some(self.turn.lock().await) } else { None };
+        let turn = self.take_turn(&connection).await;
         let (guard, events) = connection.calls.open(caller(context));
         let relay = Relay::new(context.request(), events);
-        Ok(Exchange { upstream: self, connection, guard, relay, _place: place, _turn: turn })
+        let seat =
+            Seat { held: Some((place, turn)), regained: None, presence: Presence::of(context.request()) };
+        Ok(Exchange { upstream: self, context, connection, guard, relay, seat })
+    }
+
+    async fn take_turn(&self, connection: &Connection) -> Option<MutexGuard<'_, ()>> {
+        if connection.calls.take_turns() { Some(self.turn.lock().await) } else { None }
     }
 
     /// The error of a call, once it is known why the connection ended.
@@ -77,9 +84,53 @@ pub(crate) struct Exchange<'a> {
     pub(crate) upstream: &'a Upstream,
     pub(crate) connection: Arc<Connection>,
     pub(crate) guard: OpenGuard,
+    context: &'a CallContext,
     relay: Relay<'a>,
-    _place: Place<'a>,
-    _turn: Option<MutexGuard<'a, ()>>,
+    seat: Seat<'a>,
+}
+
+/// The place and the turn of a call.
+type Taken<'a> = (Place<'a>, Option<MutexGuard<'a, ()>>);
+
+/// Room for a call at its server, given to others while the caller is away for an answer.
+struct Seat<'a> {
+    held: Option<Taken<'a>>,
+    /// Waits for room again.
+    regained: Option<BoxFuture<'a, Taken<'a>>>,
+    presence: Presence,
+}
+
+impl<'a> Seat<'a> {
+    /// Hands on one event of the call. The room of the call is given away while its caller is away, and taken again afterwards.
+    async fn step(
+        &mut self,
+        relay: &mut Relay<'a>,
+        upstream: &'a Upstream,
+        context: &'a CallContext,
+        connection: &Arc<Connection>,
+    ) {
+        let Self { held, regained, presence } = self;
+        let regaining = async {
+            match regained {
+                Some(room) => room.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            is_present = presence.changed() => match is_present {
+                true => {
+                    let connection = connection.clone();
+                    *regained = Some(Box::pin(async move {
+                        let place = upstream.places.take(context.principal()).await;
+                        (place, upstream.take_turn(&connection).await)
+                    }));
+                }
+                false => (*held, *regained) = (None, None),
+            },
+            room = regaining => (*held, *regained) = (Some(room), None),
+            () = relay.step() => {}
+        }
+    }
 }
 
 impl Exchange<'_> {
@@ -134,7 +185,7 @@ impl Exchange<'_> {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => break answer.unwrap_or(Err(ServiceError::TransportClosed)),
-                () = self.relay.step() => {}
+                () = self.seat.step(&mut self.relay, self.upstream, self.context, &self.connection) => {}
                 _ = ended.wait_for(Option::is_some) => break Err(ServiceError::TransportClosed),
             }
         };
@@ -153,7 +204,7 @@ impl Exchange<'_> {
             tokio::select! {
                 () = &mut over => return Ok(()),
                 () = self.guard.status_announced(), if until_status => return Ok(()),
-                () = self.relay.step() => {}
+                () = self.seat.step(&mut self.relay, self.upstream, self.context, &self.connection) => {}
                 _ = ended.wait_for(Option::is_some) => break,
             }
         }
@@ -193,9 +244,11 @@ impl Drop for CancelOnDrop {
 }
 
 fn caller(context: &CallContext) -> Caller {
-    // One value of the handshake belongs to one session; its address tells sessions apart.
-    let session = if context.era().is_stateless() { None } else { context.request().peer.peer_info() };
-    Caller { principal: context.principal().clone(), session: session.map(|info| Arc::as_ptr(&info).addr()) }
+    let session = match Audience::session(context.caller()) {
+        Audience::Session(id) => Some(id),
+        _ => None,
+    };
+    Caller { principal: context.principal().clone(), session }
 }
 
 const PROTOCOL: &str = "io.modelcontextprotocol/";
@@ -206,8 +259,12 @@ fn forwarded_meta(context: &RequestContext<RoleServer>, connection: &Connection)
     let level = meta.log_level();
     meta.retain(|key, _| key != "progressToken" && !key.starts_with(PROTOCOL));
     if connection.era.is_stateless() {
-        // The server may answer with a question: only one that this caller can be asked.
-        let capabilities = if Era::of(context).is_stateless() { context.client_capabilities() } else { None };
+        // The server may answer with a question: only one that this caller can be asked. An older one is asked by the gateway.
+        let capabilities = context.client_capabilities();
+        let capabilities = match Era::of(context).is_stateless() {
+            true => capabilities,
+            false => capabilities.map(question_capabilities),
+        };
         // A task that the caller cannot follow is awaited here.
         meta.set_client_capabilities(with_tasks(capabilities.unwrap_or_default()));
         if let Some(level) =
@@ -262,11 +319,13 @@ impl<'a> Relay<'a> {
                 }
             }
             Event::Log(log) => {
-                if self.wants(&log) {
-                    let _ = self.context.peer.notify_logging_message(log).await;
+                if self.wants(&log)
+                    && let Some(peer) = caller_peer(self.context)
+                {
+                    let _ = peer.notify_logging_message(log).await;
                 }
             }
-            Event::Ask(question) => self.questions.push(Box::pin(ask(self.context, *question))),
+            Event::Ask(question) => self.questions.push(Box::pin(answer_question(self.context, *question))),
         }
     }
 
@@ -284,55 +343,12 @@ impl<'a> Relay<'a> {
 
 /// Asks the caller what the server wants to know. Runs inside the call's own task, so that the question travels on the
 /// stream of the call (SEP-2260).
-async fn ask(context: &RequestContext<RoleServer>, question: Question) {
+async fn answer_question(context: &RequestContext<RoleServer>, question: Question) {
     let Question { request, cancelled, answer, .. } = question;
-    if let Some(refusal) = cannot_ask(context, &request) {
-        let _ = answer.send(Err(refusal));
-        return;
+    tokio::select! {
+        answered = ask(context, request) => {
+            let _ = answer.send(answered.map_err(CannotAsk::into_error));
+        }
+        () = cancelled.cancelled() => {}
     }
-    let asked = context.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
-    let mut handle = match asked {
-        Ok(handle) => handle,
-        Err(_) => {
-            let _ = answer.send(Err(refused("the caller cannot be reached", "CALLER_GONE")));
-            return;
-        }
-    };
-    let result = tokio::select! {
-        result = &mut handle.rx => result,
-        () = cancelled.cancelled() => {
-            let _ = handle.cancel(Some("the server does not need the answer any more".to_owned())).await;
-            return;
-        }
-    };
-    let _ = answer.send(match result {
-        Ok(Ok(result)) => Ok(result),
-        Ok(Err(ServiceError::McpError(error))) => Err(error),
-        Ok(Err(_)) | Err(_) => Err(refused("the caller went away before it answered", "CALLER_GONE")),
-    });
-}
-
-/// Why this caller cannot be asked.
-fn cannot_ask(context: &RequestContext<RoleServer>, request: &ServerRequest) -> Option<ErrorData> {
-    if Era::of(context).is_stateless() {
-        // The answer would have to come in a new call, and the server waits in the old one.
-        return Some(refused(
-            "the caller's protocol version (2026-07-28 or later) has no requests from server to client, and this server speaks an older one",
-            "CALLER_CANNOT_BE_ASKED",
-        ));
-    }
-    let capabilities = context.client_capabilities().unwrap_or_default();
-    let (has, message) = match request {
-        ServerRequest::ElicitRequest(_) => {
-            (capabilities.elicitation.is_some(), "the caller has no `elicitation` capability")
-        }
-        ServerRequest::CreateMessageRequest(_) => {
-            (capabilities.sampling.is_some(), "the caller has no `sampling` capability")
-        }
-        ServerRequest::ListRootsRequest(_) => {
-            (capabilities.roots.is_some(), "the caller has no `roots` capability")
-        }
-        _ => (false, "the gateway does not forward this request"),
-    };
-    (!has).then(|| refused(message, "CALLER_CANNOT_BE_ASKED"))
 }

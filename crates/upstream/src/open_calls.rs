@@ -64,8 +64,21 @@ pub(crate) struct Question {
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) principal: Arc<Principal>,
-    /// Equal for calls of one session of the older era; `None` where there are no sessions.
-    pub(crate) session: Option<usize>,
+    /// Equal for calls of one session; `None` outside of sessions.
+    pub(crate) session: Option<u64>,
+}
+
+impl Caller {
+    /// Returns `true` if what one is asked the other may be asked as well: in one session, or as one principal outside of sessions.
+    /// Anonymous callers are many.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self.session, other.session) {
+            (None, None) => {
+                self.principal == other.principal && self.principal.subject != Principal::local().subject
+            }
+            (own, others) => own == others,
+        }
+    }
 }
 
 /// One call a server works on.
@@ -130,10 +143,8 @@ impl OpenCalls {
                 Some(call) => call.clone(),
                 None => {
                     let Some(last) = table.all.last() else { return Err(Unasked::NoCall) };
-                    let same = |call: &Arc<OpenCall>| {
-                        Arc::ptr_eq(call, last)
-                            || (call.caller.session.is_some() && call.caller.session == last.caller.session)
-                    };
+                    let same =
+                        |call: &Arc<OpenCall>| Arc::ptr_eq(call, last) || call.caller.is_same(&last.caller);
                     if !table.all.iter().all(same) {
                         self.ambiguous.store(true, Ordering::Relaxed);
                         return Err(Unasked::Ambiguous);
@@ -213,7 +224,7 @@ impl OpenCalls {
         if table.all.iter().any(|call| call.caller.principal != first.caller.principal) {
             return;
         }
-        let mut notified: Vec<Option<usize>> = Vec::new();
+        let mut notified: Vec<Option<u64>> = Vec::new();
         for call in &table.all {
             let session = call.caller.session;
             if session.is_some() && notified.contains(&session) {

@@ -15,6 +15,8 @@ mod per_caller;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
+mod questions;
+#[cfg(test)]
 mod sse_server;
 #[cfg(test)]
 mod support;

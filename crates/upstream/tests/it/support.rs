@@ -69,7 +69,11 @@ impl Bench {
 
     /// Starts an app without waiting for it.
     pub(crate) fn start(&self, id: &str, config: UpstreamConfig) -> Arc<UpstreamApp> {
-        let options = AppOptions { timeout: config.timeout, ..AppOptions::default() };
+        let options = AppOptions {
+            timeout: config.timeout,
+            question_timeout: config.question_timeout,
+            ..AppOptions::default()
+        };
         let app = UpstreamApp::start(id, config, environment());
         self.registry.add(id, app.clone(), options);
         app
@@ -112,7 +116,12 @@ impl Bench {
         self.connect_as(Principal::local(), set_up).await
     }
 
-    async fn connect_as(&self, principal: Principal, set_up: impl FnOnce(McpBuilder) -> McpBuilder) -> Mcp {
+    /// A client of `principal`.
+    pub(crate) async fn connect_as(
+        &self,
+        principal: Principal,
+        set_up: impl FnOnce(McpBuilder) -> McpBuilder,
+    ) -> Mcp {
         let gateway = self.gateway.clone();
         let client = Mcp::in_memory_with(move || gateway.session_of(principal.clone())).timeout(LONG);
         let client = set_up(client).connect().await.expect("the gateway answers");

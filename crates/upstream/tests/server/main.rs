@@ -72,10 +72,25 @@ struct Server {
     tasks: Option<Tasks>,
     /// Open calls by the id of the question asked for them.
     asked: HashMap<String, Value>,
+    /// Calls that ask more than one question, by their id.
+    surveys: HashMap<String, Survey>,
+    /// Questions asked so far.
+    questions: usize,
+    /// Answers to questions of calls that were over.
+    strays: u64,
     cancelled: u64,
     changed: bool,
     level: Value,
     counted: u64,
+}
+
+/// A call that asks `at_once` questions as often as `rounds` says, and fails afterwards if it `fails`.
+struct Survey {
+    rounds: u64,
+    at_once: u64,
+    token: Value,
+    answers: Vec<Value>,
+    fails: bool,
 }
 
 /// Starts a process that nobody waits for, and gives its id. The gateway has to end it: that is what is tested.
@@ -98,6 +113,11 @@ fn text(text: impl std::fmt::Display) -> Value {
     json!({"content": [{"type": "text", "text": text.to_string()}]})
 }
 
+fn form(message: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    json!({"mode": "form", "message": message, "requestedSchema": schema})
+}
+
 fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}})
 }
@@ -111,9 +131,13 @@ impl Server {
             Some(method) if !id.is_null() => self.request(method, id, &message["params"]),
             Some(_) => {}
             None => {
-                if let Some(call) = id.as_str().and_then(|id| self.asked.remove(id)) {
-                    let answer = message.get("result").unwrap_or(&message["error"]);
-                    send(&json!({"jsonrpc": "2.0", "id": call, "result": text(answer)}));
+                let answer = message.get("result").unwrap_or(&message["error"]);
+                match id.as_str().and_then(|id| self.asked.remove(id)) {
+                    Some(call) if self.surveys.contains_key(&call.to_string()) => {
+                        self.surveyed(&call, answer)
+                    }
+                    Some(call) => send(&json!({"jsonrpc": "2.0", "id": call, "result": text(answer)})),
+                    None => self.strays += 1,
                 }
             }
         }
@@ -183,6 +207,11 @@ impl Server {
                 "level",
                 "count",
                 "answer",
+                "round",
+                "always",
+                "survey",
+                "late",
+                "strays",
             ];
             tools.extend(names.map(tool));
             if self.tasks.is_some() {
@@ -278,17 +307,72 @@ impl Server {
                 return self.ask(id, "sampling/createMessage", json!({"messages": messages, "maxTokens": 9}));
             }
             "roots" => return self.ask(id, "roots/list", json!({})),
+            // Asks with its answer, as servers of the newer era do.
+            "round" => match params.get("inputResponses") {
+                Some(answers) => text(json!({"answers": answers, "state": params["requestState"]})),
+                None => json!({"resultType": "input_required", "requestState": "theirs",
+                    "inputRequests": arguments["asks"]}),
+            },
+            "always" => json!({"resultType": "input_required", "inputRequests": arguments["asks"]}),
+            "survey" => {
+                let survey = Survey {
+                    rounds: arguments["rounds"].as_u64().unwrap_or(1),
+                    at_once: arguments["atOnce"].as_u64().unwrap_or(1),
+                    token: params["_meta"]["progressToken"].clone(),
+                    answers: Vec::new(),
+                    fails: arguments["fails"] == true,
+                };
+                self.surveys.insert(id.to_string(), survey);
+                return self.survey(id);
+            }
+            // A question of a call that is over when it is asked.
+            "late" => {
+                send(&json!({"jsonrpc": "2.0", "id": id, "result": text("done")}));
+                self.questions += 1;
+                return send(&json!({"jsonrpc": "2.0", "id": format!("late-{}", self.questions),
+                    "method": "elicitation/create", "params": form("Too late?")}));
+            }
+            "strays" => text(self.strays),
             other => text(format!("{other} was called")),
         };
-        if self.discover {
+        if self.discover && result["resultType"].is_null() {
             result["resultType"] = "complete".into();
         }
         send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
+    /// Begins a round of questions.
+    fn survey(&mut self, call: &Value) {
+        let Some(survey) = self.surveys.get(&call.to_string()) else { return };
+        let (at_once, rounds) = (survey.at_once, survey.rounds);
+        notify(
+            "notifications/progress",
+            json!({"progressToken": survey.token, "progress": survey.answers.len()}),
+        );
+        for number in 0..at_once {
+            self.ask(call, "elicitation/create", form(&format!("{rounds}/{number}?")));
+        }
+    }
+
+    /// Takes an answer to a question of a survey.
+    fn surveyed(&mut self, call: &Value, answer: &Value) {
+        let Some(survey) = self.surveys.get_mut(&call.to_string()) else { return };
+        survey.answers.push(answer.clone());
+        if !(survey.answers.len() as u64).is_multiple_of(survey.at_once) {
+            return;
+        }
+        survey.rounds -= 1;
+        if survey.rounds > 0 {
+            return self.survey(call);
+        }
+        let Some(survey) = self.surveys.remove(&call.to_string()) else { return };
+        let mut result = text(json!(survey.answers));
+        result["isError"] = survey.fails.into();
+        send(&json!({"jsonrpc": "2.0", "id": call, "result": result}));
+    }
+
     fn elicit(&mut self, call: &Value, meta: Value) {
-        let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-        let mut question = json!({"mode": "form", "message": "Who?", "requestedSchema": schema});
+        let mut question = form("Who?");
         if !meta.is_null() {
             question["_meta"] = meta;
         }
@@ -296,7 +380,8 @@ impl Server {
     }
 
     fn ask(&mut self, call: &Value, method: &str, params: Value) {
-        let question = format!("question-{call}");
+        self.questions += 1;
+        let question = format!("question-{}", self.questions);
         self.asked.insert(question.clone(), call.clone());
         send(&json!({"jsonrpc": "2.0", "id": question, "method": method, "params": params}));
     }
