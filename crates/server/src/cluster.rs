@@ -1,7 +1,8 @@
 //! Several instances behind one name: which instance holds a session.
 //!
 //! A session lives in the process that opened it. Its id names that process, sealed with a key that the instances share, so
-//! that any of them knows where a session is without asking. Requests reach the other instance through `relay`.
+//! that any of them knows where a session is without asking. So does the state of a request whose call is held open for answers. Requests
+//! reach the other instance through `relay`.
 
 use std::fmt;
 
@@ -11,7 +12,8 @@ use aws_lc_rs::{
     hkdf::{HKDF_SHA256, Prk, Salt},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use gatewright_core::SealKey;
+use bytes::Bytes;
+use gatewright_core::{SealKey, StateHome, off_thread};
 use http::HeaderMap;
 use schemars::JsonSchema;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -164,7 +166,7 @@ impl Cluster {
         Self { own, key: derived(&key.secret(), &[b"session id"]) }
     }
 
-    /// The public form of a session's id: the id, and the instance that holds it, sealed.
+    /// The public form of an id of a session or state: itself, and the instance that holds it, sealed.
     pub(crate) fn seal(&self, id: &str) -> String {
         let mut sealed = self.own.0.to_vec();
         seal_in_place(&self.key, id.as_bytes(), &mut sealed);
@@ -173,12 +175,48 @@ impl Cluster {
 
     /// The instance that holds the session which a request names, when that is another one.
     pub(crate) fn elsewhere(&self, headers: &HeaderMap) -> Option<BootId> {
-        let (id, sealed) = headers.get(SESSION_ID)?.to_str().ok()?.split_once('.')?;
+        self.home_of(headers.get(SESSION_ID)?.to_str().ok()?)
+    }
+
+    /// The instance that holds the call which a message answers questions of, when that is another one.
+    pub(crate) async fn held_elsewhere(&self, message: &Bytes) -> Option<BootId> {
+        // Few messages have one, and only those are read twice.
+        if !std::str::from_utf8(message).is_ok_and(|text| text.contains("\"requestState\"")) {
+            return None;
+        }
+        let read = message.clone();
+        let state = off_thread(message.len(), move || {
+            serde_json::from_slice::<Retry>(&read).ok().and_then(|retry| retry.params.request_state)
+        });
+        self.home_of(&state.await?)
+    }
+
+    /// The instance that sealed this id, when that is another one.
+    fn home_of(&self, id: &str) -> Option<BootId> {
+        let (id, sealed) = id.split_once('.')?;
         let mut sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let home = open_in_place(&self.key, id.as_bytes(), &mut sealed)?;
         let home = BootId(home.try_into().ok()?);
         (home != self.own).then_some(home)
     }
+}
+
+impl StateHome for Cluster {
+    fn mark(&self, state: &str) -> String {
+        self.seal(state)
+    }
+}
+
+/// A request that may answer questions.
+#[derive(Deserialize)]
+struct Retry {
+    params: RetryParams,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RetryParams {
+    request_state: Option<String>,
 }
 
 /// The id by which the process itself knows a session.
@@ -212,6 +250,28 @@ mod tests {
         assert_eq!(elsewhere(&b, &id), Some(a.own));
         assert_eq!(elsewhere(&a, &id), None);
         assert_ne!(a.seal("7f3c"), id);
+    }
+
+    #[tokio::test]
+    async fn the_home_of_a_held_call_is_read_from_its_state_and_from_nothing_else() {
+        let (a, b) = (cluster(KEY), cluster(KEY));
+        let state = a.mark("AbC-d");
+        let message = |params: Value| {
+            Bytes::from(serde_json::json!({"method": "tools/call", "params": params}).to_string())
+        };
+        let retry = message(serde_json::json!({"name": "t", "requestState": state}));
+        assert_eq!(b.held_elsewhere(&retry).await, Some(a.own));
+        assert_eq!(a.held_elsewhere(&retry).await, None);
+        for other in [
+            serde_json::json!({"name": "t", "arguments": {"requestState": state}}),
+            serde_json::json!({"name": "t", "requestState": 7}),
+            serde_json::json!({"name": "t", "requestState": state.replace("AbC", "AbD")}),
+            serde_json::json!({"name": "t", "requestState": "AbC-d"}),
+            serde_json::json!([state]),
+        ] {
+            assert_eq!(b.held_elsewhere(&message(other.clone())).await, None, "{other}");
+        }
+        assert_eq!(b.held_elsewhere(&Bytes::from_static(b"\"requestState\"")).await, None);
     }
 
     #[test]

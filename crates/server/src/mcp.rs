@@ -1,6 +1,6 @@
 //! The MCP endpoint: what happens to a request before and after `rmcp` has it.
 //!
-//! `gate` → `rmcp` → refusals as JSON-RPC. Requests of sessions that another instance holds leave through `relay`.
+//! `gate` → `rmcp` → refusals as JSON-RPC. Requests of sessions and calls that another instance holds leave through `relay`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     config::HttpConfig,
     gate::{RequestGate, listens},
     refusal,
-    relay::{Relay, SessionHome},
+    relay::{Gone, Relay, SessionHome},
     session_room::SessionRoom,
     sessions::{OwnedSessions, Owner, on_behalf_of},
 };
@@ -56,6 +56,9 @@ impl Endpoint {
         end: CancellationToken,
     ) -> Self {
         let cluster = others.as_ref().map(|others| others.cluster.clone());
+        if let Some(cluster) = &cluster {
+            gate.gateway.invoker().at_home(cluster.clone());
+        }
         let room = SessionRoom::new(config);
         let sessions = Arc::new(OwnedSessions::new(room, config.session_idle, cluster));
         // Host, Origin and the body's length are checked before `rmcp` sees the request.
@@ -119,10 +122,19 @@ async fn answer(endpoint: &Endpoint, request: Request<Body>) -> Result<Response<
         _ => Bytes::new(),
     };
 
-    if let Some(others) = endpoint.others.as_ref().filter(|_| !era.is_stateless())
-        && let Some(home) = others.cluster.elsewhere(&parts.headers)
-    {
-        return Ok(place.hold(others.relay.pass_on(home, &parts, message).await));
+    if let Some(others) = &endpoint.others {
+        let home = match era.is_stateless() {
+            true => others.cluster.held_elsewhere(&message).await,
+            false => others.cluster.elsewhere(&parts.headers),
+        };
+        if let Some(home) = home {
+            match others.relay.pass_on(home, &parts, message.clone()).await {
+                Ok(response) => return Ok(place.hold(response)),
+                // A call is gone with its instance: this one says so.
+                Err(Gone) if era.is_stateless() => {}
+                Err(Gone) => return Ok(place.hold(refusal::session_not_found())),
+            }
+        }
     }
     here(endpoint, parts, message, place, owner).await
 }

@@ -184,16 +184,16 @@ fn instead(mut parts: Parts, made: Response<Body>) -> Response<Body> {
     Response::from_parts(parts, body)
 }
 
-/// A request of a session that another instance holds cannot be passed on; nothing was done.
+/// A request of a session or call that another instance holds cannot be passed on; nothing was done.
 pub(crate) fn no_channel() -> Response<Body> {
     busy(
-        "the instance that holds this session cannot be reached at the moment, because Redis does not answer; try again",
+        "the instance that holds this session or call cannot be reached at the moment, because Redis does not answer; try again",
     )
 }
 
 /// Another instance had the request and did not answer it whole.
 pub(crate) fn broke_off(request: &[u8]) -> Response<Body> {
-    let message = "the instance that holds this session broke off; what was asked may have been done";
+    let message = "the instance that holds this session or call broke off; what was asked may have been done";
     rpc(StatusCode::BAD_GATEWAY, id_of(request), ErrorCode::INTERNAL_ERROR.0, message, None)
 }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::{CallerAddress, HOP_BY_HOP, Principal};
+use gatewright_core::{AccessMode, CallerAddress, HOP_BY_HOP, Principal};
 use http::{HeaderName, Response, StatusCode, request::Parts};
 
 use super::{
@@ -14,6 +14,10 @@ use super::{
     message::{ExchangeId, Part, Reason, RequestMeta, ResponseMeta, headers, meta_json, pairs, read_meta},
 };
 use crate::{cluster::BootId, refusal};
+
+/// The other instance is gone, and did nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gone;
 
 /// Longest wait for the first sign of an instance that was sent a request; it gives one after a second.
 const FIRST_SIGN: Duration = Duration::from_secs(5);
@@ -34,15 +38,22 @@ fn is_sent_on(name: &HeaderName) -> bool {
 }
 
 impl Relay {
-    /// Sends a request to the instance `to`, once, and gives its answer. An instance that is gone has lost its sessions; one that breaks
-    /// off may have done what it was asked.
-    pub(crate) async fn pass_on(self: &Arc<Self>, to: BootId, parts: &Parts, body: Bytes) -> Response<Body> {
+    /// Sends a request to the instance `to`, once, and gives its answer. One that breaks off may have done what it was asked.
+    ///
+    /// # Errors
+    /// The instance is gone, with its sessions and calls; it did nothing.
+    pub(crate) async fn pass_on(
+        self: &Arc<Self>,
+        to: BootId,
+        parts: &Parts,
+        body: Bytes,
+    ) -> Result<Response<Body>, Gone> {
         if !self.is_listening.load(std::sync::atomic::Ordering::Acquire) {
-            return refusal::no_channel();
+            return Ok(refusal::no_channel());
         }
         let mut id = ExchangeId([0; 16]);
         if getrandom::fill(&mut id.0).is_err() {
-            return refusal::no_channel();
+            return Ok(refusal::no_channel());
         }
         let (mut exchange, entry) = Exchange::new(self.clone(), id, to);
         self.table().open(id, entry, None);
@@ -51,43 +62,40 @@ impl Relay {
             headers: pairs(&parts.headers, is_sent_on),
             caller: parts.extensions.get::<CallerAddress>().map(|caller| caller.0),
             principal: parts.extensions.get::<Principal>().map(Into::into),
+            mode: parts.extensions.get::<AccessMode>().copied(),
         };
         match exchange.send_all(Some(meta_json(&meta)), body.clone(), true).await {
             Ok(Delivery::Sent) => {}
             Ok(Delivery::Nobody) => {
-                tracing::warn!(instance = %to, "the instance that held a session is gone: the session is lost");
+                tracing::warn!(instance = %to, "the instance that held a session or a call is gone: it is lost");
                 exchange.over();
-                return refusal::session_not_found();
+                return Err(Gone);
             }
             Err(NotDelivered::Certainly(error)) => {
                 tracing::warn!(instance = %to, %error, "a request could not be passed on");
                 exchange.over();
-                return refusal::no_channel();
+                return Ok(refusal::no_channel());
             }
             Err(NotDelivered::Perhaps(error)) => {
                 tracing::warn!(instance = %to, %error, "a request may not have been passed on");
-                return early_end(&exchange, &body);
+                // The other side may have said why it wants no more.
+                return match exchange.ended.reason() {
+                    Some(Reason::Gone) => Err(Gone),
+                    _ => Ok(refusal::broke_off(&body)),
+                };
             }
         }
         match first_part(&mut exchange).await {
-            Ok(part) => answer(exchange, part).unwrap_or_else(|| refusal::broke_off(&body)),
+            Ok(part) => Ok(answer(exchange, part).unwrap_or_else(|| refusal::broke_off(&body))),
             Err(Reason::Gone) => {
                 exchange.over();
-                refusal::session_not_found()
+                Err(Gone)
             }
             Err(Reason::Left | Reason::Broken) => {
-                tracing::warn!(instance = %to, "the instance that held a session broke off");
-                refusal::broke_off(&body)
+                tracing::warn!(instance = %to, "the instance that held a session or a call broke off");
+                Ok(refusal::broke_off(&body))
             }
         }
-    }
-}
-
-/// The answer when a part of a request was not sent: the other side may have said why it wants no more.
-fn early_end(exchange: &Exchange, body: &[u8]) -> Response<Body> {
-    match exchange.ended.reason() {
-        Some(Reason::Gone) => refusal::session_not_found(),
-        _ => refusal::broke_off(body),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The instance that holds a session: serves the request that another instance checked, and sends the answer back.
+//! The instance that holds a session or a call: serves the request that another instance checked, and sends the answer back.
 
 use std::{sync::Weak, time::Duration};
 
@@ -83,6 +83,9 @@ fn parts_of(meta: RequestMeta) -> Option<Parts> {
     }
     if let Some(principal) = meta.principal {
         request.extensions_mut().insert(Principal::from(principal));
+    }
+    if let Some(mode) = meta.mode {
+        request.extensions_mut().insert(mode);
     }
     Some(request.into_parts().0)
 }

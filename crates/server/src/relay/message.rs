@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use aws_lc_rs::hkdf::Prk;
 use bytes::Bytes;
-use gatewright_core::{Principal, Scopes};
+use gatewright_core::{AccessMode, Principal, Scopes};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -78,7 +78,7 @@ pub(super) enum Reason {
     Broken,
 }
 
-/// A request without its body, as the instance that holds the session receives it.
+/// A request without its body, as the instance that holds the session or the call receives it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RequestMeta {
     pub(super) method: String,
@@ -87,6 +87,9 @@ pub(super) struct RequestMeta {
     pub(super) caller: Option<std::net::IpAddr>,
     /// The principal that the first instance established; none when authentication is off.
     pub(super) principal: Option<Who>,
+    /// The access mode that the request asks for.
+    #[serde(default)]
+    pub(super) mode: Option<AccessMode>,
 }
 
 /// Status and headers of an answer.

@@ -1,4 +1,4 @@
-//! Requests of sessions that another instance holds, carried to it and their answers back.
+//! Requests of sessions and of calls that another instance holds, carried to it and their answers back.
 //!
 //! The instance that a client reaches (the *entry*) checks the request: its token, and a DPoP proof once. The principal, the method,
 //! some headers, the caller's address and the body travel sealed to the instance that holds the session (the *home*), over
@@ -33,6 +33,7 @@ use tokio::{
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 pub use self::channel::{Delivery, FromPeers, NotDelivered, PeerChannel};
+pub(crate) use self::entry::Gone;
 use self::{
     exchange::{Entry, Exchange},
     message::{ExchangeId, FRESH, Head, Message, Reason, Refused, Seal},
@@ -58,7 +59,7 @@ pub(crate) trait SessionHome: Send + Sync {
     /// Limits on such requests.
     fn gate(&self) -> &RequestGate;
 
-    /// Serves a request of a session that is held here. Its principal is among the extensions.
+    /// Serves a request of a session or a call that is held here. Its principal is among the extensions.
     fn serve(&self, parts: Parts, message: Bytes, permit: Share) -> BoxFuture<'_, Response<Body>>;
 }
 

@@ -97,7 +97,7 @@ async fn a_request_that_nobody_confirms_breaks_off_after_five_seconds() {
     hub.fate(|_| hub::Then::Lost);
     let (parts, ()) = Request::builder().method(Method::POST).body(()).unwrap().into_parts();
     let began = Instant::now();
-    let response = a.pass_on(b.own, &parts, Bytes::from_static(b"{}")).await;
+    let response = a.pass_on(b.own, &parts, Bytes::from_static(b"{}")).await.unwrap();
     assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
     assert_eq!(began.elapsed().as_secs(), 5);
 }

@@ -21,6 +21,8 @@ mod guards;
 #[cfg(test)]
 mod health;
 #[cfg(test)]
+mod held;
+#[cfg(test)]
 mod https;
 #[cfg(test)]
 mod hub;
