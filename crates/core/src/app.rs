@@ -12,7 +12,7 @@ use rmcp::{
 };
 use tokio::sync::broadcast;
 
-use crate::{Audience, CallContext, Caller, Catalog, NetworkTransport, Permit};
+use crate::{Audience, CallContext, Caller, Catalog, NetworkTransport, Permit, Unavailable};
 
 /// A boxed answer of an [`App`].
 pub type AppFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -49,8 +49,9 @@ pub trait PerCaller: Send + Sync {
     /// Returns once the catalog for `caller` is there, or it is clear that there is none for now.
     fn prepare<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, ()>;
 
-    /// The app's own name of the tool by which `caller` signs in, as long as the app offers them nothing else for want of that.
-    fn sign_in<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, Option<&'static str>> {
+    /// The reason why the app offers `caller` nothing, or only what everybody is offered; none otherwise.
+    /// [`Unavailable::SignIn`] has the app's own name of the tool.
+    fn unavailable<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, Option<Unavailable>> {
         let _ = caller;
         Box::pin(async { None })
     }

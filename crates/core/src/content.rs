@@ -15,7 +15,7 @@ use rmcp::{
 use serde_json::json;
 
 use crate::{
-    AppFuture, Caller, Denied, InvokeError, Invoker, Permitted, Trail, codes,
+    AppFuture, Caller, Denied, InvokeError, Invoker, Permitted, Registry, Trail, Unavailable, codes,
     names::{LONGEST_URI, clipped},
     questions::{Answers, ArgumentsDigest, Asking, CallKey, Conversation, Response, Sending, Unanswered},
 };
@@ -39,8 +39,10 @@ impl Invoker {
     ) -> Result<ReadResourceResponse, ErrorData> {
         check_length(&params.uri)?;
         let uri = params.uri.clone();
-        let items = self.registry().decide(caller, |view| view.resource(&uri)).await;
-        let items = items.map_err(|denied| refused(denied, || not_found(&uri)))?;
+        let items = match self.registry().decide(caller, |view| view.resource(&uri)).await {
+            Ok(items) => items,
+            Err(denied) => return Err(refused_resource(self.registry(), denied, &uri, caller).await),
+        };
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
         let object = object("resource", &uri);
         let principal = caller.principal();
@@ -215,6 +217,27 @@ pub(crate) fn refused(denied: Denied, unknown: impl FnOnce() -> ErrorData) -> Er
             ErrorData::new(ErrorCode::INVALID_REQUEST, message, Some(data))
         }
     }
+}
+
+/// The same for a resource. One that nobody has may be that of an app that has no connection for the caller.
+pub(crate) async fn refused_resource(
+    registry: &Registry,
+    denied: Denied,
+    uri: &str,
+    caller: &Caller,
+) -> ErrorData {
+    let mut busy = None;
+    if denied == Denied::Unknown && registry.view(caller).may_grow() {
+        let unavailable = registry.ready_view(caller).await.unavailable();
+        busy = unavailable.into_iter().find(|app| matches!(app.why, Unavailable::Busy(_)));
+    }
+    refused(denied, || match busy {
+        None => not_found(uri),
+        Some(app) => ErrorData::internal_error(
+            format!("resource `{}` is not available now: {app}", clipped(uri)),
+            Some(json!({"code": app.code(), "uri": uri})),
+        ),
+    })
 }
 
 pub(crate) fn invalid(message: String) -> ErrorData {

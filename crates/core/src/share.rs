@@ -35,6 +35,16 @@ impl Claimant {
     pub fn at(address: IpAddr) -> Self {
         Self(parties(address).collect())
     }
+
+    /// Returns `true` if a subject or network of `other` is also one of this.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.0.iter().any(|(party, _)| other.0.iter().any(|(theirs, _)| theirs == party))
+    }
+
+    /// Returns `true` for a caller with a name of its own.
+    pub fn is_named(&self) -> bool {
+        self.0.iter().any(|(party, _)| matches!(party, Party::Subject(_)))
+    }
 }
 
 fn parties(address: IpAddr) -> impl Iterator<Item = (Party, usize)> {
@@ -117,14 +127,24 @@ impl Shares {
         self.lock().all
     }
 
+    /// The subject of `claimant`, or else the first of its networks, that has to give something back before it may take `amount`. Where
+    /// there is no room, that is whoever holds anything.
+    pub fn over(&self, claimant: &Claimant, amount: usize) -> Option<Claimant> {
+        let taken = self.lock();
+        let free = self.most.saturating_sub(taken.all).saturating_sub(amount);
+        let over = claimant.0.iter().find(|party| self.is_over(&taken, party, amount, free))?;
+        Some(Claimant(vec![over.clone()]))
+    }
+
+    fn is_over(&self, taken: &Taken, (party, times): &(Party, usize), amount: usize, free: usize) -> bool {
+        let own = taken.by.get(party).copied().unwrap_or_default();
+        own > 0 && own + amount > self.portion.of(*times, free)
+    }
+
     fn add(&self, claimant: &Claimant, amount: usize) -> Result<(), NoShare> {
         let mut taken = self.lock();
         let free = self.most.saturating_sub(taken.all).checked_sub(amount).ok_or(NoShare::Room)?;
-        let is_over = |(party, times): &(Party, usize)| {
-            let own = taken.by.get(party).copied().unwrap_or_default();
-            own > 0 && own + amount > self.portion.of(*times, free)
-        };
-        if claimant.0.iter().any(is_over) {
+        if claimant.0.iter().any(|party| self.is_over(&taken, party, amount, free)) {
             return Err(NoShare::Share);
         }
         for (party, _) in &claimant.0 {
@@ -141,6 +161,11 @@ impl Shares {
 }
 
 impl Share {
+    /// Whoever holds it.
+    pub fn claimant(&self) -> &Claimant {
+        &self.claimant
+    }
+
     /// Takes `more` for the same claimant.
     ///
     /// # Errors
@@ -240,6 +265,21 @@ mod tests {
         assert_eq!(fill(&shares, &claimant("::ffff:127.0.0.1")).len(), 10);
         assert_eq!(fill(&shares, &claimant("192.0.2.1")).len(), 2);
         assert_eq!(fill(&shares, &at("127.0.0.1")).len(), 2);
+    }
+
+    #[test]
+    fn the_party_that_holds_its_share_is_the_one_to_give_something_back() {
+        let shares = Shares::new(4, Portion::AsMuchAsFree);
+        let who =
+            |name: &str, address: &str| Claimant::new(Some(name.into()), Some(address.parse().unwrap()), &[]);
+        let (ada, bob) = (who("ada", "192.0.2.1"), who("bob", "192.0.2.1"));
+        let _held = fill(&shares, &ada);
+        assert_eq!(shares.held(), 2);
+        assert!(shares.over(&ada, 1).unwrap().meets(&who("ada", "192.0.2.9")), "the subject comes first");
+        let network = shares.over(&bob, 1).unwrap();
+        assert!(network.meets(&who("cat", "192.0.2.1")) && !network.meets(&who("bob", "192.0.2.9")));
+        assert!(shares.over(&who("bob", "192.0.2.9"), 1).is_none());
+        assert!(ada.is_named() && !at("192.0.2.1").is_named());
     }
 
     #[test]

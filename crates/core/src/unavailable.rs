@@ -12,6 +12,8 @@ pub enum Unavailable {
     Starting,
     /// The app does not serve, for this reason. It is being restarted or connected again.
     Down(String),
+    /// The app has no connection for the caller, for this reason, which says what to do.
+    Busy(String),
     /// The caller has to sign in first, with this tool.
     SignIn(String),
 }
@@ -40,7 +42,7 @@ impl UnavailableApp {
     pub fn code(&self) -> &'static str {
         match self.why {
             Unavailable::Starting => codes::UPSTREAM_STARTING,
-            Unavailable::Down(_) => codes::UPSTREAM_DOWN,
+            Unavailable::Down(_) | Unavailable::Busy(_) => codes::UPSTREAM_DOWN,
             Unavailable::SignIn(_) => codes::AUTHORIZATION_REQUIRED,
         }
     }
@@ -54,6 +56,7 @@ impl fmt::Display for UnavailableApp {
             Unavailable::Down(why) => {
                 write!(f, "app `{id}` is down: {}; it is being restarted, try again later", clipped(why))
             }
+            Unavailable::Busy(why) => write!(f, "app `{id}` is busy: it {}", clipped(why)),
             Unavailable::SignIn(tool) => write!(f, "app `{id}` waits for your sign-in; call `{tool}`"),
         }
     }

@@ -8,8 +8,8 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use gatewright_core::{
-    AccessMode, Authenticator, CallerAddress, Claimant, Era, Gateway, Network, Portion, Principal, Scopes,
-    Share, Shares, off_thread,
+    AccessMode, Authenticator, Caller, CallerAddress, Claimant, Era, Gateway, Network, Portion, Principal,
+    Scopes, Share, Shares, off_thread,
 };
 use http::{HeaderMap, HeaderValue, Response, header, request::Parts};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -101,6 +101,7 @@ impl RequestGate {
         };
         let owner = Owner::of(&principal);
         parts.extensions.insert(principal);
+        self.note_claimant(parts);
         // Last: whoever is still to be told apart, which may take a question to a provider, keeps nobody's place.
         let permit = self.room(parts, stream)?;
         Ok((permit, owner))
@@ -112,6 +113,12 @@ impl RequestGate {
         let subject = subject.filter(|subject| *subject != Principal::local().subject);
         let address = parts.extensions.get::<CallerAddress>().map(|caller| caller.0);
         Claimant::new(subject, address, &self.proxies)
+    }
+
+    /// Puts the parties whose shares the request takes on it.
+    pub(crate) fn note_claimant(&self, parts: &mut Parts) {
+        let claimant = Arc::new(self.claimant(parts));
+        parts.extensions.insert(claimant);
     }
 
     /// Makes room for a request.
@@ -165,8 +172,10 @@ impl RequestGate {
             && let Some(principal) = parts.extensions.get::<Principal>()
             && principal.scopes != Scopes::All
         {
-            let mode = parts.extensions.get::<AccessMode>().copied();
-            let missing = self.gateway.missing_scopes(principal, mode, message.clone()).await;
+            let caller = Caller::new(principal.clone())
+                .in_mode(parts.extensions.get::<AccessMode>().copied())
+                .claiming(parts.extensions.get::<Arc<Claimant>>().cloned());
+            let missing = self.gateway.missing_scopes(caller, message.clone()).await;
             if !missing.is_empty() {
                 tracing::info!(missing = missing.join(" "), "a request was refused for its caller's scopes");
                 let refused = authenticator.insufficient_scope(&missing);

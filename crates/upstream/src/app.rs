@@ -19,7 +19,7 @@ use rmcp::{
 };
 use tokio::sync::broadcast;
 
-use crate::{UpstreamConfig, failure, supervisor, upstream::Upstream, user::User};
+use crate::{UpstreamConfig, failure, places::OwnPlaces, supervisor, upstream::Upstream, user::User};
 
 /// An MCP server in another process or on another host, as an [`App`].
 ///
@@ -39,18 +39,21 @@ impl UpstreamApp {
     /// # Panics
     /// Outside a Tokio runtime.
     pub fn start(id: &str, config: UpstreamConfig, environment: HashMap<String, String>) -> Arc<Self> {
-        Self::start_for(id, config, environment, None)
+        let own_places = OwnPlaces::new(config.max_concurrency);
+        Self::start_for(id, config, environment, None, own_places)
     }
 
-    /// The same for one user, whose token goes with every request.
+    /// The same as one of several connections of an app, whose callers have `own_places` at all of them together. With `user`, whose
+    /// token goes with every request.
     pub(crate) fn start_for(
         id: &str,
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
+        own_places: Arc<OwnPlaces>,
     ) -> Arc<Self> {
         let bad = config.problems().into_iter().next();
-        let shared = Arc::new(Upstream::new(id, config, environment, user));
+        let shared = Arc::new(Upstream::new(id, config, environment, user, own_places));
         match bad {
             Some(bad) => shared.link.down(bad.problem),
             None => {

@@ -141,8 +141,8 @@ pub struct UpstreamConfig {
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub connect_timeout: Duration,
-    /// Calls open at the server at one time, at least 1. Default 64. More wait. Calls of one subject take three
-    /// quarters of them at most.
+    /// Calls open at the server at one time, at least 1, or at each connection to it unless `sessions` is `shared`. Default 64. More
+    /// wait. Calls of one subject, at all connections together, take three quarters of them at most.
     pub max_concurrency: usize,
     /// Retries of a failed upstream.
     pub restart: RestartConfig,
@@ -151,8 +151,9 @@ pub struct UpstreamConfig {
     /// server of several sessions is asked for more log messages than `info` while one of them wants more (`logging/setLevel`), and each
     /// session receives those of its own level.
     pub sessions: Option<Sessions>,
-    /// Connections at one time, 1 to 10000, unless `sessions` is `shared`. Beyond it the one that is idle for longest is ended; when
-    /// all are in use, new callers are refused. Default 64; 256 with `auth.type: oauth`.
+    /// Connections at one time, 1 to 10000, unless `sessions` is `shared`. A caller (see `http.maxSessionsPerCaller`) may have as many as
+    /// are free, alone half of all. Beyond that an idle one of its own is ended, and beyond `maxSessions` an idle one of the subject that
+    /// has most; when all of them are in use, more are refused with `UPSTREAM_DOWN`. Default 64; 256 with `auth.type: oauth`.
     #[schemars(range(min = 1, max = 10_000))]
     pub max_sessions: Option<usize>,
     /// Time that an unused connection stays, unless `sessions` is `shared`: at least 1 s. Default 15 min.

@@ -2,7 +2,9 @@
 //! them.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
+    fmt,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -10,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{App as _, AppEvent, AppHealth, Audience, Catalog, CatalogLink};
+use gatewright_core::{
+    App as _, AppEvent, AppHealth, Audience, Caller, Catalog, CatalogLink, Claimant, NoShare, Portion, Share,
+    Shares,
+};
 use tokio::{sync::broadcast, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -21,6 +26,9 @@ const MOST_ITEMS: usize = 100_000;
 
 struct Connected {
     app: Arc<UpstreamApp>,
+    /// Of the caller who began it, one of the places for connections.
+    place: Share,
+    subject: Arc<str>,
     used: Instant,
     /// Cloned for each use.
     in_use: Arc<()>,
@@ -38,14 +46,28 @@ pub(crate) struct Lease {
     _in_use: Arc<()>,
 }
 
-/// All places are taken by connections in use.
+/// Why there is no place for another connection: those that would make room are in use.
 #[derive(Debug)]
-pub(crate) struct Full;
+pub(crate) struct Full(NoShare);
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            NoShare::Room => "has `maxSessions` connections in use; try again when one has ended",
+            NoShare::Share => {
+                "has as many connections of yours, or of your network, in use as one caller may have; end sessions or subscriptions \
+                 that are not needed, or try again later"
+            }
+        })
+    }
+}
 
 /// The connections of one app.
 pub(crate) struct Connections {
     all: Mutex<HashMap<Audience, Connected>>,
-    most: usize,
+    places: Arc<Shares>,
+    /// Since the last connection began, one was refused, and the log has it.
+    refused: AtomicBool,
     idle: Duration,
     /// `true` if a server makes tasks for calls: one that does, does so for all callers.
     makes_tasks: AtomicBool,
@@ -56,11 +78,12 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// Room for `most` connections, each ended when nobody used it for `idle`.
+    /// Room for `most` connections, half of them for one caller, each ended when nobody used it for `idle`.
     pub(crate) fn new(most: usize, idle: Duration) -> Arc<Self> {
         let connections = Arc::new(Self {
             all: Mutex::default(),
-            most,
+            places: Shares::new(most, Portion::AsMuchAsFree),
+            refused: AtomicBool::new(false),
             idle,
             makes_tasks: AtomicBool::new(false),
             link: CatalogLink::default(),
@@ -85,20 +108,26 @@ impl Connections {
         (app.health() == AppHealth::Up).then(|| app.catalog())
     }
 
-    /// The connection of `audience`, begun by `start` when there is none. It ends with `session`.
+    /// The health of the connection of `audience`, if there is one.
+    pub(crate) fn health(&self, audience: &Audience) -> Option<AppHealth> {
+        let app = self.lock().get(audience)?.app.clone();
+        Some(app.health())
+    }
+
+    /// The connection of `audience`, begun for `caller` by `start` when there is none. It ends with the session of its audience.
     pub(crate) fn lease_or(
         self: &Arc<Self>,
         audience: &Audience,
-        session: Option<CancellationToken>,
+        caller: &Caller,
         start: impl FnOnce() -> Arc<UpstreamApp>,
     ) -> Result<Lease, Full> {
         let mut all = self.lock();
         if !all.contains_key(audience) {
-            if all.len() >= self.most {
-                let oldest = oldest(&all, None).ok_or(Full)?;
-                let gone = all.remove(&oldest);
-                self.end(&oldest, gone);
-            }
+            let place = self.place(&mut all, caller)?;
+            let session = match audience {
+                Audience::Session(_) => caller.session().map(|session| session.ended().clone()),
+                _ => None,
+            };
             let app = start();
             let follow = follow(
                 Arc::downgrade(self),
@@ -109,11 +138,46 @@ impl Connections {
                 self.stop.clone(),
             );
             self.tasks.spawn(follow);
-            let connected = Connected { app, used: Instant::now(), in_use: Arc::default() };
+            let (subject, used) = (caller.principal().subject.clone(), Instant::now());
+            let connected = Connected { app, place, subject, used, in_use: Arc::default() };
             all.insert(audience.clone(), connected);
         }
         drop(all);
-        self.lease(audience).ok_or(Full)
+        self.lease(audience).ok_or(Full(NoShare::Room))
+    }
+
+    /// A place for one more connection of `caller`. Idle ones make room: those of the caller, or of its network, if it has its share or
+    /// has one already while there is no room; else those of the subject that has most.
+    fn place(&self, all: &mut HashMap<Audience, Connected>, caller: &Caller) -> Result<Share, Full> {
+        let claimant = caller.claimant();
+        loop {
+            let why = match self.places.take(claimant.clone(), 1) {
+                Ok(place) => {
+                    self.refused.store(false, Ordering::Relaxed);
+                    return Ok(place);
+                }
+                Err(why) => why,
+            };
+            let over = self.places.over(&claimant, 1);
+            // A subject that has none yet may take the place of anybody where there is no room, whoever is at its network.
+            let is_new = |over: &Claimant| why == NoShare::Room && claimant.is_named() && !over.is_named();
+            let over = over.filter(|over| !is_new(over));
+            let is_fit = |connected: &Connected| {
+                over.as_ref().is_none_or(|over| connected.place.claimant().meets(over))
+            };
+            let Some(gone) = idle_of_most(all, is_fit) else {
+                if !self.refused.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        connections = all.len(),
+                        ?why,
+                        "a connection of one caller to an app was refused: see its `maxSessions`"
+                    );
+                }
+                return Err(Full(why));
+            };
+            let connected = all.remove(&gone);
+            self.end(&gone, connected);
+        }
     }
 
     /// Ends the connection of `audience`.
@@ -172,6 +236,18 @@ impl Connections {
 fn oldest(all: &HashMap<Audience, Connected>, but: Option<&Audience>) -> Option<Audience> {
     let idle = all.iter().filter(|(audience, connected)| connected.is_idle() && Some(*audience) != but);
     idle.min_by_key(|(_, connected)| connected.used).map(|(audience, _)| audience.clone())
+}
+
+/// The connection to end for another one: among those that are idle and `fit`, of the subject with most connections, the one that
+/// was idle for longest.
+fn idle_of_most(all: &HashMap<Audience, Connected>, fit: impl Fn(&Connected) -> bool) -> Option<Audience> {
+    let mut held: HashMap<&str, usize> = HashMap::new();
+    for connected in all.values() {
+        *held.entry(&connected.subject).or_default() += 1;
+    }
+    let idle = all.iter().filter(|(_, connected)| connected.is_idle() && fit(connected));
+    idle.max_by_key(|(_, connected)| (held.get(&*connected.subject), Reverse(connected.used)))
+        .map(|(audience, _)| audience.clone())
 }
 
 fn size(catalog: &Catalog) -> usize {
@@ -240,17 +316,30 @@ async fn follow(
 
 #[cfg(test)]
 mod tests {
+    use gatewright_core::{Principal, Scopes, SessionRef};
+
     use super::*;
     use crate::UpstreamConfig;
+
+    fn caller(subject: &str) -> Caller {
+        Caller::new(Principal { subject: subject.into(), client_id: None, scopes: Scopes::All })
+    }
+
+    /// Nobody answers there.
+    fn start() -> Arc<UpstreamApp> {
+        UpstreamApp::start("a", UpstreamConfig::url("http://127.0.0.1:9/mcp"), HashMap::new())
+    }
+
+    fn lease(connections: &Arc<Connections>, subject: &str, session: u64) -> Result<Lease, Full> {
+        connections.lease_or(&Audience::Session(session), &caller(subject), start)
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_nobody_uses_for_long_ends_and_one_in_use_stays() {
         let connections = Connections::new(8, Duration::from_secs(60));
-        // Nobody answers there.
-        let start = || UpstreamApp::start("a", UpstreamConfig::url("http://127.0.0.1:9/mcp"), HashMap::new());
         let of = |subject: &str| Audience::Subject(subject.into());
-        drop(connections.lease_or(&of("idle"), None, start).unwrap());
-        let lease = connections.lease_or(&of("busy"), None, start).unwrap();
+        drop(connections.lease_or(&of("idle"), &caller("idle"), start).unwrap());
+        let lease = connections.lease_or(&of("busy"), &caller("busy"), start).unwrap();
         tokio::time::sleep(Duration::from_secs(100)).await;
         assert!(connections.lease(&of("idle")).is_none());
         assert!(connections.lease(&of("busy")).is_some());
@@ -261,14 +350,47 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_ends_with_its_session_and_tells_its_audience() {
         let connections = Connections::new(8, Duration::from_secs(60));
-        let start = || UpstreamApp::start("a", UpstreamConfig::url("http://127.0.0.1:9/mcp"), HashMap::new());
-        let (audience, session) = (Audience::Session(1), CancellationToken::new());
+        let session = CancellationToken::new();
+        let caller = caller("ada").in_session(SessionRef::new(session.clone()));
+        let audience = Audience::session(&caller);
         let mut events = connections.link.events();
-        drop(connections.lease_or(&audience, Some(session.clone()), start).unwrap());
+        drop(connections.lease_or(&audience, &caller, start).unwrap());
         session.cancel();
         while connections.lease(&audience).is_some() {
             assert_eq!(events.recv().await.unwrap(), AppEvent::Changed(audience.clone()));
         }
+        connections.shutdown().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_caller_with_connections_in_use_leaves_half_of_them_to_others() {
+        let connections = Connections::new(8, Duration::from_secs(60));
+        let held: Vec<_> = (0..20).filter_map(|n| lease(&connections, "ada", n).ok()).collect();
+        assert_eq!(held.len(), 4);
+        let refused = lease(&connections, "ada", 99).err().unwrap().to_string();
+        assert!(refused.contains("as one caller may have"), "{refused}");
+        let others: Vec<_> = (20..24).map(|n| lease(&connections, &n.to_string(), n).unwrap()).collect();
+        let refused = lease(&connections, "eve", 98).err().unwrap().to_string();
+        assert!(refused.contains("`maxSessions`"), "{refused}");
+        drop((held, others));
+        connections.shutdown().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idle_connections_of_whoever_has_most_make_room_and_nobody_ends_those_of_others_for_more_of_its_own()
+     {
+        let connections = Connections::new(4, Duration::from_secs(600));
+        drop(lease(&connections, "bob", 0).unwrap());
+        for n in 1..50 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            drop(lease(&connections, "ada", n).unwrap());
+        }
+        let is_there = |n| connections.lease(&Audience::Session(n)).is_some();
+        assert!(is_there(0), "that of bob stays, though it is idle for longest");
+        assert_eq!((1..50).filter(|n| is_there(*n)).collect::<Vec<_>>(), [48, 49]);
+        drop(lease(&connections, "cat", 50).unwrap());
+        drop(lease(&connections, "dan", 51).unwrap());
+        assert!(is_there(0) && !is_there(48) && is_there(49), "the older one of ada makes room");
         connections.shutdown().await;
     }
 }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use gatewright_core::{
     App, AppEvent, AppFuture, AppHealth, Audience, Authorize, CallContext, Caller, Catalog, NetworkTransport,
-    PerCaller, Permit, UserCredentials,
+    PerCaller, Permit, Unavailable, UserCredentials,
 };
 use rmcp::{
     ErrorData,
@@ -25,6 +25,7 @@ use crate::{
     authorize::{self, AUTHORIZE, QUESTION, ask, elicitation_error},
     connections::{Connections, Full, Lease},
     failure,
+    places::OwnPlaces,
     user::User,
 };
 
@@ -39,6 +40,7 @@ pub struct PerCallerApp {
     /// Keeps the users' tokens, for a server that demands one of each.
     credentials: Option<Arc<dyn UserCredentials>>,
     connections: Arc<Connections>,
+    own_places: Arc<OwnPlaces>,
 }
 
 impl std::fmt::Debug for PerCallerApp {
@@ -73,7 +75,8 @@ impl PerCallerApp {
             None if credentials.is_some() => connections.link.up(authorize::catalog(id)),
             None => connections.link.up(Catalog::default()),
         }
-        Arc::new(Self { id: id.to_owned(), config, environment, credentials, connections })
+        let own_places = OwnPlaces::new(config.max_concurrency);
+        Arc::new(Self { id: id.to_owned(), config, environment, credentials, connections, own_places })
     }
 
     /// The connection of the caller, once its server's lists are read.
@@ -81,7 +84,7 @@ impl PerCallerApp {
         if !self.has_token(caller).await? {
             return Err(self.must_authorize(caller).await);
         }
-        let lease = self.lease(caller)?;
+        let lease = self.lease(caller).map_err(|full| self.failed(&full.to_string()))?;
         match lease.app.wait_ready(self.config.connect_timeout).await {
             AppHealth::Up => Ok(lease),
             AppHealth::Starting => Err(self.failed("is still being connected; try again")),
@@ -96,22 +99,16 @@ impl PerCallerApp {
         }
     }
 
-    fn lease(&self, caller: &Caller) -> Result<Lease, Refusal> {
-        let audience = self.audience(caller);
-        let session = match audience {
-            Audience::Session(_) => caller.session().map(|session| session.ended().clone()),
-            _ => None,
-        };
+    fn lease(&self, caller: &Caller) -> Result<Lease, Full> {
         let start = || {
             let user = self.credentials.as_ref().map(|credentials| User {
                 principal: caller.principal().clone(),
                 credentials: credentials.clone(),
             });
-            UpstreamApp::start_for(&self.id, self.config.clone(), self.environment.clone(), user)
+            let (config, environment) = (self.config.clone(), self.environment.clone());
+            UpstreamApp::start_for(&self.id, config, environment, user, self.own_places.clone())
         };
-        self.connections
-            .lease_or(&audience, session, start)
-            .map_err(|Full| self.failed("has `maxSessions` sessions in use; try again when one has ended"))
+        self.connections.lease_or(&self.audience(caller), caller, start)
     }
 
     /// Returns `true` if the server can be called for the caller: a server that wants no tokens can.
@@ -225,11 +222,24 @@ impl PerCaller for PerCallerApp {
         })
     }
 
-    fn sign_in<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, Option<&'static str>> {
+    fn unavailable<'a>(&'a self, caller: &'a Caller) -> AppFuture<'a, Option<Unavailable>> {
         Box::pin(async move {
-            let is_known = self.connections.catalog(&self.audience(caller)).is_some();
-            let waits = !is_known && matches!(self.has_token(caller).await, Ok(false));
-            waits.then_some(AUTHORIZE)
+            let audience = self.audience(caller);
+            if self.connections.health(&audience) == Some(AppHealth::Up) {
+                return None;
+            }
+            if !self.has_token(caller).await.ok()? {
+                return Some(Unavailable::SignIn(AUTHORIZE.to_owned()));
+            }
+            Some(match self.connections.health(&audience) {
+                Some(AppHealth::Up) => return None,
+                Some(AppHealth::Down(why)) => Unavailable::Down(why),
+                Some(AppHealth::Starting) => Unavailable::Starting,
+                None => match self.lease(caller) {
+                    Ok(_) => Unavailable::Starting,
+                    Err(full) => Unavailable::Busy(full.to_string()),
+                },
+            })
         })
     }
 

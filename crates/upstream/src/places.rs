@@ -1,4 +1,4 @@
-//! Places for calls at one server. One caller leaves a quarter of them to others.
+//! Places for calls at one server. One caller leaves a quarter of them to others, at all connections of an app together.
 //!
 //! Whoever waits is served in turn. A caller with many calls waits for places of its own first, so that its line is not in the way of
 //! others.
@@ -11,10 +11,16 @@ use std::{
 use gatewright_core::Principal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-/// The places of a server.
+/// The places of a connection.
 #[derive(Debug)]
 pub(crate) struct Places {
     all: Semaphore,
+    own: Arc<OwnPlaces>,
+}
+
+/// The places that each caller may take, at all connections of an app together.
+#[derive(Debug)]
+pub(crate) struct OwnPlaces {
     of_one: usize,
     callers: Mutex<Callers>,
 }
@@ -35,23 +41,30 @@ pub(crate) struct Place<'a> {
 }
 
 impl Places {
-    /// Places for `most` calls.
-    pub(crate) fn new(most: usize) -> Self {
-        let most = most.clamp(1, Semaphore::MAX_PERMITS);
-        Self { all: Semaphore::new(most), of_one: most - most / 4, callers: Mutex::default() }
+    /// Places for `most` calls, of which callers take those of `own`.
+    pub(crate) fn new(most: usize, own: Arc<OwnPlaces>) -> Self {
+        Self { all: Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)), own }
     }
 
     /// Waits for a place for a call of `principal`. Anonymous callers are many.
     pub(crate) async fn take(&self, principal: &Principal) -> Place<'_> {
         let own = match principal.subject == Principal::local().subject {
             true => None,
-            false => self.own(&principal.subject).acquire_owned().await.ok(),
+            false => self.own.of(&principal.subject).acquire_owned().await.ok(),
         };
         // The semaphores are never closed.
         Place { _own: own, _any: self.all.acquire().await.ok() }
     }
+}
 
-    fn own(&self, subject: &Arc<str>) -> Arc<Semaphore> {
+impl OwnPlaces {
+    /// Three quarters of `most` calls for each caller.
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        let most = most.clamp(1, Semaphore::MAX_PERMITS);
+        Arc::new(Self { of_one: most - most / 4, callers: Mutex::default() })
+    }
+
+    fn of(&self, subject: &Arc<str>) -> Arc<Semaphore> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = callers.own.get(subject).and_then(Weak::upgrade) {
             return own;
@@ -73,13 +86,17 @@ mod tests {
 
     use super::*;
 
+    fn places(most: usize) -> Places {
+        Places::new(most, OwnPlaces::new(most))
+    }
+
     fn caller(subject: &str) -> Principal {
         Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }
     }
 
     #[tokio::test]
     async fn a_caller_whose_calls_wait_leaves_places_to_others() {
-        let places = Places::new(8);
+        let places = places(8);
         let bob = caller("bob");
         let mut calls: Vec<_> = (0..100).map(|_| Box::pin(places.take(&bob))).collect();
         let mut held: Vec<_> = calls.iter_mut().filter_map(FutureExt::now_or_never).collect();
@@ -91,8 +108,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_caller_has_three_quarters_at_all_connections_together() {
+        let own = OwnPlaces::new(8);
+        let connections: Vec<Places> = (0..8).map(|_| Places::new(8, own.clone())).collect();
+        let bob = caller("bob");
+        let calls = connections.iter().flat_map(|places| [places.take(&bob), places.take(&bob)]);
+        assert_eq!(calls.filter_map(FutureExt::now_or_never).collect::<Vec<_>>().len(), 6);
+    }
+
+    #[tokio::test]
     async fn anonymous_callers_may_take_every_place_and_one_place_is_one() {
-        let (places, single) = (Places::new(4), Places::new(1));
+        let (places, single) = (places(4), places(1));
         let nobody = Principal::local();
         let held: Vec<_> = (0..9).filter_map(|_| places.take(&nobody).now_or_never()).collect();
         assert_eq!(held.len(), 4);
@@ -101,10 +127,10 @@ mod tests {
 
     #[tokio::test]
     async fn callers_without_calls_are_forgotten() {
-        let places = Places::new(4);
+        let places = places(4);
         for n in 0..1_000 {
             drop(places.take(&caller(&n.to_string())).await);
         }
-        assert!(places.callers.lock().unwrap().own.len() <= 64);
+        assert!(places.own.callers.lock().unwrap().own.len() <= 64);
     }
 }

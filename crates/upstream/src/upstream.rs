@@ -11,7 +11,12 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    UpstreamConfig, connection::Connection, failure, places::Places, redactor::Redactor, user::User,
+    UpstreamConfig,
+    connection::Connection,
+    failure,
+    places::{OwnPlaces, Places},
+    redactor::Redactor,
+    user::User,
 };
 
 /// One upstream.
@@ -45,12 +50,13 @@ impl Upstream {
         config: UpstreamConfig,
         environment: HashMap<String, String>,
         user: Option<User>,
+        own_places: Arc<OwnPlaces>,
     ) -> Self {
         Self {
             user,
             id: id.into(),
             redactor: config.redactor(),
-            places: Places::new(config.max_concurrency),
+            places: Places::new(config.max_concurrency, own_places),
             config,
             environment,
             link: Arc::default(),

@@ -68,6 +68,18 @@ fn calls(text: &mut String) {
             "Try again later; `/readyz` and the log have the reason.",
         ),
         (
+            InvokeError::Unavailable {
+                name: name(),
+                app: UnavailableApp {
+                    id: "crm".into(),
+                    why: Unavailable::Busy(
+                        "has `maxSessions` connections in use; try again when one has ended".to_owned(),
+                    ),
+                },
+            },
+            "Follow the message; `sessions` of the app gives callers connections of their own.",
+        ),
+        (
             InvokeError::MissingScopes { name: name(), missing: vec!["crm:read".to_owned()] },
             "Ask for a token with the scopes in `requiredScopes`.",
         ),

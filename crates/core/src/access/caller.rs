@@ -9,7 +9,7 @@ use rmcp::{RoleServer, service::Peer};
 use tokio_util::sync::CancellationToken;
 
 use super::{AccessMode, OwnPaths, Roots, roots::SessionRoots};
-use crate::Principal;
+use crate::{Claimant, Principal};
 
 /// An MCP session. Ids are unique within the process.
 #[derive(Debug, Clone)]
@@ -47,12 +47,13 @@ pub struct Caller {
     principal: Arc<Principal>,
     session: Option<SessionRef>,
     mode: Option<AccessMode>,
+    claimant: Option<Arc<Claimant>>,
 }
 
 impl Caller {
     /// A caller outside any session.
     pub fn new(principal: impl Into<Arc<Principal>>) -> Self {
-        Self { principal: principal.into(), session: None, mode: None }
+        Self { principal: principal.into(), session: None, mode: None, claimant: None }
     }
 
     /// The same caller in `session`.
@@ -67,6 +68,22 @@ impl Caller {
     pub fn in_mode(mut self, mode: Option<AccessMode>) -> Self {
         self.mode = mode;
         self
+    }
+
+    /// The same caller, of whose shares it takes part; by default those of its subject.
+    #[must_use]
+    pub fn claiming(mut self, claimant: Option<Arc<Claimant>>) -> Self {
+        self.claimant = claimant;
+        self
+    }
+
+    /// The parties whose shares the caller takes part of. Anonymous callers have no name of their own.
+    pub fn claimant(&self) -> Claimant {
+        let of_subject = || {
+            let subject = Some(self.principal.subject.clone());
+            Claimant::new(subject.filter(|subject| *subject != Principal::local().subject), None, &[])
+        };
+        self.claimant.as_deref().cloned().unwrap_or_else(of_subject)
     }
 
     /// The access mode; `None` is what the configuration gives every client.

@@ -31,8 +31,8 @@ pub struct View {
     shared: Arc<Snapshot>,
     own: Vec<Arc<OwnItems>>,
     permit: Permit,
-    /// Apps that wait for the caller's sign-in, where they were asked.
-    waiting: Vec<UnavailableApp>,
+    /// Apps that have no connection for the caller, where they were asked.
+    unavailable: Vec<UnavailableApp>,
 }
 
 /// An item as the caller lists it.
@@ -46,12 +46,12 @@ pub struct Listed<'v, T: Clone> {
 
 impl View {
     pub(crate) fn new(shared: Arc<Snapshot>, own: Vec<Arc<OwnItems>>, caller: Caller) -> Self {
-        Self { shared, own, permit: Permit::new(caller), waiting: Vec::new() }
+        Self { shared, own, permit: Permit::new(caller), unavailable: Vec::new() }
     }
 
-    /// The same, with the apps that wait for the caller's sign-in.
-    pub(crate) fn with_unavailable(self, waiting: Vec<UnavailableApp>) -> Self {
-        Self { waiting, ..self }
+    /// The same, with the apps that have no connection for the caller.
+    pub(crate) fn with_unavailable(self, unavailable: Vec<UnavailableApp>) -> Self {
+        Self { unavailable, ..self }
     }
 
     /// Whose view it is.
@@ -126,8 +126,8 @@ impl View {
     }
 
     fn unavailable_app(&self, app: &AppEntry) -> Option<UnavailableApp> {
-        let waiting = || self.waiting.iter().find(|waiting| waiting.id == app.id).cloned();
-        UnavailableApp::of(&app.id, app.app.health()).or_else(waiting)
+        let for_caller = || self.unavailable.iter().find(|one| one.id == app.id).cloned();
+        UnavailableApp::of(&app.id, app.app.health()).or_else(for_caller)
     }
 
     /// Returns `true` if an app may have more for this caller than is known yet.

@@ -6,7 +6,7 @@ use rmcp::model::Reference;
 use serde::Deserialize;
 
 use super::{Gateway, subscriptions::MOST_FOLLOWED};
-use crate::{AccessMode, Caller, Denied, DirectAccess, Principal, off_thread};
+use crate::{Caller, Denied, DirectAccess, off_thread};
 
 #[derive(Deserialize)]
 struct Message {
@@ -34,18 +34,18 @@ struct Notifications {
 }
 
 impl Gateway {
-    /// The scopes that `principal`, whose client asks for `mode`, lacks for the JSON-RPC request `message`. Empty for requests that name nothing, name nothing
+    /// The scopes that `caller`, in the mode that its client asks for, lacks for the JSON-RPC request `message`. Empty for requests that name nothing, name nothing
     /// that exists, or name a tool that no direct call reaches.
     pub async fn missing_scopes(
         &self,
-        principal: &Principal,
-        mode: Option<AccessMode>,
+        caller: Caller,
         message: impl AsRef<[u8]> + Send + 'static,
     ) -> Vec<String> {
         let bytes = message.as_ref().len();
         let read = move || serde_json::from_slice::<Message>(message.as_ref());
         let Ok(message) = off_thread(bytes, read).await else { return Vec::new() };
-        let caller = Caller::new(principal.clone()).in_mode(self.mode(principal, mode));
+        let mode = self.mode(caller.principal(), caller.mode());
+        let caller = caller.in_mode(mode);
         match self.decide_early(&message.method, &message.params, &caller).await {
             Err(Denied::Scopes(missing)) => missing,
             Ok(()) | Err(Denied::Unknown) => Vec::new(),

@@ -18,15 +18,19 @@ use super::{
 };
 use crate::{
     Caller, Change, Notice, Registry,
-    content::{check_length, not_found, refused},
+    content::{check_length, not_found, refused_resource},
 };
 
 impl Gateway {
     async fn follow(&self, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {
         check_length(uri)?;
-        let items = self.shared.registry.decide(caller, |view| view.resource(uri)).await;
+        let registry = &self.shared.registry;
+        let items = match registry.decide(caller, |view| view.resource(uri)).await {
+            Ok(items) => items,
+            Err(denied) => return Err(refused_resource(registry, denied, uri, caller).await),
+        };
         let mut why = None;
-        for item in items.map_err(|denied| refused(denied, || not_found(uri)))? {
+        for item in items {
             // Counted already: dropped, it counts back.
             let (follow, is_first) = self.shared.subscriptions.add(&item, uri);
             if !is_first {

@@ -32,7 +32,7 @@ use rmcp::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    AccessMode, AppEntry, Caller, Invoker, Observer, Plugin, Principal, Registry, SessionRef,
+    AccessMode, AppEntry, Caller, Claimant, Invoker, Observer, Plugin, Principal, Registry, SessionRef,
     observe::Observers,
 };
 use log_levels::LogLevels;
@@ -218,7 +218,9 @@ impl Gateway {
             Some(opened_by) => opened_by.mode(),
             None => self.mode(&principal, AccessMode::of(context)),
         };
-        let caller = Caller::new(principal).in_mode(mode);
+        let of_http = context.extensions.get::<http::request::Parts>();
+        let claimant = of_http.and_then(|parts| parts.extensions.get::<Arc<Claimant>>()).cloned();
+        let caller = Caller::new(principal).in_mode(mode).claiming(claimant);
         // A connection that belongs to one principal is a session, too, for clients of the era without them.
         let in_session = self.session.principal.is_some() || self.session.opened_by.get().is_some();
         Ok(if in_session { caller.in_session(self.session.this.clone()) } else { caller })

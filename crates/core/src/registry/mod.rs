@@ -101,12 +101,15 @@ impl Registry {
         View::new(shared, own, caller.clone())
     }
 
-    /// The apps that offer `caller` nothing until they sign in.
-    async fn waiting_for_sign_in(&self, caller: &Caller) -> Vec<UnavailableApp> {
+    /// The apps that have connections for single callers, and none for `caller`.
+    async fn unavailable(&self, caller: &Caller) -> Vec<UnavailableApp> {
         let shared = self.snapshot.load_full();
         let asked = shared.personal.iter().map(|entry| async move {
-            let tool = entry.app.per_caller()?.sign_in(caller).await?;
-            Some(UnavailableApp { id: entry.id.clone(), why: Unavailable::SignIn(entry.public_name(tool)) })
+            let why = match entry.app.per_caller()?.unavailable(caller).await? {
+                Unavailable::SignIn(tool) => Unavailable::SignIn(entry.public_name(&tool)),
+                why => why,
+            };
+            Some(UnavailableApp { id: entry.id.clone(), why })
         });
         futures::future::join_all(asked).await.into_iter().flatten().collect()
     }
@@ -116,8 +119,8 @@ impl Registry {
         let shared = self.snapshot.load_full();
         let personal = shared.personal.iter().filter_map(|entry| entry.app.per_caller());
         futures::future::join_all(personal.map(|own| own.prepare(caller))).await;
-        let waiting = self.waiting_for_sign_in(caller).await;
-        self.view(caller).with_unavailable(waiting)
+        let unavailable = self.unavailable(caller).await;
+        self.view(caller).with_unavailable(unavailable)
     }
 
     /// Asks the view of `caller`, and again once the apps that have catalogs of single callers know that of `caller` if it knew

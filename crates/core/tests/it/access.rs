@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gatewright_core::{
-    AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, METHODS, Principal, Registry, ScopeRule, Scopes,
-    ToolNames, ToolOverride, memory_transport,
+    AppOptions, Caller, Gateway, GatewayConfig, Invoker, LocalApp, METHODS, Principal, Registry, ScopeRule,
+    Scopes, ToolNames, ToolOverride, memory_transport,
     rmcp::{
         ErrorData, RoleClient, RoleServer, ServerHandler, ServiceError, ServiceExt as _,
         model::{
@@ -314,7 +314,7 @@ async fn every_method_asks_for_the_scopes_of_what_it_names_and_lists_show_nothin
         for (who, may) in [(&full, true), (&narrow, false), (&anonymous, false)] {
             let context = format!("{method} by {} with {:?}", who.subject, who.scopes);
             let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-            let missing = gateway.missing_scopes(who, None, message.to_string()).await;
+            let missing = gateway.missing_scopes(Caller::new(who.clone()), message.to_string()).await;
             // Another subject's task is unknown, scopes or not.
             let knows = !method.starts_with("tasks/") || who.subject == full.subject;
             let challenged = !may && knows && row == Row::Guarded;

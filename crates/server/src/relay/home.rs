@@ -45,7 +45,7 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> boo
         return true;
     };
     let Ok(first) = exchange.receive().await else { return false };
-    let Some(parts) = read_meta::<RequestMeta>(&first).and_then(parts_of) else {
+    let Some(mut parts) = read_meta::<RequestMeta>(&first).and_then(parts_of) else {
         exchange.cancel(Reason::Broken).await;
         return true;
     };
@@ -56,6 +56,7 @@ async fn answer(exchange: &mut Exchange, endpoint: Weak<dyn SessionHome>) -> boo
         exchange.cancel(Reason::Gone).await;
         return true;
     }
+    gate.note_claimant(&mut parts);
     let room = gate.room(&parts, parts.method == Method::GET);
     let most = if room.is_ok() { gate.most_bytes } else { 0 };
     let message = match tokio::time::timeout(gate.body_time, read(exchange, first, most)).await {

@@ -62,6 +62,11 @@ async fn beyond_the_most_sessions_the_idle_one_ends_and_none_in_use() {
     let open = hanging(&bob, "a:hang").await;
     let listed = names(&ada).await;
     assert!(listed.is_empty(), "no place, no tools: {listed:?}");
+    let refused = ada.tools().call("a:count", json!({})).await.unwrap();
+    assert!(refused.raw.to_string().contains("UPSTREAM_DOWN"), "{:?}", refused.raw);
+    assert!(refused.text().contains("`maxSessions`"), "{}", refused.text());
+    let unread = ada.resources().read("file:///a").await.unwrap_err().to_string();
+    assert!(unread.contains("app `a` is busy"), "{unread}");
     assert!(runs(of_bob), "the one in use stays");
     open.cancel().await;
 }
