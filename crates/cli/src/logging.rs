@@ -1,5 +1,7 @@
-//! Logging to standard error, so that stdio transports and `--json` stay clean, and without secrets (`redact`).
+//! Logging to standard error, so that stdio transports and `--json` stay clean, without secrets (`redact`), and without
+//! control characters (`fields`).
 
+mod fields;
 mod redact;
 
 use std::{io::IsTerminal as _, sync::OnceLock};
@@ -62,12 +64,10 @@ pub fn start(args: &LogArgs) -> anyhow::Result<()> {
     match args.log_format {
         LogFormat::Text => {
             let colours = std::io::stderr().is_terminal();
-            registry
-                .with(fmt::layer().with_ansi(colours).with_writer(RedactedStderr).with_target(false))
-                .init();
+            registry.with(fields::text_layer(RedactedStderr::Text).with_ansi(colours)).init();
         }
         LogFormat::Json => {
-            registry.with(fmt::layer().json().flatten_event(true).with_writer(RedactedStderr)).init()
+            registry.with(fmt::layer().json().flatten_event(true).with_writer(RedactedStderr::Json)).init()
         }
     }
     Ok(())

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write as _};
 
-use gatewright_findings::printable_lines;
+use gatewright_findings::{must_be_escaped, printable_lines};
 use serde::Serialize;
 
 /// The reader of standard output is gone.
@@ -80,12 +80,13 @@ pub fn progress(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Escapes the control characters that JSON allows in strings: DEL and those beyond ASCII. Nowhere else does the text have any.
-fn ascii_controls(json: &str) -> String {
+/// Escapes what JSON allows in strings and a terminal must not get: DEL, control characters beyond ASCII, and those that direct the
+/// order of text. Nowhere else does the text have any.
+pub fn ascii_controls(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         match c {
-            '\u{7f}'..='\u{9f}' => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c if c >= '\u{7f}' && must_be_escaped(c) => escaped.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => escaped.push(c),
         }
     }
@@ -100,9 +101,9 @@ mod tests {
 
     #[test]
     fn json_keeps_its_meaning_and_loses_its_control_characters() {
-        let value = json!({"a\u{9b}b": "\u{1b}[31m\u{7f}\u{85}é\n"});
+        let value = json!({"a\u{9b}b": "\u{1b}[31m\u{7f}\u{85}é\u{202e}\n"});
         let text = ascii_controls(&value.to_string());
-        assert!(!text.contains(char::is_control), "{text:?}");
+        assert!(!text.contains(must_be_escaped), "{text:?}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
     }
 }

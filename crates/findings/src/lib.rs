@@ -20,7 +20,7 @@ mod schema;
 use std::{fmt, path::Path};
 
 pub use lines::{Format, Lines};
-pub use printable::{printable, printable_lines};
+pub use printable::{must_be_escaped, printable, printable_lines, write_printable};
 pub use schema::{Schema, SchemaError};
 use serde::Serialize;
 

@@ -1,6 +1,9 @@
 //! Text of others as a terminal can show it: no control characters, and nothing that changes the order of what is read.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    fmt::{self, Write as _},
+};
 
 use serde::Serializer;
 
@@ -11,9 +14,8 @@ pub fn printable(text: &str, most: usize) -> String {
         None => (text.len(), false),
     };
     let mut line = String::with_capacity(end);
-    for c in text[..end].chars() {
-        push(&mut line, c);
-    }
+    // A `String` takes everything.
+    let _ = write_printable(&text[..end], &mut line);
     if is_cut {
         line.push('…');
     }
@@ -28,12 +30,26 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     }
     let mut lines = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        match is_plain(c) {
-            true => lines.push(c),
-            false => push(&mut lines, c),
-        }
+        // A `String` takes everything.
+        let _ = if is_plain(c) { lines.write_char(c) } else { push(&mut lines, c) };
     }
     Cow::Owned(lines)
+}
+
+/// Writes the text as one line, with control characters escaped.
+///
+/// # Errors
+/// Those of `to`.
+pub fn write_printable(text: &str, to: &mut dyn fmt::Write) -> fmt::Result {
+    let mut rest = text;
+    while let Some(at) = rest.find(must_be_escaped) {
+        let (plain, escaped) = rest.split_at(at);
+        to.write_str(plain)?;
+        let mut escaped = escaped.chars();
+        escaped.next().map_or(Ok(()), |c| push(to, c))?;
+        rest = escaped.as_str();
+    }
+    to.write_str(rest)
 }
 
 /// Serializes a text as [`printable`] returns it.
@@ -41,18 +57,17 @@ pub(crate) fn serialize<S: Serializer, const MOST: usize>(text: &str, to: S) -> 
     to.serialize_str(&printable(text, MOST))
 }
 
-fn push(line: &mut String, c: char) {
+fn push(line: &mut dyn fmt::Write, c: char) -> fmt::Result {
     match c {
-        '\n' => line.push_str("\\n"),
-        '\t' => line.push_str("\\t"),
-        '\r' => line.push_str("\\r"),
-        c if must_be_escaped(c) => line.extend(c.escape_unicode()),
-        c => line.push(c),
+        '\n' => line.write_str("\\n"),
+        '\t' => line.write_str("\\t"),
+        '\r' => line.write_str("\\r"),
+        c => write!(line, "{}", c.escape_unicode()),
     }
 }
 
 /// Returns `true` for control characters, and for those that direct the order of text (Unicode Technical Report 36 §2.10).
-fn must_be_escaped(c: char) -> bool {
+pub fn must_be_escaped(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -111,7 +111,12 @@ fn redacted(line: &str, patterns: &CredentialPatterns) -> String {
 
 /// Standard error with secrets masked.
 #[derive(Debug, Clone, Copy)]
-pub struct RedactedStderr;
+pub enum RedactedStderr {
+    /// For lines of text, whose control characters are escaped already.
+    Text,
+    /// For lines of JSON.
+    Json,
+}
 
 impl Write for RedactedStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -119,7 +124,10 @@ impl Write for RedactedStderr {
         let line = String::from_utf8_lossy(bytes);
         match &*patterns {
             // A line comes in one piece: the subscriber formats it before it writes.
-            Some(patterns) => output::progress(&redacted(&line, patterns)),
+            Some(patterns) => output::progress(&match self {
+                Self::Text => redacted(&line, patterns),
+                Self::Json => output::ascii_controls(&redacted(&line, patterns)),
+            }),
             None => output::note("[a log line is not shown: redaction cannot be set up]"),
         }
         Ok(bytes.len())
