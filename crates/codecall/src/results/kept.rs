@@ -13,7 +13,7 @@ use gatewright_core::{
 
 /// Time for which a result is kept.
 pub(crate) const KEPT_FOR: Duration = Duration::from_secs(600);
-/// Bytes that are kept for one principal, and for all. Older results give way.
+/// Bytes that are kept for one subject with all its clients, and for all. Older results give way.
 const MOST_OF_ONE: usize = 16 << 20;
 const MOST_OF_ALL: usize = 128 << 20;
 /// Bytes that a result counts at least, so that there are not too many of them.
@@ -57,9 +57,9 @@ impl Owner {
         Self(principal.subject.clone(), principal.client_id.clone(), principal.scopes.clone())
     }
 
-    /// Returns `true` if this is the same client of the same user, whatever its scopes.
-    fn is(&self, other: &Self) -> bool {
-        (&self.0, &self.1) == (&other.0, &other.1)
+    /// Returns `true` if results of both count together: a user may register any number of clients.
+    fn shares_room_with(&self, other: &Self) -> bool {
+        self.0 == other.0
     }
 
     /// Returns `true` if `reader` may read what this owner's calls returned: it has every scope that they were made with.
@@ -68,7 +68,7 @@ impl Owner {
             Scopes::All => reader.2 == Scopes::All,
             Scopes::Granted(scopes) => scopes.iter().all(|scope| reader.2.allows(scope)),
         };
-        self.is(reader) && has_all
+        (&self.0, &self.1) == (&reader.0, &reader.1) && has_all
     }
 }
 
@@ -86,11 +86,11 @@ impl KeptResults {
         let mut table = self.lock();
         table.drop_while(|kept| kept.until <= now);
         let of_owner = |table: &Table| {
-            let own = table.results.values().filter(|kept| kept.owner.is(owner));
+            let own = table.results.values().filter(|kept| kept.owner.shares_room_with(owner));
             own.map(Kept::weight).sum::<usize>()
         };
         while of_owner(&table) + kept.weight() > MOST_OF_ONE {
-            table.drop_first(|kept| kept.owner.is(owner))?;
+            table.drop_first(|kept| kept.owner.shares_room_with(owner))?;
         }
         while table.bytes + kept.weight() > MOST_OF_ALL {
             table.drop_first(|_| true)?;
@@ -193,14 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn older_results_of_a_principal_give_way_to_newer_ones_and_those_of_others_stay() {
+    fn older_results_of_a_subject_give_way_to_newer_ones_and_those_of_others_stay() {
         let (kept, now) = (KeptResults::default(), Instant::now());
         let (ada, bob) = (owner("ada", None), owner("bob", None));
         let of_bob = kept.keep_at(&bob, "{}".to_owned(), now).unwrap();
         let half = || "x".repeat(MOST_OF_ONE / 2);
-        let uris: Vec<_> = (0..3).map(|_| kept.keep_at(&ada, half(), now).unwrap()).collect();
+        let clients = [ada.clone(), owner("ada", Some("phone")), ada.clone()];
+        let uris: Vec<_> = clients.iter().map(|ada| kept.keep_at(ada, half(), now).unwrap()).collect();
         let is_there = |uri: &str, owner: &Owner| kept.find(uri, owner, now).is_some();
-        assert_eq!([false, true, true], [0, 1, 2].map(|at| is_there(&uris[at], &ada)));
+        assert_eq!([false, true, true], [0, 1, 2].map(|at| is_there(&uris[at], &clients[at])));
         assert!(is_there(&of_bob, &bob));
         assert_eq!(kept.keep_at(&ada, "x".repeat(MOST_OF_ONE + 1), now), None);
         assert!(is_there(&uris[2], &ada), "a result that is too big drops nothing");

@@ -145,8 +145,8 @@ impl Limits {
     }
 }
 
-/// Returns the keys that a caller is counted under, each with the number of callers whose limit it has: the principal, or the networks
-/// of the address where nobody logs in.
+/// Returns the keys that a caller is counted under, each with the number of callers whose limit it has: the subject, with all its
+/// clients, of which it can register any number; or the networks of the address where nobody logs in.
 fn callers(principal: &Principal, address: Option<IpAddr>) -> Vec<(String, u32)> {
     if let Some(address) = address
         && principal.client_id.is_none()
@@ -155,14 +155,7 @@ fn callers(principal: &Principal, address: Option<IpAddr>) -> Vec<(String, u32)>
         let times = |times: usize| u32::try_from(times).unwrap_or(u32::MAX);
         return counted_networks(address).map(|(network, n)| (format!("@{network}"), times(n))).collect();
     }
-    let client = principal.client_id.as_deref();
-    vec![(
-        client.map_or_else(
-            || principal.subject.to_string(),
-            |client| format!("{}\n{client}", principal.subject),
-        ),
-        1,
-    )]
+    vec![(principal.subject.to_string(), 1)]
 }
 
 impl RateLimiter for Limits {
@@ -219,7 +212,10 @@ mod tests {
         assert!(!passes(&limits, "crm:b", &ada, None).await, "the rule counts the whole app");
         assert!(passes(&limits, "crm:a", &grace, None).await);
         assert!(passes(&limits, "billing:a", &ada, None).await, "no rule covers it");
-        assert!(passes(&limits, "crm:a", &who("ada", Some("other")), None).await);
+        assert!(
+            !passes(&limits, "crm:a", &who("ada", Some("other")), None).await,
+            "a client of the same user"
+        );
     }
 
     #[tokio::test]
