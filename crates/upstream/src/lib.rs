@@ -45,6 +45,7 @@ mod per_caller;
 mod places;
 mod post;
 mod redactor;
+mod result_kinds;
 mod stdio;
 mod supervisor;
 mod task_tools;

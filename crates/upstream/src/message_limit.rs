@@ -13,6 +13,8 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{json, value::RawValue};
 use sse_stream::Sse;
 
+use crate::result_kinds::set_apart;
+
 /// Bytes of the longest message for each key or value that a message may have.
 const BYTES_PER_VALUE: usize = 32;
 /// Keys and values that a message may have, however short the longest one is.
@@ -53,10 +55,11 @@ impl MessageLimit {
         is_allowed
     }
 
-    /// The event, if its message may be parsed; else one with an error in place of an answer, or without a message.
+    /// The event, if its message may be parsed; else one with an error in place of an answer, or without a message. A result of several
+    /// kinds is set apart.
     pub(crate) fn apply(&self, mut event: Sse) -> Sse {
         event.data = event.data.and_then(|data| match self.allows(data.as_bytes()) {
-            true => Some(data),
+            true => Some(set_apart(data.as_bytes()).map_or(data, |apart| apart.to_string())),
             false => serde_json::to_string(&self.instead(data.as_bytes())?).ok(),
         });
         event

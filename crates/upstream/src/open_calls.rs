@@ -27,6 +27,8 @@ use rmcp::{
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::result_kinds::Asked;
+
 /// Messages of a server kept for one call whose client does not take them. More progress and log messages are dropped.
 const KEPT: usize = 256;
 
@@ -111,6 +113,7 @@ struct Table {
     by_id: HashMap<RequestId, Arc<OpenCall>>,
     by_token: HashMap<ProgressToken, Arc<OpenCall>>,
     by_task: HashMap<String, Arc<OpenCall>>,
+    asked: Asked,
 }
 
 /// The calls open at one server.
@@ -162,6 +165,7 @@ impl OpenCalls {
 
     /// Notes the id and the token of a request that leaves.
     fn sent(&self, message: &mut ClientJsonRpcMessage) {
+        self.lock().asked.sent(message);
         let JsonRpcMessage::Request(request) = message else { return };
         let Some(CallMark(call)) = request.request.extensions_mut().remove::<CallMark>() else { return };
         let mut table = self.lock();
@@ -302,7 +306,8 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         // Nothing is awaited between the transport and the return: dropping this future loses no message.
         loop {
-            let message = self.inner.receive().await?;
+            let mut message = self.inner.receive().await?;
+            self.calls.lock().asked.settle(&mut message);
             if !self.calls.received(&message) {
                 return Some(message);
             }

@@ -21,7 +21,7 @@ use rmcp::{
 };
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use crate::{bounded::BoundedClient, message_limit::MessageLimit};
+use crate::{bounded::BoundedClient, message_limit::MessageLimit, result_kinds::set_apart};
 
 /// Bytes of the body of an error, at most.
 const MOST_OF_ERROR: usize = 64 << 10;
@@ -102,6 +102,10 @@ impl BoundedClient {
         off_thread(body.len(), move || {
             if !limit.allows(&body) {
                 return Ok(ServerJsonRpcMessage::error(limit.too_many_values(), request));
+            }
+            if let Some(Ok(message)) = set_apart(&body).map(serde_json::from_value) {
+                task_tools.read(&body);
+                return Ok(message);
             }
             let message = serde_json::from_slice(&body).map_err(|error| {
                 let start: String = String::from_utf8_lossy(&body[..body.len().min(4 * MOST_REPEATED)])

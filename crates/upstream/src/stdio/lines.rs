@@ -13,7 +13,9 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::io::AsyncRead;
 
-use crate::{message_limit::MessageLimit, redactor::Redactor, task_tools::TaskTools};
+use crate::{
+    message_limit::MessageLimit, redactor::Redactor, result_kinds::set_apart, task_tools::TaskTools,
+};
 
 /// Junk lines that are logged.
 const LOGGED: u64 = 3;
@@ -129,6 +131,10 @@ impl Parser {
         let line = line.trim_ascii();
         if line.is_empty() {
             return Vec::new();
+        }
+        if let Some(Ok(message)) = set_apart(line).map(serde_json::from_value) {
+            self.task_tools.read(line);
+            return vec![message];
         }
         if let Ok(message) = serde_json::from_slice(line) {
             self.task_tools.note(&message, line);

@@ -21,6 +21,16 @@ async fn junk_on_standard_output_is_skipped() {
 }
 
 #[tokio::test]
+async fn members_of_other_kinds_of_results_change_no_result() {
+    let bench = Bench::new();
+    let app = bench.add("a", server(&["--extra-members"])).await;
+    let client = bench.client().await;
+    assert!(text(&client, "a:echo").await.contains("echo"));
+    assert!(client.tools().list().await.unwrap().iter().any(|tool| tool.name == "a:count"));
+    assert_eq!(app.health(), AppHealth::Up);
+}
+
+#[tokio::test]
 async fn a_server_that_exits_at_once_is_down_with_its_status_and_last_words_but_not_its_secrets() {
     let mut config = server(&["--exit-at-once"]);
     config.env.insert("KEY".to_owned(), Secret::new("hunter2-hunter2"));

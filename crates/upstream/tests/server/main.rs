@@ -3,7 +3,8 @@
 //! Flags: `--junk` prints lines that are not MCP; `--exit-at-once`; `--silent` answers nothing; `--tools N` lists N more
 //! tools in pages of 100; `--bad-schema`; `--stay` outlives its input; `--discover` knows only the 2026-07-28 era;
 //! `--pids FILE` starts a child of its own and writes both ids; `--parent FILE` runs the gateway's side of a `--pids`
-//! server instead, until it is killed; `--tasks` lists tools that run as tasks.
+//! server instead, until it is killed; `--tasks` lists tools that run as tasks; `--extra-members` adds members of other kinds of results
+//! to each result.
 
 mod tasks;
 
@@ -99,6 +100,14 @@ fn grandchild() -> u32 {
 }
 
 fn send(message: &Value) {
+    let mut message = message.clone();
+    if std::env::args().any(|arg| arg == "--extra-members")
+        && let Some(result) = message.get_mut("result").and_then(Value::as_object_mut)
+    {
+        for member in ["tools", "messages", "prompts", "contents", "other"] {
+            result.entry(member).or_insert_with(|| json!([]));
+        }
+    }
     let mut out = std::io::stdout().lock();
     // The other side may be gone.
     let _ = writeln!(out, "{message}");
