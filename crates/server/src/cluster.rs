@@ -66,19 +66,35 @@ impl fmt::Debug for ClusterRedis {
     }
 }
 
-/// The shared secret, as its digest.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ClusterKey([u8; 32]);
+/// The shared secret.
+#[derive(Clone)]
+pub struct ClusterKey {
+    digest: [u8; 32],
+    text: SecretString,
+}
+
+impl PartialEq for ClusterKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for ClusterKey {}
 
 impl ClusterKey {
     /// The secret that all keys are derived from (HKDF, RFC 5869).
     pub(crate) fn secret(&self) -> Prk {
-        Salt::new(HKDF_SHA256, b"gatewright http.cluster.key").extract(&self.0)
+        Salt::new(HKDF_SHA256, b"gatewright http.cluster.key").extract(&self.digest)
     }
 
     /// The key for values that any of the instances opens.
     pub fn seal_key(&self) -> SealKey {
-        SealKey::derived(&self.0)
+        SealKey::derived(&self.digest)
+    }
+
+    /// The secret as it is configured, to be judged.
+    pub fn expose(&self) -> &str {
+        self.text.expose_secret()
     }
 }
 
@@ -102,9 +118,9 @@ impl<'de> Deserialize<'de> for ClusterKey {
             return Err(serde::de::Error::custom(problem));
         }
         let digest = digest::digest(&digest::SHA256, text.as_bytes());
-        let mut key = [0; 32];
-        key.copy_from_slice(digest.as_ref());
-        Ok(Self(key))
+        let mut key = Self { digest: [0; 32], text: text.into() };
+        key.digest.copy_from_slice(digest.as_ref());
+        Ok(key)
     }
 }
 

@@ -12,11 +12,16 @@ const DAY_S: u64 = 86_400;
 const LEAST_SECRET: usize = 32;
 /// Fewest different characters of a secret: 32 random hexadecimal digits have more, with a probability of one to some ten thousand.
 const LEAST_DIFFERENT: usize = 8;
+/// Longest part of a secret that is recognised when the secret is its repetition.
+const LONGEST_PERIOD: usize = 64;
 
-/// Returns `true` if a secret is too short, or too monotonous, to be random.
+/// Returns `true` if a secret is too short, or too monotonous, to be random: it has few different characters, or repeats its beginning.
 pub fn is_guessable(secret: &str) -> bool {
     let different: HashSet<char> = secret.chars().collect();
-    secret.chars().count() < LEAST_SECRET || different.len() < LEAST_DIFFERENT
+    let bytes = secret.as_bytes();
+    let repeats = (1..=LONGEST_PERIOD.min(bytes.len() / 2))
+        .any(|period| bytes[period..] == bytes[..bytes.len() - period]);
+    secret.chars().count() < LEAST_SECRET || different.len() < LEAST_DIFFERENT || repeats
 }
 
 /// Returns `true` if an entry of `trustedProxies` covers so many addresses that it trusts whoever connects.
@@ -150,6 +155,21 @@ impl AuthConfig {
             "the provider may be on a private address, over plain HTTP",
             "set it to false",
         );
+        let provider = &self.provider;
+        for (field, address) in [
+            ("url", &provider.url),
+            ("jwksUri", &provider.jwks_uri),
+            ("introspectionUri", &provider.introspection_uri),
+        ] {
+            found.when(
+                self.mode != Mode::Public
+                    && !provider.allow_private
+                    && address.as_ref().is_some_and(|address| !address.starts_with("https://")),
+                &format!("auth.provider.{field}"),
+                "the provider is not reached over HTTPS, and every token or login fails",
+                "use an https address",
+            );
+        }
         found.when(
             self.trusted_proxies.iter().any(|network| trusts_everybody(network)),
             "auth.trustedProxies",

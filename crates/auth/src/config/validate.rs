@@ -84,6 +84,9 @@ impl AuthConfig {
             if id.is_empty() || id.starts_with("user:") || id.starts_with("idp:") || id == "anonymous" {
                 say(&format!("clients[{at}].clientId"), "is empty, or reserved for users".into());
             }
+            if self.clients[..at].iter().any(|other| other.client_id == *id) {
+                say(&format!("clients[{at}].clientId"), "is used twice".into());
+            }
             for (n, uri) in client.redirect_uris.iter().enumerate() {
                 if let Err(why) = net::check_redirect(uri) {
                     say(&format!("clients[{at}].redirectUris[{n}]"), why.into());

@@ -78,11 +78,12 @@ pub(super) fn findings(config: &Config) -> Vec<Finding> {
     );
     for (id, app) in &config.apps {
         let AppKind::Upstream(upstream) = &app.kind else { continue };
-        let has_secret = upstream.auth.is_some() || !upstream.headers.is_empty();
+        let in_url = upstream.url.as_deref().is_some_and(may_hold_secret);
+        let has_secret = upstream.auth.is_some() || !upstream.headers.is_empty() || in_url;
         when(
             has_secret && upstream.url.as_deref().is_some_and(is_plain_remote),
             &format!("/apps/{}/url", escape(id)),
-            "tokens or headers are sent to another machine without TLS",
+            "tokens, headers, or the password or query of the address are sent to another machine without TLS",
             "use an https address",
         );
     }
@@ -93,6 +94,12 @@ pub(super) fn findings(config: &Config) -> Vec<Finding> {
 fn host(address: &str) -> Option<String> {
     let url = Url::parse(address).ok()?;
     Some(url.host_str()?.trim_start_matches('[').trim_end_matches(']').to_owned())
+}
+
+/// Returns `true` for an address with a user, a password or a query.
+fn may_hold_secret(address: &str) -> bool {
+    Url::parse(address)
+        .is_ok_and(|url| !url.username().is_empty() || url.password().is_some() || url.query().is_some())
 }
 
 fn is_plain_remote(address: &str) -> bool {

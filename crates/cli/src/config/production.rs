@@ -33,7 +33,7 @@ impl Config {
         self.check_http(&deployment, &mut findings);
         self.check_apps(&mut findings);
         findings.extend(exposure::findings(self));
-        self.check_admin_token(&mut findings);
+        self.check_secrets(&mut findings);
         self.check_scopes(&mut findings);
         Ok(with_lines(findings, &lines))
     }
@@ -111,15 +111,20 @@ impl Config {
         }
     }
 
-    fn check_admin_token(&self, findings: &mut Vec<Finding>) {
+    fn check_secrets(&self, findings: &mut Vec<Finding>) {
         let token = self.admin.as_ref().and_then(|admin| admin.token.as_ref());
-        report(
-            findings,
-            token.is_some_and(|token| is_guessable(token.expose_secret())),
-            "/admin/token",
-            "the secret is short or monotonous enough to be guessed",
-            "use 32 random characters or more, such as `openssl rand -base64 32` makes",
-        );
+        let key = self.http.cluster.as_ref().map(|cluster| cluster.key.expose());
+        for (path, secret) in
+            [("/admin/token", token.map(|token| token.expose_secret())), ("/http/cluster/key", key)]
+        {
+            report(
+                findings,
+                secret.is_some_and(is_guessable),
+                path,
+                "the secret is short or monotonous enough to be guessed",
+                "use 32 random characters or more, such as `openssl rand -base64 32` makes",
+            );
+        }
     }
 
     fn check_scopes(&self, findings: &mut Vec<Finding>) {

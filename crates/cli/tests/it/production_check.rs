@@ -235,9 +235,37 @@ fn every_production_requirement_that_is_broken_is_named_with_its_line_and_fix() 
             "true",
         ),
         (
+            "no short secrets",
+            "/auth/encryptionKey",
+            json!("changeme-changeme-changeme-changeme"),
+            "auth.encryptionKey",
+            "32 random",
+        ),
+        (
+            "no short secrets",
+            "/http/cluster",
+            json!({"key": "k".repeat(32), "redis": "rediss://redis.internal:6379/0"}),
+            "http.cluster.key",
+            "32 random",
+        ),
+        (
+            "TLS for secrets",
+            "/apps/crm",
+            json!({"url": "http://user:pa55w0rd@crm.internal/mcp", "scopes": ["crm:read"]}),
+            "apps.crm.url",
+            "https",
+        ),
+        (
+            "TLS for secrets",
+            "/apps/crm",
+            json!({"url": "http://crm.internal/mcp?api_key=k3y", "scopes": ["crm:read"]}),
+            "apps.crm.url",
+            "https",
+        ),
+        (
             "TLS to stores",
             "/http/cluster",
-            json!({"key": "0123456789abcdef0123456789abcdef", "redis": "redis://redis.internal:6379/0"}),
+            json!({"key": "X8k2vQ7mN4pR9sT1wZ6bC3dF5gH0jL_y", "redis": "redis://redis.internal:6379/0"}),
             "http.cluster.redis",
             "rediss",
         ),
@@ -303,6 +331,16 @@ fn tokens_of_a_provider_need_no_store_and_no_key_and_still_no_open_doors() {
     config["auth"] = json!({"trustedProxies": ["10.0.0.0/8"], "mode": "transparent", "expectedAudience": "https://mcp.example.com/mcp", "provider": {"url": "https://idp.example.com"}});
     let (code, body) = check(&config);
     assert_eq!((code, &body["ok"]), (0, &json!(true)), "{body:#}");
+    for (field, address) in [
+        ("url", "http://idp.example.com"),
+        ("jwksUri", "http://idp.example.com/jwks"),
+        ("introspectionUri", "http://idp.example.com/i"),
+    ] {
+        let mut plain = config.clone();
+        plain["auth"]["provider"][field] = json!(address);
+        let (_, body) = check(&plain);
+        assert_eq!(body["findings"][0]["path"], format!("auth.provider.{field}"), "{body:#}");
+    }
     config["auth"]["allowDefaultPublic"] = json!(true);
     config["logging"]["redact"] = json!([]);
     let (_, body) = check(&config);
