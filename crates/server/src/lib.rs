@@ -28,6 +28,7 @@ mod message_limit;
 mod mode;
 mod refusal;
 mod relay;
+mod resumption;
 mod server;
 mod session_room;
 mod sessions;

@@ -6,12 +6,7 @@
 use std::{
     cell::Cell,
     collections::HashMap,
-    pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
-    task::{Context, Poll},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -20,8 +15,8 @@ use gatewright_core::{Claimant, NoShare, Principal, REQUEST_CANCELLED, Revision}
 use rmcp::{
     ErrorData,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
-        JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult,
+        ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+        ServerResult,
     },
     transport::streamable_http_server::session::{
         ServerSseMessage, SessionId, SessionManager,
@@ -34,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cluster::{Cluster, own_id},
     in_flight::{InFlight, Tracked},
+    resumption::{Events, RETRY, Resumptions, Work, answers},
     session_room::{SessionPlace, SessionRoom},
 };
 
@@ -53,9 +49,7 @@ fn own(id: &SessionId) -> SessionId {
 }
 
 /// The stream without a tie to the id it was asked for with.
-fn freed(
-    stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
-) -> Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>> {
+fn freed(stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static) -> Events {
     Box::pin(stream)
 }
 
@@ -108,7 +102,7 @@ impl Wait {
         };
         match next {
             Some(next) => {
-                self.answered |= next.message.as_deref().is_some_and(|message| self.is_answer(message));
+                self.answered |= next.message.as_deref().is_some_and(|message| answers(message, &self.key.1));
                 Some(next)
             }
             None if self.cancelled.is_cancelled() && !self.answered => {
@@ -120,75 +114,11 @@ impl Wait {
             None => None,
         }
     }
-
-    fn is_answer(&self, message: &ServerJsonRpcMessage) -> bool {
-        match message {
-            JsonRpcMessage::Response(response) => response.id == self.key.1,
-            JsonRpcMessage::Error(error) => error.id.as_ref() == Some(&self.key.1),
-            _ => false,
-        }
-    }
 }
 
 impl Drop for Wait {
     fn drop(&mut self) {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
-    }
-}
-
-/// Time in which a client whose stream broke may resume one of its session before the request counts as given up.
-const RESUME_TIME: Duration = Duration::from_secs(1);
-
-/// The answer to one request. A client that leaves before its end, and does not come back in time, has cancelled the request.
-struct Answering {
-    stream: Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>,
-    unanswered: Option<Unanswered>,
-}
-
-struct Unanswered {
-    sessions: Weak<LocalSessionManager>,
-    session: SessionId,
-    request: RequestId,
-    in_flight: InFlight,
-    /// Resumptions of the session's streams: in all, and before this request.
-    resumed: (Arc<AtomicU64>, u64),
-}
-
-impl Stream for Answering {
-    type Item = ServerSseMessage;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ServerSseMessage>> {
-        let polled = self.stream.as_mut().poll_next(context);
-        if matches!(polled, Poll::Ready(None)) {
-            self.unanswered = None;
-        }
-        polled
-    }
-}
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        let Some(unanswered) = self.unanswered.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(unanswered.cancel());
-        }
-    }
-}
-
-impl Unanswered {
-    async fn cancel(self) {
-        tokio::time::sleep(RESUME_TIME).await;
-        let (resumed, before) = self.resumed;
-        let Some(sessions) = self.sessions.upgrade().filter(|_| resumed.load(Ordering::Relaxed) == before)
-        else {
-            return;
-        };
-        let why = "its client closed the connection".to_owned();
-        let params = CancelledNotificationParam::new(Some(self.request), Some(why));
-        let message = ClientJsonRpcMessage::notification(CancelledNotification::new(params).into());
-        let _ = self.in_flight.receive(&message);
-        // A session that has ended has no requests.
-        let _ = sessions.accept_message(&self.session, message).await;
     }
 }
 
@@ -219,13 +149,12 @@ pub(crate) struct OwnedSessions {
     cluster: Option<Arc<Cluster>>,
     known: Mutex<HashMap<SessionId, Known>>,
     waiting: Waiting,
+    resumptions: Arc<Resumptions>,
 }
 
 /// A session that is held here.
 struct Known {
     owner: Owner,
-    /// Resumptions of its streams.
-    resumed: Arc<AtomicU64>,
     in_flight: InFlight,
     /// Agreed on in its `initialize`.
     revision: Option<Revision>,
@@ -253,7 +182,9 @@ impl OwnedSessions {
     pub(crate) fn new(room: Arc<SessionRoom>, idle: Duration, cluster: Option<Arc<Cluster>>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(idle);
-        Self { inner: Arc::new(inner), room, cluster, known: Mutex::default(), waiting: Waiting::default() }
+        inner.session_config.sse_retry = Some(RETRY);
+        let (known, waiting) = (Mutex::default(), Waiting::default());
+        Self { inner: Arc::new(inner), room, cluster, known, waiting, resumptions: Resumptions::new() }
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, Known>> {
@@ -314,7 +245,7 @@ impl SessionManager for OwnedSessions {
         let id = self.cluster.as_ref().map_or_else(|| own.clone(), |cluster| cluster.seal(&own).into());
         let in_flight = InFlight::default();
         let transport = Tracked { inner: transport, in_flight: in_flight.clone() };
-        let known = Known { owner, resumed: Arc::default(), in_flight, revision: None, _place: place };
+        let known = Known { owner, in_flight, revision: None, _place: place };
         self.known().insert(id.clone(), known);
         Ok((id, transport))
     }
@@ -346,6 +277,7 @@ impl SessionManager for OwnedSessions {
             return Err(SessionsError::NoOwner);
         }
         self.known().remove(id);
+        self.resumptions.forget(id);
         Ok(self.inner.close_session(&own(id)).await?)
     }
 
@@ -357,8 +289,8 @@ impl SessionManager for OwnedSessions {
         let JsonRpcMessage::Request(request) = &message else {
             return Ok(freed(self.inner.create_stream(&own(id), message).await?));
         };
-        let (resumed, in_flight, primes) = match self.known().get(id) {
-            Some(known) => (known.resumed.clone(), known.in_flight.clone(), known.primes()),
+        let (in_flight, primes) = match self.known().get(id) {
+            Some(known) => (known.in_flight.clone(), known.primes()),
             None => Default::default(),
         };
         if let Err(refused) = in_flight.receive(&message) {
@@ -366,19 +298,22 @@ impl SessionManager for OwnedSessions {
             return Ok(freed(stream::iter([ServerSseMessage::from_message(error)])));
         }
         let wait = Wait::begin(&self.waiting, id, &request.id);
-        let unanswered = Unanswered {
+        let work = Work {
             sessions: Arc::downgrade(&self.inner),
-            session: own(id),
+            session: (id.clone(), own(id)),
             request: request.id.clone(),
             in_flight,
-            resumed: (resumed.clone(), resumed.load(Ordering::Relaxed)),
+            caller: CALLER.try_with(|caller| caller.opener.clone()).unwrap_or_default(),
         };
-        let stream = freed(events(self.inner.create_stream(&own(id), message).await?, primes));
+        let mut stream = freed(self.inner.create_stream(&own(id), message).await?);
+        // It primes the stream, and is there at once.
+        let first = stream.next().await;
+        let stream = freed(events(stream::iter(first.clone()).chain(stream), primes));
         let stream = freed(stream::unfold((stream, wait), |(mut stream, mut wait)| async move {
             let next = wait.next(&mut stream).await?;
             Some((next, (stream, wait)))
         }));
-        Ok(freed(Answering { stream, unanswered: Some(unanswered) }))
+        Ok(self.resumptions.begin(first.as_ref(), stream, work))
     }
 
     async fn accept_message(
@@ -415,11 +350,14 @@ impl SessionManager for OwnedSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        if let Some(known) = self.known().get(id) {
-            known.resumed.fetch_add(1, Ordering::Relaxed);
-        }
         let primes = self.primes(id);
-        Ok(freed(events(self.inner.resume(&own(id), last_event_id).await?, primes)))
+        match self.inner.resume(&own(id), last_event_id.clone()).await {
+            Ok(stream) => Ok(self.resumptions.again(id, &last_event_id, freed(events(stream, primes)))),
+            Err(error) => match self.resumptions.answer(id, &last_event_id) {
+                Some(answer) => Ok(freed(stream::iter([answer]))),
+                None => Err(error.into()),
+            },
+        }
     }
 }
 

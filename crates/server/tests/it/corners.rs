@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Rig, answer, message, refused, start};
+use crate::support::{PATIENCE, Rig, answer, message, refused, start};
 
 /// Opens a session of this revision; its id.
 async fn open(rig: &Rig, revision: &str) -> String {
@@ -74,6 +74,63 @@ async fn a_resumed_stream_has_what_came_after_the_event_that_its_client_names() 
     let text = resumed.text().await.unwrap();
     assert!(text.contains("done") && text.matches("data:").count() == 1, "{text}");
     assert_ne!(id_of(&text), id_of(&first));
+}
+
+/// Returns once the request with this id is answered: only then is the id free.
+async fn until_answered(rig: &Rig, session: &str, id: u32) {
+    let answered = async {
+        loop {
+            let again = rig.post(message(id, "ping", &json!({}))).header("mcp-session-id", session);
+            if answer(again.send().await.unwrap()).await["result"].is_object() {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, answered).await.expect("it is answered");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_ready_before_its_client_comes_back_is_on_the_resumed_stream() {
+    let rig = start(json!({})).await;
+    let session = open(&rig, "2025-11-25").await;
+    let mut begun = call(&rig, &session, 1, "app:wait").send().await.unwrap();
+    let first = first_event(&mut begun).await;
+    assert!(first.contains("retry: 1000") || first.contains("retry:1000"), "{first}");
+    rig.tools.started.notified().await;
+    drop(begun);
+    rig.tools.go_on.notify_one();
+    until_answered(&rig, &session, 1).await;
+    for _ in 0..2 {
+        let resumed = get(&rig, &session).header("last-event-id", id_of(&first)).send().await.unwrap();
+        let text = resumed.text().await.unwrap();
+        assert!(text.contains("done"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_sent_and_did_not_arrive_is_on_the_resumed_stream() {
+    let rig = start(json!({})).await;
+    let session = open(&rig, "2025-11-25").await;
+    let whole = call(&rig, &session, 1, "app:echo").send().await.unwrap().text().await.unwrap();
+    let ids: Vec<&str> = whole.lines().filter_map(|line| line.strip_prefix("id:")).map(str::trim).collect();
+    let resumed = async |last: &str| {
+        get(&rig, &session).header("last-event-id", last).send().await.unwrap().text().await.unwrap()
+    };
+    assert!(resumed(ids[0]).await.contains("result"));
+    assert!(!resumed(ids.last().unwrap()).await.contains("result"), "its client has it");
+}
+
+#[tokio::test]
+async fn a_client_that_comes_back_and_leaves_again_ends_the_run_of_its_call() {
+    let rig = start(json!({})).await;
+    let session = open(&rig, "2025-11-25").await;
+    let mut begun = call(&rig, &session, 1, "app:wait").send().await.unwrap();
+    let first = first_event(&mut begun).await;
+    rig.tools.started.notified().await;
+    drop(begun);
+    let resumed = get(&rig, &session).header("last-event-id", id_of(&first)).send().await.unwrap();
+    drop(resumed);
+    tokio::time::timeout(PATIENCE, rig.tools.ended.notified()).await.expect("the tool's work is dropped");
 }
 
 #[tokio::test]
