@@ -59,10 +59,15 @@ impl Lockout {
         Ok(count(0) >= limit || (count(1) >= limit.saturating_mul(OF_ACCOUNT) && !is_known) || of_networks())
     }
 
-    /// Counts a failed login.
+    /// Counts a check that begins as a failure, so that checks at the same time see it. Returns `false` if there were `limit` already.
+    pub(crate) async fn begin(&self, store: &dyn Store, limit: u64) -> Result<bool, StoreError> {
+        Ok(store.hit(&self.both, LOCKOUT_WINDOW).await?.count <= limit)
+    }
+
+    /// Counts the failure of a check that [began](Self::begin).
     pub(crate) async fn record_failure(&self, store: &dyn Store) -> Result<(), StoreError> {
         let networks = self.networks.iter().map(|(key, _)| key);
-        for key in [&self.both, &self.account].into_iter().chain(networks) {
+        for key in std::iter::once(&self.account).chain(networks) {
             store.hit(key, LOCKOUT_WINDOW).await?;
         }
         Ok(())

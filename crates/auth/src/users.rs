@@ -127,8 +127,8 @@ impl Users {
         }
         let store = &*self.ctx.store;
         let lockout = Lockout::of(name, caller);
+        let limit = self.ctx.config.limits.wrong_passwords;
         let refuse_locked = async || {
-            let limit = self.ctx.config.limits.wrong_passwords;
             let is_locked = lockout.is_locked(store, limit).await?;
             if is_locked { Err(OAuthError::too_many(LOCKOUT_WINDOW)) } else { Ok(()) }
         };
@@ -137,6 +137,9 @@ impl Users {
         let permit = permit.map_err(|_| OAuthError::too_many(Duration::from_secs(1)))?;
         // Checks that were waiting before this one may have failed.
         refuse_locked().await?;
+        if !lockout.begin(store, limit).await? {
+            return Err(OAuthError::too_many(LOCKOUT_WINDOW));
+        }
         let (hash, has_password) = self.hash_for(name);
         let (hash, password) = (hash.cloned(), password.to_owned());
         let checked =

@@ -53,7 +53,7 @@ pub(crate) fn redirect(status: StatusCode, target: &str) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    match HeaderValue::try_from(target) {
+    match HeaderValue::try_from(ascii(target)) {
         Ok(target) => {
             headers.insert(header::LOCATION, target);
             response
@@ -62,11 +62,34 @@ pub(crate) fn redirect(status: StatusCode, target: &str) -> Response {
     }
 }
 
+/// The address with characters beyond ASCII percent-encoded (RFC 3987 §3.1).
+fn ascii(address: &str) -> String {
+    let mut ascii = String::with_capacity(address.len());
+    for byte in address.bytes() {
+        match byte.is_ascii() {
+            true => ascii.push(byte.into()),
+            false => ascii.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    ascii
+}
+
 /// Returns the source that the answer to a form may lead to, for `form-action` in a page's policy.
 pub(crate) fn form_target(redirect: &str) -> Option<String> {
     let url = Url::parse(redirect).ok()?;
     match url.origin() {
         url::Origin::Tuple(..) => Some(url.origin().ascii_serialization()),
         url::Origin::Opaque(_) => Some(format!("{}:", url.scheme())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_has_no_character_beyond_ascii() {
+        let response = redirect(StatusCode::FOUND, "https://a.example/ü?b=1");
+        assert_eq!(response.headers()[header::LOCATION], "https://a.example/%C3%BC?b=1");
     }
 }

@@ -47,6 +47,7 @@ fn the_production_example_is_fit_and_each_step_away_from_it_is_found() {
         (json!({"limits": {"wrongPasswords": 10_000}}), "auth.limits.wrongPasswords"),
         (json!({"session": {"absoluteTtl": 31_536_000}}), "auth.session.absoluteTtl"),
         (json!({"encryptionKey": "too short"}), "auth.encryptionKey"),
+        (json!({"encryptionKey": "changeme-changeme-changeme-changeme"}), "auth.encryptionKey"),
         (json!({"dcr": {"initialAccessToken": "short"}}), "auth.dcr.initialAccessToken"),
         (
             json!({"clients": [{"clientId": "c", "clientSecret": "short", "grantTypes": ["client_credentials"]}]}),
@@ -249,4 +250,15 @@ fn a_client_introspects_tokens_for_the_endpoint_and_no_other_resource() {
         );
         assert!(found[0].message.contains("`https://mcp.acme.com/mcp`"), "{}", found[0]);
     }
+}
+
+#[test]
+fn two_clients_with_one_id_are_refused() {
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    let client = |uri: &str| json!({"clientId": "c", "redirectUris": [uri]});
+    let mut value = production();
+    value["clients"] = json!([client("https://a.example/cb"), client("https://b.example/cb")]);
+    let problems = read(value).validate(&deployment);
+    let paths: Vec<&str> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    assert_eq!(paths, ["auth.clients[1].clientId"]);
 }
