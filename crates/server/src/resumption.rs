@@ -24,6 +24,7 @@ use rmcp::{
     },
 };
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::in_flight::InFlight;
 
@@ -50,6 +51,8 @@ pub(crate) struct Work {
     pub(crate) request: RequestId,
     pub(crate) in_flight: InFlight,
     pub(crate) caller: Claimant,
+    /// Cancelled when its answer is kept, or finds no room.
+    pub(crate) answered: CancellationToken,
 }
 
 impl Work {
@@ -128,8 +131,20 @@ impl Resumptions {
         self.answering(stream, events, work)
     }
 
-    /// The answer that came after the event `last`, if it is kept.
-    pub(crate) fn answer(&self, session: &SessionId, last: &str) -> Option<ServerSseMessage> {
+    /// The answer that came after the event `last`, if it is kept. One that `rmcp` has just handed over is waited for.
+    pub(crate) async fn answer(&self, session: &SessionId, last: &str) -> Option<ServerSseMessage> {
+        let (_, stream) = place(last)?;
+        let open = match self.lock().entries.get(session)?.get(&stream)? {
+            Entry::Open(work) => Some(work.answered.clone()),
+            Entry::Answered { .. } => None,
+        };
+        if let Some(answered) = open {
+            tokio::time::timeout(RETRY, answered.cancelled()).await.ok()?;
+        }
+        self.kept(session, last)
+    }
+
+    fn kept(&self, session: &SessionId, last: &str) -> Option<ServerSseMessage> {
         let (index, stream) = place(last)?;
         let table = self.lock();
         let Entry::Answered { event, until, .. } = table.entries.get(session)?.get(&stream)? else {
@@ -156,6 +171,7 @@ impl Resumptions {
 
     /// Keeps an answer of `most` bytes at most, if there is room.
     fn keep(&self, work: &Work, stream: u64, event: ServerSseMessage, most: usize) {
+        let _answered = work.answered.clone().drop_guard();
         let now = Instant::now();
         let mut table = self.lock();
         table.drop_old(now);
@@ -312,6 +328,7 @@ mod tests {
             request: RequestId::Number(1),
             in_flight: InFlight::default(),
             caller: Claimant::new(Some("ada".into()), None, &[]),
+            answered: CancellationToken::new(),
         }
     }
 
@@ -326,12 +343,12 @@ mod tests {
     async fn an_answer_is_kept_for_its_session_until_the_time_is_over_or_the_session() {
         let (all, session) = (Resumptions::new(), SessionId::from("a"));
         all.keep(&work("a"), 7, event(2, "x"), MOST_OF_SENT);
-        assert!(all.answer(&session, "1/7").is_some());
+        assert!(all.kept(&session, "1/7").is_some());
         for (other, last) in [("a", "2/7"), ("a", "1/8"), ("a", "1"), ("b", "1/7")] {
-            assert!(all.answer(&other.into(), last).is_none(), "{other} {last}");
+            assert!(all.kept(&other.into(), last).is_none(), "{other} {last}");
         }
         tokio::time::advance(RESUME_TIME).await;
-        assert!(all.answer(&session, "1/7").is_none());
+        assert!(all.kept(&session, "1/7").is_none());
         all.keep(&work("b"), 7, event(2, "x"), MOST_OF_SENT);
         assert!(!all.lock().entries.contains_key(&session), "the old one is dropped");
         all.forget(&"b".into());
@@ -346,6 +363,6 @@ mod tests {
         }
         assert!(all.room.held() <= MOST_BYTES / 5 && all.room.held() > MOST_BYTES / 8, "{}", all.room.held());
         all.keep(&work("long"), 7, event(2, &"x".repeat(MOST_OF_SENT)), MOST_OF_SENT);
-        assert!(all.answer(&"long".into(), "1/7").is_none());
+        assert!(all.kept(&"long".into(), "1/7").is_none());
     }
 }

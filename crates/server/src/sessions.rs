@@ -304,6 +304,7 @@ impl SessionManager for OwnedSessions {
             request: request.id.clone(),
             in_flight,
             caller: CALLER.try_with(|caller| caller.opener.clone()).unwrap_or_default(),
+            answered: CancellationToken::new(),
         };
         let mut stream = freed(self.inner.create_stream(&own(id), message).await?);
         // It primes the stream, and is there at once.
@@ -353,7 +354,7 @@ impl SessionManager for OwnedSessions {
         let primes = self.primes(id);
         match self.inner.resume(&own(id), last_event_id.clone()).await {
             Ok(stream) => Ok(self.resumptions.again(id, &last_event_id, freed(events(stream, primes)))),
-            Err(error) => match self.resumptions.answer(id, &last_event_id) {
+            Err(error) => match self.resumptions.answer(id, &last_event_id).await {
                 Some(answer) => Ok(freed(stream::iter([answer]))),
                 None => Err(error.into()),
             },
