@@ -2,7 +2,7 @@
 //!
 //! Each meta-tool has a file of its own; `plugin` is what the gateway sees.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
@@ -41,6 +41,8 @@ pub struct CodeCall {
     own_paths: OnceLock<Arc<OwnPaths>>,
     pub(crate) executions: Executions,
     pub(crate) background: Background,
+    /// Itself, once runs in the background are allowed.
+    pub(crate) this: OnceLock<Weak<CodeCall>>,
 }
 
 impl std::fmt::Debug for CodeCall {
@@ -68,6 +70,7 @@ impl CodeCall {
             sharing: Sharing::default(),
             kept: Arc::default(),
             background: Background::default(),
+            this: OnceLock::new(),
             executions: Executions::in_memory(ExecutionsConfig::default()),
             own_paths: OnceLock::new(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),

@@ -10,7 +10,7 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    Caller, InvokeError, Invoker, OwnPaths, PermittedTool, codes, off_thread,
+    AnswersByRetry, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -94,6 +94,8 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
+        // A run waits for answers and calls again with them.
+        context.extensions.insert(AnswersByRetry);
         let root = || Nesting::root(&start.limits, start.dry_run);
         let nesting = context.extensions.remove().unwrap_or_else(root);
         let room = nesting.room().clone();

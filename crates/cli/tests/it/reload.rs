@@ -315,6 +315,7 @@ async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_fo
         ("logging", "level: warn", None),
         ("logging", "redact: [pin]", None),
         ("audit", "file: /nonexistent/audit.jsonl", Some("audit.file")),
+        ("executions", "retention: 1h", Some("executions.retention")),
         ("auth", "trustedProxies: [10.0.0.0/8]", Some("auth.trustedProxies")),
         ("toolNames", "", Some("toolNames")),
         ("pageSize", "", Some("pageSize")),

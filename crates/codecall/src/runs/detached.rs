@@ -5,47 +5,17 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{
-    Caller, Principal, memory_transport,
-    rmcp::{
-        ErrorData, RoleServer, ServerHandler, ServiceExt as _,
-        model::{CallToolResult, NumberOrString},
-        service::{RequestContext, RoleClient, RunningService},
-    },
-};
+use gatewright_core::{Caller, rmcp::model::CallToolResult};
 use gatewright_executions::{ExecutionId, Reader};
 use serde_json::json;
-use tokio::sync::OnceCell;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::flow::{Refusal, Run, of_execution};
 use crate::{CodeCall, reply::answer};
 
-/// Runs in the background.
-#[derive(Debug, Default)]
-pub(crate) struct Background {
-    code_call: std::sync::OnceLock<Weak<CodeCall>>,
-    tasks: TaskTracker,
-    stop: CancellationToken,
-    nobody: OnceCell<Nobody>,
-}
-
-/// The connection of a client that is not there: it takes messages and answers none.
-#[derive(Debug)]
-struct Nobody {
-    server: RunningService<RoleServer, Silent>,
-    _client: RunningService<RoleClient, ()>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Silent;
-
-impl ServerHandler for Silent {}
-
 impl CodeCall {
     /// Allows runs in the background from now on, and goes on with those whose instance is gone. Must be called within a Tokio runtime, once.
     pub fn run_in_background(self: &Arc<Self>) {
-        if self.background.code_call.set(Arc::downgrade(self)).is_err() {
+        if self.this.set(Arc::downgrade(self)).is_err() {
             return;
         }
         let (this, stop) = (Arc::downgrade(self), self.background.stop.clone());
@@ -64,7 +34,7 @@ impl CodeCall {
 
     /// Returns `true` if runs in the background are allowed.
     pub(crate) fn runs_in_background(&self) -> bool {
-        self.background.code_call.get().is_some()
+        self.this.get().is_some()
     }
 
     /// Goes on with runs whose instance is gone.
@@ -89,7 +59,7 @@ impl CodeCall {
 
     /// Runs in the background from here on, and says so.
     pub(crate) async fn detach(&self, run: Run, caller: &Caller) -> Result<CallToolResult, Refusal> {
-        let this = self.background.code_call.get().and_then(Weak::upgrade);
+        let this = self.this.get().and_then(Weak::upgrade);
         let this =
             this.ok_or_else(|| Refusal::new("NOT_AVAILABLE", "this server has no runs in the background"))?;
         let id = run.id();
@@ -99,7 +69,7 @@ impl CodeCall {
     }
 
     async fn spawn(self: &Arc<Self>, run: Run, caller: Caller) {
-        let Ok(context) = self.nobodys_context(caller.principal()).await else { return };
+        let Ok(context) = self.background.context(caller.principal()).await else { return };
         let (this, stop) = (self.clone(), self.background.stop.clone());
         let caller = Caller::new(caller.principal().clone());
         self.background.tasks.spawn(async move {
@@ -112,17 +82,6 @@ impl CodeCall {
         });
     }
 
-    /// The context of a request that nobody waits for.
-    async fn nobodys_context(
-        &self,
-        principal: &Arc<Principal>,
-    ) -> Result<RequestContext<RoleServer>, ErrorData> {
-        let nobody = self.background.nobody.get_or_try_init(connect).await?;
-        let mut context = RequestContext::new(NumberOrString::Number(0), nobody.server.peer().clone());
-        context.extensions.insert((**principal).clone());
-        Ok(context)
-    }
-
     /// Stops the runs in the background where they are.
     pub(crate) async fn close_background(&self) {
         self.background.stop.cancel();
@@ -133,16 +92,6 @@ impl CodeCall {
 
 /// Longest time that runs in the background are waited for when the gateway stops.
 const LAST: Duration = Duration::from_secs(2);
-
-async fn connect() -> Result<Nobody, ErrorData> {
-    let (client_end, server_end) = memory_transport();
-    let (server, client) = tokio::join!(Silent.serve(server_end), ().serve(client_end));
-    let broken = |why: String| ErrorData::internal_error(why, None);
-    Ok(Nobody {
-        server: server.map_err(|error| broken(error.to_string()))?,
-        _client: client.map_err(|error| broken(error.to_string()))?,
-    })
-}
 
 /// The answer about a run that is under way.
 pub(crate) fn running(id: ExecutionId) -> CallToolResult {

@@ -4,6 +4,7 @@
 //! the client. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried.
 
 mod ask;
+mod background;
 mod detached;
 mod flow;
 mod keeper;
@@ -13,7 +14,7 @@ mod rehearsal;
 mod tasks;
 
 pub(crate) use ask::{Asked, Ticket, ask};
-pub(crate) use detached::Background;
+pub(crate) use background::Background;
 pub(crate) use keeper::RunJournal;
 pub(crate) use questions::{Asking, Questions};
 pub(crate) use record::{Past, RunStart};
