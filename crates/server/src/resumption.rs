@@ -333,7 +333,8 @@ mod tests {
     }
 
     fn event(index: usize, text: &str) -> ServerSseMessage {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [], "text": text}});
+        let message =
+            json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}]}});
         let mut event = ServerSseMessage::from_message(serde_json::from_value(message).unwrap());
         event.event_id = Some(format!("{index}/7"));
         event
