@@ -77,7 +77,7 @@ fn calls(text: &mut String) {
                     ),
                 },
             },
-            "Follow the message; `sessions` of the app gives callers connections of their own.",
+            "Follow the message; `maxSessions` of the app limits its connections, of which one caller has half at most.",
         ),
         (
             InvokeError::MissingScopes { name: name(), missing: vec!["crm:read".to_owned()] },
