@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Input of `codecall:execute`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ExecuteInput {
     /// The script; none to resume an execution.
@@ -35,6 +35,9 @@ pub(crate) struct ExecuteInput {
     /// Run in the background.
     #[serde(default)]
     pub(crate) detach: Option<bool>,
+    /// Title of the execution. Default: the beginning of the script.
+    #[serde(skip)]
+    pub(crate) title: Option<String>,
 }
 
 impl Settings {

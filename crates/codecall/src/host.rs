@@ -64,8 +64,7 @@ pub(crate) struct ScriptHost {
     pub(crate) handles: Handles,
     /// Calls that wait for an answer from outside.
     pub(crate) questions: Questions,
-    /// None for a run that cannot go on in another request.
-    journal: Option<Arc<RunJournal>>,
+    journal: Arc<RunJournal>,
     /// The plan is only tried.
     pub(crate) rehearsal: Option<Rehearsal>,
 }
@@ -81,7 +80,7 @@ impl ScriptHost {
         code_call: &CodeCall,
         start: &RunStart,
         questions: Questions,
-        journal: Option<Arc<RunJournal>>,
+        journal: Arc<RunJournal>,
         caller: Caller,
         mut context: RequestContext<RoleServer>,
     ) -> Self {
@@ -221,8 +220,7 @@ impl ScriptHost {
         kept: Kept,
     ) -> Result<ToolAnswer, serde_json::Error> {
         let of_blocks = kept.weight(&self.handles);
-        let has_room = |journal: &Arc<RunJournal>| journal.has_room(of_blocks.saturating_mul(COPIES));
-        let is_kept = of_blocks > 0 && self.journal.as_ref().is_some_and(has_room);
+        let is_kept = of_blocks > 0 && self.journal.has_room(of_blocks.saturating_mul(COPIES));
         let blocks = if is_kept { kept.blocks(&self.handles) } else { Vec::new() };
         let bytes = bytes.saturating_add(usize::try_from(of_blocks).unwrap_or(usize::MAX));
         let written = off_thread(bytes, move || {
@@ -440,7 +438,7 @@ impl Host for ScriptHost {
     }
 
     fn held_bytes(&self, own: u64) -> u64 {
-        let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
+        let journal = self.journal.bytes();
         self.memory.beside(own.saturating_add(journal)).saturating_add(journal)
     }
 

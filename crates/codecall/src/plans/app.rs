@@ -292,8 +292,7 @@ impl App for SavedPlans {
             let code_call =
                 code_call.ok_or_else(|| ErrorData::internal_error("plans need code mode", None))?;
             let name = PlanName { app: self.id.clone(), tool: plan.name.clone() };
-            let input = params.arguments.unwrap_or_default();
-            Ok(code_call.run_plan(&plan, name, input, context).await.into())
+            Ok(code_call.run_plan(&plan, name, params, context).await)
         })
     }
 

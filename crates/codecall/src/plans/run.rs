@@ -1,25 +1,18 @@
 //! Runs of saved plans: as `codecall:execute` runs a script, for the same caller, within the limits of the run that waits for it.
 
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 
-use gatewright_agentscript::RunError;
 use gatewright_core::{
     CallContext, codes, off_thread,
-    rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject},
+    rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, MetaObject},
 };
-use serde_json::{Value, json, value::to_raw_value};
+use serde_json::{Value, json};
 
 use super::plan::{Output, Plan};
 use crate::{
-    CallLog, CodeCall,
-    host::ScriptHost,
+    CodeCall,
+    execute::ExecuteInput,
     nesting::{Nesting, PlanName},
-    results::{Blocks, random_name},
-    runs::{Questions, RunStart},
-    settings::Settings,
     unwrap::Failure,
 };
 
@@ -29,97 +22,67 @@ const INVALID_OUTPUT: &str = "INVALID_OUTPUT";
 const MOST_PROBLEMS: usize = 5;
 
 impl CodeCall {
-    /// Runs `plan`, whose name is `name`, for the caller of `context`.
+    /// Runs `plan`, whose name is `name`, for the caller of `context`. `outer` is the call, which may bring answers to what the plan asked.
     #[tracing::instrument(name = "plan.run", level = "debug", skip_all, fields(plan.name = %name.tool))]
     pub(crate) async fn run_plan(
         &self,
         plan: &Arc<Plan>,
         name: PlanName,
-        input: JsonObject,
+        mut outer: CallToolRequestParams,
         context: CallContext,
-    ) -> CallToolResult {
-        let settings = self.settings();
+    ) -> CallToolResponse {
         let public = format!("{}:{}", name.app, name.tool);
         let (caller, mut context) = (context.caller().clone(), context.into_request());
-        let nesting = match Nesting::of_plan(&context.extensions, name, &settings.limits) {
+        let nesting = match Nesting::of_plan(&context.extensions, name, &self.settings().limits) {
             Ok(nesting) => nesting,
-            Err(failure) => return failed(&failure.message.clone(), failure),
+            Err(failure) => return failed(&failure.message.clone(), failure).into(),
         };
-        let Some(start) = start(plan, &input, &settings, &nesting) else {
-            let failure = Failure::new(codes::TOOL_EXECUTION_ERROR, "the system gives no random numbers");
-            return failed(&failure.message.clone(), failure);
-        };
-        let mut request = start.request(None);
-        request.limits.max_tool_calls = nesting.calls_left();
-        request.level = nesting.level();
         // A script takes the structured content, and its text would count for its memory.
         let has_text = nesting.level() == 0;
+        let input = ExecuteInput {
+            script: Some(plan.source.clone()),
+            context: Some(outer.arguments.take().unwrap_or_default()),
+            dry_run: nesting.dry_run(),
+            title: Some(public.clone()),
+            ..ExecuteInput::default()
+        };
         context.extensions.insert(nesting);
-        let cancel = context.ct.clone();
-        let host = Arc::new(ScriptHost::new(self, &start, Questions::default(), None, caller, context));
-        let outcome = self.pool.run(request, host.clone(), cancel).await;
-        tracing::debug!(
-            ok = outcome.result.is_ok(),
-            duration_ms = outcome.duration.as_secs_f64() * 1e3,
-            "a plan ended"
-        );
-        let error = match outcome.result {
-            Ok(result) => {
-                let (plan, host, size) = (plan.clone(), host.clone(), result.get().len());
-                let ended = off_thread(size, move || {
-                    let mut value: Value = serde_json::from_str(result.get()).ok()?;
-                    let mut blocks = Blocks::default();
-                    host.handles.release(&mut value, &mut blocks);
-                    Some(complete(plan.output.as_ref(), value, blocks, has_text))
-                });
-                match ended.await {
-                    Some(Ok(result)) => return result,
-                    Some(Err(problem)) => {
-                        let failure = Failure::new(INVALID_OUTPUT, problem);
-                        return failed(&format!("plan `{public}`: {}", failure.message), failure);
-                    }
-                    None => RunError::Worker(gatewright_agentscript::WorkerError::MessageInvalid),
-                }
-            }
-            Err(RunError::Suspended) => return asks(&public, &host),
-            Err(error) => error,
+        let reply = match self.execute(input, outer, caller, context).await {
+            CallToolResponse::Complete(reply) => reply,
+            // The answers come with the next call of the plan.
+            asks => return asks,
         };
-        let details = match &error {
-            RunError::ToolError { tool_name, code, .. } => host.detailed(tool_name, code),
-            _ => None,
-        };
-        let (_, error) = settings.failure(error, &host.failed_inputs());
-        let code = error["code"].as_str().unwrap_or_default();
-        let failure = Failure { code: code.to_owned(), ..details.unwrap_or_default() };
-        failed(&message(&public, &error), failure)
+        let size = reply.content.first().and_then(ContentBlock::as_text).map_or(0, |text| text.text.len());
+        let plan = plan.clone();
+        off_thread(size, move || ended(&plan, &public, reply, has_text)).await.into()
     }
 }
 
-/// The run of `plan` with `input`; none if the system has no random numbers.
-fn start(plan: &Plan, input: &JsonObject, settings: &Settings, nesting: &Nesting) -> Option<RunStart> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(RunStart {
-        script: plan.source.clone(),
-        context: to_raw_value(input).ok(),
-        allowed_tools: None,
-        log: CallLog::Off,
-        limits: settings.limits.clone(),
-        policy: settings.policy.clone(),
-        seed: getrandom::u64().ok()?,
-        started_ms: u64::try_from(now.as_millis()).unwrap_or(0),
-        detached: false,
-        dry_run: nesting.dry_run(),
-        handles: random_name(),
-    })
-}
-
-/// The answer of a plan with a call that asks the user.
-fn asks(plan: &str, host: &ScriptHost) -> CallToolResult {
-    let tool = host.questions.waiting().into_iter().next().map(|waiting| waiting.name).unwrap_or_default();
-    let message = format!(
-        "plan `{plan}`: {tool} needs an answer from the user, and a saved plan cannot ask; call it in a script or with codecall:invoke"
-    );
-    failed(&message, Failure::new(codes::INPUT_REQUIRED, message.clone()))
+/// The result of the plan `name`, whose run ended with `reply`.
+fn ended(plan: &Plan, name: &str, mut reply: CallToolResult, has_text: bool) -> CallToolResult {
+    let mut body = reply.structured_content.take().unwrap_or_default();
+    let mut result = if body["status"] == "ok" {
+        // The first block is the text of the reply.
+        let blocks = reply.content.into_iter().skip(1);
+        complete(plan.output.as_ref(), body["result"].take(), blocks, has_text).unwrap_or_else(|problem| {
+            failed(&format!("plan `{name}`: {problem}"), Failure::new(INVALID_OUTPUT, ""))
+        })
+    } else {
+        let error = &body["error"];
+        let scopes = error["requiredScopes"].as_array().into_iter().flatten();
+        let failure = Failure {
+            code: error["code"].as_str().unwrap_or(codes::TOOL_EXECUTION_ERROR).to_owned(),
+            retry_after_seconds: error["retryAfterSeconds"].as_u64(),
+            required_scopes: scopes.filter_map(Value::as_str).map(str::to_owned).collect(),
+            ..Failure::default()
+        };
+        failed(&message(name, error), failure)
+    };
+    // It names the execution.
+    if let Some(meta) = reply.meta {
+        result.meta.get_or_insert_default().0.extend(meta.0);
+    }
+    result
 }
 
 /// The answer with `value`.
@@ -129,7 +92,7 @@ fn asks(plan: &str, host: &ScriptHost) -> CallToolResult {
 fn complete(
     output: Option<&Output>,
     value: Value,
-    blocks: Blocks,
+    blocks: impl Iterator<Item = ContentBlock>,
     has_text: bool,
 ) -> Result<CallToolResult, String> {
     let value = match output {
@@ -147,7 +110,7 @@ fn complete(
     if has_text || !is_structured {
         content.push(ContentBlock::text(value.to_string()));
     }
-    content.extend(blocks.into_content());
+    content.extend(blocks);
     let mut result = CallToolResult::success(content);
     result.structured_content = is_structured.then_some(value);
     Ok(result)

@@ -32,8 +32,9 @@ use crate::{
     CodeCall,
     execute::{ExecuteInput, requested_log, size},
     host::ScriptHost,
+    nesting::Nesting,
     reply::answer,
-    results::random_name,
+    results::{Finish, random_name},
     settings::Settings,
 };
 
@@ -187,7 +188,10 @@ impl CodeCall {
         if start.detached {
             start.limits.wait = Some(settings.config.vm.wait());
         }
-        let title = start.script.trim_start().lines().next().unwrap_or_default();
+        let title = input
+            .title
+            .as_deref()
+            .unwrap_or_else(|| start.script.trim_start().lines().next().unwrap_or_default());
         let about = NewExecution {
             title: Some(title.chars().take(TITLE).collect()),
             script: digest(&start.script),
@@ -269,22 +273,29 @@ impl CodeCall {
         caller: Caller,
         context: RequestContext<RoleServer>,
     ) -> CallToolResponse {
+        // Counted down by the run itself, which makes the calls of its journal again.
+        let most_calls = context.extensions.get::<Nesting>().map(Nesting::calls_left);
         loop {
             let mut request = run.start.request(Some(&run.past));
+            if let (Some(nesting), Some(most_calls)) = (context.extensions.get::<Nesting>(), most_calls) {
+                request.level = nesting.level();
+                request.limits.max_tool_calls = most_calls;
+            }
             request.journal = Some(run.journal.clone());
             let questions = Questions::with_answers(run.past.answers.clone());
             let host = ScriptHost::new(
                 self,
                 &run.start,
                 questions,
-                Some(run.journal.clone()),
+                run.journal.clone(),
                 caller.clone(),
                 context.clone(),
             );
             let host = Arc::new(host);
             let outcome = self.run_part(&run, request, host.clone(), &context).await;
             if !matches!(outcome.result, Err(RunError::Suspended)) {
-                return self.end(run, outcome, &host, &caller).await.into();
+                let is_plan = most_calls.is_some();
+                return self.end(run, outcome, &host, &caller, is_plan).await.into();
             }
             match self.suspend(run, &host.questions.waiting(), counts(&outcome), &caller, &context).await {
                 Ok(Next::GoOn(going)) => run = *going,
@@ -364,12 +375,15 @@ impl CodeCall {
         outcome: Outcome,
         host: &Arc<ScriptHost>,
         caller: &Caller,
+        is_plan: bool,
     ) -> CallToolResult {
         let failure = match &outcome.result {
             Err(RunError::ToolError { tool_name, code, .. }) => host.detailed(tool_name, code),
             _ => None,
         };
-        let (finish, counts, id) = (self.finish(caller), counts(&outcome), run.journal.id());
+        // Whoever gets the result of a saved plan shortens it.
+        let finish = if is_plan { Finish::new(None, self.kept.clone(), caller) } else { self.finish(caller) };
+        let (counts, id) = (counts(&outcome), run.journal.id());
         let (host, settings, log) = (host.clone(), run.settings.clone(), run.start.log);
         let (result, ending) = off_thread(size(&outcome), move || {
             let mut body = settings.body(outcome, log, &host.failed_inputs());

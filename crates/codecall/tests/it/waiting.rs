@@ -5,8 +5,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use gatewright_codecall::{CodeCallConfig, SavedPlans};
 use gatewright_core::{
-    Principal, Scopes,
+    App, AppOptions, LocalApp, Principal, Scopes,
     rmcp::{
         ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler,
         model::{
@@ -331,4 +332,32 @@ async fn resources_ask_too_images_survive_the_wait_and_a_tool_that_asks_without_
     let script = "try { await callTool('app:again', {}) } catch (error) { return error.code }";
     assert_eq!(bob.run(script).await, "INPUT_REQUIRED");
     assert_eq!(bob.0.service().asked.load(Ordering::SeqCst), 10);
+}
+
+#[tokio::test]
+async fn a_saved_plan_asks_and_goes_on_with_the_answer_alone_and_in_a_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = format!("/* plan\nname: refund\ndescription: Asks who it is.\n*/\n{PLAN}");
+    std::fs::write(folder.path().join("refund.js"), plan).unwrap();
+    let config: CodeCallConfig = made(json!({"mode": "metadata_driven"}));
+    let (plans, findings) = SavedPlans::open("plans", folder.path().to_owned().into(), &config).unwrap();
+    assert!(findings.is_empty(), "{findings:#?}");
+    let app = Asking::default();
+    let apps: Vec<(&str, Arc<dyn App>, AppOptions)> = vec![
+        ("app", Arc::new(LocalApp::start(app.clone()).await.unwrap()), AppOptions::default()),
+        ("plans", plans.clone(), AppOptions::default()),
+    ];
+    let served = Served::of_apps(config, apps, None);
+    served.code_call.run_plans_of(&plans);
+    let ada = modern(&served, "ada", User::named("Ada")).await;
+    let bob = served.client_with("bob", User::named("Bob")).await;
+
+    let direct = ada.call_tool(CallToolRequestParams::new("plans:refund")).await.unwrap();
+    assert_eq!(direct.content[0].as_text().unwrap().text, r#"[1,"accept Ada",2]"#);
+    let nested = "return [await callTool('plans:refund'), (await callTool('app:effect', {})).count]";
+    let ended = body(ada.call_tool(execute(nested)).await.unwrap());
+    assert_eq!(ended["result"], json!([[3, "accept Ada", 4], 5]), "{ended}");
+    let ended = bob.body("codecall:execute", json!({"script": nested})).await;
+    assert_eq!(ended["result"], json!([[6, "accept Bob", 7], 8]), "{ended}");
+    assert_eq!(app.effects.load(Ordering::SeqCst), 8, "nothing is done twice");
 }
