@@ -203,7 +203,14 @@ impl Reloader {
     fn refuse(&self, why: &'static str, error: &anyhow::Error) {
         // Set before logging, so that the status agrees with the log.
         self.status.send_modify(|status| status.refused = true);
-        tracing::error!("the configuration read after {why} is invalid, nothing changes: {error:#}");
+        let text = format!("{error:#}");
+        let mut lines = text.lines();
+        let first = lines.next().unwrap_or_default();
+        tracing::error!("the configuration read after {why} is invalid, nothing changes: {first}");
+        // Line breaks are escaped in a log: each finding is a line of its own.
+        for line in lines.filter(|line| !line.trim().is_empty()) {
+            tracing::error!("{line}");
+        }
     }
 
     fn is_live(&self, path: &str) -> bool {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gatewright_core::{Caller, rmcp::model::CallToolResult};
-use gatewright_executions::{ExecutionId, Reader};
+use gatewright_executions::{Ending, ExecutionId, Reader};
 use serde_json::json;
 
 use super::flow::{Refusal, Run, of_execution};
@@ -52,7 +52,11 @@ impl CodeCall {
                     tracing::info!(execution.id = %id, "going on with an execution whose instance is gone");
                     self.spawn(run, Caller::new(owner)).await;
                 }
-                None => tracing::warn!(execution.id = %id, "the journal of an execution cannot be read"),
+                None => {
+                    tracing::warn!(execution.id = %id, "the journal of an execution cannot be read");
+                    let ending = Ending::new("runtime_error").code("EXECUTION_UNREADABLE");
+                    let _ = self.executions.cancel(&id.to_string(), Reader::Operator, &ending).await;
+                }
             }
         }
     }

@@ -114,13 +114,13 @@ impl CodeCall {
         let entered = match (outer.request_state, &input.resume) {
             (Some(state), _) => {
                 let responses = outer.input_responses.unwrap_or_default();
-                self.go_on(&state, responses, &input, &caller).await.map(Entered::Run)
+                self.go_on(&state, responses, &input, &caller).await.map(Entered::of)
             }
             (None, Some(id)) => self.resume(id, &caller).await,
-            (None, None) => self.begin(input, log, &caller).map(Entered::Run),
+            (None, None) => self.begin(input, log, &caller).map(Entered::of),
         };
         let response = match entered {
-            Ok(Entered::Run(run)) => self.follow(run, caller, context).await,
+            Ok(Entered::Run(run)) => self.follow(*run, caller, context).await,
             Ok(Entered::Over(result)) => Ok(result.into()),
             Err(refusal) => Err(refusal),
         };
@@ -142,7 +142,7 @@ impl CodeCall {
         if !waiting.is_empty() {
             match self.suspend(run, &waiting, CallCounts::default(), &caller, &context).await? {
                 Next::GoOn(going) => run = *going,
-                Next::Reply(response) => return Ok(response),
+                Next::Reply(response) => return Ok(*response),
             }
         }
         let id = run.id();
@@ -222,7 +222,7 @@ impl CodeCall {
         let ticket = Ticket::open(&self.invoker, caller.principal(), script, state).ok_or_else(refused)?;
         let id = ticket.id().to_string();
         let reader = Reader::Owner(caller.principal());
-        if self.executions.open(&id, reader).await?.head.resumed != ticket.turn() {
+        if self.executions.head(&id, reader).await?.resumed != ticket.turn() {
             return Err(refused());
         }
         let run = self.acquire(&id, caller).await?;
@@ -237,9 +237,9 @@ impl CodeCall {
     async fn resume(&self, id: &str, caller: &Caller) -> Result<Entered, Refusal> {
         let reader = Reader::Owner(caller.principal());
         let ended = match self.acquire(id, caller).await {
-            Ok(run) => return Ok(Entered::Run(run)),
+            Ok(run) => return Ok(Entered::of(run)),
             Err(refusal) if refusal.code == ExecutionError::Busy.code() => {
-                let head = self.executions.open(id, reader).await?.head;
+                let head = self.executions.head(id, reader).await?;
                 return Ok(Entered::Over(running(head.id)));
             }
             Err(refusal) if refusal.code == ExecutionError::Ended.code() => refusal,
@@ -299,7 +299,7 @@ impl CodeCall {
             }
             match self.suspend(run, &host.questions.waiting(), counts(&outcome), &caller, &context).await {
                 Ok(Next::GoOn(going)) => run = *going,
-                Ok(Next::Reply(response)) => return response,
+                Ok(Next::Reply(response)) => return *response,
                 Err(refusal) => return refusal.reply().into(),
             }
         }
@@ -344,10 +344,8 @@ impl CodeCall {
                 let expires = run.start.started_ms.saturating_add(self.retention_ms());
                 let ticket = Ticket::new(id, run.turn, expires);
                 let state = ticket.seal(&self.invoker, caller.principal(), &run.start.script);
-                Ok(Next::Reply(CallToolResponse::InputRequired(InputRequiredResult::new(
-                    Some(requests),
-                    state,
-                ))))
+                let asks = InputRequiredResult::new(Some(requests), state);
+                Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))))
             }
             Asked::Cannot(_) if context.ct.is_cancelled() => {
                 let ending = Ending::new("runtime_error").code("EXECUTION_ABORTED");
@@ -363,7 +361,7 @@ impl CodeCall {
                 );
                 let body = json!({"status": "tool_error", "executionId": id.to_string(), "error":
                     {"source": "tool", "toolName": name, "code": "INPUT_REQUIRED", "message": message}});
-                Ok(Next::Reply(of_execution(answer(body), id).into()))
+                Ok(Next::Reply(Box::new(of_execution(answer(body), id).into())))
             }
         }
     }
@@ -415,15 +413,21 @@ impl CodeCall {
 
 /// A run that was begun or taken up.
 enum Entered {
-    Run(Run),
+    Run(Box<Run>),
     /// It has ended, or somebody else runs it: what there is to say.
     Over(CallToolResult),
+}
+
+impl Entered {
+    fn of(run: Run) -> Self {
+        Self::Run(Box::new(run))
+    }
 }
 
 /// The step after a run was suspended.
 enum Next {
     GoOn(Box<Run>),
-    Reply(CallToolResponse),
+    Reply(Box<CallToolResponse>),
 }
 
 fn ending(body: &Value) -> Ending {

@@ -14,7 +14,7 @@ use super::record::{Chunk, RunStart};
 #[derive(Debug)]
 pub(crate) enum Stored {
     /// In memory, until the run waits or ends. A journal that becomes too long is dropped, and the run goes on without.
-    Draft(Draft),
+    Draft(Box<Draft>),
     /// In the store, before anything else happens.
     Lease(Arc<Lease>),
     /// Nowhere any more.
@@ -42,7 +42,7 @@ impl RunJournal {
         let bytes = AtomicU64::new(chunk.len() as u64);
         Self {
             id: draft.id(),
-            stored: Mutex::new(Stored::Draft(draft)),
+            stored: Mutex::new(Stored::Draft(Box::new(draft))),
             bytes,
             most_bytes: host_bytes / SHARE,
         }
@@ -142,10 +142,7 @@ impl RunJournal {
     pub(crate) async fn wait(&self, waiting: &[WaitingFor], calls: CallCounts) -> Result<(), ExecutionError> {
         self.persist().await?;
         match self.take() {
-            Stored::Lease(lease) => match Arc::into_inner(lease) {
-                Some(lease) => lease.wait(waiting, calls).await,
-                None => Err(ExecutionError::LeaseLost),
-            },
+            Stored::Lease(lease) => lease.wait(waiting, calls).await,
             _ => Err(ExecutionError::LeaseLost),
         }
     }
@@ -155,7 +152,6 @@ impl RunJournal {
         match self.take() {
             Stored::Draft(draft) => draft.end(ending, calls),
             Stored::Lease(lease) => {
-                let Some(lease) = Arc::into_inner(lease) else { return };
                 if let Err(error) = lease.end(ending, calls).await {
                     tracing::warn!(execution.id = %self.id, error.code = error.code(), "the end of an execution could not be written");
                 }

@@ -34,7 +34,7 @@ impl CodeCall {
         caller: &Caller,
     ) -> Result<CreateTaskResult, Refusal> {
         let reader = Reader::Owner(caller.principal());
-        let head = self.executions.open(&id.to_string(), reader).await?.head;
+        let head = self.executions.head(&id.to_string(), reader).await?;
         Ok(CreateTaskResult::new(described(&head)))
     }
 }
