@@ -189,7 +189,7 @@ impl AppConfig {
                 AppKind::Upstream(upstream) => upstream.timeout,
             },
             question_timeout: match &self.kind {
-                AppKind::Builtin(_) => defaults.question_timeout,
+                AppKind::Builtin(_) | AppKind::Plans(_) => defaults.question_timeout,
                 AppKind::Upstream(upstream) => upstream.question_timeout,
             },
             schema_mode: self.listing.schema_validation.unwrap_or(defaults.schema_mode),

@@ -88,7 +88,6 @@ pub struct Config {
 /// Approvals by what tools may do. The `approval` of a tool comes first.
 #[derive(Default, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[expect(dead_code, reason = "only its schema is used")]
 struct ApprovalsShape {
     /// Calls of tools that may destroy data: all that do not say otherwise in `readOnlyHint` or `destructiveHint`.
     destructive: Option<app::ApprovalName>,

@@ -272,10 +272,8 @@ mod tests {
         for (id, is_long) in [(1, false), (2, true), (3, false)] {
             let mut next = std::pin::pin!(lines.next());
             let received = match futures::poll!(&mut next) {
-                std::task::Poll::Ready(received) => {
-                    assert!(!is_long);
-                    received
-                }
+                // The other thread may have been quick.
+                std::task::Poll::Ready(received) => received,
                 std::task::Poll::Pending => {
                     assert!(is_long);
                     next.await
