@@ -1,10 +1,13 @@
 //! The catalog of one app, read whole from its server.
 
 use rmcp::{
-    RoleClient, ServiceError,
+    ErrorData, RoleClient, ServiceError,
     model::{PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool},
     service::Peer,
 };
+use serde::Serialize;
+
+use crate::bulk::{count_values, off_thread};
 
 /// Tools, resources and prompts of an app, under its own names, in its own order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,20 +24,107 @@ pub struct Catalog {
     pub templates: Vec<ResourceTemplate>,
     /// Prompts.
     pub prompts: Vec<Prompt>,
+    /// Bytes of all lists as JSON, where they were limited.
+    pub bytes: usize,
 }
 
-/// A server that pages for ever is cut off here: 1,000 pages of one list.
-const MAX_PAGES: usize = 1_000;
+/// Pages of one list.
+const MOST_PAGES: usize = 1_000;
+/// Tools, resources, templates and prompts of one server together.
+const MOST_ITEMS: usize = 100_000;
+/// Bytes of the limit for each key or value of the lists.
+const BYTES_PER_VALUE: usize = 32;
+/// Keys and values that the lists may have, however low the limit is.
+const LEAST_VALUES: usize = 10_000;
+
+/// Limit on the lists of one server: all pages of all of them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CatalogLimit(usize);
+
+impl CatalogLimit {
+    /// No limit, for servers in this process.
+    pub const NONE: Self = Self(usize::MAX);
+
+    /// At most `bytes` bytes of JSON, with one key or value for each 32 of them, and at most 100,000 items.
+    pub const fn of_bytes(bytes: usize) -> Self {
+        Self(bytes)
+    }
+}
+
+/// Why a catalog was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// A request failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The lists are over the limit, or a list has no end.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+/// Counts what is read of one server.
+struct Meter {
+    limit: CatalogLimit,
+    bytes: usize,
+    values: usize,
+    items: usize,
+}
+
+impl Meter {
+    /// Counts one more page of `list`.
+    async fn count<T: Serialize + Send + 'static>(
+        &mut self,
+        list: &str,
+        items: Vec<T>,
+    ) -> Result<Vec<T>, CatalogError> {
+        let CatalogLimit(most) = self.limit;
+        if self.limit == CatalogLimit::NONE {
+            return Ok(items);
+        }
+        self.items += items.len();
+        if self.items > MOST_ITEMS {
+            return Err(too_large(list, format!("its lists have more than {MOST_ITEMS} items in all")));
+        }
+        let most_values = (most / BYTES_PER_VALUE).max(LEAST_VALUES);
+        let left = most_values.saturating_sub(self.values);
+        let (items, bytes, values) = off_thread(usize::MAX, move || {
+            let json = serde_json::to_vec(&items).unwrap_or_default();
+            let values = count_values(&json, left);
+            (items, json.len(), values)
+        })
+        .await;
+        self.bytes += bytes;
+        if self.bytes > most {
+            return Err(too_large(list, format!("its lists have more than {most} bytes in all")));
+        }
+        let Some(values) = values else {
+            return Err(too_large(
+                list,
+                format!("its lists have more than {most_values} keys and values in all"),
+            ));
+        };
+        self.values += values;
+        Ok(items)
+    }
+}
+
+fn too_large(list: &str, what: String) -> CatalogError {
+    CatalogError::TooLarge(format!("{what}, counted up to its list of {list}"))
+}
 
 macro_rules! all_pages {
-    ($peer:expr, $method:ident, $field:ident) => {{
+    ($peer:expr, $meter:expr, $method:ident, $field:ident, $list:literal) => {{
         let mut items = Vec::new();
-        let mut cursor = None;
-        for _ in 0..MAX_PAGES {
+        let (mut cursor, mut pages) = (None, 0);
+        loop {
             let page =
                 $peer.$method(Some(PaginatedRequestParams::default().with_cursor(cursor.take()))).await?;
-            items.extend(page.$field);
+            items.extend($meter.count($list, page.$field).await?);
+            pages += 1;
             match page.next_cursor {
+                Some(_) if pages == MOST_PAGES => {
+                    return Err(too_large($list, format!("a list has more than {MOST_PAGES} pages")));
+                }
                 Some(next) => cursor = Some(next),
                 None => break,
             }
@@ -44,31 +134,54 @@ macro_rules! all_pages {
 }
 
 impl Catalog {
-    /// Reads all lists that the server says it has.
+    /// Reads all lists that a server in this process says it has.
+    ///
+    /// # Errors
+    /// A request fails, or a list has more than 1,000 pages.
     pub async fn read(
         peer: &Peer<RoleClient>,
         capabilities: ServerCapabilities,
     ) -> Result<Self, ServiceError> {
+        Self::read_within(peer, capabilities, CatalogLimit::NONE).await.map_err(|error| match error {
+            CatalogError::Service(error) => error,
+            CatalogError::TooLarge(why) => ServiceError::McpError(ErrorData::internal_error(why, None)),
+        })
+    }
+
+    /// Reads all lists that the server says it has, up to `limit`.
+    ///
+    /// # Errors
+    /// A request fails, the lists are over the limit, or one has more than 1,000 pages.
+    pub async fn read_within(
+        peer: &Peer<RoleClient>,
+        capabilities: ServerCapabilities,
+        limit: CatalogLimit,
+    ) -> Result<Self, CatalogError> {
         let mut catalog = Self { capabilities, about: about(peer), ..Self::default() };
+        let mut meter = Meter { limit, bytes: 0, values: 0, items: 0 };
         if catalog.capabilities.tools.is_some() {
-            catalog.tools = all_pages!(peer, list_tools, tools);
+            catalog.tools = all_pages!(peer, meter, list_tools, tools, "tools");
         }
         if catalog.capabilities.resources.is_some() {
-            catalog.resources = all_pages!(peer, list_resources, resources);
+            catalog.resources = all_pages!(peer, meter, list_resources, resources, "resources");
             // Servers without templates often leave the method out.
-            catalog.templates = match Self::templates(peer).await {
-                Err(ServiceError::McpError(_)) => Vec::new(),
+            catalog.templates = match Self::templates(peer, &mut meter).await {
+                Err(CatalogError::Service(ServiceError::McpError(_))) => Vec::new(),
                 other => other?,
             };
         }
         if catalog.capabilities.prompts.is_some() {
-            catalog.prompts = all_pages!(peer, list_prompts, prompts);
+            catalog.prompts = all_pages!(peer, meter, list_prompts, prompts, "prompts");
         }
+        catalog.bytes = meter.bytes;
         Ok(catalog)
     }
 
-    async fn templates(peer: &Peer<RoleClient>) -> Result<Vec<ResourceTemplate>, ServiceError> {
-        Ok(all_pages!(peer, list_resource_templates, resource_templates))
+    async fn templates(
+        peer: &Peer<RoleClient>,
+        meter: &mut Meter,
+    ) -> Result<Vec<ResourceTemplate>, CatalogError> {
+        Ok(all_pages!(peer, meter, list_resource_templates, resource_templates, "templates"))
     }
 }
 

@@ -52,7 +52,7 @@ pub use access::{
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use authenticator::{AuthRefusal, Authenticator};
 pub use bulk::{begin_off_thread, count_values, off_thread};
-pub use catalog::Catalog;
+pub use catalog::{Catalog, CatalogError, CatalogLimit};
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, codes, whole_seconds};
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};

@@ -165,6 +165,10 @@ pub struct UpstreamConfig {
     pub max_message_bytes: usize,
 }
 
+    /// Longest lists accepted from the server, in bytes: tools, resources, templates and prompts, all pages together. Default 32 MiB. They
+    /// may have one key or value for each 32 of these bytes, never fewer than 10,000; 100,000 items; and 1,000 pages each. A server whose
+    /// lists are over a limit is down.
+    pub max_catalog_bytes: usize,
 impl Default for UpstreamConfig {
     fn default() -> Self {
         Self {
@@ -188,6 +192,7 @@ impl Default for UpstreamConfig {
             max_message_bytes: 16 * 1024 * 1024,
         }
     }
+            max_catalog_bytes: 32 * 1024 * 1024,
 }
 
 impl UpstreamConfig {
@@ -303,6 +308,7 @@ impl UpstreamConfig {
             ("maxMessageBytes", self.max_message_bytes >= 1024, "`maxMessageBytes` must be at least 1024"),
             (
                 "restart.jitter",
+            ("maxCatalogBytes", self.max_catalog_bytes >= 1024, "`maxCatalogBytes` must be at least 1024"),
                 (0.0..=1.0).contains(&restart.jitter),
                 "`restart.jitter` must be between 0 and 1",
             ),
@@ -462,10 +468,12 @@ mod tests {
             (r#"{"command": "a", "type": "sse"}"#, "`type`"),
             (r#"{"command": "a", "maxConcurrency": 0}"#, "`maxConcurrency`"),
             (r#"{"command": "a", "maxSessions": 0}"#, "`maxSessions`"),
+            (r#"{"command": "a", "maxCatalogBytes": 10}"#, "`maxCatalogBytes`"),
             (r#"{"command": "a", "questionTimeout": "10ms"}"#, "`questionTimeout`"),
             (r#"{"command": "a", "questionTimeout": "2d"}"#, "`questionTimeout`"),
             (r#"{"command": "a", "sessionIdle": "10ms"}"#, "`sessionIdle`"),
             (r#"{"url": "http://x", "auth": {"type": "oauth"}, "sessions": "shared"}"#, "`sessions: shared`"),
+            (r#"{"command": "a", "maxCatalogBytes": 10}"#, "`maxCatalogBytes`"),
             (r#"{"url": "http://x", "headers": {"Accept": "b"}}"#, "`Accept`"),
             (r#"{"url": "http://x", "type": "sse", "auth": {"type": "oauth"}}"#, "`type: sse`"),
             (r#"{"url": "http://x", "auth": {"type": "oauth", "clientSecret": "s"}}"#, "`auth.clientId`"),

@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use gatewright_core::{Era, Revision};
 use rmcp::{
     RoleClient,
-    service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle_and_ct},
+    service::{
+        ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle_and_ct,
+    },
     transport::Transport,
 };
 use tokio::sync::{Notify, watch};
@@ -167,6 +169,8 @@ impl Starting<'_> {
             peer: running.peer().clone(),
             capabilities,
             era,
+        // Its lists are kept as a catalog, and read again only when they changed.
+        running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
             calls: self.calls,
             task_tools: self.task_tools,
             ended,

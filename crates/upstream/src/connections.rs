@@ -23,6 +23,8 @@ use crate::UpstreamApp;
 
 /// Tools, resources, templates and prompts of all connections together; beyond it, those idle for longest are ended.
 const MOST_ITEMS: usize = 100_000;
+/// Bytes of the same.
+const MOST_BYTES: usize = 128 << 20;
 
 struct Connected {
     app: Arc<UpstreamApp>,
@@ -219,8 +221,10 @@ impl Connections {
     fn bound_items(&self, audience: &Audience) {
         loop {
             let mut all = self.lock();
-            let items: usize = all.values().map(|connected| size(&connected.app.catalog())).sum();
-            let oldest = oldest(&all, Some(audience)).filter(|_| items > MOST_ITEMS);
+            let sizes = all.values().map(|connected| size(&connected.app.catalog()));
+            let (items, bytes) = sizes.fold((0, 0), |(items, bytes), size| (items + size.0, bytes + size.1));
+            let is_over = items > MOST_ITEMS || bytes > MOST_BYTES;
+            let oldest = oldest(&all, Some(audience)).filter(|_| is_over);
             let Some(oldest) = oldest else { return };
             let gone = all.remove(&oldest);
             drop(all);
@@ -250,8 +254,10 @@ fn idle_of_most(all: &HashMap<Audience, Connected>, fit: impl Fn(&Connected) -> 
         .map(|(audience, _)| audience.clone())
 }
 
-fn size(catalog: &Catalog) -> usize {
-    catalog.tools.len() + catalog.resources.len() + catalog.templates.len() + catalog.prompts.len()
+/// Items of a catalog, and their bytes.
+fn size(catalog: &Catalog) -> (usize, usize) {
+    let Catalog { tools, resources, templates, prompts, bytes, .. } = catalog;
+    (tools.len() + resources.len() + templates.len() + prompts.len(), *bytes)
 }
 
 /// Ends what was idle for long, now and then.

@@ -38,6 +38,7 @@ mod error_text;
 mod failure;
 mod handler;
 mod http;
+mod handshake;
 mod mcp_servers;
 mod message_limit;
 mod open_calls;

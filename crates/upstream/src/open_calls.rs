@@ -27,7 +27,7 @@ use rmcp::{
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::result_kinds::Asked;
+use crate::{handshake, result_kinds::Asked};
 
 /// Messages of a server kept for one call whose client does not take them. More progress and log messages are dropped.
 const KEPT: usize = 256;
@@ -308,6 +308,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
         loop {
             let mut message = self.inner.receive().await?;
             self.calls.lock().asked.settle(&mut message);
+            handshake::shorten(&mut message);
             if !self.calls.received(&message) {
                 return Some(message);
             }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatewright_core::{Catalog, Era};
+use gatewright_core::{Catalog, CatalogError, CatalogLimit, Era};
 use rmcp::{
     ServiceError,
     model::{
@@ -84,16 +84,12 @@ async fn connect_in(shared: &Arc<Upstream>, era: &mut Era) -> Result<Live, Strin
 /// Serves one connection until it ends, and says why it did. Everything of it is gone afterwards.
 async fn serve(shared: &Arc<Upstream>, mut live: Live) -> String {
     let connection = live.connection.clone();
-    let reading = tokio::time::timeout(
-        shared.config.connect_timeout,
-        Catalog::read(&connection.peer, connection.capabilities.clone()),
-    );
     let catalog = tokio::select! {
-        catalog = reading => Some(catalog),
+        catalog = read_lists(shared, &connection) => Some(catalog),
         () = shared.stop.cancelled() => None,
     };
     let why = match catalog {
-        Some(Ok(Ok(catalog))) => {
+        Some(Ok(catalog)) => {
             shared.set_current(Some(connection.clone()));
             shared.link.up(catalog);
             restore(shared, &connection).await;
@@ -101,25 +97,13 @@ async fn serve(shared: &Arc<Upstream>, mut live: Live) -> String {
             tokio::select! {
                 why = live.over() => why,
                 why = watch_over(shared, &connection) => why,
-                () = follow(shared, &connection, &stale) => "its lists cannot be followed".to_owned(),
-                () = listen(shared, &connection) => "its changes cannot be followed".to_owned(),
+                why = follow(shared, &connection, &stale) => why,
+                why = listen(shared, &connection) => why,
                 () = shared.stop.cancelled() => "the gateway is ending".to_owned(),
             }
         }
-        Some(Ok(Err(ServiceError::TransportClosed))) => live.over().await,
-        Some(Ok(Err(error))) => {
-            let error = failure::of_call(&shared.id, error, &shared.redactor);
-            format!(
-                "its lists cannot be read: {}",
-                error.map(|error| error.message.into_owned()).unwrap_or_default()
-            )
-        }
-        Some(Err(_)) => {
-            format!(
-                "its lists were not read within {} ms (`connectTimeout`)",
-                shared.config.connect_timeout.as_millis()
-            )
-        }
+        Some(Err(NotRead::Closed)) => live.over().await,
+        Some(Err(NotRead::Failed(why) | NotRead::TooLarge(why))) => why,
         None => "the gateway is ending".to_owned(),
     };
     shared.set_current(None);
@@ -127,6 +111,39 @@ async fn serve(shared: &Arc<Upstream>, mut live: Live) -> String {
     down(shared, why.clone());
     live.end(&why).await;
     why
+}
+
+/// Why the lists of a server were not read.
+enum NotRead {
+    /// The connection ended, for a reason that is known elsewhere.
+    Closed,
+    /// A request failed, or took too long.
+    Failed(String),
+    /// The lists are over the limit.
+    TooLarge(String),
+}
+
+/// Reads all lists, within `connectTimeout` and `maxCatalogBytes`.
+async fn read_lists(shared: &Upstream, connection: &Connection) -> Result<Catalog, NotRead> {
+    let limit = CatalogLimit::of_bytes(shared.config.max_catalog_bytes);
+    let reading = Catalog::read_within(&connection.peer, connection.capabilities.clone(), limit);
+    let longest = shared.config.connect_timeout;
+    match tokio::time::timeout(longest, reading).await {
+        Ok(Ok(catalog)) => Ok(catalog),
+        Ok(Err(CatalogError::Service(ServiceError::TransportClosed))) => Err(NotRead::Closed),
+        Ok(Err(CatalogError::Service(error))) => {
+            let error = failure::of_call(&shared.id, error, &shared.redactor);
+            let why = error.map(|error| error.message.into_owned()).unwrap_or_default();
+            Err(NotRead::Failed(format!("its lists cannot be read: {why}")))
+        }
+        Ok(Err(CatalogError::TooLarge(why))) => {
+            Err(NotRead::TooLarge(format!("{why}; let it offer less, or raise `maxCatalogBytes` of the app")))
+        }
+        Err(_) => {
+            let longest = longest.as_millis();
+            Err(NotRead::Failed(format!("its lists were not read within {longest} ms (`connectTimeout`)")))
+        }
+    }
 }
 
 /// Restores log level and subscriptions of an earlier connection.
@@ -150,28 +167,32 @@ async fn restore(shared: &Upstream, connection: &Connection) {
     }
 }
 
-/// Reads the lists again each time the server says they changed. A list that cannot be read stays as it was.
-async fn follow(shared: &Upstream, connection: &Connection, stale: &Notify) {
+/// Reads the lists again each time the server says they changed, until they are over the limit.
+async fn follow(shared: &Upstream, connection: &Connection, stale: &Notify) -> String {
     loop {
         stale.notified().await;
-        let reading = Catalog::read(&connection.peer, connection.capabilities.clone());
-        match tokio::time::timeout(shared.config.connect_timeout, reading).await {
-            Ok(Ok(catalog)) => shared.link.up(catalog),
-            // The end of the connection is noticed elsewhere.
-            Ok(Err(ServiceError::TransportClosed)) => {}
-            Ok(Err(error)) => {
-                let why = failure::of_call(&shared.id, error, &shared.redactor).map(|error| error.message);
-                tracing::warn!(app.id = %shared.id, why = why.as_deref(), "changed lists of an app cannot be read; the last ones stay");
-            }
-            Err(_) => {
-                tracing::warn!(app.id = %shared.id, "changed lists of an app were not read in time; the last ones stay")
-            }
+        if let Some(why) = read_again(shared, connection).await {
+            return why;
         }
     }
 }
 
-/// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there. Never ends.
-async fn listen(shared: &Upstream, connection: &Connection) {
+/// Reads changed lists. Those that cannot be read stay as they were. Returns a text if they are over the limit.
+async fn read_again(shared: &Upstream, connection: &Connection) -> Option<String> {
+    match read_lists(shared, connection).await {
+        Ok(catalog) => shared.link.up(catalog),
+        // The end of the connection is noticed elsewhere.
+        Err(NotRead::Closed) => {}
+        Err(NotRead::Failed(why)) => {
+            tracing::warn!(app.id = %shared.id, why, "changed lists of an app cannot be read; the last ones stay");
+        }
+        Err(NotRead::TooLarge(why)) => return Some(why),
+    }
+    None
+}
+
+/// Follows `subscriptions/listen` of a server of the newer era, which announces changes only there, until its lists are over the limit.
+async fn listen(shared: &Upstream, connection: &Connection) -> String {
     let mut backoff = Backoff::new(shared.config.restart);
     if !connection.era.is_stateless() {
         return std::future::pending().await;
@@ -194,7 +215,11 @@ async fn listen(shared: &Upstream, connection: &Connection) {
                     Ok(Some(ServerNotification::ResourceUpdatedNotification(updated))) => {
                         shared.link.resource_updated(&updated.params.uri);
                     }
-                    Ok(Some(_)) => reread(shared, connection).await,
+                    Ok(Some(_)) => {
+                        if let Some(why) = read_again(shared, connection).await {
+                            return why;
+                        }
+                    }
                     Ok(None) | Err(_) => {
                         tokio::time::sleep(backoff.wait(random())).await;
                         break;
@@ -206,17 +231,7 @@ async fn listen(shared: &Upstream, connection: &Connection) {
             Err(_) => tokio::time::sleep(backoff.wait(random())).await,
         }
     }
-    std::future::pending::<()>().await;
-}
-
-async fn reread(shared: &Upstream, connection: &Connection) {
-    let reading = Catalog::read(&connection.peer, connection.capabilities.clone());
-    match tokio::time::timeout(shared.config.connect_timeout, reading).await {
-        Ok(Ok(catalog)) => shared.link.up(catalog),
-        _ => {
-            tracing::warn!(app.id = %shared.id, "changed lists of an app cannot be read; the last ones stay")
-        }
-    }
+    std::future::pending().await
 }
 
 /// Asks a server behind a URL now and then whether it is still there, and at once when a request did not reach it.

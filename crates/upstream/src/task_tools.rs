@@ -11,6 +11,8 @@ use serde_json::Value;
 
 /// Names that are kept of one server.
 const MOST: usize = 100_000;
+/// Longest name that is kept, in bytes.
+const LONGEST: usize = 256;
 
 /// The tools of one server that want to be called as a task.
 #[derive(Debug, Default)]
@@ -59,7 +61,7 @@ impl TaskTools {
         for Listed { name, execution } in result.tools {
             if execution["taskSupport"] != "required" {
                 tools.remove(&name);
-            } else if tools.len() < MOST {
+            } else if tools.len() < MOST && name.len() <= LONGEST {
                 tools.insert(name);
             }
         }

@@ -153,6 +153,45 @@ async fn thousands_of_tools_are_paged_in_and_out() {
 }
 
 #[tokio::test]
+async fn lists_over_the_limit_put_the_app_down_and_say_why() {
+    let limited = |bytes: usize, flags: &[&str]| {
+        let mut config = server(flags);
+        config.max_catalog_bytes = bytes;
+        UpstreamApp::start("a", config, environment())
+    };
+    let app = limited(10_000, &["--tools", "300"]);
+    let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    assert!(why.contains("more than 10000 bytes") && why.contains("`maxCatalogBytes`"), "{why}");
+    app.shutdown().await;
+    let app = limited(320_000, &["--tools", "3000"]);
+    let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    assert!(why.contains("more than 10000 keys and values"), "{why}");
+    app.shutdown().await;
+}
+
+#[tokio::test]
+async fn lists_that_grow_over_the_limit_put_the_app_down() {
+    let app = UpstreamApp::start("a", server(&["--tools", "100"]), environment());
+    assert_eq!(app.wait_ready(LONG).await, AppHealth::Up);
+    let mut config = server(&["--tools", "100"]);
+    config.max_catalog_bytes = app.catalog().bytes;
+    app.shutdown().await;
+    let bench = Bench::new();
+    let app = bench.add("a", config).await;
+    text(&bench.client().await, "a:change").await;
+    let AppHealth::Down(why) = until(&app, is_down).await else { unreachable!("it is down") };
+    assert!(why.contains("`maxCatalogBytes`"), "{why}");
+}
+
+#[tokio::test]
+async fn a_list_without_an_end_is_not_read_for_ever() {
+    let app = UpstreamApp::start("a", server(&["--tools", "1000000"]), environment());
+    let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
+    assert!(why.contains("a list has more than 1000 pages") || why.contains("100000 items"), "{why}");
+    app.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_changed_list_is_followed_live() {
     let bench = Bench::new();
     bench.add("a", server(&[])).await;
