@@ -128,7 +128,8 @@ pub struct UpstreamConfig {
     pub headers: IndexMap<String, Secret>,
     /// Credentials of the gateway at the server.
     pub auth: Option<UpstreamAuth>,
-    /// Longest time of one call, waiting for a free place (`maxConcurrency`) included. Default 60 s.
+    /// Longest time of one call, waiting for a free place (`maxConcurrency`) included. Default 60 s. A command that reads nothing of its
+    /// standard input for this long and 30 s more, while messages wait for it, is restarted.
     #[serde(with = "humantime_serde")]
     #[schemars(with = "String")]
     pub timeout: Duration,

@@ -21,7 +21,7 @@ use crate::{
     handler::Handler,
     http::{self, SseTransport},
     open_calls::{OpenCalls, Tap},
-    stdio::{Process, StdioTransport},
+    stdio::{InputLost, Process, StdioTransport},
     task_tools::TaskTools,
     upstream::Upstream,
 };
@@ -34,6 +34,7 @@ pub(crate) struct Live {
     pub(crate) closed: CancellationToken,
     stop: CancellationToken,
     process: Option<Process>,
+    input_lost: Option<InputLost>,
     tasks: TaskTracker,
 }
 
@@ -66,7 +67,17 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
     };
     let task_tools = Arc::new(TaskTools::default());
     let limit = config.connect_timeout;
-    let starting = Starting { shared, era, handler, calls, stale, task_tools: task_tools.clone(), limit };
+    let task_tools_of_it = task_tools.clone();
+    let starting = Starting {
+        shared,
+        era,
+        handler,
+        calls,
+        stale,
+        task_tools: task_tools_of_it,
+        limit,
+        input_lost: None,
+    };
     let failed = NotConnected::Failed;
     match config.transport() {
         TransportType::Stdio => {
@@ -74,14 +85,10 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
                 Process::start(&shared.id, config, &shared.environment, &shared.redactor)
                     .await
                     .map_err(failed)?;
-            let transport = StdioTransport::new(
-                &shared.id,
-                stdin,
-                stdout,
-                config.max_message_bytes,
-                shared.redactor.clone(),
-                task_tools,
-            );
+            let redactor = shared.redactor.clone();
+            let (transport, input_lost) =
+                StdioTransport::new(&shared.id, stdin, stdout, config, redactor, task_tools);
+            let starting = Starting { input_lost: Some(input_lost), ..starting };
             starting.shake_hands(transport, Some(process)).await
         }
         TransportType::Http => {
@@ -119,6 +126,7 @@ struct Starting<'a> {
     stale: Arc<Notify>,
     task_tools: Arc<TaskTools>,
     limit: Duration,
+    input_lost: Option<InputLost>,
 }
 
 impl Starting<'_> {
@@ -161,6 +169,8 @@ impl Starting<'_> {
                 return Err(NotConnected::Failed(text));
             }
         };
+        // Its lists are kept as a catalog, and read again only when they changed.
+        running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
         let info = running.peer_info();
         let capabilities = info.as_ref().map(|info| info.capabilities.clone()).unwrap_or_default();
         let era = info.map_or(Era::Session, |info| Era::of_version(info.protocol_version.as_str()));
@@ -169,8 +179,6 @@ impl Starting<'_> {
             peer: running.peer().clone(),
             capabilities,
             era,
-        // Its lists are kept as a catalog, and read again only when they changed.
-        running.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
             calls: self.calls,
             task_tools: self.task_tools,
             ended,
@@ -184,7 +192,8 @@ impl Starting<'_> {
                 let _ = running.waiting().await;
             }
         });
-        Ok(Live { connection, why, stale: self.stale, closed, stop, process, tasks })
+        let (stale, input_lost) = (self.stale, self.input_lost);
+        Ok(Live { connection, why, stale, closed, stop, process, input_lost, tasks })
     }
 }
 
@@ -197,21 +206,22 @@ impl Live {
                 "the connection was closed".to_owned()
             }
             Some(process) => {
-                // The exit of the process is noticed before the end of its output is, or after.
-                let status = tokio::select! {
-                    () = self.closed.cancelled() => None,
-                    status = process.exit_within(Duration::MAX) => status,
+                // The exit of the process is noticed before the end of its output or its input is, or after.
+                let ended = tokio::select! {
+                    () = self.closed.cancelled() => Err("it closed its output".to_owned()),
+                    status = process.exit_within(Duration::MAX) => {
+                        status.ok_or_else(|| "it closed its output".to_owned())
+                    }
+                    why = lost(&mut self.input_lost) => Err(why),
                 };
-                match status {
-                    Some(status) => {
+                match ended {
+                    Ok(status) => {
                         // Answers it wrote before it ended may still be in the pipe.
                         let _ =
                             tokio::time::timeout(Duration::from_millis(250), self.closed.cancelled()).await;
                         format!("it ended ({status}){}", process.words().said())
                     }
-                    None => {
-                        with_end("it closed its output".to_owned(), process, Duration::from_millis(500)).await
-                    }
+                    Err(why) => with_end(why, process, Duration::from_millis(500)).await,
                 }
             }
         }
@@ -228,6 +238,19 @@ impl Live {
         }
         self.tasks.close();
         let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
+    }
+}
+
+/// Waits until nothing can be written to a child any more, and says why.
+async fn lost(input: &mut Option<InputLost>) -> String {
+    let why = match input {
+        Some(input) => input.wait_for(Option::is_some).await.ok().and_then(|why| why.clone()),
+        None => None,
+    };
+    match why {
+        Some(why) => why.to_string(),
+        // It ended in another way.
+        None => std::future::pending().await,
     }
 }
 

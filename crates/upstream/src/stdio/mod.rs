@@ -1,16 +1,18 @@
 //! Servers that are a command: messages over its standard input and output.
 
 mod lines;
+mod outbox;
 mod process;
 mod spawner;
 mod sys;
 
 use std::{borrow::Cow, future::Future, io, sync::Arc, time::Duration};
 
+pub(crate) use outbox::InputLost;
 pub(crate) use process::Process;
 
-use gatewright_core::write_line;
 use lines::{Lines, Received};
+use outbox::{Outbox, closed};
 use rmcp::{
     RoleClient,
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
@@ -18,42 +20,45 @@ use rmcp::{
 };
 use tokio::{
     process::{ChildStdin, ChildStdout},
-    sync::{mpsc, oneshot},
+    sync::{mpsc, watch},
     task::JoinHandle,
 };
 
-use crate::{redactor::Redactor, task_tools::TaskTools};
+use crate::{UpstreamConfig, redactor::Redactor, task_tools::TaskTools};
 
-/// A server that does not read its input for this long is of no use any more.
-const LONGEST_WRITE: Duration = Duration::from_secs(30);
-
-type Write = (Vec<u8>, oneshot::Sender<io::Result<()>>);
+/// Time beyond the longest call for which a server may leave its input unread: one that does one thing at a time reads again after a
+/// call.
+const UNREAD_SLACK: Duration = Duration::from_secs(30);
 
 /// The connection to a child.
 #[derive(Debug)]
 pub(crate) struct StdioTransport {
-    writer: Option<mpsc::Sender<Write>>,
+    outbox: Arc<Outbox>,
     reader: mpsc::Receiver<ServerJsonRpcMessage>,
     tasks: [JoinHandle<()>; 2],
 }
 
 impl StdioTransport {
+    /// Starts to read and write. The second value says when nothing can be written any more.
     pub(crate) fn new(
         id: &str,
         stdin: ChildStdin,
         stdout: ChildStdout,
-        longest: usize,
+        config: &UpstreamConfig,
         redactor: Redactor,
         task_tools: Arc<TaskTools>,
-    ) -> Self {
-        let (writer, to_write) = mpsc::channel(64);
+    ) -> (Self, InputLost) {
+        let outbox = Arc::new(Outbox::default());
         let (from_reader, reader) = mpsc::channel(64);
-        let lines = Lines::new(id, stdout, longest, redactor, task_tools);
-        Self {
-            writer: Some(writer),
-            reader,
-            tasks: [tokio::spawn(read(lines, from_reader)), tokio::spawn(write(stdin, to_write))],
-        }
+        let lines = Lines::new(id, stdout, config.max_message_bytes, redactor, task_tools);
+        let (lost, input_lost) = watch::channel(None);
+        let longest = config.timeout.saturating_add(UNREAD_SLACK);
+        let writing = {
+            let outbox = outbox.clone();
+            async move { outbox.write_to(stdin, longest, lost).await }
+        };
+        let tasks = [tokio::spawn(read(lines, from_reader)), tokio::spawn(writing)];
+        (Self { outbox, reader, tasks }, input_lost)
     }
 }
 
@@ -67,21 +72,6 @@ async fn read(mut lines: Lines<ChildStdout>, messages: mpsc::Sender<ServerJsonRp
     }
 }
 
-/// Ends, and so closes the child's input, when the transport is closed or a write fails.
-async fn write(mut stdin: ChildStdin, mut lines: mpsc::Receiver<Write>) {
-    while let Some((line, answer)) = lines.recv().await {
-        let written =
-            tokio::time::timeout(LONGEST_WRITE, write_line(&mut stdin, line)).await.unwrap_or_else(|_| {
-                Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not read its standard input"))
-            });
-        let failed = written.is_err();
-        let _ = answer.send(written);
-        if failed {
-            return;
-        }
-    }
-}
-
 impl Transport<RoleClient> for StdioTransport {
     type Error = io::Error;
 
@@ -89,19 +79,13 @@ impl Transport<RoleClient> for StdioTransport {
         "stdio".into()
     }
 
+    // Queued at once, so that a cancellation never comes before its request.
     fn send(
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = self.writer.clone();
-        async move {
-            let closed =
-                || io::Error::new(io::ErrorKind::BrokenPipe, "the server's standard input is closed");
-            let line = serde_json::to_vec(&message).map_err(io::Error::other)?;
-            let (answer, written) = oneshot::channel();
-            writer.ok_or_else(closed)?.send((line, answer)).await.map_err(|_| closed())?;
-            written.await.map_err(|_| closed())?
-        }
+        let queued = self.outbox.push(&message);
+        async move { queued?.await.map_err(|_| closed())? }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
@@ -109,7 +93,7 @@ impl Transport<RoleClient> for StdioTransport {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer = None;
+        self.outbox.close();
         self.reader.close();
         Ok(())
     }

@@ -4,10 +4,21 @@ use std::time::Duration;
 
 use gatewright_core::{App as _, AppHealth};
 use gatewright_testing::expect;
-use gatewright_upstream::{Secret, UpstreamApp};
+use gatewright_upstream::{Secret, UpstreamApp, UpstreamConfig};
 use serde_json::json;
 
-use crate::support::{Bench, LONG, environment, error, hanging, is_down, server, text, until};
+use crate::support::{Bench, LONG, environment, error, hanging, is_down, quick, server, text, until};
+
+/// A server that lists the tool `x` and does `then`.
+fn script(then: &str) -> UpstreamConfig {
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}}, "serverInfo": {"name": "test", "version": "1"}}});
+    let tools = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "x", "inputSchema": {"type": "object"}}]}});
+    let script = format!("read -r _; echo '{hello}'; read -r _; read -r _; echo '{tools}'; {then}");
+    let mut config = UpstreamConfig::command("sh");
+    config.args = vec!["-c".to_owned(), script];
+    quick(config)
+}
 
 #[tokio::test]
 async fn junk_on_standard_output_is_skipped() {
@@ -189,6 +200,35 @@ async fn a_list_without_an_end_is_not_read_for_ever() {
     let AppHealth::Down(why) = app.wait_ready(LONG).await else { panic!("it is up") };
     assert!(why.contains("a list has more than 1000 pages") || why.contains("100000 items"), "{why}");
     app.shutdown().await;
+}
+
+#[tokio::test]
+async fn calls_that_were_cancelled_do_not_wait_for_a_server_that_reads_nothing() {
+    let bench = Bench::new();
+    let mut config = script("exec sleep 600");
+    config.timeout = Duration::from_secs(3);
+    bench.add("a", config).await;
+    let client = bench.client().await;
+    let large = json!({"a": "x".repeat(1 << 20)});
+    for _ in 0..100 {
+        client.tools().call("a:x", large.clone()).begin().await.unwrap().cancel().await;
+    }
+    // There is room for it: it fails for another reason.
+    let result = client.tools().call("a:x", json!({})).await.unwrap();
+    assert_eq!(result.raw["_meta"]["code"], "TIMEOUT", "{:?}", result.error);
+    bench.registry.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_input_is_restarted() {
+    let bench = Bench::new();
+    let app = bench.add("a", script("exec sleep 600 0<&-")).await;
+    let error = error(&bench.client().await, "a:x", json!({})).await;
+    assert!(error.message.contains("standard input"), "{error}");
+    let AppHealth::Down(why) = until(&app, is_down).await else { unreachable!("it is down") };
+    assert!(why.contains("it closed its standard input"), "{why}");
+    until(&app, |health| *health == AppHealth::Up).await;
+    bench.registry.shutdown().await;
 }
 
 #[tokio::test]
