@@ -15,14 +15,15 @@ use rmcp::{
     },
     service::{Peer, PeerRequestOptions, RequestContext, RequestHandle},
 };
-use tokio::sync::{MutexGuard, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     connection::{Connection, with_tasks},
     failure,
-    open_calls::{Caller, Event, OpenGuard, Question},
+    open_calls::{Caller, Event, OpenGuard, Question, Room},
     places::Place,
+    turns::Turn,
     upstream::Upstream,
 };
 
@@ -45,16 +46,12 @@ impl Upstream {
         let place = self.places.take(context.principal()).await;
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
-        let turn = self.take_turn(&connection).await;
+        let turn = connection.calls.turn(context.principal()).await;
         let (guard, events) = connection.calls.open(caller(context));
         let relay = Relay::new(context.request(), events);
         let seat =
             Seat { held: Some((place, turn)), regained: None, presence: Presence::of(context.request()) };
         Ok(Exchange { upstream: self, context, connection, guard, relay, seat })
-    }
-
-    async fn take_turn(&self, connection: &Connection) -> Option<MutexGuard<'_, ()>> {
-        if connection.calls.take_turns() { Some(self.turn.lock().await) } else { None }
     }
 
     /// The error of a call, once it is known why the connection ended.
@@ -90,7 +87,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// The place and the turn of a call.
-type Taken<'a> = (Place<'a>, Option<MutexGuard<'a, ()>>);
+type Taken<'a> = (Place<'a>, Option<Turn>);
 
 /// Room for a call at its server, given to others while the caller is away for an answer.
 struct Seat<'a> {
@@ -122,7 +119,7 @@ impl<'a> Seat<'a> {
                     let connection = connection.clone();
                     *regained = Some(Box::pin(async move {
                         let place = upstream.places.take(context.principal()).await;
-                        (place, upstream.take_turn(&connection).await)
+                        (place, connection.calls.turn(context.principal()).await)
                     }));
                 }
                 false => (*held, *regained) = (None, None),
@@ -279,13 +276,13 @@ fn forwarded_meta(context: &RequestContext<RoleServer>, connection: &Connection)
 /// Hands events of a call to its caller.
 struct Relay<'a> {
     context: &'a RequestContext<RoleServer>,
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<(Event, Room)>,
     token: Option<ProgressToken>,
     questions: FuturesUnordered<futures::future::BoxFuture<'a, ()>>,
 }
 
 impl<'a> Relay<'a> {
-    fn new(context: &'a RequestContext<RoleServer>, events: mpsc::Receiver<Event>) -> Self {
+    fn new(context: &'a RequestContext<RoleServer>, events: mpsc::Receiver<(Event, Room)>) -> Self {
         Self { context, events, token: context.meta.get_progress_token(), questions: FuturesUnordered::new() }
     }
 
@@ -301,14 +298,14 @@ impl<'a> Relay<'a> {
     /// Hands on what came before the answer did.
     async fn finish(mut self) {
         while let Ok(event) = self.events.try_recv() {
-            if !matches!(event, Event::Ask(_)) {
+            if !matches!(event, (Event::Ask(_), _)) {
                 self.handle(event).await;
             }
         }
     }
 
     // The caller may be gone: then there is nobody to tell, and its call is cancelled by others.
-    async fn handle(&mut self, event: Event) {
+    async fn handle(&mut self, (event, room): (Event, Room)) {
         match event {
             Event::Progress(mut progress) => {
                 if let Some(sink) = self.context.extensions.get::<ProgressSink>() {
@@ -325,7 +322,13 @@ impl<'a> Relay<'a> {
                     let _ = peer.notify_logging_message(log).await;
                 }
             }
-            Event::Ask(question) => self.questions.push(Box::pin(answer_question(self.context, *question))),
+            Event::Ask(question) => {
+                let context = self.context;
+                self.questions.push(Box::pin(async move {
+                    answer_question(context, *question).await;
+                    drop(room);
+                }));
+            }
         }
     }
 

@@ -148,7 +148,8 @@ pub struct UpstreamConfig {
     /// Retries of a failed upstream.
     pub restart: RestartConfig,
     /// The callers that share a connection to the server, and its process: `shared` (all; a server started by a command that remembers
-    /// things shows them to everybody), `per_principal` or `per_session`. Default `shared`; `per_principal` with `auth.type: oauth`. A
+    /// things shows them to everybody; calls take turns for some time after one asked a question that could have been any caller's), `per_principal`
+    /// or `per_session`. Default `shared`; `per_principal` with `auth.type: oauth`. A
     /// server of several sessions is asked for more log messages than `info` while one of them wants more (`logging/setLevel`), and each
     /// session receives those of its own level.
     pub sessions: Option<Sessions>,
@@ -164,12 +165,12 @@ pub struct UpstreamConfig {
     /// Longest message accepted from the server, in bytes. Default 16 MiB. A message may have one key or value for each 32 of these bytes:
     /// 524,288 by default, and never fewer than 10,000. An answer over either limit fails its call.
     pub max_message_bytes: usize,
-}
-
     /// Longest lists accepted from the server, in bytes: tools, resources, templates and prompts, all pages together. Default 32 MiB. They
     /// may have one key or value for each 32 of these bytes, never fewer than 10,000; 100,000 items; and 1,000 pages each. A server whose
     /// lists are over a limit is down.
     pub max_catalog_bytes: usize,
+}
+
 impl Default for UpstreamConfig {
     fn default() -> Self {
         Self {
@@ -191,9 +192,9 @@ impl Default for UpstreamConfig {
             max_sessions: None,
             session_idle: Duration::from_secs(15 * 60),
             max_message_bytes: 16 * 1024 * 1024,
+            max_catalog_bytes: 32 * 1024 * 1024,
         }
     }
-            max_catalog_bytes: 32 * 1024 * 1024,
 }
 
 impl UpstreamConfig {
@@ -307,9 +308,9 @@ impl UpstreamConfig {
             ),
             ("sessionIdle", self.session_idle >= Duration::from_secs(1), "`sessionIdle` must be at least 1s"),
             ("maxMessageBytes", self.max_message_bytes >= 1024, "`maxMessageBytes` must be at least 1024"),
+            ("maxCatalogBytes", self.max_catalog_bytes >= 1024, "`maxCatalogBytes` must be at least 1024"),
             (
                 "restart.jitter",
-            ("maxCatalogBytes", self.max_catalog_bytes >= 1024, "`maxCatalogBytes` must be at least 1024"),
                 (0.0..=1.0).contains(&restart.jitter),
                 "`restart.jitter` must be between 0 and 1",
             ),
@@ -474,7 +475,6 @@ mod tests {
             (r#"{"command": "a", "questionTimeout": "2d"}"#, "`questionTimeout`"),
             (r#"{"command": "a", "sessionIdle": "10ms"}"#, "`sessionIdle`"),
             (r#"{"url": "http://x", "auth": {"type": "oauth"}, "sessions": "shared"}"#, "`sessions: shared`"),
-            (r#"{"command": "a", "maxCatalogBytes": 10}"#, "`maxCatalogBytes`"),
             (r#"{"url": "http://x", "headers": {"Accept": "b"}}"#, "`Accept`"),
             (r#"{"url": "http://x", "type": "sse", "auth": {"type": "oauth"}}"#, "`type: sse`"),
             (r#"{"url": "http://x", "auth": {"type": "oauth", "clientSecret": "s"}}"#, "`auth.clientId`"),

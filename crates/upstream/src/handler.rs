@@ -117,9 +117,9 @@ impl Handler {
             Unasked::NoCall => refused("no call is open, so there is nobody to ask", "NO_OPEN_CALL"),
             Unasked::Ambiguous => {
                 tracing::warn!(app.id = %self.id,
-                    "an app asked something while calls of several callers were open; from now on they take turns");
+                    "an app asked something while calls of several callers were open; for five minutes they take turns");
                 refused(
-                    "calls of several callers are open and nothing says which of them this belongs to; calls take turns from now on, try again",
+                    "calls of several callers are open and nothing says which of them this belongs to; calls take turns for some time, try again",
                     "AMBIGUOUS_CALLER",
                 )
             }

@@ -12,8 +12,9 @@
 //! * Log messages name no call. They reach the callers of all open calls when these are one principal, and nobody else.
 //! * Elicitation, sampling and roots are declared to every server, because the gateway forwards them. A question goes to
 //!   the call on whose response stream it came (Streamable HTTP), or to the caller when only one session has calls open
-//!   (stdio, HTTP+SSE). Otherwise it is refused, and from then on calls to that server take turns, so that the next
-//!   question has an owner. A caller without the capability is not asked. A caller of the 2026-07-28 era cannot be
+//!   (stdio, HTTP+SSE). Otherwise it is refused, and for five minutes calls to that server take turns, so that the next
+//!   question has an owner; each question that came while others waited makes it five minutes again. Subjects take their
+//!   turns one after the other, however many calls one of them has. A caller without the capability is not asked. A caller of the 2026-07-28 era cannot be
 //!   asked by a server of the older era: that server waits inside the call, and a stateless retry cannot resume it.
 //!   It gets an error that says so. Roots asked outside a call are answered with none.
 //! * A tool with `taskSupport: "required"` (MCP 2025-11-25) is called as a task, which is awaited: its caller gets a plain result. So does
@@ -37,8 +38,8 @@ mod connections;
 mod error_text;
 mod failure;
 mod handler;
-mod http;
 mod handshake;
+mod http;
 mod mcp_servers;
 mod message_limit;
 mod open_calls;
@@ -51,6 +52,7 @@ mod stdio;
 mod supervisor;
 mod task_tools;
 mod tasks;
+mod turns;
 mod upstream;
 mod user;
 

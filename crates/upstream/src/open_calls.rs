@@ -12,9 +12,10 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use gatewright_core::Principal;
+use gatewright_core::{Principal, count_values};
 use rmcp::{
     ErrorData, RoleClient,
     model::{
@@ -24,13 +25,28 @@ use rmcp::{
     },
     transport::Transport,
 };
-use tokio::sync::{Notify, mpsc, oneshot};
+use serde::Serialize;
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::{handshake, result_kinds::Asked};
+use crate::{
+    handshake,
+    result_kinds::Asked,
+    turns::{Turn, Turns},
+};
 
 /// Messages of a server kept for one call whose client does not take them. More progress and log messages are dropped.
 const KEPT: usize = 256;
+/// Bytes of the same, with [`VALUE_BYTES`] for each key and value. A question that is longer needs all of them.
+const KEPT_BYTES: usize = 1 << 20;
+/// Bytes that a key or value counts for besides its own.
+const VALUE_BYTES: usize = 64;
+/// Time for which calls of different callers take turns after a question that could not be attributed, or could not have been without
+/// turns.
+const TURNS_FOR: Duration = Duration::from_secs(300);
 
 /// Key of `_meta` that names the task a message belongs to (MCP 2025-11-25).
 pub(crate) const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
@@ -50,6 +66,9 @@ pub(crate) enum Event {
     /// A question for the caller: elicitation, sampling or roots.
     Ask(Box<Question>),
 }
+
+/// Room for a message until it was handed on.
+pub(crate) type Room = OwnedSemaphorePermit;
 
 /// A request of the server, and where its answer goes.
 #[derive(Debug)]
@@ -87,9 +106,25 @@ impl Caller {
 #[derive(Debug)]
 pub(crate) struct OpenCall {
     caller: Caller,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<(Event, Room)>,
+    room: Arc<Semaphore>,
     over: AtomicBool,
     status: Notify,
+}
+
+impl OpenCall {
+    /// Hands on a message that counts for `bytes`, if there is room for it.
+    fn hand_on(&self, event: Event, bytes: usize) -> Result<(), Unasked> {
+        let bytes = u32::try_from(bytes).map_err(|_| Unasked::Full)?;
+        let room = self.room.clone().try_acquire_many_owned(bytes).map_err(|_| Unasked::Full)?;
+        self.events.try_send((event, room)).map_err(|_| Unasked::Full)
+    }
+}
+
+/// Bytes that a message counts for.
+fn weight(message: &impl Serialize) -> usize {
+    let json = serde_json::to_vec(message).unwrap_or_default();
+    json.len() + VALUE_BYTES * count_values(&json, usize::MAX).unwrap_or_default()
 }
 
 /// Marks an outgoing request as part of a call. It never goes over the wire.
@@ -114,33 +149,50 @@ struct Table {
     by_token: HashMap<ProgressToken, Arc<OpenCall>>,
     by_task: HashMap<String, Arc<OpenCall>>,
     asked: Asked,
+    /// Calls of different callers take turns until then.
+    turns_until: Option<Instant>,
+}
+
+impl Table {
+    fn takes_turns(&self) -> bool {
+        self.turns_until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn begin_turns(&mut self) {
+        self.turns_until = Some(Instant::now() + TURNS_FOR);
+    }
 }
 
 /// The calls open at one server.
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls {
     table: Mutex<Table>,
-    ambiguous: AtomicBool,
+    turns: Arc<Turns>,
 }
 
 impl OpenCalls {
     /// A new call. It is over when the guard is dropped.
-    pub(crate) fn open(self: &Arc<Self>, caller: Caller) -> (OpenGuard, mpsc::Receiver<Event>) {
+    pub(crate) fn open(self: &Arc<Self>, caller: Caller) -> (OpenGuard, mpsc::Receiver<(Event, Room)>) {
         let (events, receiver) = mpsc::channel(KEPT);
-        let call = Arc::new(OpenCall { caller, events, over: AtomicBool::new(false), status: Notify::new() });
+        let room = Arc::new(Semaphore::new(KEPT_BYTES));
+        let (over, status) = (AtomicBool::new(false), Notify::new());
+        let call = Arc::new(OpenCall { caller, events, room, over, status });
         self.lock().all.push(call.clone());
         (OpenGuard { calls: self.clone(), call }, receiver)
     }
 
-    /// Returns `true` once a question could not be attributed: from then on, calls of different callers take turns.
-    pub(crate) fn take_turns(&self) -> bool {
-        self.ambiguous.load(Ordering::Relaxed)
+    /// Waits for the turn of a call of `principal`, while calls take turns: for some time after a question could not be attributed.
+    pub(crate) async fn turn(&self, principal: &Principal) -> Option<Turn> {
+        if !self.lock().takes_turns() {
+            return None;
+        }
+        Some(self.turns.take(&principal.subject).await)
     }
 
     /// Hands a question to the call it belongs to: the one that `origin` or the question itself names, or the only caller there is.
     pub(crate) fn ask(&self, origin: Option<&RequestId>, question: Question) -> Result<(), Unasked> {
         let call = {
-            let table = self.lock();
+            let mut table = self.lock();
             let of_task = || table.by_task.get(question.task.as_ref()?);
             match origin.and_then(|id| table.by_id.get(id)).or_else(of_task) {
                 Some(call) => call.clone(),
@@ -149,14 +201,19 @@ impl OpenCalls {
                     let same =
                         |call: &Arc<OpenCall>| Arc::ptr_eq(call, last) || call.caller.is_same(&last.caller);
                     if !table.all.iter().all(same) {
-                        self.ambiguous.store(true, Ordering::Relaxed);
+                        table.begin_turns();
                         return Err(Unasked::Ambiguous);
                     }
-                    last.clone()
+                    let last = last.clone();
+                    if table.takes_turns() && self.turns.is_waited_for() {
+                        table.begin_turns();
+                    }
+                    last
                 }
             }
         };
-        call.events.try_send(Event::Ask(Box::new(question))).map_err(|_| Unasked::Full)
+        let bytes = weight(&question.request).min(KEPT_BYTES);
+        call.hand_on(Event::Ask(Box::new(question)), bytes)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
@@ -192,7 +249,7 @@ impl OpenCalls {
             ServerNotification::ProgressNotification(progress) => {
                 let call = self.lock().by_token.get(&progress.params.progress_token).cloned();
                 if let Some(call) = call {
-                    let _ = call.events.try_send(Event::Progress(progress.params.clone()));
+                    let _ = call.hand_on(Event::Progress(progress.params.clone()), weight(&progress.params));
                 }
                 true
             }
@@ -228,6 +285,7 @@ impl OpenCalls {
         if table.all.iter().any(|call| call.caller.principal != first.caller.principal) {
             return;
         }
+        let bytes = weight(params);
         let mut notified: Vec<Option<u64>> = Vec::new();
         for call in &table.all {
             let session = call.caller.session;
@@ -235,7 +293,7 @@ impl OpenCalls {
                 continue;
             }
             notified.push(session);
-            let _ = call.events.try_send(Event::Log(params.clone()));
+            let _ = call.hand_on(Event::Log(params.clone()), bytes);
         }
     }
 }
@@ -317,5 +375,78 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tap<T> {
 
     async fn close(&mut self) -> Result<(), T::Error> {
         self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn caller(session: u32) -> Caller {
+        Caller { principal: Arc::new(Principal::local()), session: Some(session.into()) }
+    }
+
+    fn log(bytes: usize) -> ServerJsonRpcMessage {
+        let params = json!({"level": "info", "data": "x".repeat(bytes)});
+        let message = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
+        serde_json::from_value(message).unwrap()
+    }
+
+    fn question(bytes: usize) -> Question {
+        let schema = json!({"type": "object", "properties": {}});
+        let params = json!({"mode": "form", "message": "x".repeat(bytes), "requestedSchema": schema});
+        let request: Value = json!({"method": "elicitation/create", "params": params});
+        Question {
+            request: serde_json::from_value(request).unwrap(),
+            task: None,
+            cancelled: CancellationToken::new(),
+            answer: oneshot::channel().0,
+        }
+    }
+
+    #[test]
+    fn messages_that_wait_for_a_slow_caller_are_bounded_in_bytes_and_one_long_question_fits() {
+        let calls = Arc::new(OpenCalls::default());
+        let (_guard, mut events) = calls.open(caller(1));
+        let mut waiting = |bytes: usize| {
+            for _ in 0..200 {
+                assert!(calls.received(&log(bytes)));
+            }
+            std::iter::from_fn(|| events.try_recv().ok()).count()
+        };
+        assert_eq!((waiting(100_000), waiting(100_000), waiting(2 << 20)), (10, 10, 0));
+        assert_eq!(calls.ask(None, question(5 << 20)), Ok(()));
+        assert_eq!(calls.ask(None, question(10)), Err(Unasked::Full));
+        let long = events.try_recv().unwrap();
+        assert_eq!(calls.ask(None, question(10)), Err(Unasked::Full), "it is not answered yet");
+        drop(long);
+        assert_eq!(calls.ask(None, question(10)), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn turns_end_when_no_question_would_have_been_ambiguous_for_a_while() {
+        let calls = Arc::new(OpenCalls::default());
+        let nobody = Principal::local();
+        assert!(calls.turn(&nobody).await.is_none());
+        let (first, _events) = calls.open(caller(1));
+        let (second, _events_too) = calls.open(caller(2));
+        assert_eq!(calls.ask(None, question(10)), Err(Unasked::Ambiguous));
+        drop(second);
+        let turn = calls.turn(&nobody).now_or_never().flatten().expect("calls take turns now");
+        tokio::time::advance(TURNS_FOR / 2).await;
+        assert_eq!(calls.ask(None, question(10)), Ok(()), "nobody waited: turns end as before");
+        tokio::time::advance(TURNS_FOR / 4).await;
+        let mut waits = Box::pin(calls.turn(&nobody));
+        assert!((&mut waits).now_or_never().is_none());
+        assert_eq!(calls.ask(None, question(10)), Ok(()));
+        drop((turn, first));
+        drop(waits.await);
+        tokio::time::advance(TURNS_FOR / 2).await;
+        assert!(calls.turn(&nobody).await.is_some(), "somebody waited during the last question");
+        tokio::time::advance(TURNS_FOR).await;
+        assert!(calls.turn(&nobody).await.is_none());
     }
 }

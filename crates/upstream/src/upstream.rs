@@ -31,8 +31,6 @@ pub(crate) struct Upstream {
     pub(crate) link: Arc<CatalogLink>,
     /// Places for calls.
     pub(crate) places: Places,
-    /// Held by a call while calls of different callers take turns.
-    pub(crate) turn: tokio::sync::Mutex<()>,
     /// Resources followed for clients; followed again after a reconnect.
     pub(crate) followed: Mutex<BTreeSet<String>>,
     pub(crate) followed_changed: Notify,
@@ -60,7 +58,6 @@ impl Upstream {
             config,
             environment,
             link: Arc::default(),
-            turn: tokio::sync::Mutex::default(),
             followed: Mutex::default(),
             followed_changed: Notify::new(),
             level: Mutex::default(),
