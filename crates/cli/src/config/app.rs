@@ -56,7 +56,8 @@ struct Listing {
     builtin: Option<Builtin>,
     /// Saved plans as tools of the app: a file, a folder of `*.js` and `*.ts`, or a list of both, relative to the configuration.
     plans: Option<PlanSources>,
-    /// `false` lists tools under their own names. Default true: `<app>:<tool>`.
+    /// `false` lists tools under their own names. Default true: `<app>:<tool>`. A tool is left out if its own name begins with the id of another
+    /// app and `:` or `_`; of apps that offer the same name, the first keeps it.
     prefix: Option<bool>,
     /// `strict` (default) validates arguments against the tool's schema; `off` leaves that to the server.
     #[schemars(with = "Option<SchemaModeName>")]

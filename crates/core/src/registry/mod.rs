@@ -7,6 +7,7 @@ mod beginning;
 mod entry;
 mod first_connection;
 mod personal;
+mod prefixes;
 mod snapshot;
 
 use std::sync::{
@@ -21,6 +22,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use entry::{AppEntry, AppOptions};
 pub(crate) use personal::OwnItems;
 use personal::Personal;
+use prefixes::Prefixes;
 pub(crate) use snapshot::PublicKey;
 use snapshot::build;
 pub use snapshot::{Owned, Snapshot};
@@ -282,7 +284,8 @@ impl Registry {
     /// Takes over the catalog of an audience, and tells it what is new.
     fn sync(&self, entry: &AppEntry, audience: &Audience) -> Option<Arc<OwnItems>> {
         let catalog = entry.app.per_caller().and_then(|own| own.catalog(audience));
-        let (own, differs) = self.personal.sync(entry, audience, catalog, self.names);
+        let prefixes = self.snapshot.load().prefixes.clone();
+        let (own, differs) = self.personal.sync(entry, audience, catalog, &prefixes, self.names);
         self.tell(differs, audience);
         own
     }
@@ -309,7 +312,9 @@ impl Registry {
         let up = apps.iter().filter(|entry| entry.app.health() == AppHealth::Up);
         let catalogs: Vec<(&AppEntry, Arc<Catalog>)> = up.map(|entry| (entry, entry.app.catalog())).collect();
         let known = |name: &str| old.tool(name).cloned().into_iter().collect();
-        let mut new = build(&catalogs, self.names, false, &known);
+        let prefixes = Prefixes::of(apps);
+        let mut new = build(&catalogs, &prefixes, self.names, false, &known);
+        new.prefixes = prefixes;
         new.apps = apps.to_vec();
         new.starting = apps.iter().filter_map(|app| Some((app.clone(), app.starting_until()?))).collect();
         new.personal = apps.iter().filter(|app| app.app.per_caller().is_some()).cloned().collect();

@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     entry::AppEntry,
+    prefixes::Prefixes,
     snapshot::{Snapshot, build},
 };
 use crate::{Audience, Catalog, ToolEntry, ToolNames};
@@ -41,6 +42,7 @@ impl Personal {
         owner: &AppEntry,
         audience: &Audience,
         catalog: Option<Arc<Catalog>>,
+        prefixes: &Arc<Prefixes>,
         names: ToolNames,
     ) -> (Option<Arc<OwnItems>>, Differences) {
         let mut table = self.lock();
@@ -54,6 +56,7 @@ impl Personal {
             && Arc::ptr_eq(&same.catalog, &catalog)
             && Arc::ptr_eq(&same.owner.options, &owner.options)
             && Arc::ptr_eq(&same.owner.app, &owner.app)
+            && same.items.prefixes == *prefixes
         {
             return (Some(same.clone()), [false; 3]);
         }
@@ -61,7 +64,8 @@ impl Personal {
             let known = table.tools.get(name).map(Vec::as_slice).unwrap_or_default();
             known.iter().filter_map(Weak::upgrade).collect()
         };
-        let items = build(&[(owner, catalog.clone())], names, true, &known);
+        let mut items = build(&[(owner, catalog.clone())], prefixes, names, true, &known);
+        items.prefixes = prefixes.clone();
         for tool in &items.tools {
             let same_name = table.tools.entry(tool.name.clone()).or_default();
             same_name.retain(|known| known.strong_count() > 0);

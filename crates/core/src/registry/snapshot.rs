@@ -12,10 +12,11 @@ use tokio::time::Instant;
 use super::{
     beginning::{beginning_of, common_beginning},
     entry::AppEntry,
+    prefixes::Prefixes,
 };
 use crate::{
     Catalog, InputSchema, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
-    names::{is_own_uri, underscore},
+    names::{clipped, is_own_uri, underscore},
     tool_meta::listed,
 };
 
@@ -129,6 +130,7 @@ pub struct Snapshot {
     pub prompts: Vec<Owned<Prompt>>,
     /// Apps that have catalogs of single callers.
     pub(crate) personal: Vec<AppEntry>,
+    pub(super) prefixes: Arc<Prefixes>,
     /// Apps that were making their first connection, and how long to wait for each.
     pub(super) starting: Vec<(AppEntry, Instant)>,
 }
@@ -177,6 +179,7 @@ pub(super) type Known<'a> = &'a dyn Fn(&str) -> Vec<Arc<ToolEntry>>;
 /// A snapshot of `catalogs`. `personal` says that it is one caller's own.
 pub(super) fn build(
     catalogs: &[(&AppEntry, Arc<Catalog>)],
+    prefixes: &Prefixes,
     names: ToolNames,
     personal: bool,
     known: Known<'_>,
@@ -187,6 +190,11 @@ pub(super) fn build(
         let common = common_beginning(catalog.tools.iter().map(description));
         for tool in &catalog.tools {
             if entry.options.tools.get(&*tool.name).is_some_and(|over| over.disabled) {
+                continue;
+            }
+            if let Some(other) = prefixes.other_owner(entry, &tool.name) {
+                tracing::warn!(tool.name = clipped(&tool.name), app.id = %entry.id, other = %other,
+                    "an app with `prefix: false` offers a tool whose name begins with the id of another app; it is left out. Set `prefix: true` for it");
                 continue;
             }
             let name = if entry.options.prefix {
@@ -291,7 +299,8 @@ fn variant(tool: &rmcp::model::Tool, meta: &ToolMeta) -> [u8; 16] {
     variant
 }
 
-/// Items of all apps, without those whose key is the gateway's own: the key as it is when unique, with `<app>:` in front when two apps share it.
+/// Items of all apps, without those whose key is the gateway's own: the key as it is when unique, with `<app>:` in front when two apps share it. An
+/// item whose own key is one of the latter is left out.
 fn owned<T: PublicKey>(
     apps: &[(&AppEntry, Arc<Catalog>)],
     items: impl Fn(&Catalog) -> &Vec<T>,
@@ -306,20 +315,25 @@ fn owned<T: PublicKey>(
         }
     }
     let mut all = BTreeMap::new();
-    for (entry, catalog) in apps {
-        for item in items(catalog) {
-            if item.is_reserved() {
-                entry.log_own_uri(item.key());
-                continue;
+    // Keys with the id of an app first: nothing of another app takes their place.
+    for shared in [true, false] {
+        for (entry, catalog) in apps {
+            for item in items(catalog) {
+                if owners.get(item.key()).is_some_and(|owners| owners.len() > 1) != shared {
+                    continue;
+                }
+                if item.is_reserved() {
+                    entry.log_own_uri(item.key());
+                    continue;
+                }
+                let local = item.key().to_owned();
+                let key = if shared { format!("{}:{local}", entry.id) } else { local.clone() };
+                let mut item = item.clone();
+                item.set_key(key.clone());
+                let scopes = T::scopes(entry, &local);
+                let owner = (*entry).clone();
+                all.entry(key.clone()).or_insert(Owned { key, local, item, owner, scopes });
             }
-            let local = item.key().to_owned();
-            let shared = owners.get(&*local).is_some_and(|owners| owners.len() > 1);
-            let key = if shared { format!("{}:{local}", entry.id) } else { local.clone() };
-            let mut item = item.clone();
-            item.set_key(key.clone());
-            let scopes = T::scopes(entry, &local);
-            let owner = (*entry).clone();
-            all.entry(key.clone()).or_insert(Owned { key, local, item, owner, scopes });
         }
     }
     all.into_values().collect()

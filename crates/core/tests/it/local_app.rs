@@ -54,6 +54,28 @@ async fn without_prefix_the_first_app_keeps_a_shared_name() {
 }
 
 #[tokio::test]
+async fn without_prefix_no_app_offers_names_that_begin_with_the_id_of_another() {
+    let own = ["b:one", "b_one", "c.d:one", "c_d_one", "a:own", "a_own", "bare", "b", "c.down"];
+    let (a, b) = (Handler::with(&own), Handler::with(&["one"]));
+    let plain = AppOptions { prefix: false, ..AppOptions::default() };
+    for (first, names_of_tools) in [("a", ToolNames::Colon), ("z", ToolNames::Underscore)] {
+        let apps = [(first, &a, plain.clone()), ("b", &b, AppOptions::default())];
+        let registry = registry(names_of_tools, &apps).await;
+        // An app that offers nothing now, as one that is down.
+        let none = LocalApp::start(Handler::with(&[])).await.unwrap();
+        registry.add("c.d", Arc::new(none), AppOptions::default());
+        let snapshot = registry.operator_snapshot();
+        let owners: Vec<(&str, &str)> =
+            snapshot.tools.iter().map(|tool| (&*tool.name, &*tool.app_id)).collect();
+        let expected = ["a:own", "a_own", "b", "b:one", "bare", "c.down"];
+        let expected = expected.map(|name| (name, if name == "b:one" { "b" } else { first }));
+        assert_eq!(owners, expected);
+        assert_eq!(&*snapshot.tool("b_one").unwrap().app_id, "b");
+        assert!(snapshot.tool("c.d:one").is_none() && snapshot.tool("c_d_one").is_none());
+    }
+}
+
+#[tokio::test]
 async fn a_change_of_a_list_is_followed_and_told() {
     let handler = Handler::with(&["one"]);
     let registry = registry(ToolNames::Colon, &[("a", &handler, AppOptions::default())]).await;
