@@ -121,7 +121,7 @@ pub struct DemoArgs {
 }
 
 /// Source of the configuration.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
     /// Configuration file: YAML, JSON or TOML by its extension.
     #[arg(short, long, value_name = "FILE")]

@@ -24,10 +24,13 @@ mod rpc;
 mod signals;
 mod wire;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use args::{Cli, Command};
 use clap::Parser;
+
+/// Longest wait for threads that are still at work when a command has ended.
+const BLOCKED: Duration = Duration::from_secs(2);
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -45,7 +48,10 @@ pub fn main() -> ExitCode {
             return exit::report(&anyhow::Error::new(error).context("the async runtime cannot be started"));
         }
     };
-    match runtime.block_on(run(cli.command)) {
+    let ended = runtime.block_on(run(cli.command));
+    // A thread that reads from a file system that hangs never ends.
+    runtime.shutdown_timeout(BLOCKED);
+    match ended {
         Ok(code) => code,
         Err(error) => exit::report(&error),
     }

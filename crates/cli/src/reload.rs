@@ -140,9 +140,6 @@ impl Reloader {
             if why == HANGUP {
                 self.on_hangup.iter().for_each(|run| run());
             }
-            if let Some(files) = &mut self.files {
-                files.record().await;
-            }
             tokio::select! {
                 () = self.reload(why) => {}
                 () = stop.cancelled() => break,
@@ -152,7 +149,13 @@ impl Reloader {
     }
 
     async fn reload(&mut self, why: &'static str) {
-        let (config, source) = match Config::load(&self.args) {
+        if let Some(files) = &mut self.files {
+            files.record().await;
+        }
+        // A file system may hang: neither requests nor the end of the process wait for it.
+        let args = self.args.clone();
+        let loading = tokio::task::spawn_blocking(move || Config::load(&args));
+        let (config, source) = match loading.await.map_err(anyhow::Error::from).flatten() {
             Ok(loaded) => loaded,
             Err(error) => return self.refuse(why, &error),
         };

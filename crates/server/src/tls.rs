@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use gatewright_core::InvalidField;
+use gatewright_core::{InvalidField, read_file};
 
 /// Longest certificate or key file, in bytes.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -38,7 +38,7 @@ impl TlsConfig {
     fn load(&self) -> Result<Arc<ServerConfig>, InvalidField> {
         let wrong = |field, problem: String| InvalidField::new(field, problem);
         let read = |field, path: &Path| {
-            read_bounded(path)
+            read_file(path, MOST_BYTES)
                 .map_err(|error| wrong(field, format!("{} cannot be read: {error}", path.display())))
         };
         let (cert, key) = (read("tls.cert", &self.cert)?, read("tls.key", &self.key)?);
@@ -70,13 +70,6 @@ impl TlsConfig {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
-}
-
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    if std::fs::metadata(path)?.len() > MOST_BYTES {
-        return Err(io::Error::other("it is longer than 1 MiB"));
-    }
-    std::fs::read(path)
 }
 
 /// The certificate of a listener. Connections that are open keep the one they began with.
@@ -154,7 +147,7 @@ mod tests {
         let (field, text) = problem(&TlsConfig { key: one.cert.clone(), ..one.clone() });
         assert!(field == "tls.key" && text.contains("no private key"), "{field} {text}");
         std::fs::write(&other.cert, vec![b'x'; 2 << 20]).unwrap();
-        assert!(problem(&other).1.contains("longer than 1 MiB"));
+        assert!(problem(&other).1.contains("longer than 1048576 bytes"));
     }
 
     #[test]

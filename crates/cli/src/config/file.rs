@@ -1,11 +1,24 @@
 //! Parses the text of a file to a JSON value.
 
-use std::path::Path;
+use std::{io, path::Path};
 
+use gatewright_core::read_file;
 use gatewright_findings::{Finding, Format};
 use serde_json::Value;
 
 use crate::exit::BadConfig;
+
+/// Longest file, in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// The text of a file.
+///
+/// # Errors
+/// The file cannot be read, is not a regular one, is longer than 16 MiB, or is not UTF-8.
+pub(super) fn text(path: &Path) -> Result<String, BadConfig> {
+    let text = read_file(path, LONGEST).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    text.map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))
+}
 
 /// The format that the extension of a file names.
 ///

@@ -63,8 +63,7 @@ impl Config {
     /// # Errors
     /// The file cannot be read at all, or its extension names no format.
     pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>, Source)> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
+        let text = file::text(path)?;
         let format = file::format_of(path)?;
         let (mut config, mut findings, mut source) = Self::parse(&text, format, &environment());
         if let Some(config) = &mut config {
@@ -132,8 +131,7 @@ impl Config {
     }
 
     fn add_mcp_servers(&mut self, path: &Path) -> anyhow::Result<()> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))?;
+        let text = file::text(path)?;
         let servers = gatewright_upstream::parse_mcp_servers(&text)
             .map_err(|error| BadConfig(format!("{}: {error}", path.display())))?;
         let taken: Vec<&str> =

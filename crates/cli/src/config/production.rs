@@ -5,7 +5,6 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use anyhow::Context as _;
 use gatewright_auth::{
     Deployment,
     config::{Mode, is_guessable},
@@ -22,8 +21,7 @@ impl Config {
     /// # Errors
     /// The file can no longer be read.
     pub fn production(&self, path: &Path) -> anyhow::Result<Vec<Finding>> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("{} cannot be read again", path.display()))?;
+        let text = file::text(path)?;
         let lines = Lines::of(&text, file::format_of(path)?);
         let deployment = self.deployment(SocketAddr::new(self.http.host, self.http.port));
         let found = self.auth.check_production(&deployment).into_iter();

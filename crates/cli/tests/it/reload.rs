@@ -257,6 +257,24 @@ async fn a_file_that_is_half_written_is_refused_one_that_is_gone_is_told_and_the
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_a_pipe_or_has_no_end_is_refused_and_the_server_goes_on_and_ends() {
+    let mut served = Served::start(&format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\n"), &[]);
+    let client = served.client().await;
+    fs::remove_file(served.file()).unwrap();
+    assert!(Command::new("mkfifo").arg(served.file()).status().unwrap().success());
+    served.hang_up();
+    served.says("gatewright.yaml cannot be read: it is not a regular file");
+    assert!(has(&client.tools().await, "crm") && served.readiness().await["config"]["refused"] == true);
+    fs::remove_file(served.file()).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", served.file()).unwrap();
+    served.hang_up();
+    served.says("gatewright.yaml cannot be read: it is not a regular file");
+    assert!(has(&client.tools().await, "crm"));
+    drop(client);
+    served.terminate();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_kubernetes_config_map_is_followed_when_its_data_link_is_swapped() {
     let config = |app: &str| format!("{DIRECT}apps:\n  {app}: {{ builtin: {app} }}\n");
     let served = Served::start(&config("crm"), &[]);
