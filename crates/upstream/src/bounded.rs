@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use rmcp::{
-    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ServerJsonRpcMessage},
+    model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage},
     transport::streamable_http_client::{
         StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
@@ -16,7 +16,7 @@ use rmcp::{
 use sse_stream::{Error as SseError, Sse};
 
 use crate::{
-    failure::chain,
+    failure::{chain, failed},
     message_limit::MessageLimit,
     post::{Events, Failed, Headers},
     task_tools::TaskTools,
@@ -66,6 +66,21 @@ impl BoundedClient {
         };
         events.inspect(note).boxed()
     }
+}
+
+/// The JSON answer to a request, or an error in its place, so that nobody waits for one that never comes.
+fn answer_to(id: &str, answer: ServerJsonRpcMessage, request: RequestId) -> ServerJsonRpcMessage {
+    match answer {
+        JsonRpcMessage::Response(response) if response.id == request => JsonRpcMessage::Response(response),
+        // A server that could not read the request does not know its id.
+        JsonRpcMessage::Error(error) => ServerJsonRpcMessage::error(error.error, Some(request)),
+        _ => bad_answer(id, "with a message that is no answer to the request", request),
+    }
+}
+
+fn bad_answer(id: &str, how: &str, request: RequestId) -> ServerJsonRpcMessage {
+    let message = format!("the server behind `{id}` answered a request {how}");
+    ServerJsonRpcMessage::error(failed(message, "UPSTREAM_BAD_ANSWER"), Some(request))
 }
 
 impl StreamableHttpClient for BoundedClient {
@@ -122,6 +137,12 @@ impl StreamableHttpClient for BoundedClient {
                 let events = if lists_tools { self.noting(events.boxed()) } else { events.boxed() };
                 Ok(StreamableHttpPostResponse::Sse(events, session))
             }
+            Ok(StreamableHttpPostResponse::Accepted) => {
+                Ok(StreamableHttpPostResponse::Json(bad_answer(&self.id, "without an answer", request), None))
+            }
+            Ok(StreamableHttpPostResponse::Json(answer, session)) => {
+                Ok(StreamableHttpPostResponse::Json(answer_to(&self.id, answer, request), session))
+            }
             other => other,
         }
     }
@@ -165,5 +186,36 @@ impl StreamableHttpClient for BoundedClient {
         });
         let limit = MessageLimit::new(self.id.clone(), longest);
         Ok(getting.await?.map(move |event| event.map(|event| limit.apply(event))).boxed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_json_answer_that_is_none_to_its_request_is_an_error_of_the_request() {
+        let to_seven = |answer: Value| {
+            let answer = serde_json::from_value(answer).unwrap();
+            serde_json::to_value(answer_to("a", answer, RequestId::Number(7))).unwrap()
+        };
+        let own = json!({"jsonrpc": "2.0", "id": 7, "result": {"content": []}});
+        assert_eq!(to_seven(own.clone())["result"], own["result"]);
+        let unread =
+            to_seven(json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no"}}));
+        assert_eq!((&unread["id"], &unread["error"]["code"]), (&json!(7), &json!(-32700)));
+        for other in [
+            json!({"jsonrpc": "2.0", "id": 8, "result": {}}),
+            json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}),
+            json!({"jsonrpc": "2.0", "id": 7, "method": "ping"}),
+        ] {
+            let error = to_seven(other);
+            assert_eq!(
+                (&error["id"], &error["error"]["data"]["code"]),
+                (&json!(7), &json!("UPSTREAM_BAD_ANSWER"))
+            );
+        }
     }
 }

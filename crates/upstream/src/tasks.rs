@@ -130,7 +130,10 @@ impl Exchange<'_> {
         match self.send(request).await? {
             ServerResult::CallToolResult(result) => Ok(CallToolResponse::Complete(result)),
             ServerResult::InputRequiredResult(result) => Ok(CallToolResponse::InputRequired(result)),
-            ServerResult::CreateTaskResult(result) if self.caller_follows_tasks() => {
+            // Requests about tasks of a server that did not announce them would not reach it.
+            ServerResult::CreateTaskResult(result)
+                if self.caller_follows_tasks() && self.connection.capabilities.supports_tasks() =>
+            {
                 Ok(CallToolResponse::Task(result))
             }
             ServerResult::CreateTaskResult(result) => {
@@ -250,14 +253,23 @@ impl Exchange<'_> {
     async fn status(&mut self, id: &str) -> Result<Status, ErrorData> {
         let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id)));
         let mut asked = self.start_own(request).await?;
-        let answer = self.answer(&mut asked).await?;
+        let answer = self.answer(&mut asked).await.map_err(|error| self.own_failed(error))?;
         Status::of(answer, id)
             .ok_or_else(|| self.upstream.bad_answer("with no status of the task of this call"))
     }
 
+    /// The error of a request of the gateway's own: the caller's method is known to the server.
+    fn own_failed(&self, error: ErrorData) -> ErrorData {
+        if error.code != ErrorCode::METHOD_NOT_FOUND {
+            return error;
+        }
+        self.upstream.bad_answer("with a task, and does not know the methods for it")
+    }
+
     /// Fetches the result of a task, for which the server waits if it has to.
     async fn result(&mut self, open: &mut OpenTask, id: &str) -> Result<CallToolResult, ErrorData> {
-        let fetched = self.send(custom("tasks/result", json!({"taskId": id}))).await?;
+        let fetched = self.send(custom("tasks/result", json!({"taskId": id}))).await;
+        let fetched = fetched.map_err(|error| self.own_failed(error))?;
         open.stage = Stage::Over;
         self.plain(Some(fetched))
     }

@@ -128,7 +128,8 @@ impl Parser {
     }
 
     fn parse(&mut self, line: &[u8]) -> Vec<ServerJsonRpcMessage> {
-        let line = line.trim_ascii();
+        // Some programs begin their output with a byte order mark.
+        let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
         if line.is_empty() {
             return Vec::new();
         }
@@ -178,7 +179,8 @@ impl Parser {
     /// A message; an error in place of an answer that is none; or nothing.
     fn judge(&mut self, value: Value, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         let id = value.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
-        let answer = value.get("result").is_some() || value.get("error").is_some();
+        let has = |key: &str| value.get(key).is_some();
+        let answer = has("result") || has("error") || (has("jsonrpc") && !has("method"));
         match (serde_json::from_value(value), id) {
             (Ok(message), _) => Some(message),
             (Err(problem), Some(id)) if answer => Some(self.bad_answer(id, &problem)),
@@ -322,6 +324,14 @@ mod tests {
         let note = "{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"\\ud800\"}\n";
         let received = all((half.to_owned() + &deep + note).as_bytes(), 20_000).await;
         assert_eq!(received.iter().map(id_of_error).collect::<Vec<_>>(), [Some(7), Some(8)]);
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_a_result_is_an_error_and_one_behind_a_byte_order_mark_is_read() {
+        let empty = "{\"jsonrpc\":\"2.0\",\"id\":7}\n{\"id\":8,\"level\":\"info\"}\n";
+        let marked = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":9,\"result\":{}}\n";
+        let received = all((empty.to_owned() + marked).as_bytes(), 20_000).await;
+        assert_eq!(received.iter().map(id_of_error).collect::<Vec<_>>(), [Some(7), None]);
     }
 
     #[tokio::test]

@@ -44,6 +44,12 @@ async fn seen(client: &Mcp) -> Value {
     }
 }
 
+/// A client that declares tasks.
+fn follows(client: McpBuilder) -> McpBuilder {
+    let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    client.protocol_version("2026-07-28").capabilities(capabilities)
+}
+
 /// A call whose task works until it is cancelled.
 async fn endless(client: &Mcp) -> PendingCall {
     let arguments = json!({"id": "endless", "polls": 1_000_000, "interval": 100});
@@ -304,16 +310,26 @@ async fn a_task_of_the_newer_era_is_awaited_for_a_caller_that_cannot_follow_it()
 #[tokio::test]
 async fn a_caller_that_declared_tasks_follows_those_of_the_newer_era_itself_and_awaits_none_of_the_older() {
     let (newer, older) = (bench(&["--tasks", "--discover"]).await, bench(&["--tasks"]).await);
-    let follows = |client: McpBuilder| {
-        let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
-        client.protocol_version("2026-07-28").capabilities(capabilities)
-    };
     let created = call(&newer.connect(follows).await, json!({})).await;
     assert_eq!(created.raw["resultType"], "task", "{}", created.raw);
     assert!(created.raw["taskId"].as_str().is_some_and(|id| id != "task-1"), "it is sealed: {}", created.raw);
     let done = call(&older.connect(follows).await, json!({})).await;
     assert_eq!(done.raw["resultType"], "complete", "{}", done.raw);
     assert!(done.text().contains("task-1"));
+}
+
+#[tokio::test]
+async fn a_task_that_nobody_could_ask_for_is_awaited_and_a_server_without_the_methods_for_it_is_named() {
+    let unannounced = bench(&["--tasks", "--discover", "--unannounced"]).await;
+    let done = call(&unannounced.connect(follows).await, json!({"polls": 1, "interval": 100})).await;
+    assert_eq!((done.raw["resultType"].as_str(), done.text().as_str()), (Some("complete"), "done by a task"));
+    for flags in [
+        &["--tasks", "--no-task-methods"][..],
+        &["--tasks", "--discover", "--unannounced", "--no-task-methods"],
+    ] {
+        let error = error(&bench(flags).await.client().await, "a:task", json!({"polls": 1})).await;
+        assert_eq!((error.code, error.data.unwrap()["code"].as_str()), (-32603, Some("UPSTREAM_BAD_ANSWER")));
+    }
 }
 
 /// A server over HTTP that answers with JSON, or else with events.

@@ -4,7 +4,7 @@
 //! tools in pages of 100; `--bad-schema`; `--stay` outlives its input; `--discover` knows only the 2026-07-28 era;
 //! `--pids FILE` starts a child of its own and writes both ids; `--parent FILE` runs the gateway's side of a `--pids`
 //! server instead, until it is killed; `--tasks` lists tools that run as tasks; `--extra-members` adds members of other kinds of results
-//! to each result.
+//! to each result; `--unannounced` announces no tasks; `--no-task-methods` knows no method for them.
 
 mod tasks;
 
@@ -47,6 +47,8 @@ fn main() {
         junk: has("--junk"),
         bad_schema: has("--bad-schema"),
         discover: has("--discover"),
+        unannounced: has("--unannounced"),
+        no_task_methods: has("--no-task-methods"),
         tasks: has("--tasks").then(Tasks::default),
         more: value("--tools").and_then(|count| count.parse().ok()).unwrap_or(0),
         ..Server::default()
@@ -69,6 +71,8 @@ struct Server {
     junk: bool,
     bad_schema: bool,
     discover: bool,
+    unannounced: bool,
+    no_task_methods: bool,
     more: usize,
     tasks: Option<Tasks>,
     /// Open calls by the id of the question asked for them.
@@ -159,8 +163,12 @@ impl Server {
             "initialize" if !self.discover => json!({"protocolVersion": "2025-11-25",
                 "capabilities": capabilities, "serverInfo": {"name": "test", "version": "1"}}),
             "server/discover" if self.discover => {
+                let extensions = match self.tasks.is_some() && !self.unannounced {
+                    true => json!({"io.modelcontextprotocol/tasks": {}}),
+                    false => json!({}),
+                };
                 json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "extensions": extensions},
                 "serverInfo": {"name": "test", "version": "1"}})
             }
             "ping" | "resources/subscribe" | "resources/unsubscribe" => json!({}),
@@ -179,7 +187,7 @@ impl Server {
                 self.call(id, params);
                 return;
             }
-            "tasks/get" | "tasks/result" | "tasks/cancel" => {
+            "tasks/get" | "tasks/result" | "tasks/cancel" if !self.no_task_methods => {
                 let Some(tasks) = &mut self.tasks else { return };
                 if let Some(meta) = tasks.request(method, id, params, self.discover) {
                     self.elicit(id, meta);
