@@ -15,7 +15,7 @@ fn record(c: &mut Criterion) {
             b.iter(|| {
                 let mut draft = executions.draft(&owner, NewExecution::default());
                 for _ in 0..=2 * calls {
-                    draft.append(black_box(&chunk)).unwrap();
+                    draft.append(black_box(&chunk)).expect("a small chunk fits");
                 }
                 draft.end(&ending, CallCounts { made: calls, failed: 0 });
             });

@@ -128,18 +128,18 @@ fn type_named(name: &str, schema: &Json, root: &Json, depth: usize) -> Vec<Json>
 /// The schemas under which a policy about tools with `arguments` may be right; one is enough. `None` leaves out the arguments.
 pub(crate) fn schemas(arguments: Option<&Arguments>) -> Vec<ValidatorSchema> {
     let variants = arguments.map_or(1, Arguments::variants).min(GUESSES.len() + 1);
-    let made = (0..variants).map(|variant| {
+    let made = (0..variants).filter_map(|variant| {
         let record = arguments.map(|arguments| arguments.record(variant));
-        ValidatorSchema::from_json_value(json!({"": definitions(record)}), Extensions::all_available())
+        let schema = json!({"": definitions(record)});
+        match ValidatorSchema::from_json_value(schema, Extensions::all_available()) {
+            Ok(schema) => Some(schema),
+            Err(error) => {
+                tracing::warn!(%error, "a catalog has no schema in Cedar; arguments are not checked");
+                None
+            }
+        }
     });
-    made.filter_map(|schema| {
-        schema
-            .inspect_err(
-                |error| tracing::warn!(%error, "a catalog has no schema in Cedar; arguments are not checked"),
-            )
-            .ok()
-    })
-    .collect()
+    made.collect()
 }
 
 fn definitions(arguments: Option<Json>) -> Json {
