@@ -29,7 +29,6 @@ mod names;
 mod network;
 mod observe;
 mod plugin;
-mod policy;
 mod principal;
 mod progress;
 mod protocol;
@@ -74,10 +73,6 @@ pub use observe::{
     ScriptFacts, Subject, Trail,
 };
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
-pub use policy::{
-    Approval, Approvals, Approved, Decision, Forbidden, Policies, PolicyEngine, PolicyObject, PolicyRequest,
-    PolicyResource, RequestDigest, ScriptRun,
-};
 pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
@@ -90,7 +85,7 @@ pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapsh
 pub use schema::{BrokenRule, InputProblem, InputSchema, SchemaMode};
 pub use secret::Secret;
 pub use share::{Claimant, NoShare, Portion, Share, Shares};
-pub use tool::{Effects, ToolEntry};
+pub use tool::ToolEntry;
 pub use tool_meta::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 pub use unavailable::{Unavailable, UnavailableApp};

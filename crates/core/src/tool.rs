@@ -6,35 +6,7 @@ use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::{AppEntry, Approval, Audience, Caller, InputProblem, InputSchema, SchemaMode, ToolMeta};
-
-/// What a tool may do, by its annotations: hints of its server. Where they say nothing, the defaults of MCP count: it may change and
-/// destroy data, in more ways the more often it is called, and reaches an open world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Effects {
-    /// It changes nothing (`readOnlyHint`).
-    pub read_only: bool,
-    /// It may destroy data (`destructiveHint`); `false` for a tool that changes nothing.
-    pub destructive: bool,
-    /// A second call with the same arguments changes nothing more (`idempotentHint`); `true` for a tool that changes nothing.
-    pub idempotent: bool,
-    /// It reaches things outside of its app (`openWorldHint`).
-    pub open_world: bool,
-}
-
-impl Effects {
-    /// Reads the annotations of `tool`.
-    pub fn of(tool: &Tool) -> Self {
-        let hints = tool.annotations.as_ref();
-        let read_only = hints.and_then(|hints| hints.read_only_hint).unwrap_or(false);
-        Self {
-            read_only,
-            destructive: !read_only && hints.and_then(|hints| hints.destructive_hint).unwrap_or(true),
-            idempotent: read_only || hints.and_then(|hints| hints.idempotent_hint).unwrap_or(false),
-            open_world: hints.and_then(|hints| hints.open_world_hint).unwrap_or(true),
-        }
-    }
-}
+use crate::{AppEntry, Audience, Caller, InputProblem, InputSchema, SchemaMode, ToolMeta};
 
 /// One tool of the registry.
 pub struct ToolEntry {
@@ -48,8 +20,6 @@ pub struct ToolEntry {
     pub tool: Tool,
     /// Author's and operator's word; its scopes include those of the app.
     pub meta: ToolMeta,
-    /// The operator's word on approvals of its calls.
-    pub approval: Option<Approval>,
     /// Input schema, compiled at first use.
     pub schema: InputSchema,
     /// Tells tools of one name apart that differ from caller to caller; none for a tool that is the same for everybody.
@@ -67,11 +37,6 @@ impl std::fmt::Debug for ToolEntry {
 }
 
 impl ToolEntry {
-    /// What it may do, by its annotations and the defaults of MCP.
-    pub fn effects(&self) -> Effects {
-        Effects::of(&self.tool)
-    }
-
     /// The description, or an empty text.
     pub fn description(&self) -> &str {
         self.tool.description.as_deref().unwrap_or_default()
