@@ -22,10 +22,15 @@ use gatewright_core::{
 };
 use gatewright_findings::Finding;
 use tokio::sync::broadcast::{self, error::RecvError};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tracing::Instrument as _;
 
 use super::{header::at_line, plan::Plan, safety, sources::PlanSources};
-use crate::{CodeCall, CodeCallConfig, nesting::PlanName, settings::Settings};
+use crate::{
+    CodeCall, CodeCallConfig,
+    nesting::{Nesting, PlanName},
+    settings::Settings,
+};
 
 /// Stack beside that of the validator, in bytes.
 const MORE_STACK: usize = 1024 * 1024;
@@ -292,7 +297,14 @@ impl App for SavedPlans {
             let code_call =
                 code_call.ok_or_else(|| ErrorData::internal_error("plans need code mode", None))?;
             let name = PlanName { app: self.id.clone(), tool: plan.name.clone() };
-            Ok(code_call.run_plan(&plan, name, params, context).await)
+            let is_nested = context.request().extensions.get::<Nesting>().is_some();
+            let running = async move { code_call.run_plan(&plan, name, params, context).await };
+            if !is_nested {
+                return Ok(running.await);
+            }
+            // A task of its own: otherwise all runs that wait for each other would be polled on one stack. Dropped, it ends the run.
+            let running = AbortOnDropHandle::new(tokio::spawn(running.in_current_span()));
+            running.await.map_err(|error| ErrorData::internal_error(format!("the plan ended: {error}"), None))
         })
     }
 
