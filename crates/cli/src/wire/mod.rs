@@ -9,4 +9,3 @@ pub mod embedding;
 pub mod gateway;
 pub mod guard;
 mod own_paths;
-pub mod policies;

@@ -9,8 +9,6 @@ mod local_app;
 #[cfg(test)]
 mod observe;
 #[cfg(test)]
-mod policy;
-#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod uris;

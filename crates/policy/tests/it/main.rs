@@ -1,4 +1,0 @@
-//! Decisions of policies on the tools of an app.
-
-#[cfg(test)]
-mod decide;
