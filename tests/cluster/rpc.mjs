@@ -53,7 +53,7 @@ function parse(text) {
 export function modern(port, method, params, options) {
   const meta = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
-    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientCapabilities": options?.capabilities ?? {},
     "io.modelcontextprotocol/clientInfo": { name: "cluster", version: "1" },
   };
   const body = { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: meta } };

@@ -1,0 +1,202 @@
+// Plans that wait, are resumed, run in the background and are taken over, on two instances and one Redis, of which one instance after the other is
+// killed. Every effect is counted: none may be lost, none may happen twice.
+//
+// node plans.mjs [--seconds 30] [--width 16] [--gap 5] [--report FILE]: exit code 0 when everything held.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+
+import { KEY, freePort, instance } from "../cluster/instances.mjs";
+import { redis } from "../cluster/redis.mjs";
+import { modern } from "../cluster/rpc.mjs";
+import { machine } from "./faults.mjs";
+
+const options = {
+  seconds: { type: "string", default: "30" },
+  width: { type: "string", default: "16" },
+  gap: { type: "string", default: "5" },
+  report: { type: "string" },
+};
+const { values } = parseArgs({ options });
+const CALLS = 5;
+/// Longest time after which a plan must have an answer, in milliseconds: a lease, a takeover and a busy machine.
+const LONGEST = 120_000;
+
+const folder = mkdtempSync(join(tmpdir(), "plans-"));
+const file = join(folder, "ledger");
+writeFileSync(file, "");
+const redisPort = await freePort();
+const store = await redis(redisPort, folder);
+const script = (name) => join(import.meta.dirname, name);
+const config = {
+  http: { cluster: { key: KEY } },
+  apps: {
+    ledger: { command: process.execPath, args: [script("../cluster/ledger.mjs"), file] },
+    asks: { command: process.execPath, args: [script("asks.mjs")] },
+  },
+  auth: { mode: "public", tokenStorage: { type: "redis", config: { host: "127.0.0.1", port: redisPort } } },
+  executions: { store: "redis", lease: "3s", maxPerPrincipal: 10_000 },
+  codecall: { vm: { timeoutMs: 30_000 }, worker: { queue: 1_000, queueTimeout: "60s" } },
+};
+const instances = [await instance(config), await instance(config)];
+process.on("exit", () => {
+  for (const one of instances) one.child.kill("SIGKILL");
+  store.kill("SIGKILL");
+  rmSync(folder, { recursive: true, force: true });
+});
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
+/// Effects before and after a question, or one after the other. What cannot be known is caught.
+const effect = `const effect = async (id) => {
+  try { return (await callTool('ledger:add', { id, wait: 5 })).id === id ? 'done' : 'wrong'; } catch (error) { return error.code; }
+};`;
+const waits = `${effect}
+  const before = await effect(codecallContext.plan + '-0');
+  const said = await callTool('asks:ask', {});
+  return { said: said.name, effects: [before, await effect(codecallContext.plan + '-1')] };`;
+const detached = `${effect}
+  const effects = [];
+  for (let n = 0; n < ${CALLS}; n++) effects.push(await effect(codecallContext.plan + '-' + n));
+  return { effects };`;
+
+const wrong = [];
+const seen = { waited: 0, resumed: 0, detached: 0, takenOver: 0, killed: 0, done: 0, unknown: 0, again: 0 };
+const expected = new Map();
+let number = 0;
+
+const asking = { capabilities: { elicitation: { form: {} } } };
+
+async function execute(port, input, more = {}) {
+  const answer = await modern(port, "tools/call", { name: "codecall:execute", arguments: input, ...more }, asking);
+  if (answer.status !== 200 || !answer.message?.result) throw new Error(`${answer.status} ${JSON.stringify(answer.message)}`);
+  return answer.message.result;
+}
+
+/// Asks until an instance answers: what breaks off on the way is asked again.
+async function anywhere(input, more) {
+  const until = Date.now() + LONGEST;
+  for (let tries = number; ; tries += 1) {
+    try {
+      return await execute(instances[tries % 2].port, input, more);
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      seen.again += 1;
+      await sleep(50);
+    }
+  }
+}
+
+/// The answer of an execution, however often it has to be asked for. Its questions are answered.
+async function ended(id, name) {
+  for (const until = Date.now() + LONGEST; Date.now() < until; await sleep(100)) {
+    let result = await anywhere({ resume: id });
+    if (result.resultType === "input_required") result = await answered({ resume: id }, result, name);
+    const { status, error } = result.structuredContent;
+    const goesOn = status === "running" || error?.code === "EXECUTION_BUSY";
+    if (!goesOn) return result.structuredContent;
+  }
+  throw new Error(`${id} never ended`);
+}
+
+/// The retry with the answer to what was asked.
+async function answered(input, { requestState, inputRequests }, name) {
+  const answers = Object.keys(inputRequests).map((key) => [key, { action: "accept", content: { name } }]);
+  return anywhere(input, { requestState, inputResponses: Object.fromEntries(answers) });
+}
+
+function judge(name, { status, result, error }, count) {
+  if (status !== "ok" || result.effects.length !== count) throw new Error(JSON.stringify({ status, result, error }));
+  for (const [n, said] of result.effects.entries()) {
+    expected.set(`${name}-${n}`, said);
+    if (said === "done") seen.done += 1;
+    else if (said === "OUTCOME_UNKNOWN") seen.unknown += 1;
+    else throw new Error(JSON.stringify(result.effects));
+  }
+}
+
+async function oneThatWaits() {
+  const name = `w${number++}`;
+  const port = instances[number % 2].port;
+  // A run for its client ends with its instance: begun anew, it would be another plan.
+  const first = await execute(port, { script: waits, context: { plan: name } }).catch(() => undefined);
+  if (!first) return;
+  if (first.resultType !== "input_required") throw new Error(`${name} did not ask: ${JSON.stringify(first)}`);
+  seen.waited += 1;
+  await sleep(Math.random() * 1_000);
+  const answers = Object.keys(first.inputRequests).map((key) => [key, { action: "accept", content: { name } }]);
+  const retry = { requestState: first.requestState, inputResponses: Object.fromEntries(answers) };
+  const input = { script: waits, context: { plan: name } };
+  const last = await execute(instances[number % 2].port, input, retry).catch(() => undefined);
+  // The instance that went on with it was killed: its client is told nothing, and its effects are counted once at most.
+  if (!last) return;
+  const body = last.structuredContent;
+  if (body.result?.said !== name) throw new Error(`${name}: ${JSON.stringify(body)}`);
+  judge(name, body, 2);
+  seen.resumed += 1;
+}
+
+async function oneInTheBackground() {
+  const name = `d${number++}`;
+  const at = number % 2;
+  const begun = await execute(instances[at].port, { script: detached, context: { plan: name }, detach: true }).catch(() => undefined);
+  if (!begun) return;
+  if (begun.structuredContent.status !== "running") throw new Error(`${name}: ${JSON.stringify(begun)}`);
+  const { child } = instances[at];
+  judge(name, await ended(begun.structuredContent.executionId, name), CALLS);
+  seen.detached += 1;
+  if (child.exitCode !== null || child.signalCode !== null) seen.takenOver += 1;
+}
+
+const until = Date.now() + Number(values.seconds) * 1_000;
+
+async function load(kind) {
+  while (Date.now() < until) {
+    try {
+      await kind();
+    } catch (error) {
+      wrong.push(String(error.message ?? error));
+      await sleep(100);
+    }
+  }
+}
+
+async function kills() {
+  for (let victim = 0; Date.now() + Number(values.gap) * 1_000 < until; victim = 1 - victim) {
+    await sleep(Number(values.gap) * 1_000);
+    await instances[victim].stop("SIGKILL");
+    seen.killed += 1;
+    instances[victim] = await instance(config);
+  }
+}
+
+const width = Number(values.width);
+const loads = Array.from({ length: width }, (_, n) => load(n % 2 ? oneInTheBackground : oneThatWaits));
+await Promise.all([...loads, kills()]);
+
+const counts = new Map();
+for (const line of readFileSync(file, "utf8").split("\n").filter(Boolean)) counts.set(line, (counts.get(line) ?? 0) + 1);
+const twice = [...counts].filter(([, count]) => count > 1);
+const lost = [...expected].filter(([id, said]) => said === "done" && !counts.has(id));
+const failures = [];
+const must = (holds, what) => holds || failures.push(what);
+must(wrong.length === 0, `${wrong.length} wrong answers:\n  ${wrong.slice(0, 10).join("\n  ")}`);
+must(twice.length === 0, `${twice.length} effects happened twice: ${twice.slice(0, 5)}`);
+must(lost.length === 0, `${lost.length} effects are lost: ${lost.slice(0, 5)}`);
+must(seen.resumed > 0 && seen.detached > 0, "no plan was resumed, or none ran in the background");
+must(seen.killed === 0 || seen.takenOver > 0, "no plan was taken over");
+
+const report = `| | |
+|---|---|
+| machine | ${machine()} |
+| time, plans at a time, instances killed | ${values.seconds} s, ${width}, ${seen.killed} |
+| plans that waited; resumed; in the background; of these taken over | ${seen.waited}; ${seen.resumed}; ${seen.detached}; ${seen.takenOver} |
+| effects done; in doubt; doubled; lost | ${seen.done}; ${seen.unknown}; ${twice.length}; ${lost.length} |
+| wrong answers; requests that broke off and were sent again | ${wrong.length}; ${seen.again} |
+`;
+console.log(report);
+if (values.report) writeFileSync(values.report, report);
+for (const failure of failures) console.error(failure);
+process.exit(failures.length === 0 ? 0 : 1);
