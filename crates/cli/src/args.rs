@@ -2,6 +2,7 @@
 
 mod identity;
 mod operate;
+mod policy;
 mod testing;
 
 use std::{net::IpAddr, path::PathBuf};
@@ -12,6 +13,7 @@ pub use identity::{
     ExecutionsCommand, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs, TokenCommand, UserArgs, UserCommand,
 };
 pub use operate::{HealthArgs, ManArgs, Reference};
+pub use policy::{PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs, time};
 pub use testing::{
     MockArgs, MockCimdArgs, MockCommand, MockOAuthArgs, TestArgs, TestFormat, TokenArgs, TokenUser,
 };
@@ -73,6 +75,8 @@ pub enum Command {
     Health(HealthArgs),
     /// List, search, describe and call tools, and run scripts.
     Tools(ToolsArgs),
+    /// Decide on requests by the policies of a configuration, without making them.
+    Policy(PolicyArgs),
     /// Measure the quality of the search for tools.
     Eval(EvalArgs),
     /// Run test suites (YAML or JSON) against an MCP server in any language.
@@ -180,6 +184,9 @@ pub struct CheckArgs {
     /// Configuration file: YAML, JSON or TOML by its extension.
     #[arg(short, long, value_name = "FILE")]
     pub config: PathBuf,
+    /// Do not start the apps: names of tools and arguments in policies are not checked.
+    #[arg(long)]
+    pub offline: bool,
     /// Also check the requirements for production, and print how to meet them.
     #[arg(long)]
     pub production: bool,

@@ -62,9 +62,13 @@ impl Loaded {
         let hangup = signal(SignalKind::hangup())?;
         // Before reading, so that no later change is missed.
         let mut files = watch.then(|| FileWatch::new(args.config.iter().chain(&args.mcp_config).cloned()));
-        let (config, source) = Config::load(&args)?;
+        let (mut config, mut source) = Config::load(&args)?;
         if let Some(files) = &mut files {
-            files.watch_plans(&config);
+            files.watch(&config);
+            if !config.policy_files.watched.is_empty() {
+                // Again, for policies that changed before they were watched.
+                (config, source) = Config::load(&args)?;
+            }
         }
         Ok(Self { config, source, args, hangup, files })
     }
@@ -156,7 +160,7 @@ impl Reloader {
             Err(error) => return self.refuse(why, &error),
         };
         if let Some(files) = &mut self.files {
-            files.watch_plans(&config);
+            files.watch(&config);
         }
         let apps = match self.apps.apply(&config).await {
             Ok(apps) => apps,

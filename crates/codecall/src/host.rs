@@ -10,7 +10,7 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    AnswersByRetry, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, codes, off_thread,
+    Caller, InvokeError, Invoker, OwnPaths, PermittedTool, ScriptRun, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -93,8 +93,10 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
-        // A run waits for answers and calls again with them.
-        context.extensions.insert(AnswersByRetry);
+        // A saved plan that a script calls is part of its run.
+        if context.extensions.get::<ScriptRun>().is_none() {
+            context.extensions.insert(ScriptRun::default());
+        }
         let root = || Nesting::root(&start.limits, start.dry_run);
         let nesting = context.extensions.remove().unwrap_or_else(root);
         let room = nesting.room().clone();
@@ -459,7 +461,7 @@ impl Host for ScriptHost {
                 Err(error @ InvokeError::Unavailable { .. }) => {
                     return Err(self.failure(error.code(), &error.to_string()));
                 }
-                found => found.ok().filter(|tool| self.mode.in_code(tool)),
+                found => found.ok().filter(|tool| self.mode.in_code(tool) && tool.may_be_called()),
             };
             let tool = tool.ok_or_else(|| {
                 self.failure(codes::TOOL_NOT_FOUND, &format!("tool `{name}` does not exist"))

@@ -5,6 +5,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
+use rmcp::model::JsonObject;
 use serde_json::Value;
 
 /// Longest JSON text, in bytes, that is read or written on a thread that serves requests.
@@ -87,6 +88,16 @@ fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
 pub fn bulk(value: &Value) -> usize {
     let (mut left, mut bytes) = (QUICK_VALUES, 0);
     count(value, &mut left, &mut bytes);
+    if left == 0 { usize::MAX } else { bytes }
+}
+
+/// The same for an object.
+pub(crate) fn bulk_of(object: &JsonObject) -> usize {
+    let (mut left, mut bytes) = (QUICK_VALUES, 0);
+    for (name, member) in object {
+        bytes += name.len();
+        count(member, &mut left, &mut bytes);
+    }
     if left == 0 { usize::MAX } else { bytes }
 }
 

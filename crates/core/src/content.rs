@@ -15,7 +15,9 @@ use rmcp::{
 use serde_json::json;
 
 use crate::{
-    AppFuture, Caller, Denied, InvokeError, Invoker, Permitted, Registry, Trail, Unavailable, codes,
+    AppFuture, Caller, Denied, Forbidden, InvokeError, Invoker, Permitted, Registry, Trail, Unavailable,
+    access::Stopped,
+    codes,
     names::{LONGEST_URI, clipped},
     questions::{Answers, ArgumentsDigest, Asking, CallKey, Conversation, Response, Sending, Unanswered},
 };
@@ -211,6 +213,7 @@ fn object(kind: &str, key: &str) -> String {
 pub(crate) fn refused(denied: Denied, unknown: impl FnOnce() -> ErrorData) -> ErrorData {
     match denied {
         Denied::Unknown => unknown(),
+        Denied::Policies => Stopped::Forbidden(Forbidden::NotPermitted).into(),
         Denied::Scopes(missing) => {
             let message = format!("this needs the scope {}", missing.join(" "));
             let data = json!({"code": codes::ACCESS_DENIED, "requiredScopes": missing});

@@ -1,6 +1,6 @@
 //! Why a tool call did not give a result, with the contract's codes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     ErrorData,
@@ -8,7 +8,7 @@ use rmcp::{
 };
 use serde_json::json;
 
-use crate::{Unasked, UnavailableApp, names::clipped};
+use crate::{Forbidden, RequestDigest, Unasked, UnavailableApp, names::clipped};
 
 /// Stable codes (contract: "Script execution statuses and codes").
 pub mod codes {
@@ -20,6 +20,8 @@ pub mod codes {
     pub const VALIDATION_ERROR: &str = "VALIDATION_ERROR";
     /// The tool failed and named no code of its own.
     pub const TOOL_EXECUTION_ERROR: &str = "TOOL_EXECUTION_ERROR";
+    /// A policy asks for an approval first.
+    pub const APPROVAL_REQUIRED: &str = "APPROVAL_REQUIRED";
     /// Too many calls.
     pub const RATE_LIMIT: &str = "RATE_LIMIT";
     /// No answer in time.
@@ -77,6 +79,28 @@ pub enum InvokeError {
         name: String,
         /// The rule, and what to do.
         why: String,
+    },
+    /// The policies do not let the call pass.
+    #[error("tool `{name}` is not available: {why}")]
+    Forbidden {
+        /// The tool.
+        name: String,
+        /// The policy.
+        why: Forbidden,
+    },
+    /// A policy asks for an approval, and the call brings none for exactly these arguments.
+    #[error("tool `{name}` needs an approval: {reason} (policy `{policy}`)")]
+    ApprovalRequired {
+        /// The tool.
+        name: String,
+        /// Name of the policy.
+        policy: Arc<str>,
+        /// The reason that the approver reads.
+        reason: Arc<str>,
+        /// `true` if an approval that was given for longer than one call counts.
+        standing: bool,
+        /// The call: an [`Approved`](crate::Approved) with this digest lets it pass.
+        digest: RequestDigest,
     },
     /// The arguments do not fit.
     #[error("invalid input for `{name}`: {problems}")]
@@ -152,7 +176,8 @@ impl InvokeError {
         match self {
             Self::NotFound { .. } => codes::TOOL_NOT_FOUND,
             Self::Unavailable { app, .. } => app.code(),
-            Self::MissingScopes { .. } | Self::Denied { .. } => codes::ACCESS_DENIED,
+            Self::MissingScopes { .. } | Self::Denied { .. } | Self::Forbidden { .. } => codes::ACCESS_DENIED,
+            Self::ApprovalRequired { .. } => codes::APPROVAL_REQUIRED,
             Self::InvalidArguments { .. } => codes::VALIDATION_ERROR,
             Self::RateLimited { .. } => codes::RATE_LIMIT,
             Self::TimedOut { .. } => codes::TIMEOUT,
@@ -160,6 +185,15 @@ impl InvokeError {
             Self::InputExpired { .. } => codes::INPUT_EXPIRED,
             Self::Cancelled { .. } => codes::CANCELLED,
             Self::App { .. } => codes::TOOL_EXECUTION_ERROR,
+        }
+    }
+
+    /// Name of the policy that stopped the call.
+    pub fn policy(&self) -> Option<&str> {
+        match self {
+            Self::Forbidden { why, .. } => why.policy().map(|policy| &**policy),
+            Self::ApprovalRequired { policy, .. } => Some(policy),
+            _ => None,
         }
     }
 
@@ -188,7 +222,7 @@ impl InvokeError {
         result
     }
 
-    /// `code`, and the values that a program can act on: `retryAfterSeconds`, `requiredScopes`.
+    /// `code`, and the values that a program can act on: `retryAfterSeconds`, `requiredScopes`, `policy`.
     pub fn details(&self) -> JsonObject {
         let mut details = JsonObject::from_iter([("code".to_owned(), self.code().into())]);
         if let Self::RateLimited { retry_after, .. } = self {
@@ -196,6 +230,9 @@ impl InvokeError {
         }
         if let Self::MissingScopes { missing, .. } = self {
             details.insert("requiredScopes".to_owned(), missing.clone().into());
+        }
+        if let Some(policy) = self.policy() {
+            details.insert("policy".to_owned(), policy.into());
         }
         details
     }

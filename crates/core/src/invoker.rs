@@ -1,4 +1,4 @@
-//! The one path to a tool: the caller's view (visibility, scopes) → schema → rate limit → deadline → handler.
+//! The one path to a tool: the caller's view (visibility, scopes) → schema → policies → rate limit → deadline → handler.
 
 use std::{
     net::IpAddr,
@@ -17,8 +17,8 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    AppFuture, Caller, CallerAddress, Denied, InvokeError, PermittedTool, Principal, Registry, SchemaMode,
-    SealKey, ToolEntry, Trail,
+    AppFuture, Caller, CallerAddress, Denied, Forbidden, InvokeError, PermittedTool, Principal, Registry,
+    SchemaMode, SealKey, ToolEntry, Trail,
     access::{OpenTask, Sealer},
     bulk::{bulk, off_thread},
     names::clipped,
@@ -139,6 +139,9 @@ impl Invoker {
         match found {
             Ok(tool) => Ok(tool),
             Err(Denied::Unknown) => Err(self.unknown(name, caller).await),
+            Err(Denied::Policies) => {
+                Err(InvokeError::Forbidden { name: clipped(name).to_owned(), why: Forbidden::NotPermitted })
+            }
             Err(Denied::Scopes(missing)) => {
                 Err(InvokeError::MissingScopes { name: clipped(name).to_owned(), missing })
             }
@@ -229,22 +232,22 @@ impl Invoker {
             // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
             InvokeError::App { name: name(), error: ErrorData::invalid_params(problem, None) }
         })?;
+        let decided = tool.decide(params, &context).await?;
         self.count(&tool.name, principal, &context).await?;
 
         // An app that is taken out of the registry ends when the last of these is gone.
         let _open = tool.owner.open.token();
         let cancelled = context.ct.clone();
         let key = digest.map(|digest| CallKey::new(principal, &tool.name, digest));
-        let mut params = Some(params);
+        let mut decided = Some(decided);
         let mut send = |answers: Answers, context, again| -> AppFuture<'static, _> {
-            let mut params = match again {
-                true => params.clone(),
-                false => params.take(),
-            }
-            .unwrap_or_default();
-            (params.input_responses, params.request_state) = (answers.responses, answers.state);
-            let tool = tool.clone();
-            Box::pin(async move { tool.call(params, context).await })
+            let call = if again { decided.clone() } else { decided.take() };
+            Box::pin(async move {
+                match call {
+                    Some(call) => call.make(answers, context).await,
+                    None => Err(ErrorData::internal_error("the call was made already", None)),
+                }
+            })
         };
         let response = tokio::select! {
             biased;

@@ -29,6 +29,7 @@ mod names;
 mod network;
 mod observe;
 mod plugin;
+mod policy;
 mod principal;
 mod progress;
 mod protocol;
@@ -73,6 +74,10 @@ pub use observe::{
     ScriptFacts, Subject, Trail,
 };
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
+pub use policy::{
+    Approval, Approvals, Approved, Decision, Effects, Forbidden, Policies, PolicyEngine, PolicyObject,
+    PolicyRequest, PolicyResource, PolicyTool, RequestDigest, ScriptRun,
+};
 pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};

@@ -6,7 +6,10 @@ use rmcp::model::{JsonObject, Tool};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::{AppEntry, Audience, Caller, InputProblem, InputSchema, SchemaMode, ToolMeta};
+use crate::{
+    AppEntry, Approval, Audience, Caller, Effects, InputProblem, InputSchema, PolicyObject, PolicyTool,
+    SchemaMode, ToolMeta,
+};
 
 /// One tool of the registry.
 pub struct ToolEntry {
@@ -20,6 +23,8 @@ pub struct ToolEntry {
     pub tool: Tool,
     /// Author's and operator's word; its scopes include those of the app.
     pub meta: ToolMeta,
+    /// The operator's word on approvals of its calls.
+    pub approval: Option<Approval>,
     /// Input schema, compiled at first use.
     pub schema: InputSchema,
     /// Tells tools of one name apart that differ from caller to caller; none for a tool that is the same for everybody.
@@ -37,6 +42,23 @@ impl std::fmt::Debug for ToolEntry {
 }
 
 impl ToolEntry {
+    /// What it may do, by its annotations and the defaults of MCP.
+    pub fn effects(&self) -> Effects {
+        Effects::of(&self.tool)
+    }
+
+    /// The object that policies see in it.
+    pub fn policy_object(&self) -> PolicyObject<'_> {
+        PolicyObject::Tool(PolicyTool {
+            app: &self.app_id,
+            name: &self.name,
+            local: &self.local_name,
+            effects: self.effects(),
+            approval: self.approval,
+            input_schema: &self.tool.input_schema,
+        })
+    }
+
     /// The description, or an empty text.
     pub fn description(&self) -> &str {
         self.tool.description.as_deref().unwrap_or_default()

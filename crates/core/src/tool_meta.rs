@@ -3,6 +3,8 @@
 use rmcp::model::Tool;
 use serde::{Deserialize, Serialize};
 
+use crate::Approval;
+
 /// An AgentScript example of a tool's use (contract: `usageExamples`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageExample {
@@ -36,6 +38,8 @@ pub struct ToolOverride {
     pub enabled_in_code_call: Option<bool>,
     /// `true` shows the tool in `tools/list`.
     pub visible_in_list_tools: Option<bool>,
+    /// The approval that calls of the tool need. Default: as `approvals` says.
+    pub approval: Option<Approval>,
     /// `true` removes the tool altogether. Default false.
     pub disabled: bool,
 }

@@ -29,7 +29,7 @@ pub struct UnavailableApp {
 
 impl UnavailableApp {
     /// The app, unless it is up.
-    pub(crate) fn of(id: &Arc<str>, health: AppHealth) -> Option<Self> {
+    pub fn of(id: &Arc<str>, health: AppHealth) -> Option<Self> {
         let why = match health {
             AppHealth::Up => return None,
             AppHealth::Starting => Unavailable::Starting,

@@ -1,22 +1,30 @@
 //! `gatewright check`.
 
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::Duration};
 
 use gatewright_auth::FirstUser;
 use gatewright_codecall::SavedPlans;
 use gatewright_findings::{Finding, first};
+use gatewright_policy::Catalog;
 use serde_json::json;
 
 use crate::{
     args::CheckArgs,
-    config::Config,
+    config::{Config, policy_finding},
     exit,
     output::{self, errln, outln},
+    wire::gateway,
 };
 
+/// Longest wait for the apps whose tools policies name.
+const SETTLE: Duration = Duration::from_secs(30);
+
 /// Prints every problem with its line and a fix.
-pub fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let (config, mut findings, _) = Config::examine(&args.config)?;
+    if let Some(config) = config.as_ref().filter(|_| findings.is_empty()) {
+        findings.extend(check_policies(config, args).await?);
+    }
     if let Some(config) = config.as_ref().filter(|_| args.production) {
         findings.extend(config.production(&args.config)?);
     }
@@ -75,4 +83,25 @@ fn check_plans(config: &Config, findings: &mut Vec<Finding>, warnings: &mut Vec<
             warnings.extend(report.warnings);
         }
     }
+}
+
+/// Problems of the policies: with the catalog of the apps, which are started for it, unless the check is `offline`.
+async fn check_policies(config: &Config, args: &CheckArgs) -> anyhow::Result<Vec<Finding>> {
+    let Some(engine) = &config.policy_files.engine else { return Ok(Vec::new()) };
+    let problems = if args.offline {
+        engine.check(None)
+    } else {
+        let running = gateway::start(config).await?;
+        gateway::settle(&running, SETTLE).await;
+        let items = running.gateway().registry().operator_snapshot();
+        let catalog = Catalog::new(&items);
+        let problems = engine.check(Some(&catalog));
+        for app in &catalog.unavailable {
+            errln!("{app}; policies about its tools are not checked");
+        }
+        running.stop().await;
+        problems
+    };
+    let folder = args.config.parent().unwrap_or(Path::new(""));
+    Ok(problems.iter().map(|problem| policy_finding("/policies", problem, folder)).collect())
 }

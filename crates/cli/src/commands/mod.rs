@@ -12,6 +12,7 @@ pub mod health;
 pub mod key;
 pub mod man;
 pub mod mock;
+pub mod policy;
 pub mod reference;
 pub mod schema;
 pub mod serve;

@@ -11,7 +11,7 @@ use crate::{
     logging,
     reload::{self, CertificateFiles, Loaded, Reloader},
     signals::stop_signal,
-    wire::{apps::AppStarter, gateway, guard},
+    wire::{apps::AppStarter, gateway, guard, policies},
 };
 
 /// Serves until it is stopped, and applies changes of its configuration meanwhile.
@@ -29,7 +29,7 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let running = gateway::start_with(&config, &starter, builder, &own_files).await?;
     let mut reloader = loaded.follow(&running, starter);
     logging::apply(&config.logging);
-    apply_changes(&mut reloader, &guard);
+    apply_changes(&mut reloader, &running, &guard);
     let guard = guard
         .metrics(reload::metrics(reloader.status()))
         .ready_detail("config", reload::public_status(reloader.status()));
@@ -43,9 +43,14 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Registers the sections that are applied without a restart.
-fn apply_changes(reloader: &mut Reloader, guard: &Guard) {
+fn apply_changes(reloader: &mut Reloader, running: &Running, guard: &Guard) {
     reloader.live(vec!["logging"], |config| {
         logging::apply(&config.logging);
+        Ok(())
+    });
+    let registry = running.gateway().registry().clone();
+    reloader.live(vec!["policies", "approvals"], move |config| {
+        registry.set_policies(policies::of(config));
         Ok(())
     });
     let limits = guard.limits().clone();

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
 
 use gatewright_codecall::PlanSources;
-use gatewright_core::{AppOptions, InvalidField, SchemaMode, ScopeRule, ToolOverride};
+use gatewright_core::{AppOptions, Approval, InvalidField, SchemaMode, ScopeRule, ToolOverride};
 use gatewright_findings::Finding;
 use gatewright_upstream::UpstreamConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -71,7 +71,7 @@ struct Listing {
     /// Scopes of prompts, by the server's own name for them.
     #[schemars(with = "BTreeMap<String, ScopeRuleShape>")]
     prompts: BTreeMap<String, ScopeRule>,
-    /// Scopes and visibility of single tools, by the app's own name for them.
+    /// Scopes, visibility and approvals of single tools, by the app's own name for them.
     #[schemars(with = "BTreeMap<String, ToolOverrideShape>")]
     tools: BTreeMap<String, ToolOverride>,
 }
@@ -96,8 +96,25 @@ struct ToolOverrideShape {
     enabled_in_code_call: Option<bool>,
     /// `false` hides the tool from `tools/list`, `true` lists it.
     visible_in_list_tools: Option<bool>,
+    /// Approval of its calls. `ask`: unless one that was given for longer still stands; `always`: each call anew; `never`: none. Default: as
+    /// `approvals` says.
+    #[schemars(with = "Option<ApprovalName>")]
+    approval: Option<Approval>,
     /// `true` removes the tool.
     disabled: bool,
+}
+
+/// Spellings of [`Approval`], for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(dead_code, reason = "only its schema is used")]
+pub(super) enum ApprovalName {
+    /// A call needs an approval, unless one that was given for longer still stands.
+    Ask,
+    /// Each call needs an approval of its own.
+    Always,
+    /// No call needs one.
+    Never,
 }
 
 /// Scopes of a resource, a template or a prompt.

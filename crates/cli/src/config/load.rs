@@ -9,7 +9,9 @@ use gatewright_codecall::PlanSources;
 use gatewright_findings::{Finding, Format, Lines, escape, unescape, with_lines};
 use serde_json::Value;
 
-use super::{AppConfig, Config, Source, check::auth_finding, file, interpolate, schema, sections::Sections};
+use super::{
+    AppConfig, Config, Source, check::auth_finding, file, interpolate, policies, schema, sections::Sections,
+};
 use crate::{args::ConfigArgs, environment::environment, exit::BadConfig};
 
 impl Config {
@@ -63,9 +65,14 @@ impl Config {
     pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>, Source)> {
         let text = file::text(path)?;
         let format = file::format_of(path)?;
-        let (mut config, mut findings, source) = Self::parse(&text, format, &environment());
+        let (mut config, mut findings, mut source) = Self::parse(&text, format, &environment());
         if let Some(config) = &mut config {
             config.find_plans(path.parent().unwrap_or(Path::new("")), &mut findings);
+            let (policies, problems) =
+                policies::read(&config.policies, path.parent().unwrap_or(Path::new("")));
+            findings.extend(problems);
+            source = source.with_policies(&policies.texts);
+            config.policy_files = policies;
             findings = with_lines(findings, &Lines::of(&text, format));
         }
         Ok((config, findings, source))

@@ -12,6 +12,7 @@ mod interpolate;
 mod load;
 mod logging;
 mod place;
+mod policies;
 mod production;
 mod removed;
 pub mod schema;
@@ -25,13 +26,14 @@ pub use app::{AppConfig, AppKind, Builtin};
 use gatewright::{AuditConfig, GuardConfig};
 use gatewright_auth::{AuthConfig, Deployment};
 use gatewright_codecall::CodeCallConfig;
-use gatewright_core::ToolNames;
+use gatewright_core::{Approvals, ToolNames};
 use gatewright_executions::ExecutionsConfig;
 use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::OtlpConfig};
 use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 use info::Info;
 pub use logging::{Level, LoggingConfig};
+pub use policies::{PolicyFiles, policy_finding};
 use schemars::JsonSchema;
 use serde::Serialize;
 pub use source::Source;
@@ -53,6 +55,15 @@ pub struct Config {
     pub executions: ExecutionsConfig,
     /// Limits on the calls of each caller. A call counts against every rule that matches its tool.
     pub rate_limits: Vec<RateLimitRule>,
+    /// Files with policies in Cedar, relative to this file; `*` stands for any part of a file's name, as in `policies/*.cedar`. With policies,
+    /// only what one of them permits is permitted. Default none: what scopes allow is permitted.
+    pub policies: Vec<String>,
+    /// Approvals that calls of tools need, by what the tools may do.
+    #[schemars(with = "ApprovalsShape")]
+    pub approvals: Approvals,
+    /// What the files of `policies` contain.
+    #[serde(skip)]
+    pub policy_files: PolicyFiles,
     /// The listener for operators: metrics and the console.
     #[serde(skip_serializing)]
     pub admin: Option<AdminConfig>,
@@ -72,6 +83,16 @@ pub struct Config {
     /// Items on one page of a list: 1 to 10,000. Default 500.
     #[schemars(range(min = 1, max = 10_000))]
     pub page_size: Option<usize>,
+}
+
+/// Approvals by what tools may do. The `approval` of a tool comes first.
+#[derive(Default, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct ApprovalsShape {
+    /// Calls of tools that may destroy data: all that do not say otherwise in `readOnlyHint` or `destructiveHint`.
+    destructive: Option<app::ApprovalName>,
+    /// Calls of tools that may change something: all that do not say otherwise in `readOnlyHint`.
+    writes: Option<app::ApprovalName>,
 }
 
 /// The spellings, for the schema.

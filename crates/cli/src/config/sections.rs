@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{AppConfig, Config, place::pointer};
+use super::{AppConfig, Config, PolicyFiles, place::pointer};
 
 /// The sections of a file. Those that cannot be read have their default.
 pub(super) struct Sections {
@@ -30,6 +30,9 @@ impl Sections {
             codecall: reader.section("codecall"),
             executions: reader.section("executions"),
             rate_limits: reader.section("rateLimits"),
+            policies: reader.section("policies"),
+            approvals: reader.section("approvals"),
+            policy_files: PolicyFiles::default(),
             admin: reader.section("admin"),
             telemetry: reader.section("telemetry"),
             logging: reader.section("logging"),

@@ -11,6 +11,14 @@ impl Source {
         Self(value.clone())
     }
 
+    /// The same with the contents of policy files: they count as a part of `policies`.
+    pub(super) fn with_policies(mut self, texts: &[String]) -> Self {
+        if let Some(policies) = self.0.get_mut("policies").and_then(Value::as_array_mut) {
+            policies.extend(texts.iter().map(|text| Value::from(text.as_str())));
+        }
+        self
+    }
+
     /// The paths, such as `http.port`, whose values differ. Lists count as one value. Sorted.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut paths = Vec::new();

@@ -17,17 +17,19 @@ const SETTLED: Duration = Duration::from_millis(150);
 /// Identity and state of a file: device, inode, size, mtime, ctime. `None` if it is missing.
 type Fingerprint = Option<(u64, u64, u64, i64, i64, i64, i64)>;
 
-/// State of files that must be there, and of those of saved plans, which may come and go.
+/// State of files that must be there, and of those of saved plans and policies, which may come and go.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct State {
     files: Vec<Fingerprint>,
     plans: Vec<(PathBuf, Fingerprint)>,
+    policies: Vec<Fingerprint>,
 }
 
 /// Files, with their state when it was last recorded.
 pub(super) struct FileWatch {
     paths: Vec<PathBuf>,
     plans: Vec<PlanSources>,
+    policies: Vec<PathBuf>,
     recorded: State,
     /// A missing file has been logged.
     warned: bool,
@@ -37,14 +39,19 @@ impl FileWatch {
     /// Records the state of the files.
     pub(super) fn new(paths: impl Iterator<Item = PathBuf>) -> Self {
         let paths: Vec<PathBuf> = paths.collect();
-        let recorded = State { files: fingerprints(&paths), plans: Vec::new() };
-        Self { paths, plans: Vec::new(), recorded, warned: false }
+        let recorded = State { files: fingerprints(&paths), ..State::default() };
+        Self { paths, plans: Vec::new(), policies: Vec::new(), recorded, warned: false }
     }
 
-    /// Watches the saved plans of `config` too, for a caller that is about to read them.
-    pub(super) fn watch_plans(&mut self, config: &Config) {
+    /// Watches the saved plans of `config` too, for a caller that is about to read them, and its policies, which were read.
+    pub(super) fn watch(&mut self, config: &Config) {
         self.plans = config.apps.values().filter_map(|app| app.plan_sources().cloned()).collect();
         self.recorded.plans = plan_files(&self.plans);
+        // The state of files that were watched before is of before they were read.
+        if self.policies != config.policy_files.watched {
+            self.policies.clone_from(&config.policy_files.watched);
+            self.recorded.policies = fingerprints(&self.policies);
+        }
     }
 
     /// Returns once all files exist, at least one differs from its recorded state, and all are completely written.
@@ -83,10 +90,13 @@ impl FileWatch {
     }
 
     async fn poll(&self) -> State {
-        let (paths, plans) = (self.paths.clone(), self.plans.clone());
-        tokio::task::spawn_blocking(move || State { files: fingerprints(&paths), plans: plan_files(&plans) })
-            .await
-            .unwrap_or_else(|_| self.recorded.clone())
+        let (paths, plans, policies) = (self.paths.clone(), self.plans.clone(), self.policies.clone());
+        let poll = move || State {
+            files: fingerprints(&paths),
+            plans: plan_files(&plans),
+            policies: fingerprints(&policies),
+        };
+        tokio::task::spawn_blocking(poll).await.unwrap_or_else(|_| self.recorded.clone())
     }
 }
 

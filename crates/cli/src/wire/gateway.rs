@@ -7,7 +7,7 @@ use gatewright::{AppHealth, Builder, Running, UserTokens};
 use gatewright_codecall::Strategy;
 use gatewright_embedding::SemanticSearch;
 
-use super::{apps::AppStarter, embedding, own_paths::own_paths};
+use super::{apps::AppStarter, embedding, own_paths::own_paths, policies};
 use crate::config::Config;
 
 /// Starts the apps, the workers and the gateway. Upstream apps connect in the background.
@@ -42,6 +42,7 @@ pub async fn start_with(
     // Opened before the workers start, so that a missing model that is required fails early.
     let required = required_model(config).await?;
     let running = builder.build().context("the sandbox for scripts cannot start")?;
+    running.gateway().registry().set_policies(policies::of(config));
     add_semantic_search(&running, config, required);
     if let Some(code_call) = running.code_call() {
         code_call.hide_paths(own_paths(own_files));

@@ -9,3 +9,4 @@ pub mod embedding;
 pub mod gateway;
 pub mod guard;
 mod own_paths;
+pub mod policies;

@@ -71,6 +71,8 @@ mod plan_check;
 #[cfg(test)]
 mod plans;
 #[cfg(test)]
+mod policies;
+#[cfg(test)]
 mod production;
 #[cfg(test)]
 mod production_check;

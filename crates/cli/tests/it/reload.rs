@@ -333,7 +333,6 @@ async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_fo
         ("logging", "level: warn", None),
         ("logging", "redact: [pin]", None),
         ("audit", "file: /nonexistent/audit.jsonl", Some("audit.file")),
-        ("executions", "retention: 1h", Some("executions.retention")),
         ("auth", "trustedProxies: [10.0.0.0/8]", Some("auth.trustedProxies")),
         ("toolNames", "", Some("toolNames")),
         ("pageSize", "", Some("pageSize")),
@@ -378,4 +377,45 @@ async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_fo
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_are_read_again_and_a_bad_file_of_them_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules.cedar");
+    fs::write(&rules, "permit (principal, action, resource);").unwrap();
+    let config = format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\npolicies: ['{}']\n", rules.display());
+    let served = Served::start(&config, &["--no-watch"]);
+    let client = served.client().await;
+    let refused = async || client.call("crm:users_list", json!({})).await.is_error == Some(true);
+    assert!(!refused().await);
+
+    fs::write(&rules, "permit (principal, action, resource in App::\"billing\");").unwrap();
+    served.hang_up();
+    let line = served.says("the configuration was reloaded after SIGHUP");
+    assert!(line.contains("keys that differ [policies]"), "{line}");
+    Client::hears(&client.listed).await;
+    assert!(refused().await && client.tools().await.is_empty());
+
+    fs::write(&rules, "permit (principal, action").unwrap();
+    served.hang_up();
+    served.says("rules.cedar: line 1: ");
+    assert!(refused().await, "the last good policies stay in force");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_policy_file_is_noticed_without_a_signal_and_so_is_a_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let rule = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    rule("a.cedar", "permit (principal, action, resource);");
+    let pattern = folder.path().join("*.cedar");
+    let config = format!("{DIRECT}apps:\n  crm: {{ builtin: crm }}\npolicies: ['{}']\n", pattern.display());
+    let served = Served::start(&config, &[]);
+    let client = served.client().await;
+    rule("b.cedar", "forbid (principal, action, resource == Tool::\"crm:users_delete\");");
+    Client::hears(&client.listed).await;
+    assert!(!client.tools().await.iter().any(|tool| tool == "crm:users_delete"));
+    rule("b.cedar", "forbid (principal, action, resource in App::\"crm\");");
+    Client::hears(&client.listed).await;
+    assert!(client.tools().await.is_empty());
 }

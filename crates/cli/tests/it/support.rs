@@ -53,7 +53,7 @@ impl Gateways {
     }
 }
 
-async fn sample_apps() -> Builder {
+pub async fn sample_apps() -> Builder {
     let dataset = Dataset::seeded();
     Builder::new("test", "1.0.0")
         .app("crm", Arc::new(LocalApp::start(DemoApp::crm(dataset.clone())).await.unwrap()))

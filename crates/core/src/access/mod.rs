@@ -2,6 +2,7 @@
 //! [`CallContext`] and the [`Permit`] that the methods of an [`App`](crate::App) take.
 
 mod caller;
+mod decided;
 mod mode;
 mod permit;
 mod permitted;
@@ -12,6 +13,7 @@ mod seal;
 mod view;
 
 pub use caller::{Audience, Caller, SessionRef};
+pub(crate) use decided::Stopped;
 pub use mode::AccessMode;
 pub use permit::{CallContext, Permit};
 pub use permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp};

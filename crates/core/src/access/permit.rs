@@ -6,18 +6,20 @@ use std::sync::Arc;
 
 use rmcp::{RoleServer, service::RequestContext};
 
-use super::Caller;
-use crate::{Principal, protocol::Era};
+use super::{Caller, decided::Cleared};
+use crate::{Approvals, Decision, Policies, PolicyObject, PolicyRequest, Principal, protocol::Era};
 
 /// Proof that a [`View`](super::View) lets a caller use something. Nothing else makes one.
 #[derive(Debug, Clone)]
 pub struct Permit {
     caller: Caller,
+    /// Policies on its requests, if there are any.
+    policies: Option<Arc<Policies>>,
 }
 
 impl Permit {
-    pub(super) fn new(caller: Caller) -> Self {
-        Self { caller }
+    pub(super) fn new(caller: Caller, policies: Option<Arc<Policies>>) -> Self {
+        Self { caller, policies }
     }
 
     /// The caller that was permitted.
@@ -25,7 +27,26 @@ impl Permit {
         &self.caller
     }
 
-    pub(super) fn context(&self, mut request: RequestContext<RoleServer>) -> CallContext {
+    /// The decision of the policies on a request for `object`.
+    pub(super) fn decide<'a>(
+        &self,
+        object: PolicyObject<'_>,
+        request: impl FnOnce() -> PolicyRequest<'a>,
+    ) -> Decision {
+        match (&self.policies, object) {
+            (Some(policies), _) => policies.decide(&request()),
+            (None, PolicyObject::Tool(tool)) => Approvals::default().decide(&tool),
+            (None, _) => Decision::Permit,
+        }
+    }
+
+    /// Returns `false` if no request of the caller for `object` can pass the policies.
+    pub(super) fn may(&self, object: &PolicyObject<'_>) -> bool {
+        self.policies.as_ref().is_none_or(|policies| policies.may_permit(self.caller.principal(), object))
+    }
+
+    /// The context of a request that the policies let pass.
+    pub(super) fn context(&self, _: Cleared, mut request: RequestContext<RoleServer>) -> CallContext {
         // For handlers in this process, which see the request only.
         if Principal::of(&request).is_none() {
             request.extensions.insert(Principal::clone(self.caller.principal()));

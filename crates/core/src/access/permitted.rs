@@ -6,14 +6,22 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
-        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, LoggingLevel,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult, JsonObject, LoggingLevel,
         ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities, UpdateTaskParams,
     },
     service::RequestContext,
 };
 
-use super::{Audience, Caller, permit::Permit};
-use crate::{AppEntry, AppFuture, AppOptions, ToolEntry};
+use super::{
+    Audience, Caller,
+    decided::{Cleared, Stopped, decide, decision},
+    permit::Permit,
+    plain::is_plain,
+};
+use crate::{
+    AppEntry, AppOptions, Decision, Forbidden, InvokeError, PolicyObject, PolicyResource, ToolEntry,
+    questions::Answers,
+};
 
 /// A tool that its caller may call.
 #[derive(Debug, Clone)]
@@ -45,14 +53,53 @@ impl PermittedTool {
         &self.entry
     }
 
-    /// Calls the tool. For the [`Invoker`](crate::Invoker), which keeps schema, rate limit and deadline.
-    pub(crate) fn call(
+    /// Returns `false` if the policies let no call of the caller pass, whatever its arguments.
+    pub fn may_be_called(&self) -> bool {
+        self.permit.may(&self.entry.policy_object())
+    }
+
+    /// The decision of the policies on a call with `arguments`, which fit the tool's schema, without making it. It counts as a call of the run
+    /// that `context` belongs to.
+    pub fn decision(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Decision {
+        decision(&self.permit, self.entry.policy_object(), arguments, context)
+    }
+
+    /// Asks the policies about a call. For the [`Invoker`](crate::Invoker), which keeps schema, rate limit and deadline.
+    ///
+    /// # Errors
+    /// They forbid it, or ask for an approval that the context does not bring.
+    pub(crate) async fn decide(
         &self,
         mut params: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<DecidedCall, InvokeError> {
+        let arguments = params.arguments.get_or_insert_default();
+        let object = self.entry.policy_object();
+        let decided = decide(&self.permit, object, || self.entry.name.to_string(), arguments, context).await;
+        let cleared = decided.map_err(|stopped| stopped.of_tool(&self.entry.name))?;
+        Ok(DecidedCall { tool: self.clone(), params, cleared })
+    }
+}
+
+/// A call that the policies let pass, with the arguments that they saw.
+#[derive(Debug, Clone)]
+pub(crate) struct DecidedCall {
+    tool: PermittedTool,
+    params: CallToolRequestParams,
+    cleared: Cleared,
+}
+
+impl DecidedCall {
+    /// Calls the tool, with `answers` to what it asked before.
+    pub(crate) async fn make(
+        self,
+        answers: Answers,
         request: RequestContext<RoleServer>,
-    ) -> AppFuture<'_, Result<CallToolResponse, ErrorData>> {
-        params.name = self.entry.local_name.to_string().into();
-        self.entry.owner.app.call_tool(params, self.permit.context(request))
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Self { tool: PermittedTool { entry, permit }, mut params, cleared } = self;
+        params.name = entry.local_name.to_string().into();
+        (params.input_responses, params.request_state) = (answers.responses, answers.state);
+        entry.owner.app.call_tool(params, permit.context(cleared, request)).await
     }
 }
 
@@ -78,12 +125,19 @@ pub struct Permitted<K> {
     owner: AppEntry,
     local: String,
     permit: Permit,
+    /// `true` for what the app lists in these words.
+    is_listed: bool,
     item: PhantomData<K>,
 }
 
 impl<K> Permitted<K> {
     pub(super) fn new(owner: AppEntry, local: String, permit: Permit) -> Self {
-        Self { owner, local, permit, item: PhantomData }
+        Self { owner, local, permit, is_listed: true, item: PhantomData }
+    }
+
+    /// The same for an object that the app need not list.
+    pub(super) fn listed(self, is_listed: bool) -> Self {
+        Self { is_listed, ..self }
     }
 
     /// Id of the app.
@@ -129,11 +183,29 @@ impl Permitted<ResourceItem> {
         request: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         params.uri.clone_from(&self.local);
+        let name = || format!("resource {}", self.local);
+        let arguments = JsonObject::new();
+        let cleared = decide(&self.permit, self.object(), name, &arguments, &request).await?;
         let _open = self.owner.open.token();
-        self.owner.app.read_resource(params, self.permit.context(request)).await
+        self.owner.app.read_resource(params, self.permit.context(cleared, request)).await
     }
 
+    /// The object that policies see in it.
+    pub fn object(&self) -> PolicyObject<'_> {
+        let is_plain = self.is_listed || is_plain(&self.local, false);
+        PolicyObject::Resource(PolicyResource { app: &self.owner.id, uri: &self.local, is_plain })
+    }
+
+    /// Returns `false` if the policies never let the caller read it.
+    pub(crate) fn may_be_read(&self) -> bool {
+        self.permit.may(&self.object())
+    }
+
+    /// Subscribes to changes. The content is decided on when it is read.
     pub(crate) async fn subscribe(&self) -> Result<(), ErrorData> {
+        if !self.may_be_read() {
+            return Err(Stopped::Forbidden(Forbidden::NotPermitted).into());
+        }
         self.owner.app.subscribe(self.local.clone(), &self.permit).await
     }
 
@@ -143,14 +215,23 @@ impl Permitted<ResourceItem> {
 }
 
 impl Permitted<PromptItem> {
+    /// The object that policies see in it.
+    pub fn object(&self) -> PolicyObject<'_> {
+        PolicyObject::Prompt { app: &self.owner.id, name: &self.local }
+    }
+
     pub(crate) async fn get(
         &self,
         mut params: GetPromptRequestParams,
         request: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         params.name.clone_from(&self.local);
+        let name = || format!("prompt {}:{}", self.owner.id, self.local);
+        let none = JsonObject::new();
+        let arguments = params.arguments.as_ref().unwrap_or(&none);
+        let cleared = decide(&self.permit, self.object(), name, arguments, &request).await?;
         let _open = self.owner.open.token();
-        self.owner.app.get_prompt(params, self.permit.context(request)).await
+        self.owner.app.get_prompt(params, self.permit.context(cleared, request)).await
     }
 }
 
@@ -170,7 +251,7 @@ impl Permitted<Completion> {
             return Ok(CompleteResult::default());
         }
         let _open = self.owner.open.token();
-        self.owner.app.complete(params, self.permit.context(request)).await
+        self.owner.app.complete(params, self.permit.context(Cleared::with_the_view(), request)).await
     }
 }
 
@@ -181,7 +262,7 @@ impl Permitted<TaskItem> {
         request: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         params.task_id.clone_from(&self.local);
-        self.owner.app.get_task(params, self.permit.context(request)).await
+        self.owner.app.get_task(params, self.permit.context(Cleared::with_its_call(), request)).await
     }
 
     pub(crate) async fn update(
@@ -190,7 +271,7 @@ impl Permitted<TaskItem> {
         request: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         params.task_id.clone_from(&self.local);
-        self.owner.app.update_task(params, self.permit.context(request)).await
+        self.owner.app.update_task(params, self.permit.context(Cleared::with_its_call(), request)).await
     }
 
     pub(crate) async fn cancel(
@@ -199,7 +280,7 @@ impl Permitted<TaskItem> {
         request: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         params.task_id.clone_from(&self.local);
-        self.owner.app.cancel_task(params, self.permit.context(request)).await
+        self.owner.app.cancel_task(params, self.permit.context(Cleared::with_its_call(), request)).await
     }
 }
 

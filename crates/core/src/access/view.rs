@@ -10,7 +10,7 @@ use super::{
     permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp},
 };
 use crate::{
-    AppEntry, Owned, Snapshot, ToolEntry, UnavailableApp,
+    AppEntry, Owned, Policies, Snapshot, ToolEntry, UnavailableApp,
     names::{LONGEST_URI, is_own_uri},
     registry::{OwnItems, PublicKey},
     template::matches_template,
@@ -23,6 +23,8 @@ pub enum Denied {
     Unknown,
     /// These scopes are not granted.
     Scopes(Vec<String>),
+    /// The policies never permit it.
+    Policies,
 }
 
 /// A caller's items at one moment: those of all apps, and those that apps keep for this caller alone.
@@ -45,8 +47,13 @@ pub struct Listed<'v, T: Clone> {
 }
 
 impl View {
-    pub(crate) fn new(shared: Arc<Snapshot>, own: Vec<Arc<OwnItems>>, caller: Caller) -> Self {
-        Self { shared, own, permit: Permit::new(caller), unavailable: Vec::new() }
+    pub(crate) fn new(
+        shared: Arc<Snapshot>,
+        own: Vec<Arc<OwnItems>>,
+        caller: Caller,
+        policies: Option<Arc<Policies>>,
+    ) -> Self {
+        Self { shared, own, permit: Permit::new(caller, policies), unavailable: Vec::new() }
     }
 
     /// The same, with the apps that have no connection for the caller.
@@ -59,9 +66,9 @@ impl View {
         self.permit.caller()
     }
 
-    /// The tools the caller may call, in the order of their names.
+    /// The tools the caller may call with some arguments, in the order of their names.
     pub fn tools(&self) -> Vec<&Arc<ToolEntry>> {
-        let allowed = |tool: &&Arc<ToolEntry>| self.allows(&tool.meta.scopes);
+        let allowed = |tool: &&Arc<ToolEntry>| self.shows_tool(tool);
         if self.own.is_empty() {
             return self.shared.tools.iter().filter(allowed).collect();
         }
@@ -75,7 +82,7 @@ impl View {
         tools
     }
 
-    /// A tool by either spelling of its public name.
+    /// A tool by either spelling of its public name. The policies decide on its calls.
     ///
     /// # Errors
     /// There is none for this caller, or the caller lacks scopes.
@@ -85,9 +92,17 @@ impl View {
         Ok(PermittedTool::new(tool.clone(), self.permit.clone()))
     }
 
-    /// A tool that the caller may call, to look at.
+    /// A tool that the caller may call with some arguments, to look at.
     pub fn shows(&self, name: &str) -> Option<&Arc<ToolEntry>> {
-        self.find_tool(name).filter(|tool| self.allows(&tool.meta.scopes))
+        self.find_tool(name).filter(|tool| self.shows_tool(tool))
+    }
+
+    fn shows_tool(&self, tool: &ToolEntry) -> bool {
+        self.allows(&tool.meta.scopes) && self.permit.may(&tool.policy_object())
+    }
+
+    fn shows_item<T: PublicKey>(&self, item: &Owned<T>) -> bool {
+        self.allows(&item.scopes) && self.permit.may(&T::policy_object(&item.owner, &item.local))
     }
 
     /// A tool that exists for this caller, whether its scopes are granted or not. It cannot be called by this.
@@ -164,6 +179,11 @@ impl View {
         (best.0 >= ENOUGH).then(|| best.1.name.to_string())
     }
 
+    /// Returns `true` if the caller may read what `uri` names.
+    pub(crate) fn may_read(&self, uri: &str) -> bool {
+        self.resource(uri).is_ok_and(|items| items.iter().any(Permitted::may_be_read))
+    }
+
     /// The resources the caller may read, in the order of their URIs.
     pub fn resources(&self) -> Vec<Listed<'_, Resource>> {
         self.list(|items| &items.resources)
@@ -204,10 +224,14 @@ impl View {
         match reference {
             Reference::Prompt(prompt) => {
                 let prompt = self.find(&prompt.name, |items| &items.prompts).ok_or(Denied::Unknown)?;
-                self.permitted(prompt)
+                self.completed(prompt)
             }
             Reference::Resource(resource) => match self.find(&resource.uri, |items| &items.templates) {
-                Some(template) => self.permitted(template),
+                Some(template) => self.completed(template),
+                None if !self.may_read(&resource.uri) => match self.resource(&resource.uri) {
+                    Ok(_) => Err(Denied::Policies),
+                    Err(denied) => Err(denied),
+                },
                 None => self.routes(&resource.uri)?.into_iter().next().ok_or(Denied::Unknown),
             },
             _ => Err(Denied::Unknown),
@@ -221,6 +245,9 @@ impl View {
         self.check(&task.scopes)?;
         if let Some(tool) = self.find_tool(&task.tool) {
             self.check(&tool.meta.scopes)?;
+            if !self.permit.may(&tool.policy_object()) {
+                return Err(Denied::Policies);
+            }
         }
         Ok(Permitted::new(owner.clone(), task.id, self.permit.clone()))
     }
@@ -253,6 +280,12 @@ impl View {
     fn permitted<T, K>(&self, item: &Owned<T>) -> Result<Permitted<K>, Denied> {
         self.check(&item.scopes)?;
         Ok(Permitted::new(item.owner.clone(), item.local.clone(), self.permit.clone()))
+    }
+
+    /// An item whose argument is completed, which policies decide on here.
+    fn completed<T: PublicKey>(&self, item: &Owned<T>) -> Result<Permitted<Completion>, Denied> {
+        let permitted = self.permitted(item)?;
+        if self.shows_item(item) { Ok(permitted) } else { Err(Denied::Policies) }
     }
 
     /// A tool of a caller's own stands before the shared one of the same app, and behind that of another app.
@@ -294,13 +327,13 @@ impl View {
         let plain =
             |item: &'v Owned<T>| Listed { key: item.key.as_str().into(), item: Cow::Borrowed(&item.item) };
         if self.own.is_empty() {
-            return shared.filter(|item| self.allows(&item.scopes)).map(plain).collect();
+            return shared.filter(|item| self.shows_item(item)).map(plain).collect();
         }
         let mut taken: HashSet<&str> = HashSet::new();
         let mut listed = Vec::new();
         for item in shared.chain(self.own.iter().flat_map(|own| items(&own.items))) {
             let is_free = taken.insert(&item.key);
-            if !self.allows(&item.scopes) {
+            if !self.shows_item(item) {
                 continue;
             }
             listed.push(match is_free {
@@ -334,8 +367,12 @@ impl View {
             if is_own_uri(local) || !seen.insert((owner.id.clone(), local.len())) {
                 return;
             }
-            match self.check(&owner.scopes_of_uri(local, self.lists(owner, local))) {
-                Ok(()) => routes.push(Permitted::new(owner.clone(), local.to_owned(), self.permit.clone())),
+            let is_listed = self.lists(owner, local);
+            match self.check(&owner.scopes_of_uri(local, is_listed)) {
+                Ok(()) => {
+                    let route = Permitted::new(owner.clone(), local.to_owned(), self.permit.clone());
+                    routes.push(route.listed(is_listed));
+                }
                 Err(why) if denied == Denied::Unknown => denied = why,
                 Err(_) => {}
             }

@@ -48,7 +48,7 @@ impl Gateway {
         let caller = caller.in_mode(mode);
         match self.decide_early(&message.method, &message.params, &caller).await {
             Err(Denied::Scopes(missing)) => missing,
-            Ok(()) | Err(Denied::Unknown) => Vec::new(),
+            Ok(()) | Err(Denied::Unknown | Denied::Policies) => Vec::new(),
         }
     }
 
@@ -81,7 +81,7 @@ impl Gateway {
             ("subscriptions/listen", Params { notifications: Some(wanted), .. }) => {
                 for uri in wanted.resource_subscriptions.iter().take(MOST_FOLLOWED) {
                     match registry.decide(caller, |view| view.resource(uri).map(drop)).await {
-                        Ok(()) | Err(Denied::Unknown) => {}
+                        Ok(()) | Err(Denied::Unknown | Denied::Policies) => {}
                         denied => return denied,
                     }
                 }

@@ -162,7 +162,7 @@ fn heard(followed: &HashMap<String, Follow>, app: &str, uri: &str) -> Option<Str
     followed.iter().find(|(_, follow)| follow.hears(app, uri)).map(|(public, _)| public.clone())
 }
 
-/// Scopes of the configuration may have changed since the resource was first followed.
+/// Scopes and policies of the configuration may have changed since the resource was first followed.
 fn may_still_read(registry: &Registry, caller: &Caller, uri: &str) -> bool {
-    registry.view(caller).resource(uri).is_ok()
+    registry.view(caller).may_read(uri)
 }

@@ -15,7 +15,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{broadcast, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -28,7 +28,7 @@ use snapshot::build;
 pub use snapshot::{Owned, Snapshot};
 
 use crate::{
-    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, ToolEntry, ToolNames, Unavailable,
+    App, AppEvent, AppHealth, Audience, Caller, Catalog, Denied, Policies, ToolEntry, ToolNames, Unavailable,
     UnavailableApp, View,
 };
 
@@ -66,6 +66,7 @@ pub struct Registry {
     apps: Mutex<Vec<AppEntry>>,
     snapshot: ArcSwap<Snapshot>,
     personal: Personal,
+    policies: ArcSwapOption<Policies>,
     changes: broadcast::Sender<Notice>,
     /// Told of each new snapshot.
     rebuilt: watch::Sender<()>,
@@ -88,6 +89,7 @@ impl Registry {
             apps: Mutex::default(),
             snapshot: ArcSwap::default(),
             personal: Personal::default(),
+            policies: ArcSwapOption::empty(),
             changes: broadcast::channel(256).0,
             rebuilt: watch::channel(()).0,
             tools_version: AtomicU64::new(0),
@@ -100,7 +102,7 @@ impl Registry {
     pub fn view(&self, caller: &Caller) -> View {
         let shared = self.snapshot.load_full();
         let own = shared.personal.iter().filter_map(|entry| self.own(entry, caller)).collect();
-        View::new(shared, own, caller.clone())
+        View::new(shared, own, caller.clone(), self.policies.load_full())
     }
 
     /// The apps that have connections for single callers, and none for `caller`.
@@ -210,6 +212,21 @@ impl Registry {
             self.tasks.spawn(self.clone().follow(entry, events));
         }
         gone
+    }
+
+    /// Decides on all requests by `policies` from now on; `None` permits what scopes allow. Everybody hears that lists may have changed.
+    pub fn set_policies(&self, policies: Option<Policies>) {
+        let before = self.policies.swap(policies.map(Arc::new));
+        if before.is_some() || self.policies.load().is_some() {
+            for change in [Change::Tools, Change::Resources, Change::Prompts] {
+                self.announce(change);
+            }
+        }
+    }
+
+    /// The policies in force.
+    pub fn policies(&self) -> Option<Arc<Policies>> {
+        self.policies.load_full()
     }
 
     /// Tells everybody that what they list has changed, for a reason outside the apps.

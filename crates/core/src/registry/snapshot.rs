@@ -15,7 +15,7 @@ use super::{
     prefixes::Prefixes,
 };
 use crate::{
-    Catalog, InputSchema, ToolEntry, ToolMeta, ToolNames,
+    Catalog, InputSchema, PolicyObject, PolicyResource, ToolEntry, ToolMeta, ToolNames,
     names::{clipped, is_own_uri, underscore},
     tool_meta::listed,
 };
@@ -47,6 +47,8 @@ pub(crate) trait PublicKey: Clone {
     }
     /// Scopes for it at `owner`, whose own name for it is `local`.
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String>;
+    /// The object that policies see in the item of `owner` that it calls `local`.
+    fn policy_object<'a>(owner: &'a AppEntry, local: &'a str) -> PolicyObject<'a>;
 }
 
 impl PublicKey for Resource {
@@ -64,6 +66,10 @@ impl PublicKey for Resource {
 
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
         owner.scopes_of_uri(local, true)
+    }
+
+    fn policy_object<'a>(owner: &'a AppEntry, local: &'a str) -> PolicyObject<'a> {
+        PolicyObject::Resource(PolicyResource { app: &owner.id, uri: local, is_plain: true })
     }
 }
 
@@ -83,6 +89,10 @@ impl PublicKey for ResourceTemplate {
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
         owner.scopes_of_uri(local, true)
     }
+
+    fn policy_object<'a>(owner: &'a AppEntry, local: &'a str) -> PolicyObject<'a> {
+        PolicyObject::Template { app: &owner.id, template: local }
+    }
 }
 
 impl PublicKey for Prompt {
@@ -97,6 +107,10 @@ impl PublicKey for Prompt {
     fn scopes(owner: &AppEntry, local: &str) -> Vec<String> {
         let rule = owner.options.prompts.get(local);
         owner.options.scopes.iter().chain(rule.iter().flat_map(|rule| &rule.scopes)).cloned().collect()
+    }
+
+    fn policy_object<'a>(owner: &'a AppEntry, local: &'a str) -> PolicyObject<'a> {
+        PolicyObject::Prompt { app: &owner.id, name: local }
     }
 }
 
@@ -255,6 +269,7 @@ fn tool_entry(
             && same.tool == wire
             && same.meta == meta
             && same.common == common
+            && same.approval == over.approval
             && same.owner.options.timeout == entry.options.timeout
             && same.owner.options.schema_mode == entry.options.schema_mode
     };
@@ -269,6 +284,7 @@ fn tool_entry(
         schema: InputSchema::new(wire.input_schema.clone()),
         tool: wire,
         meta,
+        approval: over.approval,
         common,
         owner: entry.clone(),
         version: OnceLock::new(),

@@ -230,7 +230,7 @@ pub(crate) async fn ask(client: &Client, method: &str, params: Value) -> Result<
     }
 }
 
-async fn new_task(gateway: &Gateway, principal: Principal) -> String {
+pub(crate) async fn new_task(gateway: &Gateway, principal: Principal) -> String {
     let client = client(gateway, principal, true).await;
     let made = ask(&client, "tools/call", json!({"name": "vault:slow"})).await.unwrap();
     let id = made["taskId"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned();
@@ -240,7 +240,7 @@ async fn new_task(gateway: &Gateway, principal: Principal) -> String {
 
 /// Treatment of an app's scopes by a method.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Row {
+pub(crate) enum Row {
     /// It gives nothing away.
     Free,
     /// It lists what the caller may use.
@@ -250,7 +250,7 @@ enum Row {
 }
 
 /// Each method: how it treats scopes, whether it is of the newer era, and what it asks for. A method without a row fails.
-fn row(method: &str, task: &str) -> (Row, bool, Value) {
+pub(crate) fn row(method: &str, task: &str) -> (Row, bool, Value) {
     let uri = json!({"uri": "vault://gold"});
     match method {
         "initialize" => (

@@ -9,6 +9,8 @@ mod local_app;
 #[cfg(test)]
 mod observe;
 #[cfg(test)]
+mod policy;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod uris;

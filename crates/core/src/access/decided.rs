@@ -1,0 +1,122 @@
+//! Decisions of policies on requests. Only a decision makes the [`CallContext`](super::CallContext) that calls of apps take.
+
+use std::{sync::Arc, time::SystemTime};
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{ErrorCode, JsonObject},
+    service::RequestContext,
+};
+use serde_json::json;
+
+use super::permit::Permit;
+use crate::{
+    Approved, Decision, Forbidden, InvokeError, PolicyObject, PolicyRequest, RequestDigest, ScriptRun,
+    bulk::{bulk_of, off_thread},
+    codes,
+};
+
+/// Proof that policies were asked about a request and let it pass. Nothing else makes a `CallContext`.
+#[derive(Debug, Clone)]
+pub(super) struct Cleared(());
+
+impl Cleared {
+    /// For a request about one that was decided on when it was made: a task of a call.
+    pub(super) fn with_its_call() -> Self {
+        Self(())
+    }
+
+    /// For a request that returns nothing of its object but names, of which the view decides: the completion of an argument.
+    pub(super) fn with_the_view() -> Self {
+        Self(())
+    }
+}
+
+/// Why policies do not let a request pass.
+#[derive(Debug)]
+pub(crate) enum Stopped {
+    Forbidden(Forbidden),
+    Approval { policy: Arc<str>, reason: Arc<str>, standing: bool, digest: RequestDigest },
+}
+
+impl Stopped {
+    /// The error of a call of the tool `name`.
+    pub(super) fn of_tool(self, name: &str) -> InvokeError {
+        let name = name.to_owned();
+        match self {
+            Self::Forbidden(why) => InvokeError::Forbidden { name, why },
+            Self::Approval { policy, reason, standing, digest } => {
+                InvokeError::ApprovalRequired { name, policy, reason, standing, digest }
+            }
+        }
+    }
+}
+
+impl From<Stopped> for ErrorData {
+    fn from(stopped: Stopped) -> Self {
+        let (message, data) = match stopped {
+            Stopped::Forbidden(why) => {
+                let message = format!("this is not available: {why}");
+                (
+                    message,
+                    json!({"code": codes::ACCESS_DENIED, "policy": why.policy().map(|policy| &**policy)}),
+                )
+            }
+            Stopped::Approval { policy, reason, digest, .. } => (
+                format!("this needs an approval: {reason} (policy `{policy}`)"),
+                json!({"code": codes::APPROVAL_REQUIRED, "policy": &*policy, "reason": &*reason,
+                    "digest": digest.to_string()}),
+            ),
+        };
+        Self::new(ErrorCode::INVALID_REQUEST, message, Some(data))
+    }
+}
+
+/// The decision of the policies on a request of the caller of `permit`. A tool call of a script counts as one of its calls.
+pub(super) fn decision(
+    permit: &Permit,
+    object: PolicyObject<'_>,
+    arguments: &JsonObject,
+    context: &RequestContext<RoleServer>,
+) -> Decision {
+    let run = context.extensions.get::<ScriptRun>();
+    let calls = match (run, object) {
+        (Some(run), PolicyObject::Tool(_)) => run.count(),
+        (Some(run), _) => run.calls(),
+        (None, _) => 0,
+    };
+    let request = || PolicyRequest {
+        principal: permit.caller().principal(),
+        object,
+        arguments: Some(arguments),
+        script: run.is_some(),
+        calls,
+        time: SystemTime::now(),
+    };
+    permit.decide(object, request)
+}
+
+/// Asks the policies about a request of the caller of `permit`. `name` is that of its object in digests.
+pub(super) async fn decide(
+    permit: &Permit,
+    object: PolicyObject<'_>,
+    name: impl FnOnce() -> String,
+    arguments: &JsonObject,
+    context: &RequestContext<RoleServer>,
+) -> Result<Cleared, Stopped> {
+    match decision(permit, object, arguments, context) {
+        Decision::Permit => Ok(Cleared(())),
+        Decision::Forbid(why) => Err(Stopped::Forbidden(why)),
+        Decision::Ask { policy, reason, standing } => {
+            let name = name();
+            let size = bulk_of(arguments);
+            let arguments = arguments.clone();
+            let digest = off_thread(size, move || RequestDigest::of(&name, &arguments)).await;
+            let approved = context.extensions.get::<Approved>();
+            match approved.is_some_and(|approved| approved.0 == digest) {
+                true => Ok(Cleared(())),
+                false => Err(Stopped::Approval { policy, reason, standing, digest }),
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Classes of requests that policies cannot tell apart before they see the context: each is evaluated once.
+//!
+//! A class has the caller's attributes that policies look at and those of the object, its annotations among them: it holds for any revision
+//! of the catalog.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use gatewright_core::{Forbidden, PolicyObject, Principal, Scopes};
+
+use crate::{cedar::Entity, facts::Facts, values};
+
+/// Classes that are kept, at most. With more, all are forgotten.
+const MOST: usize = 50_000;
+
+/// The decision on a class, as far as it does not depend on the context.
+#[derive(Debug)]
+pub(crate) struct Class {
+    /// Nothing of it passes.
+    pub(crate) stop: Option<Forbidden>,
+    /// Policies that permit all of it.
+    pub(crate) permits: Vec<usize>,
+    /// Policies that depend on the context, in their order.
+    pub(crate) open: Vec<usize>,
+}
+
+impl Class {
+    /// Returns `true` if some request of it may pass.
+    pub(crate) fn may_pass(&self, permits: impl Fn(usize) -> bool) -> bool {
+        self.stop.is_none() && (!self.permits.is_empty() || self.open.iter().any(|at| permits(*at)))
+    }
+}
+
+/// Callers that policies cannot tell apart.
+pub(crate) struct Callers {
+    pub(crate) entity: Entity,
+    objects: Mutex<HashMap<String, Arc<Class>>>,
+}
+
+/// The classes that were met.
+#[derive(Default)]
+pub(crate) struct Classes {
+    callers: Mutex<HashMap<String, Arc<Callers>>>,
+    count: AtomicUsize,
+}
+
+impl Classes {
+    /// The callers like `principal`.
+    pub(crate) fn callers(&self, principal: &Principal, facts: &Facts) -> Arc<Callers> {
+        let key = caller_key(principal, facts);
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = callers.get(&key) {
+            return known.clone();
+        }
+        // Others share the class, and error messages repeat the name.
+        let id = if facts.subject { &*principal.subject } else { "" };
+        let entity = values::user(id, principal, facts);
+        let new = Arc::new(Callers { entity, objects: Mutex::default() });
+        self.make_room(&mut callers);
+        callers.insert(key, new.clone());
+        new
+    }
+
+    fn make_room(&self, callers: &mut HashMap<String, Arc<Callers>>) {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
+            callers.clear();
+            self.count.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The class of requests of `callers` for `object`, made by `evaluate` from the name of its entity.
+    pub(crate) fn class(
+        &self,
+        callers: &Callers,
+        object: &PolicyObject<'_>,
+        facts: &Facts,
+        evaluate: impl FnOnce(&str) -> Class,
+    ) -> Arc<Class> {
+        let (key, id, is_kept) = object_key(object, facts);
+        if !is_kept {
+            return Arc::new(evaluate(&id));
+        }
+        let lock = || callers.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return known.clone();
+        }
+        let class = Arc::new(evaluate(&id));
+        if self.count.fetch_add(1, Ordering::Relaxed) >= MOST {
+            lock().clear();
+            self.callers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            self.count.store(0, Ordering::Relaxed);
+        }
+        lock().insert(key, class.clone());
+        class
+    }
+}
+
+fn caller_key(principal: &Principal, facts: &Facts) -> String {
+    let mut key = String::new();
+    if facts.subject {
+        key.push_str(&principal.subject);
+    }
+    key.push('\0');
+    if let Some(client) = principal.client_id.as_ref().filter(|_| facts.client) {
+        // Tells an empty name from none.
+        let _ = write!(key, "={client}");
+    }
+    key.push('\0');
+    match &principal.scopes {
+        Scopes::Granted(granted) if facts.scopes => granted.iter().for_each(|scope| {
+            let _ = write!(key, "{scope} ");
+        }),
+        Scopes::All if facts.scopes => key.push('\u{1}'),
+        _ => {}
+    }
+    key
+}
+
+/// The key of a class, the name of its entity, and whether the class is kept.
+fn object_key(object: &PolicyObject<'_>, facts: &Facts) -> (String, String, bool) {
+    match object {
+        PolicyObject::Tool(tool) => {
+            let effects = tool.effects;
+            let id = if facts.name || facts.tools.contains(tool.name) { tool.name } else { "" };
+            let bits = [effects.read_only, effects.destructive, effects.idempotent, effects.open_world];
+            let bits = bits.iter().fold(0_u8, |bits, bit| bits << 1 | u8::from(*bit));
+            (format!("t{bits:x}\0{}\0{id}", tool.app), id.to_owned(), true)
+        }
+        PolicyObject::Prompt { app, name } => {
+            let name = format!("{app}:{name}");
+            let id = if facts.name || facts.prompts.contains(name.as_str()) { name } else { String::new() };
+            (format!("p\0{app}\0{id}"), id, true)
+        }
+        PolicyObject::Template { app, .. } => (format!("u\0{app}"), String::new(), true),
+        PolicyObject::Resource(resource) => {
+            // Callers make any number of URIs.
+            let is_named = facts.resources.contains(resource.uri);
+            let id = if is_named { resource.uri.to_owned() } else { String::new() };
+            let is_kept = !facts.uri && !is_named;
+            (format!("r{}\0{}", u8::from(resource.is_plain), resource.app), id, is_kept)
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Policies in Cedar: a [`PolicyEngine`](gatewright_core::PolicyEngine) that decides on calls of tools, on resources and prompts.
+//!
+//! Files are read in `load`, and what their policies look at in `facts`; requests become Cedar's values in `values`, and are decided on in
+//! `engine` with what `classes` keeps. `check` compares policies with a catalog, by the schema that `schema` makes of it.
+#![forbid(unsafe_code)]
+
+mod cedar;
+mod check;
+mod classes;
+mod engine;
+mod facts;
+mod load;
+mod residual;
+mod schema;
+mod values;
+
+pub use check::Catalog;
+pub use engine::{CedarPolicies, Explanation, Matched};
+pub use load::{PolicyFile, PolicyProblem};

@@ -1,0 +1,281 @@
+//! Decisions, and what lists are told of them.
+
+use std::{sync::Arc, time::SystemTime};
+
+use gatewright_core::{
+    AppOptions, Caller, Decision, Forbidden, LocalApp, PermittedTool, PolicyEngine as _, PolicyObject,
+    PolicyRequest, PolicyResource, Principal, Registry, Scopes, ToolNames,
+    rmcp::{
+        ErrorData, RoleServer, ServerHandler,
+        model::{ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool},
+        service::RequestContext,
+    },
+};
+use gatewright_policy::{CedarPolicies, PolicyFile};
+use serde_json::{Value, json};
+
+/// Serves a list of tools.
+#[derive(Clone)]
+struct Tools(Vec<Tool>);
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.0.clone()))
+    }
+}
+
+/// The tools of an app `bank`, and policies on them.
+struct Bank {
+    registry: Arc<Registry>,
+    policies: CedarPolicies,
+}
+
+fn read(text: &str) -> CedarPolicies {
+    CedarPolicies::read(vec![PolicyFile { name: "p.cedar".to_owned(), text: text.to_owned() }]).unwrap()
+}
+
+fn caller(subject: &str, client: Option<&str>, scopes: &str) -> Principal {
+    Principal { subject: subject.into(), client_id: client.map(Into::into), scopes: Scopes::parse(scopes) }
+}
+
+impl Bank {
+    async fn new(policies: &str) -> Self {
+        let tool = |name: &str, hints: Value| {
+            let properties = json!({
+                "amount": {"type": "number"}, "count": {"type": "integer"}, "to": {"type": "string"},
+                "tags": {"type": "array", "items": {"type": "string"}}, "at": {"type": "object"},
+            });
+            json!({"name": name, "annotations": hints, "inputSchema": {"type": "object", "properties": properties}})
+        };
+        let tools = json!([
+            tool("balance", json!({"readOnlyHint": true})),
+            tool("transfer", json!({"destructiveHint": false})),
+            tool("close", json!({})),
+        ]);
+        let server = Tools(serde_json::from_value(tools).unwrap());
+        let registry = Registry::new(ToolNames::Colon);
+        registry.add("bank", Arc::new(LocalApp::start(server).await.unwrap()), AppOptions::default());
+        Self { registry, policies: read(policies) }
+    }
+
+    fn tool(&self, name: &str) -> PermittedTool {
+        self.registry.view(&Caller::new(Principal::local())).tool(&format!("bank:{name}")).unwrap()
+    }
+
+    fn decide(&self, principal: &Principal, tool: &str, arguments: Value) -> String {
+        let tool = self.tool(tool);
+        let request = PolicyRequest {
+            principal,
+            object: tool.policy_object(),
+            arguments: arguments.as_object(),
+            script: false,
+            calls: 0,
+            time: SystemTime::now(),
+        };
+        let decision = self.policies.decide(&request);
+        // The second time it is looked up.
+        assert_eq!(decision, self.policies.decide(&request));
+        assert_eq!(decision, self.policies.explain(&request).decision);
+        match decision {
+            Decision::Permit => "permit".to_owned(),
+            Decision::Ask { policy, standing, .. } => {
+                format!("ask {policy}{}", if standing { "" } else { " always" })
+            }
+            Decision::Forbid(Forbidden::Policy(policy)) => format!("forbid {policy}"),
+            Decision::Forbid(Forbidden::NotPermitted) => "not permitted".to_owned(),
+            Decision::Forbid(Forbidden::Failed { policy, why }) => {
+                format!("failed {}: {why}", policy.as_deref().unwrap_or_default())
+            }
+        }
+    }
+
+    fn listed(&self, principal: &Principal) -> Vec<&'static str> {
+        let may = |name: &&str| self.policies.may_permit(principal, &self.tool(name).policy_object());
+        ["balance", "transfer", "close"].into_iter().filter(may).collect()
+    }
+}
+
+#[tokio::test]
+async fn the_strictest_policy_counts_and_without_one_nothing_passes() {
+    let ada = caller("ada", None, "");
+    let bank = Bank::new("").await;
+    assert_eq!(bank.decide(&ada, "balance", json!({})), "not permitted");
+    assert!(bank.listed(&ada).is_empty());
+
+    let bank = Bank::new(
+        "@id(\"base\") permit (principal, action, resource);
+         @id(\"ask\") @ask(\"Why\") permit (principal, action, resource) when { context.arguments has to };
+         @id(\"each\") @ask(\"Why\") @approval(\"always\") permit (principal, action, resource) when { context.arguments has count };
+         @id(\"no\") forbid (principal, action, resource) when { context.arguments has tags };",
+    )
+    .await;
+    assert_eq!(bank.decide(&ada, "transfer", json!({})), "permit");
+    assert_eq!(bank.decide(&ada, "transfer", json!({"to": "a"})), "ask ask");
+    assert_eq!(bank.decide(&ada, "transfer", json!({"to": "a", "count": 1})), "ask each always");
+    assert_eq!(bank.decide(&ada, "transfer", json!({"to": "a", "count": 1, "tags": []})), "forbid no");
+}
+
+#[tokio::test]
+async fn lists_leave_out_what_can_never_be_permitted_in_whatever_order_conditions_are_written() {
+    for rule in [
+        "permit (principal, action, resource) when { principal.subject == \"ada\" };",
+        "permit (principal, action, resource) when { context.arguments.amount.lessThan(decimal(\"5.0\")) && principal.subject == \"ada\" };",
+        "permit (principal, action, resource) when { if context.script then principal.subject == \"ada\" else false };",
+        "permit (principal == User::\"ada\", action, resource) when { context.script || context.calls < 3 };",
+        "permit (principal, action, resource); forbid (principal, action, resource) unless { principal.subject == \"ada\" };",
+        "permit (principal, action, resource) unless { principal.subject != \"ada\" };",
+    ] {
+        let bank = Bank::new(rule).await;
+        assert_eq!(bank.listed(&caller("ada", None, "")).len(), 3, "{rule}");
+        assert!(bank.listed(&caller("bob", None, "")).is_empty(), "{rule}");
+    }
+}
+
+#[tokio::test]
+async fn tools_are_told_apart_by_name_and_by_what_they_may_do() {
+    let ada = caller("ada", None, "");
+    for (rule, listed) in [
+        ("permit (principal, action, resource is Tool) when { resource.readOnly };", &["balance"][..]),
+        (
+            "permit (principal, action, resource is Tool) when { !resource.destructive };",
+            &["balance", "transfer"],
+        ),
+        ("permit (principal, action, resource == Tool::\"bank:close\");", &["close"]),
+        (
+            "permit (principal, action, resource is Tool) when { resource.name like \"bank:*s*\" };",
+            &["transfer", "close"],
+        ),
+        (
+            "permit (principal, action, resource) when { [Tool::\"bank:balance\", Tool::\"bank:close\"].contains(resource) };",
+            &["balance", "close"],
+        ),
+        ("permit (principal, action, resource in App::\"bank\");", &["balance", "transfer", "close"]),
+        ("permit (principal, action, resource in App::\"other\");", &[]),
+        ("permit (principal, action == Action::\"read\", resource);", &[]),
+    ] {
+        assert_eq!(Bank::new(rule).await.listed(&ada), listed, "{rule}");
+    }
+}
+
+#[tokio::test]
+async fn callers_are_told_apart_by_all_that_policies_look_at() {
+    let bank = Bank::new(
+        "permit (principal, action, resource) when { principal.scopes.contains(\"bank:write\") };
+         permit (principal, action, resource == Tool::\"bank:balance\") when { principal has client && principal.client == \"desk\" };
+         permit (principal == User::\"root\", action, resource);",
+    )
+    .await;
+    for (caller, listed) in [
+        (caller("ada", None, "bank:write"), 3),
+        (caller("ada", None, "bank:*"), 3),
+        (caller("ada", None, "*"), 3),
+        (Principal { scopes: Scopes::All, ..caller("ada", None, "") }, 3),
+        (caller("ada", None, "bank:writer bank"), 0),
+        (caller("ada", Some("desk"), ""), 1),
+        (caller("ada", Some(""), ""), 0),
+        (caller("root", Some("other"), ""), 3),
+    ] {
+        assert_eq!(bank.listed(&caller).len(), listed, "{caller:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_failing_policy_denies_and_a_hostile_argument_is_no_way_around_it() {
+    let ada = caller("ada", None, "");
+    let bank = Bank::new(
+        "permit (principal, action, resource);
+         @id(\"big\") forbid (principal, action == Action::\"call\", resource == Tool::\"bank:transfer\")
+         when { context.arguments.amount.greaterThan(decimal(\"1000.0\")) };",
+    )
+    .await;
+    for (arguments, expected) in [
+        (json!({"amount": 1000}), "permit"),
+        (json!({"amount": 1000.0001}), "forbid big"),
+        (json!({"amount": 1001}), "forbid big"),
+        (json!({}), "failed big: "),
+        (json!({"amount": null}), "failed big: "),
+        (json!({"amount": "1"}), "failed big: "),
+        (json!({"amount": [1]}), "failed big: "),
+        (json!({"amount": 1e300}), "failed big: the argument `amount` is "),
+        (json!({"amount": 0.123_456}), "failed big: the argument `amount` is "),
+        (json!({"amount": 5, "at": (0..100).fold(json!(1), |inner, _| json!([inner]))}), "permit"),
+        (json!({"amount": 5, "tags": vec!["x".repeat(100); 10_000]}), "permit"),
+    ] {
+        let found = bank.decide(&ada, "transfer", arguments.clone());
+        assert!(found.starts_with(expected), "{found}");
+        assert!(found.len() < 500, "failures are short");
+        assert_eq!(bank.decide(&ada, "balance", arguments), "permit", "a policy on another tool");
+    }
+    let bank = Bank::new("permit (principal, action, resource); forbid (principal, action, resource) when { principal.client == \"x\" };").await;
+    assert!(bank.decide(&ada, "balance", json!({})).starts_with("failed p.cedar:1:39: "));
+    assert!(bank.listed(&ada).is_empty());
+    assert_eq!(bank.decide(&caller("ada", Some("y"), ""), "balance", json!({})), "permit");
+}
+
+#[tokio::test]
+async fn arguments_that_policies_read_are_bounded() {
+    let ada = caller("ada", None, "");
+    let bank =
+        Bank::new("permit (principal, action, resource) when { context.arguments.tags.contains(\"a\") };")
+            .await;
+    assert_eq!(bank.decide(&ada, "close", json!({"tags": ["b", "a"]})), "permit");
+    for tags in [json!(vec!["a"; 3_000]), json!(["a", "x".repeat(70_000)])] {
+        let found = bank.decide(&ada, "close", json!({"tags": tags}));
+        assert!(found.starts_with("failed p.cedar:1: the argument `tags` is too large"), "{found}");
+    }
+}
+
+#[test]
+fn a_uri_that_can_be_written_in_several_ways_is_denied_where_it_matters() {
+    let ada = caller("ada", None, "");
+    let decide = |policies: &str, uri: &str, is_plain: bool| {
+        let object = PolicyObject::Resource(PolicyResource { app: "files", uri, is_plain });
+        let policies = read(policies);
+        let request = PolicyRequest {
+            principal: &ada,
+            object,
+            arguments: None,
+            script: false,
+            calls: 0,
+            time: SystemTime::now(),
+        };
+        match policies.decide(&request) {
+            Decision::Permit => "permit",
+            Decision::Forbid(Forbidden::Failed { why, .. }) if why.contains("several ways") => "unclear",
+            Decision::Forbid(_) => "forbid",
+            Decision::Ask { .. } => "ask",
+        }
+    };
+    let by_pattern = "permit (principal, action, resource); forbid (principal, action, resource is Resource) when { resource.uri like \"file:///secret/*\" };";
+    let by_name = "permit (principal, action, resource); forbid (principal, action, resource == Resource::\"file:///secret/a\");";
+    let by_app = "permit (principal, action, resource in App::\"files\");";
+    assert_eq!(decide(by_pattern, "file:///public/a", true), "permit");
+    assert_eq!(decide(by_pattern, "file:///Secret/a", true), "forbid", "letter case does not count");
+    assert_eq!(decide(by_pattern, "file:///public/../secret/a", false), "unclear");
+    assert_eq!(decide(by_name, "file:///secret/a", true), "forbid");
+    assert_eq!(decide(by_name, "file:///secret/b", true), "permit");
+    assert_eq!(decide(by_name, "file:///x/../secret/a", false), "unclear");
+    assert_eq!(decide(by_app, "file:///x/../secret/a", false), "permit");
+}
+
+#[test]
+fn templates_are_listed_while_some_uri_of_theirs_can_be_read() {
+    let ada = caller("ada", None, "");
+    let listed = |policies: &str| {
+        read(policies).may_permit(&ada, &PolicyObject::Template { app: "files", template: "file:///{path}" })
+    };
+    assert!(listed(
+        "permit (principal, action, resource is Resource) when { resource.uri like \"file:///a*\" };"
+    ));
+    assert!(listed("permit (principal, action, resource == Resource::\"file:///a\");"));
+    assert!(!listed("permit (principal, action, resource in App::\"other\");"));
+    assert!(!listed("permit (principal, action == Action::\"call\", resource);"));
+}

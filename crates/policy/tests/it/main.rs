@@ -1,0 +1,4 @@
+//! Decisions of policies on the tools of an app.
+
+#[cfg(test)]
+mod decide;
