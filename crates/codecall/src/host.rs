@@ -10,7 +10,7 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    Caller, InvokeError, Invoker, OwnPaths, PermittedTool, ScriptRun, codes, off_thread,
+    AnswersByRetry, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, ScriptRun, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -93,6 +93,8 @@ impl ScriptHost {
         let settings = code_call.settings();
         let progress = PlanProgress::of(&context).map(Arc::new);
         context.meta = inner_meta(&context);
+        // A run waits for answers and calls again with them.
+        context.extensions.insert(AnswersByRetry);
         // A saved plan that a script calls is part of its run.
         if context.extensions.get::<ScriptRun>().is_none() {
             context.extensions.insert(ScriptRun::default());

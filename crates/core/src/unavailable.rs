@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{AppHealth, error::codes, names::clipped};
+use crate::{AppHealth, codes, names::clipped};
 
 /// Why the tools of an app are not there.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -136,6 +136,7 @@ fn calls(text: &mut String) {
         let _ = writeln!(text, "| `{}` | {} | {advice} |", error.code(), cell(&error.to_string()));
     }
     text.push_str("| `SELF_REFERENCE_BLOCKED` | a script cannot call `codecall:search`; call the tools of apps | Call a tool of an app. A script cannot catch this error. |\n");
+    text.push_str("| `OUTCOME_UNKNOWN` | the gateway stopped while `crm:users_create` was under way, and it is not known whether it had its effect | Look what happened before you call it again. A script can catch this error. |\n");
     text.push_str("| `PLAN_TOO_DEEP` | `tidy` is a plan in a plan in a plan in a plan; at most 3 may wait for each other | Call the tools of apps from the plan. |\n");
     text.push_str("| `INVALID_OUTPUT` | plan `plans:tidy`: its result does not fit its output schema: /total: is not a number | Correct the saved plan or its `output`. |\n");
 }
@@ -148,6 +149,9 @@ fn scripts(text: &mut String) {
          | `illegal_access` | `SELF_REFERENCE_BLOCKED` | the script called a meta-tool, or a plan called itself |\n\
          | `runtime_error` | `EXECUTION_ERROR` | the script threw an error or exceeded a limit; `name` is the class of the error |\n\
          | `runtime_error` | `RATE_LIMIT`, `VALIDATION_ERROR` | the call of `codecall:execute` itself was rejected; nothing ran |\n\
+         | `runtime_error` | `REPLAY_DIVERGED` | the run did something else than its journal says, and was stopped before any new call |\n\
+         | `running` | | the run goes on in the background; `executionId` names it |\n\
+         | `tool_error` | `INPUT_REQUIRED` | the plan waits for an answer that this client cannot be asked for; `executionId` names it |\n\
          | `tool_error` | the code of the call | a call failed and the script did not catch the error; or the check of the plan found that it would fail, and nothing was called; `location` has the place |\n\
          | `timeout` | `TIMEOUT` | the script ran longer than `codecall.vm.timeoutMs`; the message names the open calls |\n\n\
          Values of `kind`:\n\n| kind | rejected code |\n|---|---|\n",

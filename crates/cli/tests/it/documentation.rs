@@ -96,7 +96,7 @@ fn no_error_code_of_the_sources_is_missing_in_the_reference() {
     let reference = fs::read_to_string(root().join("docs/reference/errors.md")).unwrap();
     let mut seen = 0;
     for file in [
-        "core/src/error.rs",
+        "core/src/codes.rs",
         "agentscript/src/outcome.rs",
         "upstream/src/failure.rs",
         "upstream/src/app.rs",

@@ -74,8 +74,8 @@ fn the_documented_policies_decide_as_they_say() {
     let cases = [
         (set_price(100_000), biller.clone(), "permit", "base"),
         (set_price(100_001), biller.clone(), "ask", "large-prices"),
-        (delete.clone(), json!({"scopes": ["crm:write"]}), "forbid", "deletes-by-admins"),
-        (delete.clone(), json!({"scopes": ["crm:write", "crm:admin"]}), "permit", "base"),
+        (delete.clone(), json!({"scopes": ["crm:delete"]}), "forbid", "deletes-by-admins"),
+        (delete.clone(), json!({"scopes": ["crm:delete", "crm:admin"]}), "permit", "base"),
         (delete, json!({"scopes": ["crm:*"]}), "permit", "base"),
         (json!({"tool": "crm:users_list"}), json!({"client": "reader"}), "permit", "base"),
         (update(json!({"name": "A"})), json!({"client": "reader"}), "forbid", "reader-client"),
@@ -184,9 +184,9 @@ fn check_names_what_policies_get_wrong_with_file_line_and_advice() {
             &["there is no tool `crm:users_delte`; did you mean `crm:users_delete`?"][..],
         ),
         (
-            "permit (principal, action, resource in App::\"cmr\");",
+            "permit (principal, action, resource in App::\"suport\");",
             1,
-            &["there is no app `cmr`; did you mean `crm`?"],
+            &["there is no app `suport`; did you mean `support`?"],
         ),
         (
             "permit (principal, action, resource)\nwhen { principal.subjekt == \"ann\" };",

@@ -333,10 +333,15 @@ async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_fo
         ("logging", "level: warn", None),
         ("logging", "redact: [pin]", None),
         ("audit", "file: /nonexistent/audit.jsonl", Some("audit.file")),
+        ("executions", "retention: 1h", Some("executions.retention")),
+        ("approvals", "destructive: ask", None),
+        ("policies", "", None),
         ("auth", "trustedProxies: [10.0.0.0/8]", Some("auth.trustedProxies")),
         ("toolNames", "", Some("toolNames")),
         ("pageSize", "", Some("pageSize")),
     ];
+    let rules = tempfile::NamedTempFile::with_suffix(".cedar").unwrap();
+    fs::write(rules.path(), "permit (principal, action, resource);").unwrap();
     // None is forgotten here.
     let schema = Command::new(gatewright()).arg("schema").output().unwrap();
     let schema: Value = serde_json::from_slice(&schema.stdout).unwrap();
@@ -349,6 +354,7 @@ async fn every_section_of_the_configuration_is_taken_over_or_named_as_waiting_fo
             "rateLimits" => "rateLimits: [{ tool: '*', limit: 5, window: 1s }]".to_owned(),
             "toolNames" => "toolNames: underscore".to_owned(),
             "pageSize" => "pageSize: 9".to_owned(),
+            "policies" => format!("policies: ['{}']", rules.path().display()),
             _ => format!("{section}: {{ {value} }}"),
         };
         served.replace(&format!("{apps}{text}\n"));

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::permit::Permit;
 use crate::{
-    Approved, Decision, Forbidden, InvokeError, PolicyObject, PolicyRequest, RequestDigest, ScriptRun,
+    Approved, Decision, Forbidden, PolicyObject, PolicyRequest, RequestDigest, ScriptRun,
     bulk::{bulk_of, off_thread},
     codes,
 };
@@ -37,19 +37,6 @@ impl Cleared {
 pub(crate) enum Stopped {
     Forbidden(Forbidden),
     Approval { policy: Arc<str>, reason: Arc<str>, standing: bool, digest: RequestDigest },
-}
-
-impl Stopped {
-    /// The error of a call of the tool `name`.
-    pub(super) fn of_tool(self, name: &str) -> InvokeError {
-        let name = name.to_owned();
-        match self {
-            Self::Forbidden(why) => InvokeError::Forbidden { name, why },
-            Self::Approval { policy, reason, standing, digest } => {
-                InvokeError::ApprovalRequired { name, policy, reason, standing, digest }
-            }
-        }
-    }
 }
 
 impl From<Stopped> for ErrorData {

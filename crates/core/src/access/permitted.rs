@@ -76,8 +76,19 @@ impl PermittedTool {
         let arguments = params.arguments.get_or_insert_default();
         let object = self.entry.policy_object();
         let decided = decide(&self.permit, object, || self.entry.name.to_string(), arguments, context).await;
-        let cleared = decided.map_err(|stopped| stopped.of_tool(&self.entry.name))?;
+        let cleared = decided.map_err(|stopped| stopped_call(&self.entry.name, stopped))?;
         Ok(DecidedCall { tool: self.clone(), params, cleared })
+    }
+}
+
+/// The error of a call of the tool `name`.
+fn stopped_call(name: &str, stopped: Stopped) -> InvokeError {
+    let name = name.to_owned();
+    match stopped {
+        Stopped::Forbidden(why) => InvokeError::Forbidden { name, why },
+        Stopped::Approval { policy, reason, standing, digest } => {
+            InvokeError::ApprovalRequired { name, policy, reason, standing, digest }
+        }
     }
 }
 
