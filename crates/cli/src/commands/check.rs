@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::{
     args::CheckArgs,
     config::{Config, policy_finding},
-    exit,
+    exit, logging,
     output::{self, errln, outln},
     wire::gateway,
 };
@@ -91,6 +91,7 @@ async fn check_policies(config: &Config, args: &CheckArgs) -> anyhow::Result<Vec
     let problems = if args.offline {
         engine.check(None)
     } else {
+        logging::without_client_library();
         let running = gateway::start(config).await?;
         gateway::settle(&running, SETTLE).await;
         let items = running.gateway().registry().operator_snapshot();

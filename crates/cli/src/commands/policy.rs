@@ -21,6 +21,7 @@ use crate::{
     args::{PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs, time},
     config::Config,
     exit::{self, BadConfig},
+    logging,
     output::{self, errln, outln},
     wire::{gateway, policies},
 };
@@ -116,6 +117,7 @@ async fn explain(args: PolicyExplainArgs) -> anyhow::Result<ExitCode> {
 async fn start(path: &Path) -> anyhow::Result<(Config, Running)> {
     let arguments = crate::args::ConfigArgs { config: Some(path.to_owned()), mcp_config: None };
     let config = Config::of(&arguments)?;
+    logging::without_client_library();
     let running = gateway::start(&config).await?;
     gateway::settle(&running, SETTLE).await;
     Ok((config, running))
