@@ -88,7 +88,7 @@ pub use questions::{
 };
 pub use records::{NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
-pub use schema::{BrokenRule, InputProblem, InputSchema, SchemaMode};
+pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode};
 pub use secret::Secret;
 pub use share::{Claimant, NoShare, Portion, Share, Shares};
 pub use tool::ToolEntry;

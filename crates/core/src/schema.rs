@@ -4,6 +4,8 @@ mod cost;
 mod guard;
 mod located;
 mod order;
+mod pattern;
+mod walk;
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +14,10 @@ use rmcp::model::JsonObject;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::pattern::{Checked, Limit};
 use crate::defaults::Defaults;
+
+pub use pattern::LeftOut;
 
 /// Validation of arguments before a call leaves the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -29,6 +34,8 @@ pub enum SchemaMode {
 #[derive(Debug)]
 pub struct InputSchema {
     source: Arc<JsonObject>,
+    /// The tool that it belongs to, for the log.
+    tool: Option<Arc<str>>,
     compiled: OnceLock<Result<Compiled, String>>,
     defaults: OnceLock<Defaults>,
 }
@@ -37,6 +44,7 @@ pub struct InputSchema {
 struct Compiled {
     validator: Validator,
     schema: Value,
+    checked: Checked,
     /// Times that parts of the schema are applied to a value whose arrays and objects have one element each.
     unrolled: u64,
     /// It has `anyOf` or `oneOf`, whose problem is the list of the problems of each.
@@ -60,7 +68,18 @@ const SHOWN: usize = 5;
 impl InputSchema {
     /// Keeps `source` for later.
     pub fn new(source: Arc<JsonObject>) -> Self {
-        Self { source, compiled: OnceLock::new(), defaults: OnceLock::new() }
+        Self { source, tool: None, compiled: OnceLock::new(), defaults: OnceLock::new() }
+    }
+
+    /// Names the tool in a warning about what of its schema is not checked.
+    pub(crate) fn of_tool(mut self, name: Arc<str>) -> Self {
+        self.tool = Some(name);
+        self
+    }
+
+    /// Regular expressions that are not checked here. The server that offers the tool checks them.
+    pub fn left_out(&self) -> &[LeftOut] {
+        self.compiled().as_ref().map_or(&[], |compiled| compiled.checked.left_out.as_slice())
     }
 
     /// Fills in properties that are required, missing and have a default, in `arguments` and in the objects within.
@@ -86,7 +105,13 @@ impl InputSchema {
                 cost::most(arguments)
             )
         })?;
-        if compiled.is_valid(arguments, finds_all) {
+        let limit = Limit::of(arguments);
+        let is_valid = compiled.is_valid(arguments, finds_all);
+        if limit.is_reached() {
+            return Err("input: to check it takes too long, because the regular expressions of the tool's input schema are large. Send less, or have \
+                 the server that offers the tool simplify the schema, or set `schemaValidation: off` for its app".to_owned());
+        }
+        if is_valid {
             return Ok(());
         }
         let mut problems: Vec<String> = Vec::new();
@@ -112,6 +137,7 @@ impl InputSchema {
     pub fn problems(&self, arguments: &Value, most: usize) -> Vec<InputProblem> {
         let Ok(compiled) = self.compiled() else { return Vec::new() };
         let Some(finds_all) = compiled.finds_all(arguments) else { return Vec::new() };
+        let _limit = Limit::of(arguments);
         if compiled.is_valid(arguments, finds_all) {
             return Vec::new();
         }
@@ -163,20 +189,40 @@ impl InputSchema {
 
     fn compiled(&self) -> &Result<Compiled, String> {
         self.compiled.get_or_init(|| {
-            let mut schema = Value::Object((*self.source).clone());
-            order::put_first_what_rules_out(&mut schema);
-            order::look_for_required_first(&mut schema);
-            let unrolled = cost::unrolled(&schema).ok_or("its references are nested too deep")?;
-            let has_choice = has_choice(&schema);
-            let validator = jsonschema::options()
-                .build(&schema)
-                .map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))?;
-            Ok(Compiled { validator, schema, unrolled, has_choice, located: OnceLock::new() })
+            let compiled = Compiled::of(&self.source)?;
+            if let Some(first) = compiled.checked.left_out.first() {
+                let number = compiled.checked.left_out.len();
+                tracing::warn!(tool.name = self.tool.as_deref(), pattern = %shorten(&format!("{:?}", first.pattern)), reason = first.reason, number,
+                    "a regular expression of the tool's input schema is not checked before calls: the server of the tool has to check it");
+            }
+            Ok(compiled)
         })
     }
 }
 
 impl Compiled {
+    fn of(source: &JsonObject) -> Result<Self, String> {
+        let mut schema = Value::Object(source.clone());
+        let checked = pattern::check(&mut schema).map_err(|why| shorten(&why))?;
+        order::put_first_what_rules_out(&mut schema);
+        order::look_for_required_first(&mut schema);
+        let mut unrolled = cost::unrolled(&schema).ok_or("its references are nested too deep")?;
+        let built = match pattern::options().build(&schema) {
+            // References may lead to what was left out.
+            Err(error)
+                if !checked.left_out.is_empty()
+                    && matches!(error.kind(), ValidationErrorKind::Referencing(_)) =>
+            {
+                (schema, unrolled) = (Value::Bool(true), 1);
+                pattern::options().build(&schema)
+            }
+            built => built,
+        };
+        let validator = built.map_err(|error| shorten(&format!("{}: {error}", error.instance_path())))?;
+        let has_choice = has_choice(&schema);
+        Ok(Self { validator, schema, checked, unrolled, has_choice, located: OnceLock::new() })
+    }
+
     /// Tests whether every problem of `value` can be found; `None` if it takes too long to find out that there is one.
     fn finds_all(&self, value: &Value) -> Option<bool> {
         let most = self.unrolled.saturating_mul(cost::values(value));
@@ -233,7 +279,7 @@ impl Compiled {
 impl Located {
     fn of(schema: &Value) -> Option<Self> {
         let schema = located::located(schema)?;
-        Some(Self { validator: jsonschema::options().build(&schema).ok()?, schema })
+        Some(Self { validator: pattern::options().build(&schema).ok()?, schema })
     }
 
     /// The first problem of `value`; `None` if it takes too long to find.

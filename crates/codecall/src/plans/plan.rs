@@ -164,9 +164,7 @@ fn input_schema(schema: Option<JsonObject>, wrong: &mut Vec<InvalidField>) -> Ar
         ));
     }
     let schema = Arc::new(schema);
-    if let Some(defect) = InputSchema::new(schema.clone()).defect() {
-        wrong.push(InvalidField::new("input", format!("is not a JSON Schema: {defect}")));
-    }
+    name_faults("input", &InputSchema::new(schema.clone()), wrong);
     schema
 }
 
@@ -174,11 +172,27 @@ fn output_schema(schema: JsonObject, wrong: &mut Vec<InvalidField>) -> Output {
     let is_wrapped = schema.get("type").is_none_or(|kind| kind != "object");
     let schema = if is_wrapped { wrapped(schema) } else { schema };
     let schema = InputSchema::new(Arc::new(schema));
-    if let Some(defect) = schema.defect() {
-        wrong.push(InvalidField::new("output", format!("is not a JSON Schema: {defect}")));
-    }
+    name_faults("output", &schema, wrong);
     Output { schema, is_wrapped }
 }
+
+/// Names what of a schema cannot be checked. There is no server behind a plan that would.
+fn name_faults(key: &'static str, schema: &InputSchema, wrong: &mut Vec<InvalidField>) {
+    if let Some(defect) = schema.defect() {
+        wrong.push(InvalidField::new(key, format!("is not a JSON Schema: {defect}")));
+    }
+    if let Some(first) = schema.left_out().first() {
+        let pattern: String = first.pattern.chars().take(LONGEST_PATTERN).collect();
+        let problem = format!(
+            "has a regular expression, {pattern:?}, that is not checked: {}. Write another one, or leave it out",
+            first.reason
+        );
+        wrong.push(InvalidField::new(key, problem));
+    }
+}
+
+/// Characters of a regular expression that an error repeats.
+const LONGEST_PATTERN: usize = 200;
 
 /// The schema of an object with a value of `schema` as its property `result`.
 fn wrapped(mut schema: JsonObject) -> JsonObject {

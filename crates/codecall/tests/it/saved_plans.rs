@@ -380,6 +380,7 @@ fn every_problem_of_a_file_is_found_with_its_line_and_good_files_are_served() {
         ("bad-schema.js", plan("d", "input:\n  properties:\n    id: { type: strin }", "return 1")),
         ("blank.js", "/* plan\nname: e\ndescription: '  '\n*/\nreturn 1".to_owned()),
         ("good name.js", plan("good", "", "return await callTool('app:x', {})")),
+        ("hard.js", plan("hard", "input:\n  properties:\n    id: { pattern: '^(?!a)' }", "return 1")),
         ("illegal.js", plan("f", "", "return eval('1')")),
         ("late.js", plan("late", "", "callTool('app:x', {});\nreturn 1")),
         ("long.js", long),
@@ -404,6 +405,7 @@ fn every_problem_of_a_file_is_found_with_its_line_and_good_files_are_served() {
         "bad-schema.js: line 4: input: is not a JSON Schema",
         "binary.js: line 1: it cannot be read",
         "blank.js: line 3: description: must say what the plan does",
+        "hard.js: line 4: input: has a regular expression, \"^(?!a)\", that is not checked",
         "illegal.js: line 6: IllegalBuiltinAccess",
         "long.js: line 1: ScriptTooLarge",
         "meta.js: line 6: SelfReferenceBlocked",
@@ -414,7 +416,7 @@ fn every_problem_of_a_file_is_found_with_its_line_and_good_files_are_served() {
     ] {
         assert_eq!(found.iter().filter(|one| one.starts_with(expected)).count(), 1, "{expected}: {found:#?}");
     }
-    assert_eq!(found.len(), 13, "{found:#?}");
+    assert_eq!(found.len(), 14, "{found:#?}");
     assert_eq!(report.plans, ["good", "late"]);
     assert_eq!(report.warnings.len(), 1);
     let warning = report.warnings[0].to_string();

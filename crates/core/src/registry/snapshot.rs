@@ -276,12 +276,13 @@ fn tool_entry(
     if let Some(same) = known(&name).into_iter().find(same) {
         return same;
     }
+    let name: Arc<str> = name.into();
     Arc::new(ToolEntry {
-        name: name.into(),
+        name: name.clone(),
         local_name: tool.name.as_ref().into(),
         app_id: entry.id.clone(),
         variant: personal.then(|| variant(&wire, &meta)),
-        schema: InputSchema::new(wire.input_schema.clone()),
+        schema: InputSchema::new(wire.input_schema.clone()).of_tool(name),
         tool: wire,
         meta,
         approval: over.approval,
