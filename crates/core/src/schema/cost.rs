@@ -4,6 +4,7 @@
 //! 2^40 times. What is counted here is how often a part of the schema is applied to a part of the value. Every pair is counted once and
 //! remembered, so counting takes no longer than there are pairs, and ends at a limit.
 
+mod lists;
 mod repeats;
 mod targets;
 
@@ -12,8 +13,11 @@ use std::{collections::HashMap, ptr};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use self::{repeats::Repeats, targets::Targets};
-use super::{guard::meets, order::is_ruled_out};
+use self::{lists::Lists, repeats::Repeats, targets::Targets};
+use super::{
+    guard::meets,
+    order::{in_both, is_ruled_out},
+};
 
 /// Most times that parts of a schema are applied to parts of one value, for values of few parts; and for each part of one with many.
 const MOST: u64 = 1_000_000;
@@ -98,6 +102,9 @@ const MOST_KNOWN: usize = 1_000_000;
 /// References that are noted, to find those whose outcome validators remember.
 const MOST_REFERENCES: usize = 2_000;
 
+/// Keywords of a schema that are read as fast as it is counted.
+const KEYWORDS_FOR_ONE: u64 = 32;
+
 /// Most parts of a condition that are looked at, to see which schema applies.
 const MOST_LOOKED_AT: u64 = 10_000;
 
@@ -129,6 +136,12 @@ const ENDLESS: Cost = Cost { times: u32::MAX, again: u32::MAX, own: u32::MAX, ..
 const BEFORE_REMEMBERED: u32 = 16;
 
 impl Cost {
+    /// The cost of as much work as `times` applications.
+    fn of(times: u64) -> Self {
+        let times = times.try_into().unwrap_or(u32::MAX);
+        Self { times, again: times, own: times, ..ONE }
+    }
+
     /// The cost behind a reference whose outcome is remembered: nothing is repeated that follows many references.
     fn remembered(self) -> Self {
         let heaviest = self.heaviest.max(self.own);
@@ -147,6 +160,7 @@ struct Counter<'s> {
     /// References between schemas that are referred to, as they are counted.
     references: Vec<(*const JsonObject, *const JsonObject)>,
     repeats: Repeats,
+    lists: Lists<'s>,
     purpose: Purpose,
     most: u64,
     counted: u64,
@@ -163,6 +177,7 @@ impl<'s> Counter<'s> {
             open: Vec::new(),
             references: Vec::new(),
             repeats: Repeats::default(),
+            lists: Lists::default(),
             purpose: Purpose::Verdict,
             most,
             counted: 0,
@@ -181,7 +196,7 @@ impl<'s> Counter<'s> {
 
     /// Counts `schema` and what is in it, applied to `value`.
     fn count(&mut self, schema: &'s JsonObject, value: Option<&Value>, depth: u32) -> Cost {
-        self.counted += 1;
+        self.counted += 1 + schema.len() as u64 / KEYWORDS_FOR_ONE;
         if self.too_deep || self.counted > self.most || self.known.len() > MOST_KNOWN {
             return ENDLESS;
         }
@@ -196,6 +211,10 @@ impl<'s> Counter<'s> {
         let condition = schema.get("if").zip(value);
         let met = condition.and_then(|(condition, value)| self.is_met(condition, value, &mut sum));
         for (keyword, given) in schema {
+            let work = self.lists.work(keyword, given, value);
+            if work > 0 {
+                sum.add(Cost::of(work));
+            }
             match keyword.as_str() {
                 "if" if met.is_some() => {}
                 "then" if met == Some(false) => {}
@@ -216,18 +235,21 @@ impl<'s> Counter<'s> {
                 }
                 "not" => self.each(given, value, depth, &mut sum),
                 "dependentSchemas" | "dependencies" => {
-                    for given in given.as_object().into_iter().flat_map(JsonObject::values) {
-                        self.one(given, value, depth, &mut sum.in_place());
+                    for (name, given) in given.as_object().into_iter().flatten() {
+                        if value.is_none_or(|value| value.get(name).is_some()) {
+                            self.one(given, value, depth, &mut sum.in_place());
+                        }
                     }
                 }
                 "properties" => {
-                    for (name, given) in given.as_object().into_iter().flatten() {
-                        match value {
-                            None => self.one(given, None, depth, &mut sum),
-                            Some(value) => {
-                                if let Some(member) = value.as_object().and_then(|object| object.get(name)) {
-                                    self.one(given, Some(member), depth, &mut sum);
-                                }
+                    let given = given.as_object().into_iter();
+                    match value {
+                        None => given
+                            .flat_map(JsonObject::values)
+                            .for_each(|it| self.one(it, None, depth, &mut sum)),
+                        Some(value) => {
+                            for (given, member) in given.flat_map(|given| in_both(given, value)) {
+                                self.one(given, Some(member), depth, &mut sum);
                             }
                         }
                     }
@@ -276,8 +298,8 @@ impl<'s> Counter<'s> {
         let name = name.as_str().unwrap_or_default();
         if name.contains("//json-schema.org/") {
             // The schema of schemas is known to the validator.
-            let times = META.saturating_mul(value.map_or(1, values)).try_into().unwrap_or(u32::MAX);
-            sum.add(Cost { times, again: times, own: times, height: META_HEIGHT, ..ONE });
+            let times = META.saturating_mul(value.map_or(1, values));
+            sum.add(Cost { height: META_HEIGHT, ..Cost::of(times) });
             return;
         }
         let targets = self.targets.of(name);
@@ -304,8 +326,7 @@ impl<'s> Counter<'s> {
         // Cheaper than applying a schema.
         let looked_at = (MOST_LOOKED_AT - fuel).div_ceil(8);
         self.counted += looked_at;
-        let looked_at = looked_at.try_into().unwrap_or(u32::MAX);
-        sum.add(Cost { times: looked_at, again: looked_at, own: looked_at, ..ONE });
+        sum.add(Cost::of(looked_at));
         met
     }
 

@@ -5,6 +5,8 @@ use std::cell::Cell;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
+use super::order::in_both;
+
 /// Most values, names of properties and properties that a condition is read from.
 const MOST_VALUES: usize = 64;
 const MOST_NAMES: usize = 64;
@@ -244,7 +246,7 @@ impl<'s> Reader<'s> {
 
 /// Tests a value against a condition, with `fuel` for the parts of both that are looked at. `None` if only a validator can tell.
 pub(super) fn meets(value: &Value, condition: &Value, fuel: &mut u64) -> Option<bool> {
-    *fuel = fuel.checked_sub(1)?;
+    spend(fuel, 1)?;
     let object = match condition {
         Value::Bool(all) => return Some(*all),
         Value::Object(object) => object,
@@ -255,15 +257,16 @@ pub(super) fn meets(value: &Value, condition: &Value, fuel: &mut u64) -> Option<
         let holds = match keyword.as_str() {
             "type" => is_of_type(value, given),
             "const" => is_equal(value, given),
-            "enum" => any(given.as_array()?.iter().map(|given| is_equal(value, given))),
-            "required" => value.as_object().map_or(Some(true), |members| {
-                Some(
-                    given.as_array()?.iter().filter_map(Value::as_str).all(|name| members.contains_key(name)),
-                )
-            }),
+            "enum" => {
+                let options = given.as_array()?;
+                spend(fuel, options.len() as u64)?;
+                any(options.iter().map(|given| is_equal(value, given)))
+            }
+            "required" => has_all(value, given, fuel),
             "properties" => members_meet(value, given, fuel),
             "additionalProperties" if given == &Value::Bool(false) => {
                 let known = object.get("properties").and_then(Value::as_object);
+                spend(fuel, value.as_object().map_or(0, JsonObject::len) as u64)?;
                 let members = value.as_object().into_iter().flatten();
                 match object.contains_key("patternProperties") {
                     true => None,
@@ -284,11 +287,26 @@ pub(super) fn meets(value: &Value, condition: &Value, fuel: &mut u64) -> Option<
     is_known.then_some(true)
 }
 
-fn members_meet(value: &Value, given: &Value, fuel: &mut u64) -> Option<bool> {
+/// Takes `parts` that are looked at from `fuel`; `None` if there are too many.
+fn spend(fuel: &mut u64, parts: u64) -> Option<()> {
+    let left = fuel.checked_sub(parts);
+    *fuel = left.unwrap_or(0);
+    left.map(|_| ())
+}
+
+fn has_all(value: &Value, names: &Value, fuel: &mut u64) -> Option<bool> {
     let Some(members) = value.as_object() else { return Some(true) };
+    let names = names.as_array()?;
+    spend(fuel, names.len().min(members.len()) as u64)?;
+    Some(names.iter().filter_map(Value::as_str).all(|name| members.contains_key(name)))
+}
+
+fn members_meet(value: &Value, given: &Value, fuel: &mut u64) -> Option<bool> {
     let mut is_known = true;
-    for (name, condition) in given.as_object()? {
-        match members.get(name).map_or(Some(true), |member| meets(member, condition, fuel)) {
+    let given = given.as_object()?;
+    spend(fuel, value.as_object().map_or(0, |members| members.len().min(given.len())) as u64)?;
+    for (condition, member) in in_both(given, value) {
+        match meets(member, condition, fuel) {
             Some(true) => {}
             Some(false) => return Some(false),
             None => is_known = false,

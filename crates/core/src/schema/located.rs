@@ -4,6 +4,8 @@
 //! each becomes `if` and `then`: where only one alternative can fit a value, by its types, constants, and the properties that it requires
 //! and allows, the problem of that alternative is the problem of the value. Where several can, the choice as a whole is checked.
 
+mod older;
+
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
@@ -18,22 +20,24 @@ const MOST_MOVED: usize = 200;
 /// Most parts of the conditions, for each part of the schema.
 const MOST_ADDED: usize = 8;
 
-/// Returns `schema` with `if` and `then` for its alternatives; `None` where that cannot be done: for drafts without `if`, for schemas
-/// with others embedded, and for those that are too long.
+/// Returns `schema` with `if` and `then` for its alternatives; `None` where that cannot be done: for draft 3, for schemas with others
+/// embedded, and for those that are too long.
 pub(super) fn located(schema: &Value) -> Option<Value> {
     let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
-    if ["draft-03", "draft-04", "draft-06"].iter().any(|old| draft.contains(old))
-        || has_inner_id(schema, true)
-    {
+    if draft.contains("draft-03") || has_inner_id(schema, true) {
         return None;
     }
-    let mut schema = schema.clone();
+    let is_old = ["draft-04", "draft-06"].iter().any(|old| draft.contains(old));
+    let mut schema = match is_old {
+        true => older::in_draft_7(schema, draft.contains("draft-04"))?,
+        false => schema.clone(),
+    };
     move_referred(&mut schema)?;
     let source = schema.clone();
     let room = usize::try_from(super::cost::values(&schema)).ok()?.saturating_mul(MOST_ADDED);
     let mut writer = Writer {
         source: &source,
-        ignores_siblings: draft.contains("draft-07"),
+        ignores_siblings: is_old || draft.contains("draft-07"),
         definitions: JsonObject::new(),
         room,
     };
@@ -241,4 +245,4 @@ fn has_inner_id(schema: &Value, is_root: bool) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -6,6 +6,9 @@ use serde_json::Value;
 /// Keywords that rule most schemas of a choice out, without looking far into the value.
 const FIRST: [&str; 5] = ["type", "const", "enum", "required", "properties"];
 
+/// Most options of an `enum` that are looked at.
+const MOST_OPTIONS: usize = 64;
+
 /// Puts keywords and properties that rule a schema out before those that look into the value: validators check in this order.
 pub(super) fn put_first_what_rules_out(schema: &mut Value) {
     match schema {
@@ -45,11 +48,26 @@ fn sort(object: &mut JsonObject, rank: impl Fn(&str, &Value) -> usize) {
 
 /// Returns `true` if `value` does not fit `schema`, by what can be seen without looking far into either.
 pub(super) fn is_ruled_out(schema: &JsonObject, value: &Value) -> bool {
-    let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-    let mut members = properties.filter_map(|(name, given)| Some((given.as_object()?, value.get(name)?)));
+    let properties = schema.get("properties").and_then(Value::as_object).into_iter();
+    let mut members = properties.flat_map(|properties| in_both(properties, value));
     is_another(schema, value)
         || lacks(schema, value)
-        || members.any(|(given, member)| is_another(given, member))
+        || members.any(|(given, member)| given.as_object().is_some_and(|given| is_another(given, member)))
+}
+
+/// Returns the schemas of `properties` with the members of `value` that they are for, going through the shorter of both.
+pub(super) fn in_both<'s, 'v>(
+    properties: &'s JsonObject,
+    value: &'v Value,
+) -> impl Iterator<Item = (&'s Value, &'v Value)> {
+    let members = value.as_object();
+    let shorter = members.filter(|members| members.len() < properties.len());
+    let longer = members.filter(|_| shorter.is_none());
+    let by_member = shorter.into_iter().flatten();
+    let by_property = longer.into_iter().flat_map(move |members| {
+        properties.iter().filter_map(move |(name, given)| Some((given, members.get(name)?)))
+    });
+    by_member.filter_map(move |(name, member)| Some((properties.get(name)?, member))).chain(by_property)
 }
 
 /// Returns `true` if `value` lacks a member that `schema` requires, and validators see that before they look into others.
@@ -121,6 +139,8 @@ fn is_another(schema: &JsonObject, value: &Value) -> bool {
         Some(Value::Array(names)) => names.iter().any(is_type),
         Some(name) => is_type(name),
     };
-    let may_be_one = |given: &Value| given.as_array().is_none_or(|given| given.iter().any(may_be));
+    let may_be_one = |given: &Value| {
+        given.as_array().is_none_or(|given| given.len() > MOST_OPTIONS || given.iter().any(may_be))
+    };
     !has_type || !schema.get("const").is_none_or(may_be) || !schema.get("enum").is_none_or(may_be_one)
 }

@@ -274,3 +274,103 @@ fn the_problem_of_one_item_is_found_among_thousands_of_a_wide_union() {
         assert!(problem.starts_with("/rows/1499: the value"), "{problem}");
     }
 }
+
+#[test]
+fn options_and_names_of_a_schema_are_counted_with_each_item_they_are_compared_with() {
+    let options: Vec<Value> = (0..60_000).map(|n| json!(n)).collect();
+    let numbers = schema(json!({"items": {"enum": options}}));
+    assert_eq!(numbers.check(&json!([59_999, 1, 2])), Ok(()));
+    let problem = numbers.check(&json!(vec![59_999; 60_000])).unwrap_err();
+    assert!(problem.contains("schemaValidation"), "{problem}");
+    let condition = schema(json!({"items": {"if": {"enum": options}, "then": {"maximum": 5}}}));
+    let problem = condition.check(&json!(vec![59_999; 60_000])).unwrap_err();
+    assert!(problem.contains("schemaValidation"), "{problem}");
+    let containers: Vec<Value> = (0..500).map(|n| json!([vec![1; 500], n])).collect();
+    let containers = schema(json!({"items": {"enum": containers}}));
+    let problem = containers.check(&json!(vec![json!([vec![1; 500], -1]); 100])).unwrap_err();
+    assert!(problem.contains("schemaValidation"), "{problem}");
+}
+
+#[test]
+fn texts_of_a_long_list_and_members_of_many_properties_are_looked_up() {
+    let texts: Vec<Value> = (0..60_000).map(|n| json!(format!("v{n}"))).collect();
+    let properties: serde_json::Map<String, Value> =
+        (0..20_000).map(|n| (format!("p{n}"), json!({"type": "integer"}))).collect();
+    let schema = schema(
+        json!({"properties": {"texts": {"items": {"enum": texts}}, "rows": {"items": {"properties": properties}}}}),
+    );
+    let mut value = json!({"texts": vec!["v59999"; 50_000], "rows": vec![json!({"p19999": 1}); 30_000]});
+    let start = std::time::Instant::now();
+    assert_eq!(schema.check(&value), Ok(()));
+    // 3 * 10^9 comparisons took half a minute.
+    assert!(start.elapsed() < std::time::Duration::from_secs(15), "{:?}", start.elapsed());
+    value["rows"][29_999]["p19999"] = json!("x");
+    assert!(schema.check(&value).unwrap_err().contains("/rows/29999/p19999"));
+}
+
+#[test]
+fn schemas_that_depend_on_a_name_count_only_where_it_is() {
+    let dependent: serde_json::Map<String, Value> = (0..200)
+        .map(|n| (format!("k{n}"), json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}})))
+        .collect();
+    let schema = schema(json!({"items": {"dependentSchemas": dependent}}));
+    assert_eq!(schema.check(&json!(vec![json!({"a": "x"}); 20_000])), Ok(()));
+    assert!(schema.check(&json!([{"k7": 1, "b": 5}])).is_err());
+}
+
+#[test]
+fn saying_that_other_members_may_be_anything_changes_no_verdict() {
+    use super::located::tests::{Numbers, any_schema, any_value};
+    let (mut changed, mut refused) = (0, 0);
+    for seed in 0..1_000 {
+        let numbers = &mut Numbers(seed);
+        let mut given = any_schema(numbers, 3);
+        given["$defs"] =
+            json!({"0": any_schema(numbers, 1), "1": any_schema(numbers, 1), "2": any_schema(numbers, 0)});
+        let mut bits = seed;
+        walk::change_schemas(&mut given, &mut |schema| {
+            schema.shift_remove("unevaluatedProperties");
+            bits = bits.rotate_right(1);
+            if bits & 1 == 0 && schema.contains_key("properties") {
+                schema.shift_remove("additionalProperties");
+                schema.insert("required".to_owned(), json!(["a", "b"]));
+            }
+        });
+        let mut opened = given.clone();
+        order::look_for_required_first(&mut opened);
+        if opened == given {
+            continue;
+        }
+        let Ok(validator) = jsonschema::validator_for(&given) else { continue };
+        let opened = jsonschema::validator_for(&opened).unwrap();
+        changed += 1;
+        for _ in 0..10 {
+            let value = any_value(numbers, 3);
+            assert_eq!(opened.is_valid(&value), validator.is_valid(&value), "{given} {value}");
+            refused += usize::from(!validator.is_valid(&value));
+        }
+    }
+    assert!(changed > 100 && refused > 100, "{changed} schemas, {refused} values refused");
+}
+
+#[test]
+fn the_problem_of_an_alternative_is_named_for_schemas_of_drafts_4_and_6() {
+    for draft in ["http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-06/schema#"] {
+        let file = json!({"properties": {"size": {"type": "integer", "minimum": 0}}, "required": ["size"]});
+        let directory = json!({"properties": {"entries": {"items": {"$ref": "#/definitions/entry"}}}, "required": ["entries"]});
+        let schema = schema(
+            json!({"$schema": draft, "type": "object", "properties": {"root": {"$ref": "#/definitions/entry"}},
+            "definitions": {"entry": {"anyOf": [file, directory]}}}),
+        );
+        for levels in [2, 60] {
+            let value = json!({"root": directory_of(levels, &json!({"size": "x"}))});
+            let found = schema.problems(&value, 5);
+            assert_eq!(found.len(), 1, "{draft} {levels} {:?}", schema.check(&value));
+            assert_eq!(found[0].path, format!("/root{}/size", "/entries/0".repeat(levels)));
+        }
+    }
+}
+
+fn directory_of(levels: usize, leaf: &Value) -> Value {
+    (0..levels).fold(leaf.clone(), |inner, _| json!({"entries": [inner]}))
+}

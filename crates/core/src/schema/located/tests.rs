@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::located;
 
 /// Numbers that look random.
-struct Numbers(u64);
+pub(in crate::schema) struct Numbers(pub(in crate::schema) u64);
 
 impl Numbers {
     fn below(&mut self, most: usize) -> usize {
@@ -137,7 +137,7 @@ fn the_place_of_a_generated_mistake_is_the_place_of_the_error() {
 }
 
 /// A small schema of any keywords, which may refer to three definitions.
-fn any_schema(numbers: &mut Numbers, depth: usize) -> Value {
+pub(in crate::schema) fn any_schema(numbers: &mut Numbers, depth: usize) -> Value {
     let mut schema = json!({});
     for _ in 0..=numbers.below(3) {
         let inner = |numbers: &mut Numbers| any_schema(numbers, depth.saturating_sub(1));
@@ -167,7 +167,7 @@ fn any_schema(numbers: &mut Numbers, depth: usize) -> Value {
     schema
 }
 
-fn any_value(numbers: &mut Numbers, depth: usize) -> Value {
+pub(in crate::schema) fn any_value(numbers: &mut Numbers, depth: usize) -> Value {
     match numbers.below(if depth == 0 { 5 } else { 9 }) {
         0 => json!("a"),
         1 => json!("b"),
@@ -233,9 +233,10 @@ fn references_into_alternatives_still_lead_there() {
 }
 
 #[test]
-fn schemas_of_drafts_without_if_and_with_addresses_within_are_left_alone() {
+fn schemas_of_draft_3_and_with_addresses_within_are_left_alone() {
     for schema in [
-        json!({"$schema": "http://json-schema.org/draft-04/schema#", "anyOf": [{}]}),
+        json!({"$schema": "http://json-schema.org/draft-03/schema#", "anyOf": [{}]}),
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"a": {"id": "https://example.com/a"}}}),
         json!({"properties": {"a": {"$id": "https://example.com/a"}}}),
     ] {
         assert_eq!(located(&schema), None);
@@ -245,4 +246,24 @@ fn schemas_of_drafts_without_if_and_with_addresses_within_are_left_alone() {
     let validator = jsonschema::validator_for(&located(&older).unwrap()).unwrap();
     assert!(validator.is_valid(&json!({"a": "x", "b": null})));
     assert_eq!(validator.validate(&json!({"b": 5})).unwrap_err().instance_path().as_str(), "/b");
+}
+
+#[test]
+fn a_schema_of_draft_4_refuses_nothing_more_in_draft_7() {
+    let schema = json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "https://example.com/a", "properties": {
+        "const": {"const": 5, "if": {}, "then": false}, "n": {"minimum": 1, "exclusiveMinimum": true, "maximum": 5, "exclusiveMaximum": false},
+        "choice": {"anyOf": [{"type": "string"}, {"type": "null"}]}}});
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let located = jsonschema::validator_for(&located(&schema).unwrap()).unwrap();
+    for value in [
+        json!({"const": 6}),
+        json!({"n": 1}),
+        json!({"n": 2}),
+        json!({"n": 5}),
+        json!({"n": 6}),
+        json!({"choice": 1}),
+        json!({"choice": "a"}),
+    ] {
+        assert_eq!(located.is_valid(&value), validator.is_valid(&value), "{value}");
+    }
 }
