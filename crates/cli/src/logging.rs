@@ -38,8 +38,9 @@ pub fn without_client_library() {
     }
 }
 
-/// `rmcp` logs three lines at INFO for each stateless request; only its warnings concern an operator.
-const QUIET: &str = "rmcp=warn,hyper=warn,reqwest=warn,h2=warn";
+/// `rmcp` logs three lines at INFO for each stateless request; only its warnings concern an operator. The end of its transports is logged
+/// by the app or the command that they belong to.
+const QUIET: &str = "rmcp=warn,rmcp::transport::worker=off,hyper=warn,reqwest=warn,h2=warn";
 
 /// Starts logging. `RUST_LOG` takes precedence over `--log-level`.
 ///

@@ -273,6 +273,18 @@ async fn sweep(connections: Weak<Connections>, stop: CancellationToken) {
     }
 }
 
+/// Logs why a connection is down, unless that was `logged` last.
+fn log_failure(app: &UpstreamApp, logged: &mut Option<String>) {
+    let why = match app.health() {
+        AppHealth::Down(why) => Some(why),
+        AppHealth::Starting | AppHealth::Up => None,
+    };
+    if let Some(why) = why.as_ref().filter(|why| Some(*why) != logged.as_ref()) {
+        tracing::warn!(app.id = %app.id(), why, "a connection of one caller is down");
+    }
+    *logged = why;
+}
+
 /// Tells the audience of a connection what is new at it, and ends it with its session.
 async fn follow(
     connections: Weak<Connections>,
@@ -289,6 +301,9 @@ async fn follow(
         }
     };
     tokio::pin!(session_ended);
+    let mut logged = None;
+    // It may have failed before anybody followed it.
+    app.upgrade().inspect(|app| log_failure(app, &mut logged));
     loop {
         let event = tokio::select! {
             event = events.recv() => event,
@@ -306,9 +321,7 @@ async fn follow(
                 connections.link.tell(AppEvent::ResourceUpdated(uri, audience.clone()));
             }
             Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {
-                if let AppHealth::Down(why) = app.health() {
-                    tracing::warn!(app.id = %app.id(), why, "a connection of one caller is down");
-                }
+                log_failure(&app, &mut logged);
                 if app.catalog().capabilities.supports_tasks() {
                     connections.makes_tasks.store(true, Ordering::Relaxed);
                 }

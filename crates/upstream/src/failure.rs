@@ -2,7 +2,11 @@
 
 use std::error::Error;
 
-use rmcp::{ErrorData, ServiceError, service::ClientInitializeError};
+use rmcp::{
+    ErrorData, ServiceError,
+    service::ClientInitializeError,
+    transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
+};
 use serde_json::json;
 
 use crate::redactor::Redactor;
@@ -18,7 +22,7 @@ pub(crate) fn of_handshake(error: &ClientInitializeError, redactor: &Redactor) -
         ClientInitializeError::JsonRpcError(error) => format!("it refused the handshake: {}", error.message),
         ClientInitializeError::ConnectionClosed(_) => "it ended before it answered `initialize`".to_owned(),
         ClientInitializeError::TransportError { error, .. } => {
-            format!("it cannot be reached: {}", chain(&*error.error))
+            format!("it cannot be reached: {}", of_transport(error))
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no version of MCP that the gateway knows".to_owned()
@@ -36,7 +40,7 @@ pub(crate) fn of_call(id: &str, error: ServiceError, redactor: &Redactor) -> Opt
         ServiceError::McpError(error) => redactor.error(error),
         ServiceError::TransportClosed => return None,
         ServiceError::TransportSend(error) => {
-            let text = redactor.line(&chain(&*error.error), LONGEST);
+            let text = redactor.line(&of_transport(&error), LONGEST);
             failed(
                 format!("the server behind `{id}` could not be reached: {text}; try again"),
                 "UPSTREAM_UNREACHABLE",
@@ -59,6 +63,19 @@ pub(crate) fn of_call(id: &str, error: ServiceError, redactor: &Redactor) -> Opt
 /// An internal error with one of our codes in its data.
 pub(crate) fn failed(message: String, code: &str) -> ErrorData {
     ErrorData::internal_error(message, Some(json!({"code": code})))
+}
+
+/// The cause of a request that did not arrive, without the names of the library's types.
+fn of_transport(error: &DynamicTransportError) -> String {
+    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(http)) if http.is_connect() => {
+            let causes = std::iter::successors(http.source(), |cause| (*cause).source());
+            let last = causes.last().map_or_else(|| http.to_string(), ToString::to_string);
+            format!("{last}; is it running, and is `url` right?")
+        }
+        Some(StreamableHttpError::Client(http)) => chain(http),
+        _ => chain(&*error.error),
+    }
 }
 
 /// An error and what caused it, in one line.

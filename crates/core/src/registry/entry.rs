@@ -21,6 +21,9 @@ use crate::{
 /// Longest wait for the first connection of an app, from when it was added on. Later requests do not wait for it.
 const FIRST_CONNECTION: Duration = Duration::from_secs(5);
 
+/// Time after which the log names an app that is ending.
+const SLOW_END: Duration = Duration::from_secs(1);
+
 /// Options for showing and calling one app.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppOptions {
@@ -135,6 +138,15 @@ impl AppEntry {
             || self.app.per_caller().is_some_and(PerCaller::supports_tasks)
     }
 
+    /// Ends the app, and logs that it is waited for if that takes long.
+    pub(super) async fn shut_down(&self) {
+        let mut ending = self.app.shutdown();
+        if tokio::time::timeout(SLOW_END, &mut ending).await.is_err() {
+            tracing::info!(app.id = %self.id, "waiting for the app to end");
+            ending.await;
+        }
+    }
+
     /// Ends the app once it has answered what it is working on, and at the latest when `now` is done. For an app that was
     /// taken out of the registry: nothing new reaches it.
     pub async fn retire(self, now: impl Future<Output = ()>) {
@@ -143,7 +155,7 @@ impl AppEntry {
             () = self.open.wait() => {}
             () = now => {}
         }
-        self.app.shutdown().await;
+        self.shut_down().await;
     }
 }
 

@@ -159,9 +159,14 @@ impl Registry {
         self.changes.subscribe()
     }
 
+    /// Tells of each new snapshot, whatever differs in it.
+    pub fn rebuilds(&self) -> watch::Receiver<()> {
+        self.rebuilt.subscribe()
+    }
+
     /// Adds an app, or replaces the one with the same id, and follows its changes from now on.
     pub fn add(self: &Arc<Self>, id: &str, app: Arc<dyn App>, options: AppOptions) {
-        let events = app.events();
+        let heard = Heard::of(&*app);
         let entry = AppEntry::new(id, app, options);
         {
             let mut apps = self.lock();
@@ -171,7 +176,7 @@ impl Registry {
             }
             self.rebuild(&apps);
         }
-        self.tasks.spawn(self.clone().follow(entry, events));
+        self.tasks.spawn(self.clone().follow(entry, heard));
     }
 
     /// Takes an app out. The app itself is not shut down.
@@ -195,9 +200,9 @@ impl Registry {
                     Some(same) if *same.options == options => same.clone(),
                     Some(same) => same.with_options(options),
                     None => {
-                        let events = app.events();
+                        let heard = Heard::of(&*app);
                         let entry = AppEntry::new(&id, app, options);
-                        new.push((entry.clone(), events));
+                        new.push((entry.clone(), heard));
                         entry
                     }
                 }
@@ -208,8 +213,8 @@ impl Registry {
             let stays = |entry: &AppEntry| current.iter().any(|now| Arc::ptr_eq(&now.app, &entry.app));
             before.into_iter().filter(|entry| !stays(entry)).collect()
         };
-        for (entry, events) in new {
-            self.tasks.spawn(self.clone().follow(entry, events));
+        for (entry, heard) in new {
+            self.tasks.spawn(self.clone().follow(entry, heard));
         }
         gone
     }
@@ -239,14 +244,18 @@ impl Registry {
         self.stop.cancel();
         self.tasks.close();
         let apps = std::mem::take(&mut *self.lock());
-        futures::future::join_all(apps.iter().map(|app| app.app.shutdown())).await;
+        futures::future::join_all(apps.iter().map(AppEntry::shut_down)).await;
         self.tasks.wait().await;
     }
 
-    async fn follow(self: Arc<Self>, entry: AppEntry, mut events: broadcast::Receiver<AppEvent>) {
+    async fn follow(self: Arc<Self>, entry: AppEntry, mut heard: Heard) {
+        // It may have failed before anybody followed it. One that was taken out already ends on purpose.
+        if self.lock().iter().any(|app| Arc::ptr_eq(&app.app, &entry.app)) {
+            heard.log_health(&entry);
+        }
         loop {
             let event = tokio::select! {
-                event = events.recv() => event,
+                event = heard.events.recv() => event,
                 () = self.stop.cancelled() => return,
             };
             let apps = self.lock();
@@ -258,13 +267,14 @@ impl Registry {
                     let _ = self.changes.send(Notice { change, audience });
                 }
                 Ok(AppEvent::Changed(Audience::Everyone)) => {
-                    tell_health(entry);
+                    heard.log_health(entry);
                     self.rebuild(&apps);
                 }
                 Ok(AppEvent::Changed(audience)) => {
                     self.sync(entry, &audience);
                 }
                 Err(broadcast::error::RecvError::Lagged(_)) => {
+                    heard.log_health(entry);
                     self.rebuild(&apps);
                     for audience in self.personal.audiences(&entry.id) {
                         self.sync(entry, &audience);
@@ -326,15 +336,38 @@ impl Registry {
     }
 }
 
-fn tell_health(entry: &AppEntry) {
-    match entry.app.health() {
-        AppHealth::Down(why) => {
-            tracing::warn!(app.id = %entry.id, why, "app is down; its tools are gone until it is back");
+/// Events of an app, and its health as it was logged last.
+struct Heard {
+    events: broadcast::Receiver<AppEvent>,
+    logged: AppHealth,
+}
+
+impl Heard {
+    /// The events of `app` from now on. An app that is down already is logged with the first of them.
+    fn of(app: &dyn App) -> Self {
+        let logged = match app.health() {
+            AppHealth::Down(_) => AppHealth::Starting,
+            other => other,
+        };
+        Self { events: app.events(), logged }
+    }
+
+    /// Logs the health of the app if it is another one than before.
+    fn log_health(&mut self, entry: &AppEntry) {
+        let health = entry.app.health();
+        if health == self.logged {
+            return;
         }
-        AppHealth::Up => {
-            let tools = entry.app.catalog().tools.len();
-            tracing::info!(app.id = %entry.id, tools, "app is up");
+        match &health {
+            AppHealth::Down(why) => {
+                tracing::warn!(app.id = %entry.id, why, "app is down; its tools are gone until it is back");
+            }
+            AppHealth::Up => {
+                let tools = entry.app.catalog().tools.len();
+                tracing::info!(app.id = %entry.id, tools, "app is up");
+            }
+            AppHealth::Starting => {}
         }
-        AppHealth::Starting => {}
+        self.logged = health;
     }
 }
