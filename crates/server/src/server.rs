@@ -440,8 +440,12 @@ impl Bound {
         drop(self.listener);
 
         let started = Instant::now();
-        let open = connections.len();
-        tracing::info!(open, "shutting down: waiting for open requests");
+        let (open, _) = self.dispatcher.endpoint.gate().open();
+        let longest = self.drain_timeout;
+        tracing::info!(
+            open,
+            "shutting down: waiting for {open} open requests, {longest:?} at most (`http.drainTimeout`)"
+        );
         self.stopping.cancel();
         self.gateway.stop();
         let spare = (self.drain_timeout / 10).min(Duration::from_millis(500));

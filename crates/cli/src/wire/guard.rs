@@ -19,7 +19,13 @@ pub async fn open(config: &Config, otlp: Option<OtlpConfig>) -> anyhow::Result<(
 /// # Errors
 /// An address is taken, or the configuration, the token store or the certificate cannot be used.
 pub async fn listen(guard: Guard, running: &Running) -> anyhow::Result<GuardedServer> {
-    let server = guard.bind(running).await.map_err(explain)?;
+    let server = guard.bind(running).await.map_err(|error| match error {
+        GuardError::Listen { address, source } => anyhow::anyhow!(
+            "cannot listen on {address}: {source}; choose another port with `--port` or `http.port`, or another address with `--host` or \
+             `http.host`"
+        ),
+        other => explain(other),
+    })?;
     if let Some(first) = server.authorization_server().and_then(|auth| auth.first_user()) {
         print_first_user(first);
     }
