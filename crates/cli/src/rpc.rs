@@ -1,6 +1,6 @@
 //! MCP client for commands, of a gateway in this process or at a URL.
 
-use std::{collections::HashMap, error::Error};
+use std::{collections::HashMap, error::Error, sync::Arc};
 
 use gatewright_core::{Gateway, Principal, memory_transport};
 use reqwest::header::{HeaderName, HeaderValue};
@@ -10,11 +10,15 @@ use rmcp::{
     service::{ClientInitializeError, RunningService, ServiceError},
     transport::{
         DynamicTransportError, StreamableHttpClientTransport,
+        common::client_side_sse::FixedInterval,
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
     },
 };
 
 use crate::{exit::BadConfig, logging};
+
+/// Attempts to read on in an answer that broke off, one a second. Afterwards the server is taken to be gone, and the call fails.
+const RECONNECTS: usize = 3;
 
 /// Parses a header of the command line. Errors do not repeat its value, which may be a secret.
 fn header(text: &str) -> anyhow::Result<(HeaderName, HeaderValue)> {
@@ -49,6 +53,9 @@ impl Rpc {
     pub async fn remote(url: &str, token: Option<&str>, headers: &[String]) -> anyhow::Result<Self> {
         logging::without_client_library();
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+        let mut retries = FixedInterval::default();
+        retries.max_times = Some(RECONNECTS);
+        config.retry_config = Arc::new(retries);
         if let Some(token) = token.map(str::trim).filter(|token| !token.is_empty()) {
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 let problem =
@@ -123,6 +130,9 @@ fn broken(error: ServiceError) -> anyhow::Error {
     match error {
         ServiceError::TransportSend(error) => {
             anyhow::anyhow!("the connection to the MCP server broke: {}", reason(&error))
+        }
+        ServiceError::TransportClosed => {
+            anyhow::anyhow!("the connection to the MCP server broke before it answered; is it still running?")
         }
         error => error.into(),
     }
