@@ -16,6 +16,7 @@
 mod lines;
 mod printable;
 mod schema;
+mod wording;
 
 use std::{fmt, path::Path};
 
@@ -23,6 +24,7 @@ pub use lines::{Format, Lines};
 pub use printable::{must_be_escaped, printable, printable_lines, write_printable};
 pub use schema::{Schema, SchemaError};
 use serde::Serialize;
+pub use wording::parser_problem;
 
 /// One bad field. Its texts may repeat keys and values of the file: they are printed and serialized with control characters escaped, and
 /// shortened.

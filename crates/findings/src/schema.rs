@@ -6,7 +6,7 @@ use jsonschema::{
 };
 use serde_json::Value;
 
-use crate::{Finding, escape, unescape, unknown};
+use crate::{Finding, escape, unescape, unknown, wording::wrong_type};
 
 /// Findings after which unknown keys are no longer compared with those that are known. No file has more listed.
 const MOST_COMPARED: usize = 1_000;
@@ -54,7 +54,7 @@ impl Schema {
         let place = error.instance_path().to_string();
         match error.kind() {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let known = self.known_keys(error.schema_path().as_str());
+                let known = known_keys(self.schema_of(error, "/additionalProperties"));
                 for key in unexpected {
                     let problem = match findings.len() < MOST_COMPARED {
                         true => unknown("key", key, known.iter().map(String::as_str)),
@@ -115,21 +115,26 @@ impl Schema {
                 let problem = format!("`{text}`: {}", unknown("value", text, known));
                 findings.push(Finding::new(&place, problem));
             }
-            // The value may be a secret, such as a number that should have been in quotes.
-            ValidationErrorKind::Type { .. }
-            | ValidationErrorKind::MinLength { .. }
+            ValidationErrorKind::Type { kind } => {
+                let schema = self.schema_of(error, "/type");
+                let advice = wrong_type(kind, error.instance(), schema);
+                findings.push(Finding::new(&place, advice.unwrap_or_else(|| masked(error))));
+            }
+            // The value may be a secret.
+            ValidationErrorKind::MinLength { .. }
             | ValidationErrorKind::MaxLength { .. }
             | ValidationErrorKind::Pattern { .. } => findings.push(Finding::new(&place, masked(error))),
             _ => findings.push(Finding::new(&place, error.to_string())),
         }
     }
 
-    /// Known keys of the object whose `additionalProperties` failed.
-    fn known_keys(&self, schema_path: &str) -> Vec<String> {
-        let object = schema_path.strip_suffix("/additionalProperties").unwrap_or(schema_path);
+    /// The schema that the value of `error` violates with its `keyword`.
+    fn schema_of(&self, error: &ValidationError<'_>, keyword: &str) -> &Value {
+        let path = error.schema_path().as_str();
+        let path = path.strip_suffix(keyword).unwrap_or(path);
         // Schema paths go through `$ref`: follow them part by part.
         let mut here = &self.source;
-        for part in object.split('/').skip(1) {
+        for part in path.split('/').skip(1) {
             let part = unescape(part);
             if part == "$ref" {
                 let target =
@@ -144,9 +149,14 @@ impl Schema {
                 other => other.get(&part).unwrap_or(&Value::Null),
             };
         }
-        let properties = here.get("properties").and_then(Value::as_object);
-        properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
+        here
     }
+}
+
+/// Keys that an object schema knows.
+fn known_keys(schema: &Value) -> Vec<String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.map(|properties| properties.keys().cloned().collect()).unwrap_or_default()
 }
 
 /// The problem without the value.
@@ -216,11 +226,43 @@ mod tests {
             "auth": {"anyOf": [{"type": "object"}, {"type": "null"}]}}});
         assert_eq!(
             findings(schema.clone(), json!({"token": 991_234_567})),
-            [r#"token: the value is not of type "string""#]
+            ["token: must be text: put it in quotes"]
         );
         for bad in [json!({"token": "hush"}), json!({"auth": "hush"})] {
             let found = findings(schema.clone(), bad);
             assert!(found.len() == 1 && !found[0].contains("hush"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_told_with_what_to_write_instead() {
+        let schema = json!({"properties": {
+            "args": {"type": "array", "items": {"type": "string"}},
+            "timeout": {"type": "string", "default": "1m"},
+            "window": {"type": "string", "description": "Length of the window, such as `1s`."},
+            "name": {"type": ["string", "null"]},
+            "port": {"type": "integer"},
+            "on": {"type": "boolean"},
+            "env": {"type": "object"},
+        }});
+        for (value, told) in [
+            (json!({"args": "-y"}), "args: must be a list, even of one value: write `[\"-y\"]`"),
+            (
+                json!({"args": "--token=hush"}),
+                "args: must be a list, even of one value: write it in brackets",
+            ),
+            (json!({"args": [7]}), "args.0: must be text: put it in quotes"),
+            (json!({"args": {}}), "args: must be a list, such as `[\"a\", \"b\"]`"),
+            (json!({"timeout": 5}), "timeout: must be a duration with its unit, such as `5s`"),
+            (json!({"window": 0.5}), "window: must be a duration with its unit, such as `0.5s`"),
+            (json!({"timeout": true}), "timeout: must be text: put it in quotes"),
+            (json!({"name": ["hush"]}), "name: must be text"),
+            (json!({"port": "3000"}), "port: must be a whole number, without quotes"),
+            (json!({"port": "hush"}), "port: must be a whole number"),
+            (json!({"on": "yes"}), "on: must be `true` or `false`, without quotes"),
+            (json!({"env": null}), "env: must be a section with keys of its own; it is empty"),
+        ] {
+            assert_eq!(findings(schema.clone(), value), [told]);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use gatewright_core::read_file;
-use gatewright_findings::{Finding, Format};
+use gatewright_findings::{Finding, Format, parser_problem};
 use serde_json::Value;
 
 use crate::exit::BadConfig;
@@ -45,6 +45,7 @@ pub(super) fn value(text: &str, format: Format) -> Result<Value, Finding> {
             (error.span().map(|span| line(span.start)), error.message().to_owned())
         }),
     };
+    let parsed = parsed.map_err(|(line, problem)| (line, parser_problem(&problem).to_owned()));
     match parsed {
         Ok(Value::Null) => Ok(Value::Object(serde_json::Map::new())),
         Ok(value @ Value::Object(_)) => Ok(value),

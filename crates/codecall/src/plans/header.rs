@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use gatewright_core::rmcp::model::{JsonObject, ToolAnnotations};
-use gatewright_findings::{Finding, Format, Lines, Schema, with_lines};
+use gatewright_findings::{Finding, Format, Lines, Schema, parser_problem, with_lines};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -78,7 +78,7 @@ impl Front {
         let lines = Lines::of(&matter, Format::Yaml);
         let value: Value = serde_saphyr::from_str(&matter).map_err(|error| {
             let line = error.location().and_then(|at| usize::try_from(at.line()).ok());
-            vec![at_line(line.unwrap_or(1), error.without_snippet().to_string())]
+            vec![at_line(line.unwrap_or(1), parser_problem(&error.without_snippet().to_string()))]
         })?;
         if !value.is_object() {
             return Err(vec![at_line(1, "the header must have fields such as `name` and `description`")]);
@@ -162,9 +162,9 @@ mod tests {
         let found = problems(text);
         let expected = [
             "line 1: the value",
-            "line 3: name: the value is not of types",
+            "line 3: name: must be text",
             "line 4: descripton: unknown key; did you mean `description`?",
-            "line 5: scopes: the value is not of type",
+            "line 5: scopes: must be ",
             "line 6: annotations.readOnly: unknown key; did you mean `readOnlyHint`?",
         ];
         assert_eq!(found.len(), expected.len(), "{found:#?}");

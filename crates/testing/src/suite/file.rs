@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gatewright_findings::{Finding, Format, Lines, with_lines};
+use gatewright_findings::{Finding, Format, Lines, parser_problem, with_lines};
 use serde_json::Value;
 
 use super::{
@@ -74,7 +74,7 @@ impl Suite {
             SuiteError { file: name.to_owned(), findings }
         };
         let value: Value = serde_saphyr::from_str(text).map_err(|error| {
-            let mut finding = Finding::new("", without_advice(&error.without_snippet().to_string()));
+            let mut finding = Finding::new("", parser_problem(&error.without_snippet().to_string()));
             finding.line = error.location().and_then(|place| place.line().try_into().ok());
             invalid(vec![finding])
         })?;
@@ -142,10 +142,4 @@ impl Suite {
     pub(super) fn line(&self, pointer: &str) -> Option<usize> {
         self.lines.nearest(pointer)
     }
-}
-
-/// The message of the YAML parser, without advice for its callers and without the position, which the finding has.
-fn without_advice(problem: &str) -> &str {
-    let problem = problem.rsplit_once(" at line ").map_or(problem, |(problem, _)| problem);
-    problem.split_once(", set ").map_or(problem, |(problem, _)| problem)
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Context as _;
+use gatewright_findings::parser_problem;
 use rmcp::model::JsonObject;
 use serde::Deserialize;
 use serde_json::Value;
@@ -182,8 +183,10 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Task>> {
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| BadConfig(format!("{name} cannot be read: {error}")))?;
-    let file: TaskFile =
-        serde_saphyr::from_str(&text).map_err(|error| BadConfig(format!("{name}: {error}")))?;
+    let file: TaskFile = serde_saphyr::from_str(&text).map_err(|error| {
+        let line = error.location().map_or_else(String::new, |at| format!(":{}", at.line()));
+        BadConfig(format!("{name}{line}: {}", parser_problem(&error.without_snippet().to_string())))
+    })?;
     if file.tasks.is_empty() {
         return Err(BadConfig(format!("{name} holds no task")).into());
     }
