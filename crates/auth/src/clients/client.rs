@@ -137,6 +137,15 @@ impl OAuthClient {
         }
     }
 
+    /// Like [`OAuthClient::redirect_uri`]. A redirect URI that is not registered is logged beside those that are.
+    pub(crate) fn redirect_uri_or_log(&self, requested: Option<&str>) -> Option<String> {
+        let found = self.redirect_uri(requested);
+        if found.is_none() {
+            log_mismatch(&self.id, requested.unwrap_or("(none)"), &self.redirect_uris);
+        }
+        found
+    }
+
     /// Returns whether another program could impersonate the client: nothing proves its identity, and any program on the user's machine
     /// may claim the redirect URI (RFC 8252 §8.6).
     pub(crate) fn can_be_impersonated(&self, redirect: &str) -> bool {
@@ -149,4 +158,19 @@ impl OAuthClient {
     pub(crate) fn fingerprint(&self) -> String {
         sha256_hex(serde_json::to_vec(&(&self.id, &self.name, &self.redirect_uris)).unwrap_or_default())
     }
+}
+
+/// Logs a redirect URI that differs from those that are `expected`, for whoever registers clients. Pages do not show them.
+pub(crate) fn log_mismatch(client: &str, requested: &str, expected: &[String]) {
+    const LONGEST: usize = 500;
+    const MOST: usize = 10;
+    let clipped = |text: &str| text.chars().take(LONGEST).collect::<String>();
+    let expected: Vec<String> = expected.iter().take(MOST).map(|uri| clipped(uri)).collect();
+    let (requested, expected) = (clipped(requested), expected.join(", "));
+    tracing::info!(
+        client.id = clipped(client),
+        requested,
+        expected,
+        "redirect_uri does not match: the request has {requested}, the client {expected}"
+    );
 }

@@ -7,7 +7,7 @@ mod metadata;
 mod registry;
 
 pub(crate) use self::{
-    client::{AuthMethod, OAuthClient, Origin},
+    client::{AuthMethod, OAuthClient, Origin, log_mismatch},
     metadata::ClientMetadata,
     registry::{ClientSource, Clients},
 };

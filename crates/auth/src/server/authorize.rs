@@ -151,7 +151,7 @@ async fn client_and_redirect_uri(
         _ => error_page(error),
     })?;
     let redirect_uri = client
-        .redirect_uri(params.get("redirect_uri"))
+        .redirect_uri_or_log(params.get("redirect_uri"))
         .ok_or_else(|| bad_request("The address to go back to is not registered for this application."))?;
     Ok((client, redirect_uri))
 }

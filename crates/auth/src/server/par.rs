@@ -57,7 +57,7 @@ async fn accept(services: &Services, parts: Parts, body: Body) -> Result<Respons
         return Err(OAuthError::invalid_request("request_uri is not allowed here"));
     }
     let redirect_uri = client
-        .redirect_uri(params.get("redirect_uri"))
+        .redirect_uri_or_log(params.get("redirect_uri"))
         .ok_or_else(|| OAuthError::invalid_request("redirect_uri is not registered"))?;
     let mut params = params.only(&REQUEST_PARAMETERS);
     params.set("client_id", &client.id);

@@ -6,7 +6,7 @@ use axum::response::Response;
 
 use super::request::CodeRequest;
 use crate::{
-    clients::OAuthClient,
+    clients::{OAuthClient, log_mismatch},
     crypto::{b64, same, sha256},
     error::OAuthError,
     error_codes::Code,
@@ -105,6 +105,11 @@ fn check(
         (grant.jkt.as_deref().is_none_or(|bound| Some(bound) == jkt), GrantRefusal::DpopKey),
     ];
     match checks.into_iter().find(|(holds, _)| !holds) {
+        Some((_, GrantRefusal::RedirectUri)) => {
+            let requested = params.get("redirect_uri").unwrap_or_default();
+            log_mismatch(&client.id, requested, std::slice::from_ref(&grant.redirect));
+            Err(OAuthError::invalid_grant(GrantRefusal::RedirectUri))
+        }
         Some((_, refusal)) => Err(OAuthError::invalid_grant(refusal)),
         None => check_resources(services, grant, params),
     }
