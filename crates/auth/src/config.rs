@@ -237,7 +237,7 @@ pub enum LoginMethod {
 }
 
 /// A user of the built-in login.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct UserConfig {
     /// Name that the user types.
@@ -375,7 +375,7 @@ impl Default for CimdConfig {
 }
 
 /// A client known in advance.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClientConfig {
     /// Its identifier.

@@ -9,7 +9,6 @@ use gatewright::{
     Running, auth::config::Mode, rmcp,
 };
 use rmcp::{ServerHandler, handler::server::wrapper::Parameters, tool, tool_handler, tool_router};
-use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Default)]
 struct Greeter;
@@ -34,9 +33,9 @@ impl ServerHandler for Greeter {}
 pub(crate) fn config() -> GuardConfig {
     let minute = Duration::from_secs(60);
     GuardConfig {
-        auth: AuthConfig { mode: Mode::Orchestrated, ..AuthConfig::default() },
+        auth: AuthConfig { mode: Mode::Orchestrated, ..Default::default() },
         rate_limits: vec![RateLimitRule { tool: "greeter:*".into(), limit: 3, window: minute }],
-        audit: AuditConfig { file: Some("audit.jsonl".into()), ..AuditConfig::default() },
+        audit: AuditConfig { file: Some("audit.jsonl".into()), ..Default::default() },
         admin: Some(AdminConfig::default()),
         ..GuardConfig::new("hello", "1.0.0")
     }
@@ -57,11 +56,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if let Some(first) = server.authorization_server().and_then(|auth| auth.first_user()) {
         println!("sign in as {} with the password {}", first.username, first.expose_password());
     }
-    let stop = CancellationToken::new();
-    let serving = tokio::spawn(server.serve(stop.clone()));
-    tokio::signal::ctrl_c().await?;
-    stop.cancel();
-    serving.await?;
+    server.run_until_ctrl_c().await?;
     running.stop().await;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Put MCP tools behind a gate: serve the tools, resources and prompts of many apps as one MCP server, in code mode.
 //!
 //! ```no_run
-//! use std::{process::ExitCode, sync::Arc};
+//! use std::{error::Error, process::ExitCode, sync::Arc};
 //!
 //! use gatewright::{Builder, CodeCallConfig, HttpConfig, LocalApp, rmcp};
 //! use rmcp::{ServerHandler, handler::server::wrapper::Parameters, tool, tool_handler, tool_router};
@@ -30,18 +30,21 @@
 //!     if gatewright::is_worker() {
 //!         return gatewright::worker_main();
 //!     }
-//!     tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
-//!         let running = Builder::new("hello", "1.0.0")
-//!             .app("greeter", Arc::new(LocalApp::start(Greeter).await.expect("the app starts")))
-//!             .code_mode(CodeCallConfig::default())
-//!             .build()
-//!             .expect("the sandbox starts");
-//!         let server = running.http(HttpConfig::default()).bind().await.expect("the port is free");
-//!         println!("serving on http://{}/mcp", server.local_addr());
-//!         server.serve(Default::default()).await;
-//!         running.stop().await;
-//!     });
+//!     serve().expect("the server runs");
 //!     ExitCode::SUCCESS
+//! }
+//!
+//! #[tokio::main]
+//! async fn serve() -> Result<(), Box<dyn Error>> {
+//!     let running = Builder::new("hello", "1.0.0")
+//!         .app("greeter", Arc::new(LocalApp::start(Greeter).await?))
+//!         .code_mode(CodeCallConfig::default())
+//!         .build()?;
+//!     let server = running.http(HttpConfig::default()).bind().await?;
+//!     println!("serving on http://{}/mcp", server.local_addr());
+//!     server.run_until_ctrl_c().await?;
+//!     running.stop().await;
+//!     Ok(())
 //! }
 //! ```
 //!

@@ -16,7 +16,6 @@ use crate::{ClusterConfig, TlsConfig, guard::Guard};
 /// streams and sessions: n instances take n times as many.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-#[non_exhaustive]
 pub struct HttpConfig {
     /// Address to listen on, or `localhost`. Default `127.0.0.1`.
     #[serde(deserialize_with = "address")]

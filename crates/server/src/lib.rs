@@ -14,6 +14,7 @@ mod body;
 mod cluster;
 mod config;
 mod connections;
+mod ctrl_c;
 mod edge;
 mod gate;
 mod guard;
@@ -38,6 +39,7 @@ mod tls;
 
 pub use cluster::{ClusterConfig, ClusterKey, ClusterRedis};
 pub use config::HttpConfig;
+pub use ctrl_c::until_ctrl_c;
 pub use http_metrics::{Occupancy, Occupied};
 pub use lines::LineTransport;
 pub use relay::{Delivery, FromPeers, NotDelivered, PeerChannel};

@@ -34,6 +34,7 @@ use crate::{
     cluster::{BootId, Cluster},
     config::HttpConfig,
     connections::Places,
+    ctrl_c::until_ctrl_c,
     edge::{self, Edge},
     gate::RequestGate,
     guard::Guard,
@@ -380,6 +381,14 @@ impl Bound {
     /// The certificate it presents, to be read again when its files change; `None` when it serves plain HTTP.
     pub fn certificate(&self) -> Option<Certificate> {
         self.certificate.clone()
+    }
+
+    /// Serves until SIGINT (Ctrl-C) or SIGTERM, then lets open requests end as [`Bound::serve`] does. A second signal cuts them off.
+    ///
+    /// # Errors
+    /// A signal cannot be listened for; nothing was served then.
+    pub async fn run_until_ctrl_c(self) -> std::io::Result<()> {
+        until_ctrl_c(|stop| self.serve(stop)).await
     }
 
     /// Serves until `shutdown` is cancelled, then lets open requests end. Streams that only wait for notifications end at

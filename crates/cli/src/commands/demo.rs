@@ -51,13 +51,9 @@ fn auth(secret: &str) -> AuthConfig {
             client_id: TOUR_CLIENT.to_owned(),
             name: Some("The tour".to_owned()),
             client_secret: Some(secret.into()),
-            jwks: None,
             token_endpoint_auth_method: Some("client_secret_post".to_owned()),
-            redirect_uris: Vec::new(),
-            post_logout_redirect_uris: Vec::new(),
             grant_types: Some(vec!["client_credentials".to_owned()]),
-            scopes: None,
-            introspects: None,
+            ..ClientConfig::default()
         }],
         scopes: scopes.collect(),
         ..AuthConfig::default()

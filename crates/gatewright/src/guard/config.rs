@@ -33,6 +33,23 @@ pub struct GuardConfig {
     pub otlp: Option<OtlpConfig>,
 }
 
+impl Default for GuardConfig {
+    /// A server called `gatewright`, in the version of this crate.
+    fn default() -> Self {
+        Self {
+            name: "gatewright".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            http: HttpConfig::default(),
+            auth: AuthConfig::default(),
+            rate_limits: Vec::new(),
+            executions: ExecutionsConfig::default(),
+            audit: AuditConfig::default(),
+            admin: None,
+            otlp: None,
+        }
+    }
+}
+
 /// The deployment of the server `name` that listens at `address`: reached at `http.publicUrl`, else at that address.
 pub fn deployment(http: &HttpConfig, name: &str, address: SocketAddr) -> Deployment {
     let public = match &http.public_url {
@@ -45,17 +62,7 @@ pub fn deployment(http: &HttpConfig, name: &str, address: SocketAddr) -> Deploym
 impl GuardConfig {
     /// A server of this name and version, without authentication.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            version: version.into(),
-            http: HttpConfig::default(),
-            auth: AuthConfig::default(),
-            rate_limits: Vec::new(),
-            executions: ExecutionsConfig::default(),
-            audit: AuditConfig::default(),
-            admin: None,
-            otlp: None,
-        }
+        Self { name: name.into(), version: version.into(), ..Self::default() }
     }
 
     /// Opens the authorization server of a server that listens at `address`, with its token store.

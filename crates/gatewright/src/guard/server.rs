@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use gatewright_auth::AuthorizationServer;
-use gatewright_server::{Bound, Certificate, serve_stdio};
+use gatewright_server::{Bound, Certificate, serve_stdio, until_ctrl_c};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -109,6 +109,14 @@ impl GuardedServer {
     /// The built-in authorization server, where there is one.
     pub fn authorization_server(&self) -> Option<&AuthorizationServer> {
         self.issuer.as_ref()
+    }
+
+    /// Serves until SIGINT (Ctrl-C) or SIGTERM, then lets requests under way finish. A second signal cuts them off.
+    ///
+    /// # Errors
+    /// A signal cannot be listened for; nothing was served then.
+    pub async fn run_until_ctrl_c(self) -> std::io::Result<()> {
+        until_ctrl_c(|stop| self.serve(stop)).await
     }
 
     /// Serves until `stop`, then lets requests under way finish within `http.drainTimeout`.

@@ -3,3 +3,5 @@
 #[cfg(test)]
 #[cfg(feature = "guard")]
 mod guarded;
+#[cfg(test)]
+mod hello;
