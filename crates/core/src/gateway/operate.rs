@@ -3,9 +3,10 @@
 use std::pin::Pin;
 
 use rmcp::{ErrorData, RoleServer, service::RequestContext};
+use tokio_util::sync::CancellationToken;
 
 use super::Gateway;
-use crate::{Caller, Subject, names::LONGEST_URI, observe::OperationWatch};
+use crate::{Caller, REQUEST_CANCELLED, Subject, names::LONGEST_URI, observe::OperationWatch};
 
 /// The object of a request.
 #[derive(Debug, Clone)]
@@ -22,9 +23,32 @@ impl About {
     }
 }
 
+/// The end of a request that its client cancels, or that it does not wait for any more.
+struct Ends {
+    method: &'static str,
+    client_left: CancellationToken,
+}
+
+impl Ends {
+    /// Does `work` until the client is gone; dropping it cancels it at the app.
+    async fn before<T>(&self, work: impl Future<Output = Result<T, ErrorData>>) -> Result<T, ErrorData> {
+        // Answers to a task and its cancellation are for the task: they count although nobody waits for the response.
+        if self.method.starts_with("tasks/") {
+            return work.await;
+        }
+        tokio::select! {
+            biased;
+            answer = work => answer,
+            () = self.client_left.cancelled() => {
+                Err(ErrorData::new(REQUEST_CANCELLED, format!("{} was cancelled", self.method), None))
+            }
+        }
+    }
+}
+
 impl Gateway {
     /// Does `work` for the caller of a request of `method`, and tells how it went. Servers that are asked for it hear of the trace.
-    /// A request without a principal is refused.
+    /// A request without a principal is refused, and one that its client cancels ends.
     pub(super) fn operate<T>(
         &self,
         method: &'static str,
@@ -35,14 +59,15 @@ impl Gateway {
         Box::pin(async move {
             let caller = self.caller(&context)?;
             self.note_level(&mut context);
+            let ends = Ends { method, client_left: context.ct.clone() };
             let observers = &self.shared.observers;
             if observers.is_empty() {
-                return work(caller, context).await;
+                return ends.before(work(caller, context)).await;
             }
             let subject = self.subject(about, &caller);
             let watch = OperationWatch::begin(observers, method, subject, caller.principal(), &context);
             watch.tell(&mut context.meta.0);
-            let answer = work(caller, context).await;
+            let answer = ends.before(work(caller, context)).await;
             watch.end(&answer);
             answer
         })

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod cancelled;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod local_app;
