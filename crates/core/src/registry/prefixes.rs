@@ -20,8 +20,9 @@ impl Prefixes {
         if app.options.prefix {
             return None;
         }
-        let begins = |id: &str| name.strip_prefix(id).is_some_and(|rest| rest.starts_with([':', '_']));
-        let owner = self.0.iter().find(|(id, spelt)| *id != app.id && (begins(id) || begins(spelt)))?;
+        let name = underscore(name);
+        let begins = |spelt: &String| name.strip_prefix(spelt).is_some_and(|rest| rest.starts_with('_'));
+        let owner = self.0.iter().find(|(id, spelt)| *id != app.id && begins(spelt))?;
         Some(&owner.0)
     }
 }

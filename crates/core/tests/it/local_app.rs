@@ -55,7 +55,10 @@ async fn without_prefix_the_first_app_keeps_a_shared_name() {
 
 #[tokio::test]
 async fn without_prefix_no_app_offers_names_that_begin_with_the_id_of_another() {
-    let own = ["b:one", "b_one", "c.d:one", "c_d_one", "a:own", "a_own", "bare", "b", "c.down"];
+    let own = [
+        "b:one", "b_one", "b.one", "b/one", "b one", "c.d:one", "c_d_one", "c.d.one", "a:own", "a_own",
+        "bare", "b", "b-one", "c.down",
+    ];
     let (a, b) = (Handler::with(&own), Handler::with(&["one"]));
     let plain = AppOptions { prefix: false, ..AppOptions::default() };
     for (first, names_of_tools) in [("a", ToolNames::Colon), ("z", ToolNames::Underscore)] {
@@ -67,7 +70,7 @@ async fn without_prefix_no_app_offers_names_that_begin_with_the_id_of_another() 
         let snapshot = registry.operator_snapshot();
         let owners: Vec<(&str, &str)> =
             snapshot.tools.iter().map(|tool| (&*tool.name, &*tool.app_id)).collect();
-        let expected = ["a:own", "a_own", "b", "b:one", "bare", "c.down"];
+        let expected = ["a:own", "a_own", "b", "b-one", "b:one", "bare", "c.down"];
         let expected = expected.map(|name| (name, if name == "b:one" { "b" } else { first }));
         assert_eq!(owners, expected);
         assert_eq!(&*snapshot.tool("b_one").unwrap().app_id, "b");
