@@ -43,7 +43,10 @@ impl Invoker {
         let uri = params.uri.clone();
         let items = match self.registry().decide(caller, |view| view.resource(&uri)).await {
             Ok(items) => items,
-            Err(denied) => return Err(refused_resource(self.registry(), denied, &uri, caller).await),
+            Err(denied) => {
+                let about = ("resource", &*uri);
+                return Err(refused_or_busy(self.registry(), denied, about, caller, || not_found(&uri)).await);
+            }
         };
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
         let object = object("resource", &uri);
@@ -84,10 +87,17 @@ impl Invoker {
     ) -> Result<GetPromptResponse, ErrorData> {
         let name = params.name.clone();
         let prompt = self.registry().decide(caller, |view| view.prompt(&name)).await;
-        let prompt = prompt.map_err(|denied| {
-            let message = || format!("unknown prompt `{}`; see prompts/list", clipped(&name));
-            refused(denied, || ErrorData::invalid_params(message(), Some(json!({"code": "NOT_FOUND"}))))
-        })?;
+        let unknown = || {
+            let message = format!("unknown prompt `{}`; see prompts/list", clipped(&name));
+            ErrorData::invalid_params(message, Some(json!({"code": "NOT_FOUND"})))
+        };
+        let prompt = match prompt {
+            Ok(prompt) => prompt,
+            Err(denied) => {
+                let about = ("prompt", &*name);
+                return Err(refused_or_busy(self.registry(), denied, about, caller, unknown).await);
+            }
+        };
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
         let object = object("prompt", &name);
         let answers = self.answers(caller.principal(), &object, responses, state).map_err(invalid)?;
@@ -222,12 +232,13 @@ pub(crate) fn refused(denied: Denied, unknown: impl FnOnce() -> ErrorData) -> Er
     }
 }
 
-/// The same for a resource. One that nobody has may be that of an app that has no connection for the caller.
-pub(crate) async fn refused_resource(
+/// The same for an object that an app may have which has no connection for the caller: `key` is its name, of this `kind`.
+pub(crate) async fn refused_or_busy(
     registry: &Registry,
     denied: Denied,
-    uri: &str,
+    (kind, key): (&str, &str),
     caller: &Caller,
+    unknown: impl FnOnce() -> ErrorData,
 ) -> ErrorData {
     let mut busy = None;
     if denied == Denied::Unknown && registry.view(caller).may_grow() {
@@ -235,10 +246,10 @@ pub(crate) async fn refused_resource(
         busy = unavailable.into_iter().find(|app| matches!(app.why, Unavailable::Busy(_)));
     }
     refused(denied, || match busy {
-        None => not_found(uri),
+        None => unknown(),
         Some(app) => ErrorData::internal_error(
-            format!("resource `{}` is not available now: {app}", clipped(uri)),
-            Some(json!({"code": app.code(), "uri": uri})),
+            format!("{kind} `{}` is not available now: {app}", clipped(key)),
+            Some(json!({"code": app.code()})),
         ),
     })
 }

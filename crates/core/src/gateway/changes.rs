@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Caller, Change, Notice, Registry,
-    content::{check_length, not_found, refused_resource},
+    content::{check_length, not_found, refused_or_busy},
 };
 
 impl Gateway {
@@ -27,7 +27,10 @@ impl Gateway {
         let registry = &self.shared.registry;
         let items = match registry.decide(caller, |view| view.resource(uri)).await {
             Ok(items) => items,
-            Err(denied) => return Err(refused_resource(registry, denied, uri, caller).await),
+            Err(denied) => {
+                let about = ("resource", uri);
+                return Err(refused_or_busy(registry, denied, about, caller, || not_found(uri)).await);
+            }
         };
         let mut why = None;
         for item in items {

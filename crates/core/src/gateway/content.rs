@@ -12,7 +12,7 @@ use rmcp::{
 use super::{Gateway, stamp};
 use crate::{
     AnswersByRetry, AskedAtOnce, Caller, Permitted, PluginTasks, TaskItem,
-    content::{check_length, invalid, refused},
+    content::{check_length, invalid, refused, refused_or_busy},
     names::clipped,
 };
 
@@ -78,15 +78,21 @@ impl Gateway {
             check_length(&resource.uri)?;
         }
         let completion = self.shared.registry.decide(caller, |view| view.completion(&params.r#ref)).await;
-        let completion = completion.map_err(|denied| {
-            refused(denied, || match &params.r#ref {
-                Reference::Prompt(prompt) => invalid(format!("unknown prompt `{}`", clipped(&prompt.name))),
-                Reference::Resource(resource) => {
-                    invalid(format!("unknown resource `{}`", clipped(&resource.uri)))
-                }
-                _ => invalid("unknown kind of reference; use ref/prompt or ref/resource".to_owned()),
-            })
-        })?;
+        let (kind, key) = match &params.r#ref {
+            Reference::Prompt(prompt) => ("prompt", prompt.name.as_str()),
+            Reference::Resource(resource) => ("resource", resource.uri.as_str()),
+            _ => {
+                return Err(invalid("unknown kind of reference; use ref/prompt or ref/resource".to_owned()));
+            }
+        };
+        let completion = match completion {
+            Ok(completion) => completion,
+            Err(denied) => {
+                let unknown = || invalid(format!("unknown {kind} `{}`", clipped(key)));
+                let registry = &self.shared.registry;
+                return Err(refused_or_busy(registry, denied, (kind, key), caller, unknown).await);
+            }
+        };
         let mut result = completion.complete(params, context.clone()).await?;
         stamp::complete(&mut result.result_type);
         self.stamp(&context, &mut result.meta);
