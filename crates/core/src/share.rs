@@ -12,7 +12,7 @@ use std::{
 use crate::network::{CountedNetwork, Network, counted_networks};
 
 /// Whoever takes part of a bounded amount. One without subject and network stands for many: only the whole is bounded for it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Claimant(Vec<(Party, usize)>);
 
 /// A party that has a share.
@@ -39,6 +39,13 @@ impl Claimant {
     /// Returns `true` if a subject or network of `other` is also one of this.
     pub fn meets(&self, other: &Self) -> bool {
         self.0.iter().any(|(party, _)| other.0.iter().any(|(theirs, _)| theirs == party))
+    }
+
+    /// The parties that wait in lines of their own: the subject alone if there is one, else the networks, the narrowest first.
+    pub fn lines(&self) -> impl Iterator<Item = Self> {
+        let is_named = self.is_named();
+        let of_line = move |party: &Party| matches!(party, Party::Subject(_)) == is_named;
+        self.0.iter().filter(move |(party, _)| of_line(party)).map(|party| Self(vec![party.clone()]))
     }
 
     /// Returns `true` for a caller with a name of its own.

@@ -43,10 +43,10 @@ impl Upstream {
     /// Waits for a place among the calls of the server.
     pub(crate) async fn begin<'a>(&'a self, context: &'a CallContext) -> Result<Exchange<'a>, ErrorData> {
         self.connection()?;
-        let place = self.places.take(context.principal()).await;
+        let place = self.places.take(context.caller()).await;
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
-        let turn = connection.calls.turn(context.principal()).await;
+        let turn = connection.calls.turn(&context.caller().claimant()).await;
         let (guard, events) = connection.calls.open(caller(context));
         let relay = Relay::new(context.request(), events);
         let seat =
@@ -118,8 +118,8 @@ impl<'a> Seat<'a> {
                 true => {
                     let connection = connection.clone();
                     *regained = Some(Box::pin(async move {
-                        let place = upstream.places.take(context.principal()).await;
-                        (place, connection.calls.turn(context.principal()).await)
+                        let place = upstream.places.take(context.caller()).await;
+                        (place, connection.calls.turn(&context.caller().claimant()).await)
                     }));
                 }
                 false => (*held, *regained) = (None, None),

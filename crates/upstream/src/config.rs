@@ -143,7 +143,7 @@ pub struct UpstreamConfig {
     #[schemars(with = "String")]
     pub connect_timeout: Duration,
     /// Calls open at the server at one time, at least 1, or at each connection to it unless `sessions` is `shared`. Default 64. More
-    /// wait. Calls of one subject, at all connections together, take three quarters of them at most.
+    /// wait. Calls of one subject, or of one network without names, at all connections together, take three quarters of them at most.
     pub max_concurrency: usize,
     /// Retries of a failed upstream.
     pub restart: RestartConfig,

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{Principal, count_values};
+use gatewright_core::{Claimant, Principal, count_values};
 use rmcp::{
     ErrorData, RoleClient,
     model::{
@@ -181,12 +181,12 @@ impl OpenCalls {
         (OpenGuard { calls: self.clone(), call }, receiver)
     }
 
-    /// Waits for the turn of a call of `principal`, while calls take turns: for some time after a question could not be attributed.
-    pub(crate) async fn turn(&self, principal: &Principal) -> Option<Turn> {
+    /// Waits for the turn of a call of `caller`, while calls take turns: for some time after a question could not be attributed.
+    pub(crate) async fn turn(&self, caller: &Claimant) -> Option<Turn> {
         if !self.lock().takes_turns() {
             return None;
         }
-        Some(self.turns.take(&principal.subject).await)
+        Some(self.turns.take(caller.lines().next().unwrap_or_default()).await)
     }
 
     /// Hands a question to the call it belongs to: the one that `origin` or the question itself names, or the only caller there is.
@@ -429,7 +429,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn turns_end_when_no_question_would_have_been_ambiguous_for_a_while() {
         let calls = Arc::new(OpenCalls::default());
-        let nobody = Principal::local();
+        let nobody = Claimant::default();
         assert!(calls.turn(&nobody).await.is_none());
         let (first, _events) = calls.open(caller(1));
         let (second, _events_too) = calls.open(caller(2));

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use gatewright_core::Principal;
+use gatewright_core::{Caller, Claimant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 /// The places of a connection.
@@ -27,8 +27,8 @@ pub(crate) struct OwnPlaces {
 
 #[derive(Debug, Default)]
 struct Callers {
-    /// By subject: the places of callers with calls that are open or wait.
-    own: HashMap<Arc<str>, Weak<Semaphore>>,
+    /// The places of callers with calls that are open or wait.
+    own: HashMap<Claimant, Weak<Semaphore>>,
     /// Number of entries at which those of callers without calls are removed.
     sweep_at: usize,
 }
@@ -36,7 +36,7 @@ struct Callers {
 /// The place of one call; free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {
-    _own: Option<OwnedSemaphorePermit>,
+    _own: Vec<OwnedSemaphorePermit>,
     _any: Option<SemaphorePermit<'a>>,
 }
 
@@ -46,13 +46,13 @@ impl Places {
         Self { all: Semaphore::new(most.clamp(1, Semaphore::MAX_PERMITS)), own }
     }
 
-    /// Waits for a place for a call of `principal`. Anonymous callers are many.
-    pub(crate) async fn take(&self, principal: &Principal) -> Place<'_> {
-        let own = match principal.subject == Principal::local().subject {
-            true => None,
-            false => self.own.of(&principal.subject).acquire_owned().await.ok(),
-        };
-        // The semaphores are never closed.
+    /// Waits for a place for a call of `caller`. Anonymous callers count by their networks.
+    pub(crate) async fn take(&self, caller: &Caller) -> Place<'_> {
+        let mut own = Vec::new();
+        for party in caller.claimant().lines() {
+            // The semaphores are never closed.
+            own.extend(self.own.of(party).acquire_owned().await.ok());
+        }
         Place { _own: own, _any: self.all.acquire().await.ok() }
     }
 }
@@ -64,9 +64,9 @@ impl OwnPlaces {
         Arc::new(Self { of_one: most - most / 4, callers: Mutex::default() })
     }
 
-    fn of(&self, subject: &Arc<str>) -> Arc<Semaphore> {
+    fn of(&self, party: Claimant) -> Arc<Semaphore> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = callers.own.get(subject).and_then(Weak::upgrade) {
+        if let Some(own) = callers.own.get(&party).and_then(Weak::upgrade) {
             return own;
         }
         if callers.own.len() >= callers.sweep_at {
@@ -74,7 +74,7 @@ impl OwnPlaces {
             callers.sweep_at = (callers.own.len() * 2).max(64);
         }
         let own = Arc::new(Semaphore::new(self.of_one));
-        callers.own.insert(subject.clone(), Arc::downgrade(&own));
+        callers.own.insert(party, Arc::downgrade(&own));
         own
     }
 }
@@ -82,7 +82,7 @@ impl OwnPlaces {
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
-    use gatewright_core::Scopes;
+    use gatewright_core::{Principal, Scopes};
 
     use super::*;
 
@@ -90,8 +90,13 @@ mod tests {
         Places::new(most, OwnPlaces::new(most))
     }
 
-    fn caller(subject: &str) -> Principal {
-        Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }
+    fn caller(subject: &str) -> Caller {
+        Caller::new(Arc::new(Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }))
+    }
+
+    fn anonymous(address: &str) -> Caller {
+        let at = Claimant::new(None, Some(address.parse().unwrap()), &[]);
+        Caller::new(Arc::new(Principal::local())).claiming(Some(Arc::new(at)))
     }
 
     #[tokio::test]
@@ -117,12 +122,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn anonymous_callers_may_take_every_place_and_one_place_is_one() {
+    async fn anonymous_callers_leave_a_quarter_to_other_networks_and_to_callers_with_names() {
+        for (most, own, others) in
+            [(8, "198.51.100.7", "203.0.113.9"), (8, "2001:db8:1:1::1", "2001:db8:2:1::1")]
+        {
+            let places = places(most);
+            let nobody = anonymous(own);
+            let mut calls: Vec<_> = (0..100).map(|_| Box::pin(places.take(&nobody))).collect();
+            let held: Vec<_> = calls.iter_mut().filter_map(FutureExt::now_or_never).collect();
+            assert_eq!(held.len(), 6, "{own}");
+            assert!(places.take(&caller("alice")).now_or_never().is_some());
+            assert!(places.take(&anonymous(others)).now_or_never().is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn networks_of_one_site_leave_a_quarter_to_others_together() {
+        let places = places(8);
+        let site: Vec<_> = (0..100).map(|n| anonymous(&format!("2001:db8:1:{n:x}::1"))).collect();
+        let mut calls: Vec<_> = site.iter().map(|caller| Box::pin(places.take(caller))).collect();
+        let held: Vec<_> = calls.iter_mut().filter_map(FutureExt::now_or_never).collect();
+        assert_eq!(held.len(), 6);
+    }
+
+    #[tokio::test]
+    async fn callers_on_this_machine_without_names_may_take_every_place_and_one_place_is_one() {
         let (places, single) = (places(4), places(1));
-        let nobody = Principal::local();
+        let nobody = Caller::new(Arc::new(Principal::local()));
         let held: Vec<_> = (0..9).filter_map(|_| places.take(&nobody).now_or_never()).collect();
         assert_eq!(held.len(), 4);
         assert!(single.take(&caller("bob")).now_or_never().is_some());
+        assert!(single.take(&anonymous("198.51.100.7")).now_or_never().is_some());
     }
 
     #[tokio::test]

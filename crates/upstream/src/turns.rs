@@ -1,12 +1,13 @@
-//! Turns: one call at a time, subjects one after the other.
+//! Turns: one call at a time, callers one after the other.
 //!
-//! A subject with many calls in line delays each other subject by one call at most.
+//! A caller with many calls in line delays each other by one call at most.
 
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use gatewright_core::Claimant;
 use tokio::sync::oneshot;
 
 type Waiter = oneshot::Sender<Turn>;
@@ -17,10 +18,10 @@ pub(crate) struct Turns(Mutex<Line>);
 
 #[derive(Debug, Default)]
 struct Line {
-    /// The subject whose turn it is.
-    current: Option<Arc<str>>,
-    /// Subjects with calls that wait, in the order of their turns.
-    waiting: VecDeque<(Arc<str>, VecDeque<Waiter>)>,
+    /// The caller whose turn it is.
+    current: Option<Claimant>,
+    /// Callers with calls that wait, in the order of their turns.
+    waiting: VecDeque<(Claimant, VecDeque<Waiter>)>,
 }
 
 /// The turn of one call; over when dropped.
@@ -28,18 +29,18 @@ struct Line {
 pub(crate) struct Turn(Option<Arc<Turns>>);
 
 impl Turns {
-    /// Waits for the turn of a call of `subject`.
-    pub(crate) async fn take(self: &Arc<Self>, subject: &Arc<str>) -> Turn {
+    /// Waits for the turn of a call of `caller`.
+    pub(crate) async fn take(self: &Arc<Self>, caller: Claimant) -> Turn {
         let receiver = {
             let mut line = self.lock();
             if line.current.is_none() {
-                line.current = Some(subject.clone());
+                line.current = Some(caller);
                 return Turn(Some(self.clone()));
             }
             let (waiter, receiver) = oneshot::channel();
-            match line.waiting.iter_mut().find(|(other, _)| other == subject) {
+            match line.waiting.iter_mut().find(|(other, _)| *other == caller) {
                 Some((_, calls)) => calls.push_back(waiter),
-                None => line.waiting.push_back((subject.clone(), VecDeque::from([waiter]))),
+                None => line.waiting.push_back((caller, VecDeque::from([waiter]))),
             }
             receiver
         };
@@ -52,7 +53,7 @@ impl Turns {
         !self.lock().waiting.is_empty()
     }
 
-    /// Gives the turn to the next subject.
+    /// Gives the turn to the next caller.
     fn pass(self: &Arc<Self>) {
         loop {
             let next = self.lock().next();
@@ -71,21 +72,21 @@ impl Turns {
 }
 
 impl Line {
-    /// The next call. The subject that had the last turn comes after all others.
+    /// The next call. The caller that had the last turn comes after all others.
     fn next(&mut self) -> Option<Waiter> {
         let last = self.current.take();
-        let has_more = |(subject, _): &(Arc<str>, VecDeque<Waiter>)| Some(subject) == last.as_ref();
+        let has_more = |(caller, _): &(Claimant, VecDeque<Waiter>)| Some(caller) == last.as_ref();
         if let Some(at) = self.waiting.iter().position(has_more)
             && let Some(same) = self.waiting.remove(at)
         {
             self.waiting.push_back(same);
         }
-        let (subject, mut calls) = self.waiting.pop_front()?;
+        let (caller, mut calls) = self.waiting.pop_front()?;
         let waiter = calls.pop_front();
         if !calls.is_empty() {
-            self.waiting.push_front((subject.clone(), calls));
+            self.waiting.push_front((caller.clone(), calls));
         }
-        self.current = Some(subject);
+        self.current = Some(caller);
         waiter
     }
 }
@@ -104,13 +105,16 @@ mod tests {
 
     use super::*;
 
+    fn of(subject: &str) -> Claimant {
+        Claimant::new(Some(subject.into()), None, &[])
+    }
+
     #[tokio::test]
-    async fn subjects_take_turns_however_many_calls_one_of_them_has_in_line() {
+    async fn callers_take_turns_however_many_calls_one_of_them_has_in_line() {
         let turns = Arc::new(Turns::default());
-        let [alice, bob, carl] = ["alice", "bob", "carl"].map(Arc::<str>::from);
-        let mut now = turns.take(&alice).now_or_never().unwrap();
-        let order = [&alice, &alice, &alice, &bob, &alice, &carl, &bob];
-        let mut line: Vec<_> = order.map(|subject| Some(Box::pin(turns.take(subject)))).into();
+        let mut now = turns.take(of("alice")).now_or_never().unwrap();
+        let order = ["alice", "alice", "alice", "bob", "alice", "carl", "bob"];
+        let mut line: Vec<_> = order.map(|caller| Some(Box::pin(turns.take(of(caller))))).into();
         for call in line.iter_mut().flatten() {
             assert!(call.now_or_never().is_none());
         }
@@ -122,7 +126,7 @@ mod tests {
             for (number, place) in line.iter_mut().enumerate() {
                 if let Some(turn) = place.as_mut().and_then(|call| call.now_or_never()) {
                     *place = None;
-                    served.push(&**order[number]);
+                    served.push(order[number]);
                     assert!(next.replace(turn).is_none(), "one at a time");
                 }
             }
@@ -130,19 +134,18 @@ mod tests {
         }
         assert_eq!(served, ["bob", "carl", "alice", "bob", "alice", "alice", "alice"]);
         drop(now);
-        assert!(turns.take(&bob).now_or_never().is_some());
+        assert!(turns.take(of("bob")).now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn a_call_that_is_over_before_its_turn_delays_nobody() {
         let turns = Arc::new(Turns::default());
-        let [alice, bob] = ["alice", "bob"].map(Arc::<str>::from);
-        let now = turns.take(&alice).await;
-        let mut gone: Vec<_> = (0..100).map(|_| Box::pin(turns.take(&alice))).collect();
+        let now = turns.take(of("alice")).await;
+        let mut gone: Vec<_> = (0..100).map(|_| Box::pin(turns.take(of("alice")))).collect();
         for call in &mut gone {
             assert!(call.now_or_never().is_none());
         }
-        let mut waits = Box::pin(turns.take(&bob));
+        let mut waits = Box::pin(turns.take(of("bob")));
         assert!((&mut waits).now_or_never().is_none());
         let mut granted = gone.pop().unwrap();
         drop(gone);
@@ -151,7 +154,7 @@ mod tests {
         drop(turn);
         // Its turn came, and it left without noticing.
         assert!(!turns.is_waited_for());
-        let mut last = Box::pin(turns.take(&bob));
+        let mut last = Box::pin(turns.take(of("bob")));
         assert!((&mut last).now_or_never().is_none());
         assert!((&mut granted).now_or_never().is_some(), "and so it ends at once");
         assert!((&mut last).now_or_never().is_some());
