@@ -126,10 +126,10 @@ async fn a_request_that_its_client_cancels_ends_at_the_app_whatever_its_method()
         for (method, params) in [
             ("tools/call", json!({"name": "app:wait"})),
             ("resources/read", json!({"uri": "wait://here"})),
-            ("prompts/get", json!({"name": "app:wait"})),
+            ("prompts/get", json!({"name": "wait"})),
             (
                 "completion/complete",
-                json!({"ref": {"type": "ref/prompt", "name": "app:wait"}, "argument": {"name": "a", "value": ""}}),
+                json!({"ref": {"type": "ref/prompt", "name": "wait"}, "argument": {"name": "a", "value": ""}}),
             ),
         ] {
             let request: ClientRequest = made(json!({"method": method, "params": params}));
@@ -147,7 +147,7 @@ async fn a_request_that_its_client_cancels_ends_at_the_app_whatever_its_method()
 async fn a_request_whose_client_goes_away_ends_at_the_app() {
     let (gateway, mut says) = waiting().await;
     let client = client(&gateway, Principal::local(), false).await;
-    let request: ClientRequest = made(json!({"method": "prompts/get", "params": {"name": "app:wait"}}));
+    let request: ClientRequest = made(json!({"method": "prompts/get", "params": {"name": "wait"}}));
     let options = PeerRequestOptions::no_options();
     let _request = client.peer().send_cancellable_request(request, options).await.unwrap();
     assert_eq!(says.recv().await, Some("began"));
