@@ -237,7 +237,7 @@ impl UpstreamConfig {
             (None, None) => {
                 vec![whole("an app needs `command` (a program to run) or `url` (a server's address)")]
             }
-            (Some(_), Some(_)) => vec![whole("an app has `command` or `url`, not both")],
+            (Some(_), Some(_)) => vec![InvalidField::new("url", "an app has `command` or `url`, not both")],
             (Some(command), None) => self.problems_of_command(command),
             (None, Some(url)) => self.problems_of_url(url),
         };

@@ -5,37 +5,80 @@ use std::{collections::HashSet, net::SocketAddr};
 use gatewright::executions_are_stored;
 use gatewright_auth::config::Mode;
 use gatewright_core::check_app_id;
-use gatewright_findings::{Finding, escape};
+use gatewright_findings::{Finding, escape, nearest};
 use gatewright_operator::{admin::AdminConfig, telemetry::OtlpConfig};
 use gatewright_upstream::UpstreamAuth;
 
 use super::{AppConfig, AppKind, Config, cluster};
 
-/// A check, and the sections that it reads as a whole. It is skipped if one of them cannot be read, for its result would be wrong.
-type Check = (&'static [&'static str], fn(&Config) -> Vec<Finding>);
+/// A check, and what it reads: whole sections, and keys that decide its result. It is skipped if one of them cannot be read, for its
+/// result would be wrong.
+struct Check {
+    sections: &'static [&'static str],
+    decisive: &'static [&'static str],
+    run: fn(&Config) -> Vec<Finding>,
+}
+
+const fn check(
+    sections: &'static [&'static str],
+    decisive: &'static [&'static str],
+    run: fn(&Config) -> Vec<Finding>,
+) -> Check {
+    Check { sections, decisive, run }
+}
+
+const AUTH: &[&str] = &[
+    "/auth/mode",
+    "/auth/type",
+    "/auth/allowDefaultPublic",
+    "/auth/clients",
+    "/auth/local",
+    "/auth/provider",
+    "/auth/refresh",
+    "/auth/scopes",
+    "/auth/tokenStorage",
+    "/http/host",
+    "/http/path",
+    "/http/publicUrl",
+    "/http/tls",
+];
 
 const CHECKS: [Check; 13] = [
-    (&[], apps),
-    (&["http"], http),
-    (&["http", "auth"], cluster::findings),
-    (&["codecall"], codecall),
-    (&["executions"], executions),
-    (&["executions", "auth", "http"], executions_store),
-    (&["codecall"], plans_without_code_mode),
-    (&["auth", "http"], auth),
-    (&["auth"], apps_of_users),
-    (&["auth"], unreachable_scopes),
-    (&["rateLimits", "apps"], rate_limits),
-    (&["admin"], admin),
-    (&["telemetry"], telemetry),
+    check(&[], &[], apps),
+    check(&["http"], &[], http),
+    check(&["http", "auth"], &["/http/cluster", "/auth/tokenStorage"], cluster::findings),
+    check(&["codecall"], &[], codecall),
+    check(&["executions"], &["/executions/maxBytes"], executions),
+    check(
+        &["executions", "auth", "http"],
+        &["/executions/store", "/auth", "/http/cluster"],
+        executions_store,
+    ),
+    check(&["codecall"], &["/codecall/enabled"], plans_without_code_mode),
+    check(&["auth", "http"], AUTH, auth),
+    check(&["auth"], &["/auth/mode"], apps_of_users),
+    check(&["auth"], &["/auth/mode", "/auth/scopes"], unreachable_scopes),
+    check(&["rateLimits", "apps"], &[], rate_limits),
+    check(&["admin"], &[], admin),
+    check(&["telemetry"], &[], telemetry),
 ];
 
 impl Config {
-    /// Every problem that the schema cannot express. Sections that are `unreadable` are not looked at.
-    pub(super) fn problems(&self, unreadable: &HashSet<&str>) -> Vec<Finding> {
-        let readable = |(sections, _): &&Check| sections.iter().all(|section| !unreadable.contains(section));
-        CHECKS.iter().filter(readable).flat_map(|(_, check)| check(self)).collect()
+    /// Every problem that the schema cannot express. Sections that are `unreadable` are not looked at, and the places `bad` have their
+    /// defaults.
+    pub(super) fn problems(&self, unreadable: &HashSet<&str>, bad: &[String]) -> Vec<Finding> {
+        let is_bad = |key: &&str| bad.iter().any(|bad| is_within(bad, key) || is_within(key, bad));
+        let readable = |check: &&Check| {
+            check.sections.iter().all(|section| !unreadable.contains(section))
+                && !check.decisive.iter().any(is_bad)
+        };
+        CHECKS.iter().filter(readable).flat_map(|check| (check.run)(self)).collect()
     }
+}
+
+/// Returns true if the JSON pointer `place` is `around`, or below it.
+fn is_within(place: &str, around: &str) -> bool {
+    place.strip_prefix(around).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn pointer_of(app: &str) -> String {
@@ -132,7 +175,10 @@ fn unreachable_scopes(config: &Config) -> Vec<Finding> {
         all.extend(options.prompts.iter().map(|(name, rule)| (place("prompts", name), &rule.scopes)));
         for (place, scopes) in all {
             for (at, _) in scopes.iter().enumerate().filter(|(_, scope)| !grantable.allows(scope)) {
-                let problem = "is not one of `auth.scopes`, so no token can have it; add it there";
+                let nearest = nearest(&scopes[at], config.auth.scopes.keys().map(String::as_str));
+                let meant = nearest.map_or_else(String::new, |scope| format!(", or did you mean `{scope}`?"));
+                let problem =
+                    format!("is not one of `auth.scopes`, so no token can have it; add it there{meant}");
                 found.push(Finding::new(&format!("{}{place}/{at}", pointer_of(id)), problem));
             }
         }

@@ -16,8 +16,16 @@ const LONGEST: u64 = 16 << 20;
 /// # Errors
 /// The file cannot be read, is not a regular one, is longer than 16 MiB, or is not UTF-8.
 pub(super) fn text(path: &Path) -> Result<String, BadConfig> {
+    contents(path).map_err(|problem| BadConfig(format!("{} {problem}", path.display())))
+}
+
+/// The text of a file. Errors leave out its path.
+///
+/// # Errors
+/// As [`text`].
+pub(super) fn contents(path: &Path) -> Result<String, String> {
     let text = read_file(path, LONGEST).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
-    text.map_err(|error| BadConfig(format!("{} cannot be read: {error}", path.display())))
+    text.map_err(|error| format!("cannot be read: {error}"))
 }
 
 /// The format that the extension of a file names.
@@ -50,6 +58,6 @@ pub(super) fn value(text: &str, format: Format) -> Result<Value, Finding> {
         Ok(Value::Null) => Ok(Value::Object(serde_json::Map::new())),
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => Err(Finding::new("", "the file must be an object with keys such as `apps`")),
-        Err((line, problem)) => Err(Finding { line, ..Finding::new("", problem.trim()) }),
+        Err((line, problem)) => Err(Finding { line, ..Finding::new("", problem) }),
     }
 }

@@ -41,7 +41,8 @@ impl Config {
             None => (Self::default(), Source::default()),
         };
         if let Some(path) = &args.mcp_config {
-            config.add_mcp_servers(path)?;
+            let added = config.add_mcp_servers(path);
+            added.map_err(|problem| BadConfig(format!("{}: {problem}", path.display())))?;
         }
         if config.apps.is_empty() {
             return Err(BadConfig("the configuration names no app; add one under `apps`".to_owned()).into());
@@ -56,6 +57,29 @@ impl Config {
             Some(config) if findings.is_empty() => Ok((config, source)),
             _ => Err(BadConfig::of_file(path, &findings).into()),
         }
+    }
+
+    /// Reads the files that the command line names, and returns every problem in them. The configuration is `None` if a part cannot be read.
+    ///
+    /// # Errors
+    /// The file of the configuration cannot be read at all, or its extension names no format.
+    pub fn examine_all(args: &ConfigArgs) -> anyhow::Result<(Option<Self>, Vec<Finding>)> {
+        let (mut config, mut findings) = match &args.config {
+            Some(path) => {
+                let (config, findings, _) = Self::examine(path)?;
+                (config, findings)
+            }
+            None => (Some(Self::default()), Vec::new()),
+        };
+        if let Some(path) = &args.mcp_config {
+            // Without the configuration, its apps are not compared with the servers of this file.
+            let mut alone = Self::default();
+            if let Err(problem) = config.as_mut().unwrap_or(&mut alone).add_mcp_servers(path) {
+                findings.push(Finding::new("", problem).in_file(path));
+                config = None;
+            }
+        }
+        Ok((config, findings))
     }
 
     /// Reads a file and returns every problem in it. The configuration is `None` if a section cannot be read.
@@ -76,6 +100,15 @@ impl Config {
             findings = with_lines(findings, &Lines::of(&text, format));
         }
         Ok((config, findings, source))
+    }
+
+    /// Adds the lines of the file at `path` to findings about it. A file that is no configuration has none.
+    ///
+    /// # Errors
+    /// The file can no longer be read.
+    pub fn with_lines_of(path: &Path, findings: Vec<Finding>) -> anyhow::Result<Vec<Finding>> {
+        let Ok(format) = file::format_of(path) else { return Ok(findings) };
+        Ok(with_lines(findings, &Lines::of(&file::text(path)?, format)))
     }
 
     /// Finds the files of saved plans, whose paths are relative to `folder`.
@@ -102,12 +135,13 @@ impl Config {
         let (filled, mut findings) = interpolate::apply(&mut value, environment);
         findings.extend(interpolate::typed(&mut value, &filled, schema::violations));
         let source = Source::of(&value);
-        let Sections { mut config, unreadable, findings: mut unread } = Sections::read(value.clone());
-        if !unreadable.is_empty() {
-            // Reading a section stops at its first bad key: find those that follow the ones that are known.
-            prune(&mut value, &findings);
-            unread = Sections::read(value).findings;
-        }
+        let sections = Sections::read(value.clone());
+        let complete = sections.unreadable.is_empty();
+        // Reading a section stops at its first bad key: read on without those that are known, to find the rest and what contradicts.
+        let Sections { mut config, unreadable, findings: unread } = match complete {
+            true => sections,
+            false => read_without_bad_keys(value, &findings),
+        };
         // The schema explains a value of the wrong type better, and does not show it.
         let explained = Explained::by(&findings);
         findings.extend(unread.into_iter().filter(|finding| !explained.contains(&finding.pointer)));
@@ -115,11 +149,14 @@ impl Config {
             let problems = config.auth.fill_from(|name| environment.get(name).cloned());
             findings.extend(problems.into_iter().map(|problem| auth_finding(&problem.path, problem.message)));
         }
-        findings.extend(config.problems(&unreadable));
+        let bad: Vec<String> = findings.iter().map(|finding| finding.pointer.clone()).collect();
+        let explained = Explained::by(&findings);
+        let contradictions = config.problems(&unreadable, &bad).into_iter();
+        findings.extend(contradictions.filter(|finding| complete || !explained.contains(&finding.pointer)));
         config.share_proxies();
         let mut findings = with_lines(findings, &lines);
         interpolate::hide(&mut findings, text, environment);
-        (unreadable.is_empty().then_some(config), findings, source)
+        (complete.then_some(config), findings, source)
     }
 
     /// Applies both lists of trusted proxies to the whole server.
@@ -130,23 +167,43 @@ impl Config {
         self.http.trusted_proxies.clone_from(&self.auth.trusted_proxies);
     }
 
-    fn add_mcp_servers(&mut self, path: &Path) -> anyhow::Result<()> {
-        let text = file::text(path)?;
-        let servers = gatewright_upstream::parse_mcp_servers(&text)
-            .map_err(|error| BadConfig(format!("{}: {error}", path.display())))?;
+    /// Adds the servers of an `mcpServers` file as apps.
+    fn add_mcp_servers(&mut self, path: &Path) -> Result<(), String> {
+        let text = file::contents(path)?;
+        let servers = gatewright_upstream::parse_mcp_servers(&text).map_err(|error| error.to_string())?;
         let taken: Vec<&str> =
             servers.keys().map(String::as_str).filter(|id| self.apps.contains_key(*id)).collect();
         if !taken.is_empty() {
-            let problem = format!(
-                "{}: the configuration already has an app of this name; rename one: {}",
-                path.display(),
+            return Err(format!(
+                "the configuration already has an app of this name; rename one: {}",
                 taken.join(", ")
-            );
-            return Err(BadConfig(problem).into());
+            ));
         }
         self.apps.extend(servers.into_iter().map(|(id, upstream)| (id, AppConfig::upstream(upstream))));
         Ok(())
     }
+}
+
+/// Reads the sections without the keys that have `findings`, and without those that are found bad then. Unreadable are those that stay so.
+fn read_without_bad_keys(mut value: Value, findings: &[Finding]) -> Sections {
+    /// Bad keys of one section that no schema finds.
+    const MOST: usize = 20;
+    prune(&mut value, findings);
+    let mut found = Vec::new();
+    let mut sections = Sections::read(value.clone());
+    for _ in 0..MOST {
+        if sections.findings.is_empty() {
+            break;
+        }
+        prune(&mut value, &sections.findings);
+        found.append(&mut sections.findings);
+        sections = Sections::read(value.clone());
+        // What is around a key that was taken out may lack it now.
+        let explained = Explained::by(&found);
+        sections.findings.retain(|finding| !explained.contains(&finding.pointer));
+    }
+    sections.findings.append(&mut found);
+    sections
 }
 
 /// Removes the keys with findings.

@@ -9,11 +9,11 @@ use gatewright_auth::{
     Deployment,
     config::{Mode, is_guessable},
 };
-use gatewright_findings::{Finding, Lines, escape, with_lines};
+use gatewright_findings::{Finding, escape};
 use gatewright_upstream::UpstreamAuth;
 use secrecy::ExposeSecret as _;
 
-use super::{AppKind, Config, check::auth_finding, exposure, file};
+use super::{AppKind, Config, check::auth_finding, exposure};
 
 impl Config {
     /// Every item of the production requirements that the configuration, read from `path`, does not meet, each with its fix.
@@ -21,8 +21,6 @@ impl Config {
     /// # Errors
     /// The file can no longer be read.
     pub fn production(&self, path: &Path) -> anyhow::Result<Vec<Finding>> {
-        let text = file::text(path)?;
-        let lines = Lines::of(&text, file::format_of(path)?);
         let deployment = self.deployment(SocketAddr::new(self.http.host, self.http.port));
         let found = self.auth.check_production(&deployment).into_iter();
         let mut findings: Vec<Finding> = found
@@ -33,7 +31,7 @@ impl Config {
         findings.extend(exposure::findings(self));
         self.check_secrets(&mut findings);
         self.check_scopes(&mut findings);
-        Ok(with_lines(findings, &lines))
+        Self::with_lines_of(path, findings)
     }
 
     fn check_http(&self, deployment: &Deployment, findings: &mut Vec<Finding>) {
