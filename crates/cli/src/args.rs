@@ -182,10 +182,15 @@ pub enum AuditCommand {
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Configuration file: YAML, JSON or TOML by its extension.
-    #[arg(short, long, value_name = "FILE")]
-    pub config: PathBuf,
-    /// Do not start the apps: names of tools and arguments in policies are not checked.
+    #[arg(value_name = "FILE", conflicts_with = "config", required_unless_present_any = ["config", "mcp_config"])]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Start the apps, and check the names of tools, resources and prompts in the configuration against what they offer.
     #[arg(long)]
+    pub live: bool,
+    /// Do not start the apps: names of tools and arguments in policies are not checked.
+    #[arg(long, conflicts_with = "live")]
     pub offline: bool,
     /// Also check the requirements for production, and print how to meet them.
     #[arg(long)]

@@ -17,6 +17,7 @@ mod exit;
 #[doc(hidden)]
 pub mod fuzz;
 mod logging;
+mod names;
 mod output;
 mod reference;
 mod reload;

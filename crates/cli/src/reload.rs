@@ -9,7 +9,9 @@ mod certificate;
 mod status;
 mod watch;
 
-use gatewright::Running;
+use std::sync::Arc;
+
+use gatewright::{Registry, Running};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::watch as latest,
@@ -19,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     args::ConfigArgs,
     config::{Config, Source},
+    names,
     wire::apps::AppStarter,
 };
 use apps::Apps;
@@ -44,6 +47,8 @@ pub struct Reloader {
     hangup: Signal,
     files: Option<FileWatch>,
     status: latest::Sender<Status>,
+    /// The configuration that was read last and is not refused.
+    config: latest::Sender<Arc<Config>>,
 }
 
 /// The configuration at the start, and the watches on its files.
@@ -75,7 +80,8 @@ impl Loaded {
 
     /// The reloader of the server that was started from this configuration. It applies the limits of code mode itself.
     pub fn follow(self, running: &Running, starter: AppStarter) -> Reloader {
-        let status = Status { generation: 1, refused: false, restart: Vec::new() };
+        let status = Status { generation: 1, refused: false, restart: Vec::new(), unknown_names: 0 };
+        let config = latest::Sender::new(Arc::new(self.config.clone()));
         let apps = Apps::new(running.gateway().clone(), starter, self.config.apps);
         let mut reloader = Reloader {
             args: self.args,
@@ -87,6 +93,7 @@ impl Loaded {
             hangup: self.hangup,
             files: self.files,
             status: latest::Sender::new(status),
+            config,
         };
         if let Some(code_call) = running.code_call().cloned() {
             let paths = vec![
@@ -127,6 +134,19 @@ impl Reloader {
     /// The status of reloading, now and after each reload.
     pub fn status(&self) -> latest::Receiver<Status> {
         self.status.subscribe()
+    }
+
+    /// Logs names in the configuration of things that do not exist, now and as apps and the configuration change, until `stop`.
+    pub fn watch_names(
+        &self,
+        registry: Arc<Registry>,
+        stop: CancellationToken,
+    ) -> impl Future<Output = ()> + use<> {
+        let status = self.status.clone();
+        let report = move |count| {
+            status.send_if_modified(|status| std::mem::replace(&mut status.unknown_names, count) != count);
+        };
+        names::watch(registry, self.config.subscribe(), report, stop)
     }
 
     /// Reloads on SIGHUP and on changes, until `stop`. Returns once removed apps have shut down.
@@ -186,6 +206,7 @@ impl Reloader {
             tracing::warn!(keys, "restart to apply: {keys}");
         }
         self.current = source;
+        self.config.send_replace(Arc::new(config));
         let changed = apps.any() || !differing.is_empty();
         self.status.send_modify(|status| {
             status.generation += u64::from(changed);

@@ -46,7 +46,7 @@ pub use config::{Adapter, CodeCallConfig, SanitizationConfig, VmConfig, WorkerCo
 pub use config_embedding::{EmbeddingConfig, ModelSource, StoreConfig, Strategy};
 pub use config_result::{MaxBytes, ResultConfig, ShapeLearning};
 pub use gatewright_core::Secret;
-pub use meta_tools::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
+pub use meta_tools::{ALL as META_TOOLS, MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 pub use plans::{PlanChanges, PlanReport, PlanSources, SavedPlans};
 
 pub use visibility::{Mode, ModeRule};

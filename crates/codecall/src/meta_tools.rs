@@ -30,8 +30,8 @@ pub const MOST_ALLOWED_TOOLS: usize = 1_000;
 /// Prefixes by which a script could name a meta-tool, in either spelling.
 pub(crate) const RESERVED: [&str; 2] = [PREFIX, "codecall_"];
 
-/// The four, in the order of [`definitions`].
-pub(crate) const ALL: [&str; 4] = [SEARCH, DESCRIBE, EXECUTE, INVOKE];
+/// The names of the four.
+pub const ALL: [&str; 4] = [SEARCH, DESCRIBE, EXECUTE, INVOKE];
 
 /// The place of `name` in [`definitions`], in either spelling.
 pub(crate) fn position(name: &str) -> Option<usize> {

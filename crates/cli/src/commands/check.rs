@@ -2,38 +2,49 @@
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
+use anyhow::bail;
+use gatewright::{AppHealth, Registry, Running};
 use gatewright_auth::FirstUser;
 use gatewright_codecall::SavedPlans;
-use gatewright_findings::{Finding, first};
+use gatewright_findings::{Finding, escape, first};
 use gatewright_policy::Catalog;
 use serde_json::json;
 
 use crate::{
-    args::CheckArgs,
+    args::{CheckArgs, ConfigArgs},
     config::{Config, policy_finding},
-    exit, logging,
+    exit, logging, names,
     output::{self, errln, outln},
     wire::gateway,
 };
 
-/// Longest wait for the apps whose tools policies name.
+/// Longest wait for the apps whose lists names and policies are compared with.
 const SETTLE: Duration = Duration::from_secs(30);
 
 /// Prints every problem with its line and a fix.
 pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let (config, mut findings, _) = Config::examine(&args.config)?;
-    if let Some(config) = config.as_ref().filter(|_| findings.is_empty()) {
-        findings.extend(check_policies(config, args).await?);
-    }
-    if let Some(config) = config.as_ref().filter(|_| args.production) {
-        findings.extend(config.production(&args.config)?);
-    }
+    let files =
+        ConfigArgs { config: args.file.clone().or(args.config.config.clone()), ..args.config.clone() };
+    let Some(file) = files.config.as_ref().or(files.mcp_config.as_ref()) else { bail!("no file") };
+    let (config, mut findings) = Config::examine_all(&files)?;
     let mut warnings = Vec::new();
     if let Some(config) = &config {
+        if findings.is_empty() {
+            let running = start(config, args).await?;
+            let registry = running.as_ref().map(|running| &**running.gateway().registry());
+            check_names(config, args.live, registry, file, &mut findings, &mut warnings)?;
+            findings.extend(check_policies(config, registry, file));
+            if let Some(running) = running {
+                running.stop().await;
+            }
+        }
+        if args.production {
+            findings.extend(config.production(file)?);
+        }
         check_plans(config, &mut findings, &mut warnings);
     }
     let makes_user = config.is_some_and(|config| config.auth.makes_first_user());
-    let path = args.config.display();
+    let path = file.display();
     let (listed, more) = first(&findings);
     if args.json {
         let file = path.to_string();
@@ -52,7 +63,7 @@ pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         }
     } else {
         for finding in listed {
-            outln!("{}: {}", place(finding, &args.config), finding.without_line())?;
+            outln!("{}: {}", place(finding, file), finding.without_line())?;
         }
         if more > 0 {
             outln!("{path}: and {more} more problems")?;
@@ -60,7 +71,7 @@ pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     }
     if !args.json {
         for warning in first(&warnings).0 {
-            errln!("{}: warning: {}", place(warning, &args.config), warning.without_line());
+            errln!("{}: warning: {}", place(warning, file), warning.without_line());
         }
     }
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::USAGE) })
@@ -73,6 +84,62 @@ fn place(finding: &Finding, config: &Path) -> String {
     file + &line
 }
 
+/// Starts the apps: for a `live` check, and for policies unless the check is `offline`.
+async fn start(config: &Config, args: &CheckArgs) -> anyhow::Result<Option<Running>> {
+    let for_policies = config.policy_files.engine.is_some() && !args.offline;
+    if !args.live && !for_policies {
+        return Ok(None);
+    }
+    logging::without_client_library();
+    let mut config = config.clone();
+    // What apps offer does not depend on code mode.
+    config.codecall.enabled &= for_policies;
+    let running = gateway::start(&config).await?;
+    gateway::settle(&running, SETTLE).await;
+    Ok(Some(running))
+}
+
+/// Adds names of things that do not exist. They are findings in a `live` check, and so are apps that are down; else they are warnings, for
+/// apps may be added later.
+fn check_names(
+    config: &Config,
+    live: bool,
+    registry: Option<&Registry>,
+    file: &Path,
+    findings: &mut Vec<Finding>,
+    warnings: &mut Vec<Finding>,
+) -> anyhow::Result<()> {
+    let mut found = names::unknown(config, registry);
+    let Some(registry) = registry.filter(|_| live) else {
+        warnings.extend(Config::with_lines_of(file, found)?);
+        return Ok(());
+    };
+    for app in &registry.operator_snapshot().apps {
+        let why = match app.app.health() {
+            AppHealth::Down(why) => why,
+            AppHealth::Starting => format!("it did not start within {} s", SETTLE.as_secs()),
+            AppHealth::Up => continue,
+        };
+        let problem = format!("is down, so names of what it offers are not checked: {why}");
+        found.push(Finding::new(&format!("/apps/{}", escape(&app.id)), problem));
+    }
+    findings.extend(Config::with_lines_of(file, found)?);
+    Ok(())
+}
+
+/// Problems of the policies, with the catalog of the apps if they were started.
+fn check_policies(config: &Config, registry: Option<&Registry>, file: &Path) -> Vec<Finding> {
+    let Some(engine) = &config.policy_files.engine else { return Vec::new() };
+    let items = registry.map(Registry::operator_snapshot);
+    let catalog = items.as_ref().map(|items| Catalog::new(items));
+    for app in catalog.iter().flat_map(|catalog| &catalog.unavailable) {
+        errln!("{app}; policies about its tools are not checked");
+    }
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let problems = engine.check(catalog.as_ref());
+    problems.iter().map(|problem| policy_finding("/policies", problem, folder)).collect()
+}
+
 /// Adds the problems of saved plans: those for which a plan is not served, and those that it may have.
 fn check_plans(config: &Config, findings: &mut Vec<Finding>, warnings: &mut Vec<Finding>) {
     for (id, app) in &config.apps {
@@ -83,26 +150,4 @@ fn check_plans(config: &Config, findings: &mut Vec<Finding>, warnings: &mut Vec<
             warnings.extend(report.warnings);
         }
     }
-}
-
-/// Problems of the policies: with the catalog of the apps, which are started for it, unless the check is `offline`.
-async fn check_policies(config: &Config, args: &CheckArgs) -> anyhow::Result<Vec<Finding>> {
-    let Some(engine) = &config.policy_files.engine else { return Ok(Vec::new()) };
-    let problems = if args.offline {
-        engine.check(None)
-    } else {
-        logging::without_client_library();
-        let running = gateway::start(config).await?;
-        gateway::settle(&running, SETTLE).await;
-        let items = running.gateway().registry().operator_snapshot();
-        let catalog = Catalog::new(&items);
-        let problems = engine.check(Some(&catalog));
-        for app in &catalog.unavailable {
-            errln!("{app}; policies about its tools are not checked");
-        }
-        running.stop().await;
-        problems
-    };
-    let folder = args.config.parent().unwrap_or(Path::new(""));
-    Ok(problems.iter().map(|problem| policy_finding("/policies", problem, folder)).collect())
 }

@@ -24,7 +24,6 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let config = loaded.config.clone();
     let stop = stop_signal()?;
     let (guard, builder) = guard::open(&config, config.telemetry.collector()?).await?;
-    warn_about_unused_limits(&config);
     let starter = AppStarter::new(guard.user_tokens().clone());
     let running = gateway::start_with(&config, &starter, builder, &own_files).await?;
     let mut reloader = loaded.follow(&running, starter);
@@ -33,10 +32,13 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let guard = guard
         .metrics(reload::metrics(reloader.status()))
         .ready_detail("config", reload::public_status(reloader.status()));
+    let names = reloader.watch_names(running.gateway().registry().clone(), stop.clone());
+    let names = tokio::spawn(names);
     let served = match args.stdio {
         true => serve_over_stdio(&running, guard, reloader, stop).await,
         false => serve_over_http(&running, &config, guard, reloader, stop).await,
     };
+    names.abort();
     running.stop().await;
     served?;
     Ok(ExitCode::SUCCESS)
@@ -55,27 +57,11 @@ fn apply_changes(reloader: &mut Reloader, running: &Running, guard: &Guard) {
     });
     let limits = guard.limits().clone();
     reloader.live(vec!["rateLimits"], move |config| {
-        warn_about_unused_limits(config);
         limits.replace(config.rate_limits.clone());
         Ok(())
     });
     if let Some(audit) = guard.audit().cloned() {
         reloader.on_hangup(move || audit.follow());
-    }
-}
-
-/// Warns about rules for apps that do not exist, so that a misspelt name is noticed. Apps may be added later, so it is not an error.
-fn warn_about_unused_limits(config: &Config) {
-    for rule in &config.rate_limits {
-        let app = rule.tool.split_once(':').map_or("", |(app, _)| app);
-        let is_app = app.is_empty() || app == "codecall" || config.apps.contains_key(app);
-        if !is_app {
-            let tool = &rule.tool;
-            tracing::warn!(
-                tool,
-                "the rule of `rateLimits` for `{tool}` covers nothing: there is no app `{app}`"
-            );
-        }
     }
 }
 

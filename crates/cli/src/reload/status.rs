@@ -12,6 +12,8 @@ pub struct Status {
     pub refused: bool,
     /// Paths that differ from the configuration at the start and need a restart.
     pub restart: Vec<String>,
+    /// Names in the configuration of things that do not exist, as far as the lists of apps are known.
+    pub unknown_names: usize,
 }
 
 /// The latest status in the text format of Prometheus.
@@ -30,6 +32,11 @@ pub fn metrics(status: Receiver<Status>) -> impl Fn() -> String {
                 u64::from(status.refused),
             ),
             ("restart_pending", "Changed keys that need a restart", status.restart.len() as u64),
+            (
+                "unknown_names",
+                "Names in the configuration of apps, tools and the like that do not exist",
+                status.unknown_names as u64,
+            ),
         ]
         .into_iter()
         .map(|(name, help, value)| gauge(&format!("gatewright_config_{name}"), help, value as f64))
@@ -45,6 +52,7 @@ pub fn public_status(status: Receiver<Status>) -> impl Fn() -> serde_json::Value
             "generation": status.generation,
             "refused": status.refused,
             "restartPending": !status.restart.is_empty(),
+            "unknownNames": status.unknown_names,
         })
     }
 }

@@ -60,9 +60,84 @@ fn problems_of_every_section_are_reported_at_once() {
         (10, "apps.web.timeout"),
         (11, "apps.cli.command"),
         (12, "apps.bad id"),
+        (14, "rateLimits.0.tool"),
     ];
-    // The checks of `auth` read `http` too, and those of rate limits read `apps`: they wait until both can be read.
+    // The checks of `auth` need the address that the server listens on: they wait until it can be read.
     assert_eq!(found, expected, "{body:#}");
+}
+
+#[test]
+fn values_of_the_wrong_type_and_contradictions_are_told_together_with_what_to_write() {
+    let text = "http: { port: '3000x', drainTimeout: 1h }\nauth:\n  mode: orchestrated\n  requirePar: maybe\n  scopes: { a: A }\n  \
+                clients: [{ clientId: x, scopes: [b] }]\napps:\n  web: { url: 'http://x/', command: npx, timeout: 5 }\n  \
+                run: { command: npx, args: '-y', headers: { a: b } }\nrateLimits:\n  - { tool: crm, limit: 1, window: 5 }\n";
+    let (code, body) = check(".yaml", text);
+    let findings = body["findings"].as_array().unwrap();
+    let problem = |path: &str| {
+        let found = findings.iter().find(|finding| finding["path"] == path);
+        found.unwrap_or_else(|| panic!("{path}: {body:#}"))["problem"].as_str().unwrap()
+    };
+    for (path, told) in [
+        ("http.port", "must be a whole number"),
+        ("http.drainTimeout", ""),
+        ("auth.requirePar", "must be `true` or `false`"),
+        ("auth.clients.0.scopes.0", "is not one of `auth.scopes`"),
+        ("apps.web.timeout", "must be a duration with its unit, such as `5s`"),
+        ("apps.run.args", "must be a list, even of one value: write `[\"-y\"]`"),
+        ("apps.run.headers", "belongs to an app with `url`"),
+        ("rateLimits.0.window", "must be a duration with its unit, such as `5s`"),
+    ] {
+        assert!(problem(path).starts_with(told) || problem(path).contains(told), "{path}: {body:#}");
+    }
+    assert!(body.to_string().contains("not both"), "a command and a url: {body:#}");
+    assert_eq!((code, body["more"].as_u64()), (2, Some(0)));
+}
+
+#[test]
+fn a_value_that_cannot_be_read_does_not_make_others_look_wrong() {
+    for text in [
+        // Without the mode, nothing is known about who signs in.
+        "auth: { mode: orchestratd, tokenStorage: { type: sqlite } }\napps: { web: { url: 'https://x/', auth: { type: oauth } } }\n",
+        // Without the address, the app has neither.
+        "apps: { web: { url: 5 } }\n",
+        // Without the store, nothing is known about keys.
+        "auth: { tokenStorage: { type: redos } }\nexecutions: { store: redis }\napps: { crm: { builtin: crm } }\n",
+    ] {
+        let (code, body) = check(".yaml", text);
+        assert_eq!((code, body["findings"].as_array().unwrap().len()), (2, 1), "{text}: {body:#}");
+    }
+}
+
+#[test]
+fn the_file_is_an_argument_or_an_option_and_may_be_an_mcp_servers_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let good = file("good.yaml", "apps: { crm: { builtin: crm } }\n");
+    let servers = file("mcp.json", r#"{"mcpServers": {"files": {"command": "npx", "args": ["-y"]}}}"#);
+    let bad = file("bad.json", r#"{"mcpServers": {"files": {"command": "npx", "url": "http://x"}}}"#);
+    let run = |arguments: &[&str]| {
+        let output = Command::new(gatewright()).arg("check").args(arguments).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    for arguments in
+        [&[&*good][..], &["--config", &good], &["--mcp-config", &servers], &[&good, "--mcp-config", &servers]]
+    {
+        let (code, text) = run(arguments);
+        assert!(code == 0 && text.contains(": ok"), "{arguments:?}: {text}");
+    }
+    let (code, text) = run(&[&good, "--mcp-config", &bad]);
+    assert!(
+        code == 2 && text.contains(&format!("{bad}: server `files`")) && text.contains("not both"),
+        "{text}"
+    );
+    let (code, text) = run(&[]);
+    assert!(code == 2 && text.contains("FILE"), "{text}");
+    assert_eq!(run(&[&good, "--config", &good]).0, 2, "which of the two?");
 }
 
 #[test]
@@ -208,12 +283,15 @@ fn a_bad_vector_store_is_told_by_its_type_without_showing_its_secrets() {
             .map(|f| (f["path"].as_str().unwrap().to_owned(), f["problem"].to_string()))
             .collect::<Vec<_>>()
     };
-    let found = check("{ type: pgvector, url: 's3cret', tabel: x }");
-    assert!(found[0].0.ends_with("store.tabel") && found[0].1.contains("`table`"), "{found:?}");
-    let found = check("{ type: redis, url: 's3cret' }");
-    assert!(found[0].0.ends_with("store.type") && found[0].1.contains("pgvector"), "{found:?}");
-    let found = check("{ url: 's3cret' }");
-    assert!(found[0].0.ends_with("store.type"), "{found:?}");
+    for (store, place, told) in [
+        ("{ type: pgvector, url: 's3cret', tabel: x }", "store.tabel", "`table`"),
+        ("{ type: redis, url: 's3cret' }", "store.type", "pgvector"),
+        ("{ url: 's3cret' }", "store.type", ""),
+    ] {
+        let found = check(store);
+        let is_told = |(path, problem): &(String, String)| path.ends_with(place) && problem.contains(told);
+        assert!(found.iter().any(is_told), "{found:?}");
+    }
     let found = check("{ type: pgvector, url: 'postgres://me:s3cret@h/d', table: 'a b' }");
     assert!(found.iter().any(|(path, _)| path.ends_with("store.table")), "{found:?}");
     assert!(found.iter().any(|(path, _)| path == "codecall.embedding.model"), "{found:?}");

@@ -184,7 +184,7 @@ async fn a_rule_that_covers_nothing_is_refused_or_told() {
     assert!(line.contains("rateLimits.0.tool"), "{line}");
     server.replace(&rules("  - { tool: \"crn:*\", limit: 1, window: 1h }\n"));
     server.hang_up();
-    server.says("the rule of `rateLimits` for `crn:*` covers nothing: there is no app `crn`");
+    server.says("there is no app `crn`, so this limits nothing; did you mean `crm`?");
 }
 
 #[tokio::test]

@@ -57,6 +57,8 @@ mod limits;
 #[cfg(test)]
 mod mock;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod no_server;
 #[cfg(test)]
 mod notes;

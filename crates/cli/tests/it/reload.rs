@@ -99,7 +99,7 @@ async fn sighup_adds_and_removes_apps_and_an_open_session_hears_of_it() {
     assert!(has(&before, "crm") && !has(&before, "support"));
     assert_eq!(
         served.readiness().await["config"],
-        json!({"generation": 1, "refused": false, "restartPending": false})
+        json!({"generation": 1, "refused": false, "restartPending": false, "unknownNames": 0})
     );
 
     served.replace(&format!("{DIRECT}apps:\n  support: {{ builtin: support }}\n"));
@@ -133,7 +133,7 @@ async fn a_bad_file_changes_nothing_and_every_finding_is_told() {
     served.says("nothing differs");
     assert_eq!(
         served.readiness().await["config"],
-        json!({"generation": 1, "refused": false, "restartPending": false})
+        json!({"generation": 1, "refused": false, "restartPending": false, "unknownNames": 0})
     );
 }
 
@@ -154,7 +154,10 @@ async fn a_changed_file_changes_the_limits_of_scripts_and_what_needs_a_restart_i
     let body = run().await;
     assert_ne!(body["status"], "ok", "{body}");
     let config = &served.readiness().await["config"];
-    assert_eq!(*config, json!({"generation": 2, "refused": false, "restartPending": true}));
+    assert_eq!(
+        *config,
+        json!({"generation": 2, "refused": false, "restartPending": true, "unknownNames": 0})
+    );
 }
 
 /// A configuration whose app `inner` is a server in another process, with an environment that tells versions apart.
@@ -253,7 +256,10 @@ async fn a_file_that_is_half_written_is_refused_one_that_is_gone_is_told_and_the
     let line = served.says("the configuration was reloaded after a changed file");
     assert!(line.contains("added [support]") && line.contains("removed [crm]"), "{line}");
     let config = &served.readiness().await["config"];
-    assert_eq!(*config, json!({"generation": 2, "refused": false, "restartPending": false}));
+    assert_eq!(
+        *config,
+        json!({"generation": 2, "refused": false, "restartPending": false, "unknownNames": 0})
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

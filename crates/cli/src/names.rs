@@ -1,0 +1,286 @@
+//! Names in the configuration of things that do not exist: apps, tools, resources, prompts, clients and scopes.
+//!
+//! Such a name has no effect, which nobody would notice: a misspelt tool is not protected. What can be known without the apps is looked
+//! at from the start, and what an app offers as soon as its lists are known. Names that `auth` has of its own scopes are errors
+//! (`config::check`).
+
+use std::{collections::HashSet, sync::Arc};
+
+use gatewright::Registry;
+use gatewright_auth::config::Mode;
+use gatewright_codecall::META_TOOLS;
+use gatewright_core::{AppEntry, AppHealth, UriPattern};
+use gatewright_findings::{Finding, escape, nearest};
+use tokio::sync::{broadcast::error::RecvError, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+
+/// Names listed for want of a near one, at most.
+const MOST_SHOWN: usize = 10;
+
+/// Every name of something that does not exist. Without a registry only those that can be known without the apps.
+pub fn unknown(config: &Config, registry: Option<&Registry>) -> Vec<Finding> {
+    let mut names = Names { config, lists: Vec::new(), found: Vec::new() };
+    if let Some(registry) = registry {
+        names.lists = lists(registry);
+    }
+    names.apps();
+    names.rate_limits();
+    names.modes();
+    names.anonymous_scopes();
+    names.found
+}
+
+/// The lists of an app, under its own names, as far as they are known.
+struct Lists {
+    id: Arc<str>,
+    tools: Option<Vec<Arc<str>>>,
+    /// Those of everybody; none for an app with lists for single callers.
+    shared: Option<Shared>,
+}
+
+struct Shared {
+    prompts: Vec<String>,
+    resources: Vec<String>,
+    templates: Vec<String>,
+}
+
+/// The lists of the apps that are up.
+fn lists(registry: &Registry) -> Vec<Lists> {
+    let snapshot = registry.operator_snapshot();
+    let up = snapshot.apps.iter().filter(|entry| entry.app.health() == AppHealth::Up);
+    up.map(|entry| if entry.app.per_caller().is_some() { personal(registry, entry) } else { shared(entry) })
+        .collect()
+}
+
+/// What callers so far were offered: for an app whose lists differ from caller to caller.
+fn personal(registry: &Registry, entry: &AppEntry) -> Lists {
+    let tools = registry.all_tools().into_iter().filter(|tool| tool.app_id == entry.id);
+    let tools: Vec<Arc<str>> = tools.map(|tool| tool.local_name.clone()).collect();
+    let shared = entry.app.catalog().tools.len();
+    Lists { id: entry.id.clone(), tools: (tools.len() > shared).then_some(tools), shared: None }
+}
+
+fn shared(entry: &AppEntry) -> Lists {
+    let catalog = entry.app.catalog();
+    let resources = catalog.resources.iter().map(|resource| resource.uri.clone()).collect();
+    Lists {
+        id: entry.id.clone(),
+        tools: Some(catalog.tools.iter().map(|tool| tool.name.as_ref().into()).collect()),
+        shared: Some(Shared {
+            prompts: catalog.prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+            resources,
+            templates: catalog.templates.iter().map(|template| template.uri_template.clone()).collect(),
+        }),
+    }
+}
+
+struct Names<'c> {
+    config: &'c Config,
+    lists: Vec<Lists>,
+    found: Vec<Finding>,
+}
+
+impl Names<'_> {
+    fn of(&self, app: &str) -> Option<&Lists> {
+        self.lists.iter().find(|lists| *lists.id == *app)
+    }
+
+    fn apps(&mut self) {
+        let mut found = Vec::new();
+        for (id, app) in &self.config.apps {
+            let Some(lists) = self.of(id) else { continue };
+            let options = app.options();
+            let place = |kind: &str, name: &str| format!("/apps/{}/{kind}/{}", escape(id), escape(name));
+            if let Some(tools) = &lists.tools {
+                let known = || tools.iter().map(|name| &**name);
+                let missing = missing(options.tools.keys(), known());
+                found.extend(
+                    missing.map(|name| Finding::new(&place("tools", name), no("tool", name, id, known()))),
+                );
+            }
+            let Some(Shared { prompts, resources, templates }) = &lists.shared else { continue };
+            let known = || prompts.iter().map(String::as_str);
+            let missing = missing(options.prompts.keys(), known());
+            found.extend(
+                missing.map(|name| Finding::new(&place("prompts", name), no("prompt", name, id, known()))),
+            );
+            for name in options.resources.keys() {
+                let pattern = UriPattern::new(name);
+                let listed = resources.iter().chain(templates);
+                let known = listed.clone().map(String::as_str);
+                if !listed.clone().any(|uri| pattern.matches(uri))
+                    && !templates.iter().any(|uri| may_meet(name, uri))
+                {
+                    let meant = did_you_mean(name, known);
+                    let problem = format!(
+                        "matches no resource and no template of app `{id}`, so this has no effect{meant}"
+                    );
+                    found.push(Finding::new(&place("resources", name), problem));
+                }
+            }
+        }
+        self.found.append(&mut found);
+    }
+
+    fn rate_limits(&mut self) {
+        let mut found = Vec::new();
+        let apps = || self.config.apps.keys().map(String::as_str).chain(["codecall"]);
+        for (at, rule) in self.config.rate_limits.iter().enumerate() {
+            let problem = match rule.tool.split_once(':') {
+                None if rule.tool == "*" => None,
+                None => self.unprefixed(&rule.tool),
+                Some((app, _)) if !apps().any(|known| known == app) => {
+                    let meant = did_you_mean(app, apps());
+                    Some(format!("there is no app `{app}`, so this limits nothing{meant}"))
+                }
+                Some((_, "*")) => None,
+                Some(("codecall", _)) if META_TOOLS.contains(&&*rule.tool) => None,
+                Some(("codecall", tool)) => {
+                    let known = META_TOOLS.iter().filter_map(|name| name.split(':').nth(1));
+                    Some(no("tool", tool, "codecall", known))
+                }
+                Some((app, tool)) => {
+                    let tools = self.of(app).and_then(|lists| lists.tools.as_ref());
+                    let known = tools.map(|tools| tools.iter().map(|name| &**name));
+                    known
+                        .filter(|known| !known.clone().any(|name| name == tool))
+                        .map(|known| no("tool", tool, app, known))
+                }
+            };
+            let place = format!("/rateLimits/{at}/tool");
+            found.extend(problem.map(|problem| Finding::new(&place, problem)));
+        }
+        self.found.append(&mut found);
+    }
+
+    /// The problem with a tool of an app without a prefix, once the lists of all such apps are known.
+    fn unprefixed(&self, tool: &str) -> Option<String> {
+        let ids = self.config.apps.iter().filter(|(_, app)| !app.has_prefix()).map(|(id, _)| id);
+        let mut known = Vec::new();
+        for id in ids {
+            known.extend(self.of(id)?.tools.as_ref()?.iter().map(|name| &**name));
+        }
+        let meant = did_you_mean(tool, known.iter().copied());
+        (!known.contains(&tool)).then(|| {
+            format!("`{tool}` is no tool of the apps with `prefix: false`, so this limits nothing{meant}")
+        })
+    }
+
+    fn modes(&mut self) {
+        let auth = &self.config.auth;
+        let built_in = auth.mode == Mode::Orchestrated;
+        let public = "authentication is off (`auth.mode: public`), so no caller has one";
+        for (at, rule) in self.config.codecall.modes.iter().enumerate() {
+            let place = |key: &str| format!("/codecall/modes/{at}/{key}");
+            for key in [("client", &rule.client), ("scope", &rule.scope)] {
+                if let (key, Some(_)) = key
+                    && auth.mode == Mode::Public
+                {
+                    self.found.push(Finding::new(&place(key), public));
+                }
+            }
+            if let Some(client) = rule.client.as_deref().filter(|_| built_in && !auth.dcr_enabled) {
+                let ids = || auth.clients.iter().map(|client| client.client_id.as_str());
+                let is_document = auth.cimd.enabled && client.starts_with("http");
+                if !is_document && !ids().any(|id| id == client) {
+                    let meant = did_you_mean(client, ids());
+                    let problem =
+                        format!("`{client}` is no client of `auth.clients`, so this rule fits nobody{meant}");
+                    self.found.push(Finding::new(&place("client"), problem));
+                }
+            }
+            if let Some(scope) =
+                rule.scope.as_deref().filter(|scope| built_in && !auth.grantable().allows(scope))
+            {
+                let meant = did_you_mean(scope, auth.scopes.keys().map(String::as_str));
+                let problem =
+                    format!("`{scope}` is not one of `auth.scopes`, so this rule fits nobody{meant}");
+                self.found.push(Finding::new(&place("scope"), problem));
+            }
+        }
+    }
+
+    /// Scopes that anonymous callers alone can have: they are allowed, and more often misspelt.
+    fn anonymous_scopes(&mut self) {
+        let auth = &self.config.auth;
+        if auth.mode != Mode::Orchestrated || auth.scopes.is_empty() {
+            return;
+        }
+        for (at, scope) in auth.anonymous_scopes.iter().enumerate() {
+            let known = auth.scopes.keys().map(String::as_str);
+            if !auth.scopes.contains_key(scope)
+                && let Some(near) = nearest(scope, known)
+            {
+                let problem = format!("`{scope}` is not one of `auth.scopes`; did you mean `{near}`?");
+                self.found.push(Finding::new(&format!("/auth/anonymousScopes/{at}"), problem));
+            }
+        }
+    }
+}
+
+/// Returns true if a pattern and a template begin alike, so that some URI could be of both.
+fn may_meet(pattern: &str, template: &str) -> bool {
+    let begin = |text: &str, end: char| text.split(end).next().unwrap_or_default().to_ascii_lowercase();
+    let (pattern, template) = (begin(pattern, '*'), begin(template, '{'));
+    pattern.starts_with(&template) || template.starts_with(&pattern)
+}
+
+fn missing<'n>(
+    names: impl Iterator<Item = &'n String>,
+    known: impl Iterator<Item = &'n str>,
+) -> impl Iterator<Item = &'n String> {
+    let known: HashSet<&str> = known.collect();
+    names.filter(move |name| !known.contains(name.as_str()))
+}
+
+/// The problem with a name that an app does not have.
+fn no<'k>(kind: &str, name: &str, app: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+    format!("`{name}` is no {kind} of app `{app}`, so this has no effect{}", did_you_mean(name, known))
+}
+
+/// The nearest name, or the first of all, as the end of a sentence.
+fn did_you_mean<'k>(name: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+    if let Some(near) = nearest(name, known.clone()) {
+        return format!("; did you mean `{near}`?");
+    }
+    let shown: Vec<&str> = known.clone().take(MOST_SHOWN).collect();
+    match (shown.is_empty(), known.count() > MOST_SHOWN) {
+        (true, _) => "; there is none".to_owned(),
+        (false, more) => format!("; known here: {}{}", shown.join(", "), if more { ", …" } else { "" }),
+    }
+}
+
+/// Logs names of things that do not exist, each once for a configuration, and reports their number, until `stop`.
+pub async fn watch(
+    registry: Arc<Registry>,
+    mut configs: watch::Receiver<Arc<Config>>,
+    report: impl Fn(usize),
+    stop: CancellationToken,
+) {
+    let (mut rebuilt, mut changes) = (registry.rebuilds(), registry.changes());
+    let mut logged = HashSet::new();
+    loop {
+        let config = configs.borrow_and_update().clone();
+        let found = unknown(&config, Some(&registry));
+        report(found.len());
+        for finding in found {
+            let text = finding.to_string();
+            if !logged.contains(&text) {
+                tracing::warn!(key = finding.path, "a name in the configuration is unknown: {text}");
+                logged.insert(text);
+            }
+        }
+        tokio::select! {
+            changed = rebuilt.changed() => if changed.is_err() { return },
+            // Lists of single callers.
+            change = changes.recv() => if matches!(change, Err(RecvError::Closed)) { return },
+            changed = configs.changed() => match changed {
+                Ok(()) => logged.clear(),
+                Err(_) => return,
+            },
+            () = stop.cancelled() => return,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Names in the configuration of things that do not exist.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{
+    served::{LONG, Served},
+    support::gatewright,
+};
+
+const CRM: &str = "codecall: { worker: { workers: 1 } }\napps:\n  crm:\n    builtin: crm\n    tools:\n      ";
+
+#[tokio::test]
+async fn a_misspelt_tool_is_logged_once_with_the_nearest_name_and_counted_in_readyz_until_it_is_right() {
+    let config = |tool: &str| format!("{CRM}{tool}: {{ scopes: [admin] }}\n");
+    let mut served = Served::start(&config("users_list"), &[]);
+    served.replace(&config("users_lst"));
+    let line = served.says("apps.crm.tools.users_lst:");
+    assert!(line.contains("WARN") && line.contains("did you mean `users_list`?"), "{line}");
+    assert_eq!(served.readiness().await["config"]["unknownNames"], 1);
+    served.replace(&config("users_list"));
+    let settled = async { while served.readiness().await["config"]["unknownNames"] != 0 {} };
+    tokio::time::timeout(LONG, settled).await.unwrap();
+    let rest = served.terminate();
+    assert!(!rest.iter().any(|line| line.contains("is unknown")), "{rest:#?}");
+}
+
+/// Exit code and findings or warnings of a check, as lines and paths with the problem.
+fn check(text: &str, arguments: &[&str], kind: &str) -> (i32, Vec<(u64, String, String)>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gatewright.yaml");
+    std::fs::write(&file, text).unwrap();
+    let output =
+        Command::new(gatewright()).args(["check", "--json"]).args(arguments).arg(&file).output().unwrap();
+    let body: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let found = body[kind].as_array().cloned().unwrap_or_default();
+    let text = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+    let found =
+        found.iter().map(|one| (one["line"].as_u64().unwrap_or(0), text(one, "path"), text(one, "problem")));
+    (output.status.code().unwrap(), found.collect())
+}
+
+const ALL: &str = r#"apps:
+  crm: { builtin: crm, tools: { users_lst: { disabled: true }, users_get: {} } }
+  ev:
+    builtin: everything
+    prefix: false
+    prompts: { test_simple_promt: { scopes: [x] } }
+  gone: { command: does-not-exist-anywhere, tools: { anything: {} } }
+rateLimits:
+  - { tool: "crmm:*", limit: 1, window: 1m }
+  - { tool: "crm:user_list", limit: 1, window: 1m }
+  - { tool: "codecall:exeucte", limit: 1, window: 1m }
+  - { tool: "test_simple_tex", limit: 1, window: 1m }
+  - { tool: "crm:users_list", limit: 1, window: 1m }
+  - { tool: "*", limit: 1, window: 1m }
+codecall:
+  modes:
+    - { client: robbot, mode: direct }
+    - { scope: "crm:reed", mode: direct }
+    - { client: robot, mode: direct }
+auth:
+  mode: orchestrated
+  scopes: { "crm:read": Read, x: X }
+  anonymousScopes: ["crm:raed"]
+  clients: [{ clientId: robot, redirectUris: ["http://127.0.0.1/callback"] }]
+"#;
+
+#[test]
+fn a_live_check_finds_every_key_that_names_something_that_is_not_there_and_apps_that_are_down() {
+    let (code, found) = check(ALL, &["--live"], "findings");
+    let expected = [
+        (2, "apps.crm.tools.users_lst", "`users_list`"),
+        (6, "apps.ev.prompts.test_simple_promt", "`test_simple_prompt`"),
+        (7, "apps.gone", "does-not-exist-anywhere"),
+        (9, "rateLimits.0.tool", "`crm`"),
+        (10, "rateLimits.1.tool", "`users_list`"),
+        (11, "rateLimits.2.tool", "`execute`"),
+        (12, "rateLimits.3.tool", "`test_simple_text`"),
+        (17, "codecall.modes.0.client", "`robot`"),
+        (18, "codecall.modes.1.scope", "`crm:read`"),
+        (23, "auth.anonymousScopes.0", "`crm:read`"),
+    ];
+    let places: Vec<(u64, &str)> = found.iter().map(|(line, path, _)| (*line, path.as_str())).collect();
+    assert_eq!((code, places), (2, expected.map(|(line, path, _)| (line, path)).to_vec()), "{found:#?}");
+    for ((_, _, problem), (_, _, near)) in found.iter().zip(expected) {
+        assert!(problem.contains(near), "{problem}");
+    }
+}
+
+#[test]
+fn a_check_without_the_apps_warns_of_what_can_be_known_without_them() {
+    let (code, warnings) = check(ALL, &[], "warnings");
+    let paths: Vec<&str> = warnings.iter().map(|(_, path, _)| path.as_str()).collect();
+    let expected = [
+        "rateLimits.0.tool",
+        "rateLimits.2.tool",
+        "codecall.modes.0.client",
+        "codecall.modes.1.scope",
+        "auth.anonymousScopes.0",
+    ];
+    assert_eq!((code, paths), (0, expected.to_vec()), "{warnings:#?}");
+}
+
+#[test]
+fn tools_of_apps_without_a_prefix_are_compared_once_all_of_them_are_known() {
+    let config = |app: &str| {
+        format!(
+            "apps:\n  ev: {{ builtin: everything, prefix: false }}\n{app}rateLimits:\n  - {{ tool: test_simple_tex, limit: 1, window: 1m }}\n"
+        )
+    };
+    let (code, found) = check(&config(""), &["--live"], "findings");
+    assert_eq!((code, found.len()), (2, 1));
+    assert!(found[0].2.contains("`test_simple_text`"), "{found:?}");
+    let (_, found) = check(
+        &config("  gone: { command: does-not-exist-anywhere, prefix: false }\n"),
+        &["--live"],
+        "findings",
+    );
+    assert_eq!(found.iter().map(|one| one.1.as_str()).collect::<Vec<_>>(), ["apps.gone"]);
+}
+
+#[test]
+fn a_pattern_that_matches_no_resource_and_can_match_none_of_a_template_is_found() {
+    let text = "apps:\n  support:\n    builtin: support\n    resources:\n      'support://tikets/*': { scopes: [x] }\n      \
+                'support://tickets/42': { scopes: [x] }\n      'support://handbook/*': { scopes: [x] }\n      '*': { scopes: [x] }\n";
+    let (code, found) = check(text, &["--live"], "findings");
+    assert_eq!(
+        (code, found.len(), found[0].1.as_str()),
+        (2, 1, "apps.support.resources.support://tikets/*"),
+        "{found:?}"
+    );
+    assert!(found[0].2.contains("did you mean `support://tickets/{id}`"), "{found:?}");
+}
