@@ -65,6 +65,8 @@ mod notes;
 #[cfg(test)]
 mod operate;
 #[cfg(test)]
+mod operator_messages;
+#[cfg(test)]
 mod operators;
 #[cfg(test)]
 mod output;
