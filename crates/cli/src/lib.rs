@@ -16,6 +16,7 @@ mod environment;
 mod exit;
 #[doc(hidden)]
 pub mod fuzz;
+mod help;
 mod logging;
 mod names;
 mod output;
@@ -28,7 +29,7 @@ mod wire;
 use std::{process::ExitCode, time::Duration};
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::FromArgMatches as _;
 
 /// Longest wait for threads that are still at work when a command has ended.
 const BLOCKED: Duration = Duration::from_secs(2);
@@ -39,7 +40,10 @@ pub fn main() -> ExitCode {
     if gatewright::is_worker() {
         return gatewright::worker_main();
     }
-    let cli = Cli::parse();
+    let cli = match Cli::from_arg_matches(&help::grouped().get_matches()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     if let Err(error) = logging::start(&cli.log) {
         return exit::report(&error);
     }
