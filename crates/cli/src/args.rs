@@ -1,6 +1,7 @@
 //! The command line.
 
 mod identity;
+mod login;
 mod operate;
 mod policy;
 mod testing;
@@ -12,6 +13,7 @@ pub use identity::{
     ClientArgs, ClientCommand, ConsentArgs, ConsentCommand, ExecutionState, ExecutionsArgs,
     ExecutionsCommand, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs, TokenCommand, UserArgs, UserCommand,
 };
+pub use login::{LoginArgs, LogoutArgs};
 pub use operate::{HealthArgs, ManArgs, Reference};
 pub use policy::{PolicyArgs, PolicyCommand, PolicyExplainArgs, PolicyTestArgs, time};
 pub use testing::{
@@ -77,6 +79,10 @@ pub enum Command {
     Tools(ToolsArgs),
     /// Decide on requests by the policies of a configuration, without making them.
     Policy(PolicyArgs),
+    /// Sign in at a gateway, so that `tools --url` can use it.
+    Login(LoginArgs),
+    /// Forget and revoke the tokens of a sign-in.
+    Logout(LogoutArgs),
     /// Measure the quality of the search for tools.
     Eval(EvalArgs),
     /// Run test suites (YAML or JSON) against an MCP server in any language.

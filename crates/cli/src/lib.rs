@@ -18,6 +18,7 @@ mod exit;
 pub mod fuzz;
 mod help;
 mod logging;
+mod login;
 mod names;
 mod output;
 mod reference;
@@ -76,6 +77,8 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Health(args) => commands::health::run(args).await,
         Command::Tools(args) => commands::tools::run(args).await,
         Command::Policy(args) => commands::policy::run(args).await,
+        Command::Login(args) => commands::login::run(args).await,
+        Command::Logout(args) => commands::login::out(args).await,
         Command::Eval(args) => commands::eval::run(args).await,
         Command::Test(args) => commands::test::run(args).await,
         Command::Mock(args) => commands::mock::run(args).await,

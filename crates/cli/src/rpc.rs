@@ -96,10 +96,12 @@ fn not_connected(url: &str, with_token: bool, error: &ClientInitializeError) -> 
         ClientInitializeError::TransportError { error, .. } => {
             match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
                 Some(StreamableHttpError::AuthRequired(_)) if with_token => format!(
-                    "{url} does not accept the access token: it may have expired, or be for another server"
+                    "{url} does not accept the access token: it may have expired, or be for another server; sign in with `gatewright login {url}`"
                 ),
                 Some(StreamableHttpError::AuthRequired(_)) => {
-                    format!("{url} requires an access token: pass it with --token or GATEWRIGHT_TOKEN")
+                    format!(
+                        "{url} requires an access token: sign in with `gatewright login {url}`, or pass a token with --token or GATEWRIGHT_TOKEN"
+                    )
                 }
                 Some(StreamableHttpError::Client(cause)) if cause.is_connect() => format!(
                     "no MCP server responds at {url}: {}; start it, or correct the host and port",

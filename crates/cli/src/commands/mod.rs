@@ -10,6 +10,7 @@ pub mod eval;
 pub mod executions;
 pub mod health;
 pub mod key;
+pub mod login;
 pub mod man;
 pub mod mock;
 pub mod policy;

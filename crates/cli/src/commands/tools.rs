@@ -15,6 +15,7 @@ use crate::{
     commands::demo,
     config::Config,
     exit::{self, BadConfig},
+    login,
     output::{self, errln, outln},
     rpc::Rpc,
     wire::gateway,
@@ -28,7 +29,13 @@ pub async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
     let running = local(&args.target).await?;
     let rpc = match (&running, &args.target.url) {
         (Some(running), _) => Rpc::local(running.gateway()).await?,
-        (None, Some(url)) => Rpc::remote(url, args.token.as_deref(), &args.headers).await?,
+        (None, Some(url)) => {
+            let token = match &args.token {
+                Some(token) => Some(token.clone()),
+                None => login::access_token(url).await?,
+            };
+            Rpc::remote(url, token.as_deref(), &args.headers).await?
+        }
         (None, None) => bail!("no target"),
     };
     let code = command(&args, running.as_ref(), &rpc).await;

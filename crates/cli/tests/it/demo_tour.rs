@@ -92,7 +92,7 @@ fn a_server_that_wants_a_token_is_told_from_one_that_is_not_there() {
         assert!(!output.status.success() && text.contains(what), "{arguments}: {text}");
         assert!(!text.contains("not-the-token"), "a secret in {text}");
     };
-    complains("", "pass it with --token or GATEWRIGHT_TOKEN");
+    complains("", "sign in with `gatewright login");
     complains("--token not-the-token", "does not accept the access token");
     complains("--token 'not-the-token x'", "characters that are not allowed in tokens");
     complains("--header not-the-token", "`Name: value`");

@@ -55,6 +55,8 @@ mod leaks;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod login;
+#[cfg(test)]
 mod mock;
 #[cfg(test)]
 mod names;
