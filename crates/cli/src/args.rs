@@ -129,12 +129,29 @@ pub struct DemoArgs {
 /// Source of the configuration.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
-    /// Configuration file: YAML, JSON or TOML by its extension.
+    /// Configuration file: YAML, JSON or TOML by its extension. Default: `gatewright.yaml` in the current folder.
     #[arg(short, long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Serve the servers of an `mcpServers` file (mcp.json, claude_desktop_config.json) as apps.
     #[arg(long, value_name = "FILE")]
     pub mcp_config: Option<PathBuf>,
+}
+
+impl ConfigArgs {
+    /// Takes `gatewright.yaml` of the current folder if no file is named, and returns its name.
+    pub fn or_here(&mut self) -> Option<PathBuf> {
+        if self.config.is_none() && self.mcp_config.is_none() {
+            self.config = configuration_here();
+            return self.config.clone();
+        }
+        None
+    }
+}
+
+/// The configuration in the current folder: `gatewright` with an extension of its format.
+pub fn configuration_here() -> Option<PathBuf> {
+    let names = ["gatewright.yaml", "gatewright.yml", "gatewright.json", "gatewright.toml"];
+    names.into_iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
 /// `gatewright serve`.
@@ -187,8 +204,8 @@ pub enum AuditCommand {
 /// `gatewright check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Configuration file: YAML, JSON or TOML by its extension.
-    #[arg(value_name = "FILE", conflicts_with = "config", required_unless_present_any = ["config", "mcp_config"])]
+    /// Configuration file: YAML, JSON or TOML by its extension. Default: `gatewright.yaml` in the current folder.
+    #[arg(value_name = "FILE", conflicts_with = "config")]
     pub file: Option<PathBuf>,
     #[command(flatten)]
     pub config: ConfigArgs,

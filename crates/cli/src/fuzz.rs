@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gatewright_findings::Format;
 
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 
 /// Value of the variable `SECRET`. No finding may show it.
 const SECRET: &str = "hush-4f1c9d";
@@ -15,9 +15,11 @@ pub fn config(bytes: &[u8]) {
     let variables = [("SECRET", SECRET), ("PORT", "8080"), ("EMPTY", "")];
     let environment: HashMap<String, String> =
         variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    // Neither files nor commands: the text is anybody's.
+    let around = Surroundings { environment: &environment, folder: None, commands: false };
     let lines = text.matches(['\n', '\r']).count() + 1;
     for format in [Format::Yaml, Format::Json, Format::Toml] {
-        let (config, findings, _) = Config::parse(&text, format, &environment);
+        let (config, findings, _) = Config::parse(&text, format, around);
         assert!(config.is_some() || !findings.is_empty(), "nothing is said of {format:?} {text:?}");
         for finding in findings {
             assert!(!finding.problem.is_empty(), "no reason: {finding:?} of {format:?} {text:?}");

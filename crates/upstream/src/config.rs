@@ -416,7 +416,7 @@ impl UpstreamConfig {
 }
 
 /// Returns `true` if the value of a variable with this name is a credential, and not a word such as a log level.
-fn names_credential(variable: &str) -> bool {
+pub fn names_credential(variable: &str) -> bool {
     let name = variable.to_ascii_lowercase();
     ["token", "secret", "key", "pass", "pwd", "credential", "auth", "cookie", "dsn", "url", "uri"]
         .iter()

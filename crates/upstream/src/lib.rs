@@ -40,6 +40,7 @@ mod failure;
 mod handler;
 mod handshake;
 mod http;
+mod jsonc;
 mod mcp_servers;
 mod message_limit;
 mod open_calls;
@@ -59,7 +60,9 @@ mod user;
 pub use app::UpstreamApp;
 pub use config::{
     INHERITED, OauthClient, RestartConfig, Sessions, TransportType, UpstreamAuth, UpstreamConfig,
+    names_credential,
 };
 pub use gatewright_core::Secret;
-pub use mcp_servers::{McpServersError, parse_mcp_servers};
+pub use jsonc::strict_json;
+pub use mcp_servers::{McpServer, McpServersError, mcp_servers, parse_mcp_servers, read_mcp_servers};
 pub use per_caller::PerCallerApp;

@@ -2,7 +2,6 @@
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
-use anyhow::bail;
 use gatewright::{AppHealth, Registry, Running};
 use gatewright_auth::FirstUser;
 use gatewright_codecall::SavedPlans;
@@ -13,7 +12,8 @@ use serde_json::json;
 use crate::{
     args::{CheckArgs, ConfigArgs},
     config::{Config, policy_finding},
-    exit, logging, names,
+    exit::{self, BadConfig},
+    logging, names,
     output::{self, errln, outln},
     wire::gateway,
 };
@@ -23,9 +23,13 @@ const SETTLE: Duration = Duration::from_secs(30);
 
 /// Prints every problem with its line and a fix.
 pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let files =
+    let mut files =
         ConfigArgs { config: args.file.clone().or(args.config.config.clone()), ..args.config.clone() };
-    let Some(file) = files.config.as_ref().or(files.mcp_config.as_ref()) else { bail!("no file") };
+    files.or_here();
+    let Some(file) = files.config.as_ref().or(files.mcp_config.as_ref()) else {
+        let problem = "there is no gatewright.yaml in this folder; name a file, or let `gatewright init` write one";
+        return Err(BadConfig(problem.to_owned()).into());
+    };
     let (config, mut findings) = Config::examine_all(&files)?;
     let mut warnings = Vec::new();
     if let Some(config) = &config {
@@ -47,8 +51,8 @@ pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     let path = file.display();
     let (listed, more) = first(&findings);
     if args.json {
-        let file = path.to_string();
-        let mut report = json!({"file": file, "ok": findings.is_empty(), "findings": listed, "more": more});
+        let mut report =
+            json!({"file": path.to_string(), "ok": findings.is_empty(), "findings": listed, "more": more});
         if !warnings.is_empty() {
             report["warnings"] = json!(first(&warnings).0);
         }

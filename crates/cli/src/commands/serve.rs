@@ -15,7 +15,10 @@ use crate::{
 };
 
 /// Serves until it is stopped, and applies changes of its configuration meanwhile.
-pub async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
+pub async fn run(mut args: ServeArgs) -> anyhow::Result<ExitCode> {
+    if let Some(path) = args.config.or_here() {
+        tracing::info!("serving the configuration {} of this folder", path.display());
+    }
     let own_files: Vec<PathBuf> = args.config.config.iter().chain(&args.config.mcp_config).cloned().collect();
     let mut loaded = Loaded::read(args.config, !args.no_watch)?;
     let http = &mut loaded.config.http;

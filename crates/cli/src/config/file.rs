@@ -39,7 +39,7 @@ pub fn format_of(path: &Path) -> Result<Format, BadConfig> {
 }
 
 /// The text as a value; an empty file is an empty configuration. Errors leave out the text around them, which may contain secrets.
-pub(super) fn value(text: &str, format: Format) -> Result<Value, Finding> {
+pub fn value(text: &str, format: Format) -> Result<Value, Finding> {
     let parsed = match format {
         Format::Yaml if text.trim().is_empty() => Ok(Value::Null),
         Format::Yaml => serde_saphyr::from_str(text).map_err(|error| {

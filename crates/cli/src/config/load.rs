@@ -10,7 +10,8 @@ use gatewright_findings::{Finding, Format, Lines, escape, unescape, with_lines};
 use serde_json::Value;
 
 use super::{
-    AppConfig, Config, Source, check::auth_finding, file, interpolate, policies, schema, sections::Sections,
+    AppConfig, Config, Source, Surroundings, check::auth_finding, file, interpolate, mcp_file, policies,
+    schema, sections::Sections,
 };
 use crate::{args::ConfigArgs, environment::environment, exit::BadConfig};
 
@@ -32,8 +33,9 @@ impl Config {
             Some(path) => Self::read(path)?,
             None if args.mcp_config.is_none() => {
                 return Err(BadConfig(
-                    "nothing to serve: name a configuration with --config FILE or an mcpServers file with --mcp-config \
-                     FILE, or try `gatewright demo`"
+                    "nothing to serve: there is no gatewright.yaml in this folder; `gatewright init` writes one from the MCP servers \
+                     that your clients have, --config FILE names another file, --mcp-config FILE serves an mcpServers file as it \
+                     is, and `gatewright demo` shows sample apps"
                         .to_owned(),
                 )
                 .into());
@@ -41,8 +43,7 @@ impl Config {
             None => (Self::default(), Source::default()),
         };
         if let Some(path) = &args.mcp_config {
-            let added = config.add_mcp_servers(path);
-            added.map_err(|problem| BadConfig(format!("{}: {problem}", path.display())))?;
+            config.add_mcp_servers(path).map_err(|findings| BadConfig::of_file(path, &findings))?;
         }
         if config.apps.is_empty() {
             return Err(BadConfig("the configuration names no app; add one under `apps`".to_owned()).into());
@@ -74,8 +75,8 @@ impl Config {
         if let Some(path) = &args.mcp_config {
             // Without the configuration, its apps are not compared with the servers of this file.
             let mut alone = Self::default();
-            if let Err(problem) = config.as_mut().unwrap_or(&mut alone).add_mcp_servers(path) {
-                findings.push(Finding::new("", problem).in_file(path));
+            if let Err(problems) = config.as_mut().unwrap_or(&mut alone).add_mcp_servers(path) {
+                findings.extend(problems.into_iter().map(|problem| problem.in_file(path)));
                 config = None;
             }
         }
@@ -88,16 +89,26 @@ impl Config {
     /// The file cannot be read at all, or its extension names no format.
     pub fn examine(path: &Path) -> anyhow::Result<(Option<Self>, Vec<Finding>, Source)> {
         let text = file::text(path)?;
+        Self::examine_text(path, &text)
+    }
+
+    /// Like [`Config::examine`], for a text that is the content of the file at `path`, or is going to be.
+    ///
+    /// # Errors
+    /// The extension of the path names no format.
+    pub fn examine_text(path: &Path, text: &str) -> anyhow::Result<(Option<Self>, Vec<Finding>, Source)> {
         let format = file::format_of(path)?;
-        let (mut config, mut findings, mut source) = Self::parse(&text, format, &environment());
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let environment = environment();
+        let around = Surroundings { environment: &environment, folder: Some(folder), commands: true };
+        let (mut config, mut findings, mut source) = Self::parse(text, format, around);
         if let Some(config) = &mut config {
-            config.find_plans(path.parent().unwrap_or(Path::new("")), &mut findings);
-            let (policies, problems) =
-                policies::read(&config.policies, path.parent().unwrap_or(Path::new("")));
+            config.find_plans(folder, &mut findings);
+            let (policies, problems) = policies::read(&config.policies, folder);
             findings.extend(problems);
             source = source.with_policies(&policies.texts);
             config.policy_files = policies;
-            findings = with_lines(findings, &Lines::of(&text, format));
+            findings = with_lines(findings, &Lines::of(text, format));
         }
         Ok((config, findings, source))
     }
@@ -125,14 +136,16 @@ impl Config {
     pub fn parse(
         text: &str,
         format: Format,
-        environment: &HashMap<String, String>,
+        around: Surroundings<'_>,
     ) -> (Option<Self>, Vec<Finding>, Source) {
         let lines = Lines::of(text, format);
         let mut value = match file::value(text, format) {
             Ok(value) => value,
             Err(finding) => return (None, with_lines(vec![finding], &lines), Source::default()),
         };
-        let (filled, mut findings) = interpolate::apply(&mut value, environment);
+        let environment = around.environment;
+        let mut filler = interpolate::Filler::new(around);
+        let (filled, mut findings) = filler.apply("", &mut value);
         findings.extend(interpolate::typed(&mut value, &filled, schema::violations));
         let source = Source::of(&value);
         let sections = Sections::read(value.clone());
@@ -155,7 +168,7 @@ impl Config {
         findings.extend(contradictions.filter(|finding| complete || !explained.contains(&finding.pointer)));
         config.share_proxies();
         let mut findings = with_lines(findings, &lines);
-        interpolate::hide(&mut findings, text, environment);
+        filler.hide(&mut findings);
         (complete.then_some(config), findings, source)
     }
 
@@ -168,16 +181,15 @@ impl Config {
     }
 
     /// Adds the servers of an `mcpServers` file as apps.
-    fn add_mcp_servers(&mut self, path: &Path) -> Result<(), String> {
-        let text = file::contents(path)?;
-        let servers = gatewright_upstream::parse_mcp_servers(&text).map_err(|error| error.to_string())?;
+    fn add_mcp_servers(&mut self, path: &Path) -> Result<(), Vec<Finding>> {
+        let text = file::contents(path).map_err(|problem| vec![Finding::new("", problem)])?;
+        let servers = mcp_file::read(path, &text, &environment())?;
         let taken: Vec<&str> =
             servers.keys().map(String::as_str).filter(|id| self.apps.contains_key(*id)).collect();
         if !taken.is_empty() {
-            return Err(format!(
-                "the configuration already has an app of this name; rename one: {}",
-                taken.join(", ")
-            ));
+            let taken = taken.join(", ");
+            let problem = format!("the configuration already has an app of this name; rename one: {taken}");
+            return Err(vec![Finding::new("", problem)]);
         }
         self.apps.extend(servers.into_iter().map(|(id, upstream)| (id, AppConfig::upstream(upstream))));
         Ok(())

@@ -5,17 +5,20 @@
 mod app;
 mod check;
 mod cluster;
+mod env_file;
 mod exposure;
 mod file;
 mod info;
 mod interpolate;
 mod load;
 mod logging;
+mod mcp_file;
 mod place;
 mod policies;
 mod production;
 mod removed;
 pub mod schema;
+mod secret_command;
 mod sections;
 mod source;
 mod telemetry;
@@ -32,6 +35,7 @@ use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::
 use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 use info::Info;
+pub use interpolate::Surroundings;
 pub use logging::{Level, LoggingConfig};
 pub use policies::{PolicyFiles, policy_finding};
 use schemars::JsonSchema;

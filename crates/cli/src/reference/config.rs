@@ -12,7 +12,10 @@ pub fn config(schema: &Value) -> String {
     text.push_str(
         "\nOne file: YAML, JSON or TOML by its extension. Unknown keys are errors. Durations are strings such as `\"30s\"` or \
          `\"5m\"`. `${NAME}` in a string stands for an environment variable, `${NAME:-text}` gives a default, and `$${` is a literal \
-         `${`. `gatewright check --config FILE` prints every problem with its line; `gatewright schema` prints the JSON Schema \
+         `${`. `${file:PATH}` is the content of a file beside the configuration (at most 64 KiB, without the line break at its end), and \
+         `${command:LINE}` is what a command line prints: it runs in a shell as the gateway's user, in the folder of the configuration, for \
+         10 s at most, also for `gatewright check`, so whoever may write the configuration may run commands. Both are read again on \
+         each reload (SIGHUP). `gatewright check --config FILE` prints every problem with its line; `gatewright schema` prints the JSON Schema \
          for editors.\n",
     );
     let mut pages = vec![(String::new(), schema)];

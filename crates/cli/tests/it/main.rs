@@ -57,6 +57,8 @@ mod limits;
 #[cfg(test)]
 mod login;
 #[cfg(test)]
+mod mcp_json;
+#[cfg(test)]
 mod mock;
 #[cfg(test)]
 mod names;
