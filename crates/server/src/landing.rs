@@ -1,6 +1,6 @@
 //! The page at `/`: what is served, and how to connect the common clients.
 //!
-//! Plain HTML without scripts. When requests need authentication it shows the name and the snippets only.
+//! Plain HTML; the one script adds buttons that copy. The instructions for clients come from `clients`. When requests need authentication it shows the name and the snippets only.
 
 use std::sync::Arc;
 
@@ -12,10 +12,12 @@ use rmcp::ServerHandler;
 use serde_json::json;
 use url::Url;
 
-use crate::gate::RequestGate;
+use crate::{
+    clients::{Client, Instruction, server_name},
+    gate::RequestGate,
+};
 
-const POLICY: &str =
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Content of the page.
 pub(crate) struct Page {
@@ -26,14 +28,21 @@ pub(crate) struct Page {
     pub(crate) path: String,
 }
 
-/// The page and its style sheet.
+/// The page, its style sheet and its script.
 pub(crate) fn routes(page: Page) -> Router {
-    Router::new().route("/", get(show).with_state(Arc::new(page))).route("/style.css", get(style))
+    Router::new()
+        .route("/", get(show).with_state(Arc::new(page)))
+        .route("/style.css", get(async || file("text/css; charset=utf-8", include_str!("landing.css"))))
+        .route(
+            "/landing.js",
+            get(async || file("text/javascript; charset=utf-8", include_str!("landing.js"))),
+        )
 }
 
-async fn style() -> Response<Body> {
-    let mut response = Response::new(Body::from(include_str!("landing.css")));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"));
+fn file(kind: &'static str, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
@@ -79,6 +88,7 @@ impl Page {
                     meta name="color-scheme" content="light dark";
                     title { (info.name) }
                     link rel="stylesheet" href="/style.css";
+                    script src="/landing.js" defer {}
                 }
                 body {
                     main {
@@ -88,9 +98,10 @@ impl Page {
                         }
                         @if open { (self.apps()) }
                         h2 { "Connect" }
-                        @for (client, snippet) in snippets(&info.name, &endpoint, open) {
-                            h3 { (client) }
-                            pre tabindex="0" { code { (snippet) } }
+                        p { "On this machine, " code { "gatewright connect cursor" } " and the like change the client's file for you." }
+                        @for instruction in instructions(&server_name(&info.name), &endpoint, open) {
+                            h3 { (instruction.client) @if let Some(file) = &instruction.file { " (" code { (file) } ")" } }
+                            pre tabindex="0" { code { (instruction.text) } }
                         }
                     }
                 }
@@ -131,12 +142,8 @@ impl Page {
     }
 }
 
-/// A client and what to paste there.
-fn snippets(name: &str, endpoint: &str, open: bool) -> [(&'static str, String); 6] {
-    let sound = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    let name: String = name.chars().map(sound).collect();
-    let pretty = |value: serde_json::Value| serde_json::to_string_pretty(&value).unwrap_or_default();
-    let vscode = json!({"name": name, "type": "http", "url": endpoint});
+/// Every client and what to paste there, and two programs to try the server with.
+fn instructions(name: &str, endpoint: &str, open: bool) -> Vec<Instruction> {
     let listing = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/list",
         "params": {"_meta": {
@@ -145,27 +152,13 @@ fn snippets(name: &str, endpoint: &str, open: bool) -> [(&'static str, String); 
         }},
     });
     let token = if open { "" } else { " \\\n  -H \"Authorization: Bearer $TOKEN\"" };
-    [
-        ("Claude Code", format!("claude mcp add --transport http {name} {endpoint}")),
-        ("Cursor (mcp.json)", pretty(json!({"mcpServers": {&name: {"url": endpoint}}}))),
-        (
-            "Claude Desktop (claude_desktop_config.json)",
-            pretty(
-                json!({"mcpServers": {&name: {"command": "npx", "args": ["-y", "mcp-remote", endpoint]}}}),
-            ),
-        ),
-        ("VS Code", format!("code --add-mcp '{vscode}'")),
-        (
-            "curl",
-            format!(
-                "curl {endpoint}{token} \\\n  -H 'Content-Type: application/json' \\\n  -H 'MCP-Protocol-Version: \
-                 {}' -H 'Mcp-Method: tools/list' \\\n  -d '{listing}'",
-                Revision::LATEST.as_str()
-            ),
-        ),
-        (
-            "MCP Inspector",
-            format!("npx @modelcontextprotocol/inspector --transport http --server-url {endpoint}"),
-        ),
-    ]
+    let curl = format!(
+        "curl {endpoint}{token} \\\n  -H 'Content-Type: application/json' \\\n  -H 'MCP-Protocol-Version: {}' -H 'Mcp-Method: \
+         tools/list' \\\n  -d '{listing}'",
+        Revision::LATEST.as_str()
+    );
+    let inspector = format!("npx @modelcontextprotocol/inspector --transport http --server-url {endpoint}");
+    let clients = Client::ALL.into_iter().map(|client| client.instruction(name, endpoint));
+    let programs = [("curl", curl), ("MCP Inspector", inspector)];
+    clients.chain(programs.map(|(client, text)| Instruction { client, file: None, text })).collect()
 }

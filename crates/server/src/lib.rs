@@ -11,6 +11,7 @@ extern crate self as gatewright_server;
 
 mod batch;
 mod body;
+pub mod clients;
 mod cluster;
 mod config;
 mod connections;

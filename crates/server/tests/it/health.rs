@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gatewright_core::{AppOptions, LocalApp};
+use gatewright_server::clients::Client;
 use serde_json::{Value, json};
 
 use crate::support::{Believing, Rig, Tools, start, start_with};
@@ -39,12 +40,26 @@ async fn page(rig: &Rig) -> (http::HeaderMap, String) {
 }
 
 #[tokio::test]
-async fn the_page_shows_apps_tools_and_snippets_and_allows_no_script() {
+async fn the_page_shows_apps_tools_and_instructions_for_every_client_and_allows_nothing_from_elsewhere() {
     let rig = start(json!({})).await;
     let (headers, html) = page(&rig).await;
     let policy = headers["content-security-policy"].to_str().unwrap();
-    assert!(policy.starts_with("default-src 'none'") && !policy.contains("script"), "{policy}");
-    assert!(!html.contains("<script") && !html.contains("style="), "{html}");
+    assert!(policy.starts_with("default-src 'none'") && policy.contains("script-src 'self';"), "{policy}");
+    assert_eq!(html.matches("<script").count(), 1, "{html}");
+    assert!(!html.contains("style=") && !html.contains("onclick"), "{html}");
+    for client in Client::ALL {
+        let text = client.instruction("test-gateway", &rig.url).text;
+        let escaped =
+            text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+        assert!(html.contains(client.facts().title) && html.contains(&escaped), "{escaped}: {html}");
+    }
+    let script = rig.http.get(format!("{}/landing.js", rig.base)).send().await.unwrap();
+    assert_eq!(script.headers()["content-type"], "text/javascript; charset=utf-8");
+    let script = script.text().await.unwrap();
+    assert!(
+        !script.contains("http://") && !script.contains("https://") && !script.contains("eval"),
+        "{script}"
+    );
     for expected in ["test-gateway", "1.2.3", "app:echo", "4 tools", &rig.url] {
         assert!(html.contains(expected), "{expected}: {html}");
     }
