@@ -1,5 +1,6 @@
 //! The command line.
 
+mod clients;
 mod identity;
 mod login;
 mod operate;
@@ -9,6 +10,7 @@ mod testing;
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use clients::{AddArgs, ConnectArgs, DisconnectArgs, EntryArgs, InitArgs, PROJECT};
 pub use identity::{
     ClientArgs, ClientCommand, ConsentArgs, ConsentCommand, ExecutionState, ExecutionsArgs,
     ExecutionsCommand, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs, TokenCommand, UserArgs, UserCommand,
@@ -59,6 +61,14 @@ pub enum Command {
     Demo(DemoArgs),
     /// Serve the apps of a configuration over HTTP or stdio.
     Serve(ServeArgs),
+    /// Write a configuration from the servers that the MCP clients on this machine have.
+    Init(InitArgs),
+    /// Add an app to a configuration, keeping comments and order.
+    Add(AddArgs),
+    /// Put this gateway into the configuration of an MCP client.
+    Connect(ConnectArgs),
+    /// Take this gateway out of the configuration of an MCP client.
+    Disconnect(DisconnectArgs),
     /// Verify that an audit file was not changed.
     Audit(AuditArgs),
     /// Check a configuration and print every problem with its line.

@@ -10,6 +10,8 @@
 )]
 
 mod args;
+mod ask;
+mod clients;
 mod commands;
 mod config;
 mod environment;
@@ -26,6 +28,7 @@ mod reload;
 mod rpc;
 mod signals;
 mod wire;
+mod write;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -67,6 +70,10 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Demo(args) => commands::demo::run(args).await,
         Command::Serve(args) => commands::serve::run(args).await,
+        Command::Init(args) => commands::init::run(&args),
+        Command::Add(args) => commands::add::run(&args),
+        Command::Connect(args) => commands::connect::connect(&args),
+        Command::Disconnect(args) => commands::connect::disconnect(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Check(args) => commands::check::run(&args).await,
         Command::Key(args) => commands::key::run(args).await,

@@ -1,11 +1,13 @@
-//! Reference pages generated from the code, as Markdown: every key, every error code, every command.
+//! Reference pages generated from the code, as Markdown: every key, every error code, every command, every client.
 //!
 //! They are files in `docs/reference`; a test compares those with the output.
 
+mod clients;
 mod commands;
 mod config;
 mod errors;
 
+pub use clients::clients;
 pub use commands::commands;
 pub use config::config;
 pub use errors::errors;

@@ -78,12 +78,12 @@ pub enum Way<'a> {
     Command(&'a str, &'a [String]),
 }
 
-/// How a person connects a client.
+/// Instruction for a person who connects a client.
 #[derive(Debug)]
 pub struct Instruction {
     /// The client's name.
     pub client: &'static str,
-    /// Where `text` belongs: a file, or `None` for a shell.
+    /// The file that `text` belongs into, or `None` for a shell.
     pub file: Option<String>,
     /// The command line, or what to add to the file.
     pub text: String,

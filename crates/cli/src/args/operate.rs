@@ -44,4 +44,6 @@ pub enum Reference {
     Errors,
     /// Every command: docs/reference/commands.md.
     Commands,
+    /// Every client: docs/reference/clients.md.
+    Clients,
 }

@@ -1,14 +1,17 @@
 //! One file per command.
 
+pub mod add;
 pub mod audit;
 pub mod check;
 pub mod client;
 pub mod completions;
+pub mod connect;
 pub mod consent;
 pub mod demo;
 pub mod eval;
 pub mod executions;
 pub mod health;
+pub mod init;
 pub mod key;
 pub mod login;
 pub mod man;

@@ -10,6 +10,7 @@ pub fn run(page: Reference) -> anyhow::Result<ExitCode> {
         Reference::Config => reference::config(&config::schema::schema()?),
         Reference::Errors => reference::errors(),
         Reference::Commands => reference::commands(),
+        Reference::Clients => reference::clients(),
     };
     output::raw(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -201,6 +201,20 @@ impl AppConfig {
         }
     }
 
+    /// Checks keys before they are written. Variables in them are taken as they are.
+    ///
+    /// # Errors
+    /// The first problem.
+    pub fn check(keys: &Map<String, Value>) -> Result<(), String> {
+        let app = Self::read(Value::Object(keys.clone())).map_err(|(_, problem)| problem)?;
+        let is_variable = |finding: &Finding| {
+            let value = keys.get(finding.pointer.trim_start_matches('/')).and_then(Value::as_str);
+            value.is_some_and(|text| text.contains("${"))
+        };
+        let found = app.problems("").into_iter().find(|finding| !is_variable(finding));
+        found.map_or(Ok(()), |finding| Err(finding.problem))
+    }
+
     /// Problems that the schema cannot express, at `pointer`.
     pub(super) fn problems(&self, pointer: &str) -> Vec<Finding> {
         let mut found = match &self.kind {

@@ -21,7 +21,7 @@ const LONGEST_FILE: u64 = 64 << 10;
 /// Longest name in a message, in characters.
 const LONGEST_NAME: usize = 200;
 
-/// Whatever the strings of a configuration can take values from.
+/// Sources of values for the strings of a configuration.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
     /// Variables.
@@ -42,7 +42,7 @@ pub(super) struct Filled {
 /// Fills values in, and remembers them so that they can be hidden.
 pub(super) struct Filler<'a> {
     around: Surroundings<'a>,
-    /// What was filled in, by its name.
+    /// Values that were filled in, by name.
     used: HashMap<String, String>,
     /// Output of commands that ran, by command line.
     ran: HashMap<String, Result<String, String>>,
@@ -132,7 +132,7 @@ impl<'a> Filler<'a> {
         Ok((out, names))
     }
 
-    /// The value of what stands between `${` and `}`, and its name for messages.
+    /// The value of the text between `${` and `}`, and its name for messages.
     fn value_of<'t>(&mut self, inside: &'t str) -> Result<(String, Given<'t>), String> {
         // `${file:-x}` is a variable called `file` with a default.
         let kind = |kind: &str| inside.strip_prefix(kind).filter(|rest| !rest.starts_with('-'));

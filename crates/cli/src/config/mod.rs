@@ -5,7 +5,7 @@
 mod app;
 mod check;
 mod cluster;
-mod env_file;
+pub mod env_file;
 mod exposure;
 mod file;
 mod info;
@@ -26,6 +26,7 @@ mod telemetry;
 use std::net::SocketAddr;
 
 pub use app::{AppConfig, AppKind, Builtin};
+pub use file::{format_of, value as value_of};
 use gatewright::{AuditConfig, GuardConfig};
 use gatewright_auth::{AuthConfig, Deployment};
 use gatewright_codecall::CodeCallConfig;
@@ -35,8 +36,9 @@ use gatewright_operator::{admin::AdminConfig, limits::RateLimitRule, telemetry::
 use gatewright_server::HttpConfig;
 use indexmap::IndexMap;
 use info::Info;
-pub use interpolate::Surroundings;
+pub use interpolate::{Surroundings, missing_variables};
 pub use logging::{Level, LoggingConfig};
+pub use mcp_file::{places_of_editors, try_filling};
 pub use policies::{PolicyFiles, policy_finding};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -73,7 +73,7 @@ fn of_kind(kind: &str) -> Vec<Block> {
 
 #[test]
 fn the_references_say_what_the_code_says() {
-    for what in ["config", "errors", "commands"] {
+    for what in ["config", "errors", "commands", "clients"] {
         let output = Command::new(gatewright()).args(["reference", what]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let page = root().join(format!("docs/reference/{what}.md"));
@@ -87,6 +87,17 @@ fn the_references_say_what_the_code_says() {
             text.lines().nth(line).unwrap_or_default(),
             fresh.lines().nth(line).unwrap_or_default()
         );
+    }
+}
+
+#[test]
+fn the_readme_and_the_quickstart_tell_clients_of_the_gateway_as_the_reference_does() {
+    let page = fs::read_to_string(root().join("docs/reference/clients.md")).unwrap();
+    let start = page.find("| client | connect it |").unwrap();
+    let table = page[start..].split("\n\n").next().unwrap();
+    for name in ["README.md", "docs/quickstart/platform.md"] {
+        let text = fs::read_to_string(root().join(name)).unwrap();
+        assert!(text.contains(table), "{name} has another table of clients than docs/reference/clients.md");
     }
 }
 
@@ -239,8 +250,10 @@ fn every_command_parses() {
                 } else {
                     continue;
                 }
-                // With --help at its end a line is parsed and nothing is done.
-                let output = Command::new(gatewright()).args(&words).arg("--help").output().unwrap();
+                // With --help a line is parsed and nothing is done. Whatever follows `--` is for another program.
+                let own = words.iter().position(|word| word == "--").unwrap_or(words.len());
+                words.insert(own, "--help".to_owned());
+                let output = Command::new(gatewright()).args(&words).output().unwrap();
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
                 assert!(output.status.success(), "{}: gatewright {}\n{said}", block.place, words.join(" "));
                 parsed += 1;

@@ -17,6 +17,8 @@ mod check;
 #[cfg(test)]
 mod circles;
 #[cfg(test)]
+mod connect;
+#[cfg(test)]
 mod contract_auth;
 #[cfg(test)]
 mod counted;
@@ -44,6 +46,8 @@ mod gate;
 mod growth;
 #[cfg(test)]
 mod hostile_scripts;
+#[cfg(test)]
+mod init;
 #[cfg(test)]
 mod invoke;
 #[cfg(test)]
