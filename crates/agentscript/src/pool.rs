@@ -5,6 +5,7 @@
 
 mod config;
 mod drive;
+mod journaled;
 mod process;
 mod record;
 mod replay;

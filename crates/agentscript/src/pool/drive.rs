@@ -66,6 +66,12 @@ pub(super) async fn drive(
         Ok(never) => match never {},
         Err(end) => end,
     };
+    // A script may end with calls that nobody has got to: they are part of what it did.
+    if let RunEnd::Finished { result, .. } = &end
+        && matches!(result, Ok(_) | Err(RunError::RuntimeError { .. } | RunError::ToolError { .. }))
+    {
+        let _ = write_journal(&mut record, request, cancel).await;
+    }
     let (result, may_retry) = match end {
         RunEnd::Finished { result, reuse_worker: true } => {
             lease.give_back();
@@ -304,7 +310,7 @@ async fn write_journal(
     cancel: &CancellationToken,
 ) -> Result<(), RunEnd> {
     let Some(journal) = &request.journal else { return Ok(()) };
-    let Some(entries) = record.unwritten.as_mut().filter(|entries| !entries.is_empty()) else {
+    let Some(entries) = record.journaled.unwritten.as_mut().filter(|entries| !entries.is_empty()) else {
         return Ok(());
     };
     let written = journal.write(std::mem::take(entries));
@@ -320,7 +326,7 @@ fn suspend(output: &mut Vec<u8>, record: &mut Record) {
     if let Some(ping) = record.ping() {
         protocol::put(output, MessageKind::Ping, record.run, ping, "", &[]);
     } else if record.is_suspended() {
-        record.suspending = true;
+        record.journaled.suspending = true;
         protocol::put(output, MessageKind::Stop, record.run, 0, "", &[]);
     }
 }

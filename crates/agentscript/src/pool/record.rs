@@ -1,6 +1,9 @@
 //! The record of a run in the pool, and the checks of every message that its worker sends.
 //!
-//! A message that a worker may not send ends the worker.
+//! A message that a worker may not send ends the worker. `calls` has the host calls of a run, `ending` its result.
+
+mod calls;
+mod ending;
 
 use std::{
     collections::VecDeque,
@@ -14,20 +17,16 @@ use std::{
 use futures::{FutureExt, stream::FuturesUnordered};
 use serde_json::value::RawValue;
 
-use super::replay::{Recorded, Replaying};
+use super::journaled::Journaled;
 use crate::{
     engine::names,
-    excerpt::{self, MESSAGE_BYTES, NAME_BYTES},
+    excerpt::{MESSAGE_BYTES, NAME_BYTES},
     host::{ContentRequest, Host, ToolAnswer, ToolCall, ToolFailure},
-    journal::{HostFunction, JournalEntry, Replay, Resumed},
+    journal::{HostFunction, Replay, Resumed},
     limits::Limits,
-    outcome::{
-        CallRecord, CallStatus, Inputs, Outcome, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult,
-        Warning, WorkerError,
-    },
+    outcome::{CallRecord, CallStatus, PROGRESS_BYTES, PROGRESS_VALUES, RunError, RunResult, WorkerError},
     plan::{MAX_WARNINGS, PLAN_BYTES, PlanFacts, PlanRefusal, PlanVerdict, PlanWarning},
     protocol::{self, Frame, FrameError, MessageKind},
-    script::locate,
 };
 
 /// Bytes of a frame beside its limited part.
@@ -109,21 +108,8 @@ pub(super) struct Record {
     pub(super) memory: u64,
     window: Instant,
     in_window: u32,
-    /// Time that earlier parts of the run took.
-    before: Duration,
-    /// The journal that the run goes through again.
-    replaying: Option<Replaying>,
-    /// Calls that the journal does not answer: made when the script has had all answers of it.
-    held: Vec<(JournalEntry, Answering)>,
-    /// Entries to be written before anything else happens; none where nobody keeps a journal.
-    pub(super) unwritten: Option<Vec<JournalEntry>>,
-    /// Open calls that wait for something outside of the run.
-    waiting: u32,
-    /// The script was asked whether it waits when it had made so many host calls, and what it said.
-    pinged: Option<usize>,
-    is_idle: bool,
-    /// The worker was told to stop because the run is suspended.
-    pub(super) suspending: bool,
+    /// The journal that it goes through again, and the one that it writes.
+    pub(super) journaled: Journaled<Answering>,
 }
 
 /// A host call of the worker.
@@ -164,64 +150,12 @@ impl Record {
             memory: 0,
             window: started,
             in_window: 0,
-            before: replay.as_ref().map_or(Duration::ZERO, |replay| replay.elapsed),
-            replaying: replay.map(Replaying::new),
-            held: Vec::new(),
-            unwritten: has_journal.then(Vec::new),
-            waiting: 0,
-            pinged: None,
-            is_idle: false,
-            suspending: false,
+            journaled: Journaled::new(replay, has_journal),
         }
     }
 
     pub(super) fn elapsed_ms(&self) -> f64 {
-        (self.before + self.started.elapsed()).as_secs_f64() * 1_000.0
-    }
-
-    /// Adds an entry to the journal, where one is kept.
-    fn note(&mut self, entry: impl FnOnce() -> JournalEntry) {
-        if let Some(unwritten) = &mut self.unwritten {
-            unwritten.push(entry());
-        }
-    }
-
-    /// Host calls that are under way.
-    pub(super) fn under_way(&self) -> u32 {
-        self.open.saturating_sub(self.waiting)
-    }
-
-    /// The ping to send, when nothing but answers from outside can take the run on, as far as this side knows.
-    pub(super) fn ping(&mut self) -> Option<u32> {
-        let is_stalled = self.open > 0 && self.under_way() == 0 && self.judging.is_none();
-        if !is_stalled || self.suspending || self.pinged == Some(self.asked.len()) {
-            return None;
-        }
-        self.pinged = Some(self.asked.len());
-        self.is_idle = false;
-        u32::try_from(self.asked.len()).ok()
-    }
-
-    /// Returns `true` once the script waits for answers from outside, and for nothing else.
-    pub(super) fn is_suspended(&self) -> bool {
-        self.is_idle && self.under_way() == 0 && !self.suspending
-    }
-
-    /// The next answer of the journal that the run goes through again.
-    pub(super) fn replayed(&mut self) -> Option<JournalEntry> {
-        let asked = self.asked.len();
-        self.replaying.as_mut()?.next_answer(asked).cloned()
-    }
-
-    /// Makes the calls that the journal does not answer, once the script has had all answers of it.
-    pub(super) fn release(&mut self, answering: &mut FuturesUnordered<Answering>) {
-        if self.held.is_empty() || self.replaying.as_mut().is_some_and(|replaying| !replaying.is_over()) {
-            return;
-        }
-        for (entry, call) in std::mem::take(&mut self.held) {
-            self.note(|| entry);
-            answering.push(call);
-        }
+        (self.journaled.before + self.started.elapsed()).as_secs_f64() * 1_000.0
     }
 
     pub(super) fn refuse(&self, error: FrameError) -> RunEnd {
@@ -263,8 +197,7 @@ impl Record {
                 Ok(None)
             }
             MessageKind::Idle => {
-                self.is_idle =
-                    self.pinged == Some(frame.id as usize) && self.asked.len() == frame.id as usize;
+                self.idle(frame.id);
                 Ok(None)
             }
             MessageKind::Log if frame.id > 0 => {
@@ -298,11 +231,11 @@ impl Record {
                 {
                     return Ok(Some(Err(self.refused(refusal))));
                 }
-                if self.suspending {
+                if self.journaled.suspending {
                     return Ok(Some(Err(RunError::Suspended)));
                 }
                 let ran_out = matches!(head, Err(RunError::Timeout { .. } | RunError::Worker(_)));
-                if let Some(diverged) = self.replaying.as_mut().and_then(Replaying::unfinished)
+                if let Some(diverged) = self.journaled.unfinished()
                     && !ran_out
                 {
                     return Ok(Some(Err(diverged)));
@@ -351,15 +284,8 @@ impl Record {
         };
         self.warnings.extend(warnings);
         // A plan that has begun is not refused any more.
-        self.refusal = refusal.filter(|_| self.replaying.is_none());
+        self.refusal = refusal.filter(|_| !self.journaled.has_past());
         Ok(self.refusal.is_some())
-    }
-
-    /// The error of a run whose plan was refused; its place is that in the text, once [`Record::finish`] has it.
-    fn refused(&mut self, refusal: PlanRefusal) -> RunError {
-        self.refused_at = Some(refusal.at);
-        let PlanRefusal { tool_name, code, message, .. } = refusal;
-        RunError::ToolError { tool_name, message, code, location: None }.cut()
     }
 
     /// Ends the run when its memory in the host, what the host keeps for it, and `more` bytes that are on their way, are over its limit.
@@ -435,8 +361,7 @@ impl Record {
             self.memory -= oldest.get().len() as u64;
         }
         self.check_host(0)?;
-        let is_replayed = self.replaying.as_mut().is_some_and(|replaying| !replaying.is_over());
-        if is_replayed || self.passed_on.is_some_and(|at| at.elapsed() < PROGRESS_PAUSE) {
+        if self.journaled.is_in_the_past() || self.passed_on.is_some_and(|at| at.elapsed() < PROGRESS_PAUSE) {
             return Ok(None);
         }
         self.passed_on = Some(Instant::now());
@@ -444,69 +369,6 @@ impl Record {
         // A host that panics here loses a message about progress and nothing else.
         let taken = AssertUnwindSafe(async move { host.progress(value).await }).catch_unwind();
         Ok(Some(Box::pin(taken.map(|_| Answer::Taken))))
-    }
-
-    /// Takes a host call: answered by the journal that is replayed, or by the host.
-    fn ask(
-        &mut self,
-        frame: &Frame<'_>,
-        host: &Arc<dyn Host>,
-        answering: &mut FuturesUnordered<Answering>,
-    ) -> Result<(), RunEnd> {
-        let invalid = || RunEnd::from(WorkerError::MessageInvalid);
-        let function = match frame.kind {
-            MessageKind::Call => HostFunction::CallTool,
-            MessageKind::Content => HostFunction::Content,
-            _ => HostFunction::GetTool,
-        };
-        let weight = protocol::weight(frame.body);
-        let input = match function {
-            HostFunction::CallTool | HostFunction::Content if weight.is_some() => frame.body,
-            _ => "null",
-        };
-        let recorded = match &mut self.replaying {
-            Some(replaying) => replaying.find(frame.id, function, frame.head, input)?,
-            None => Recorded::New,
-        };
-        if matches!(recorded, Recorded::New) {
-            self.count_message()?;
-        }
-        self.open_call(frame)?;
-        let input = RawValue::from_string(input.to_owned()).map_err(|_| invalid())?;
-        if let (Some(asked), Some(weight), true) =
-            (self.asked.last_mut(), weight, function != HostFunction::GetTool)
-        {
-            asked.memory = weight;
-            self.memory += weight;
-        }
-        self.check_host(0)?;
-        let entry = || JournalEntry::Call {
-            id: frame.id,
-            at_ms: self.elapsed_ms() as u64,
-            function,
-            name: frame.head.to_owned(),
-            input: input.clone(),
-        };
-        let (entry, resumed) = match recorded {
-            Recorded::Answered { at_ms } => {
-                if let Some(call) = self.calls.last_mut().filter(|_| function != HostFunction::GetTool) {
-                    call.started_ms = at_ms as f64;
-                }
-                return Ok(());
-            }
-            Recorded::Open(resumed) => (JournalEntry::Retried { id: frame.id }, Some(resumed)),
-            Recorded::New if self.unwritten.is_some() => (entry(), None),
-            Recorded::New => (JournalEntry::Retried { id: frame.id }, None),
-        };
-        let is_held = self.replaying.as_mut().is_some_and(|replaying| !replaying.is_over());
-        let call = self.answer(frame, function, weight.is_none(), input, resumed, host)?;
-        if is_held {
-            self.held.push((entry, call));
-        } else {
-            self.note(|| entry);
-            answering.push(call);
-        }
-        Ok(())
     }
 
     /// Has the host answer a call.
@@ -545,23 +407,6 @@ impl Record {
         Ok(Box::pin(answer.map(move |got| Answer::To { id, is_call, answer: got.ok() })))
     }
 
-    /// Notes that an open call waits for something outside of the run.
-    pub(super) fn wait(&mut self, id: u32, state: Box<RawValue>) {
-        self.waiting += 1;
-        self.note(|| JournalEntry::Waits { id, state });
-    }
-
-    /// Notes the answer that the script is about to see.
-    pub(super) fn answered(
-        &mut self,
-        id: u32,
-        at_ms: u64,
-        answer: Result<Box<RawValue>, ToolFailure>,
-        kept: Option<Box<RawValue>>,
-    ) {
-        self.note(|| JournalEntry::Answer { id, at_ms, answer, kept });
-    }
-
     /// Closes an open call at `at_ms`.
     pub(super) fn close(&mut self, id: u32, at_ms: f64, status: CallStatus, code: Option<String>) {
         self.open = self.open.saturating_sub(1);
@@ -574,88 +419,8 @@ impl Record {
         }
     }
 
-    fn value(&self, result: &str) -> Result<Box<RawValue>, RunEnd> {
-        if result.len() as u64 > self.limits.result_bytes {
-            return Err(WorkerError::MessageTooLarge(self.limits.result_bytes).into());
-        }
-        let invalid = || RunEnd::from(WorkerError::MessageInvalid);
-        self.check_host(protocol::weight(result).ok_or_else(invalid)?)?;
-        RawValue::from_string(result.to_owned()).map_err(|_| invalid())
-    }
-
-    /// Returns the error that a worker reports, with this side's limits in it. A worker may report those of its own errors only.
-    fn error(&self, error: RunError) -> Result<RunError, RunEnd> {
-        let limits = &self.limits;
-        Ok(match error {
-            RunError::Timeout { .. } => RunError::Timeout { message: self.timeout_message() },
-            RunError::Worker(WorkerError::MemoryExceeded(_)) => {
-                WorkerError::MemoryExceeded(limits.memory_bytes).into()
-            }
-            RunError::Worker(WorkerError::TooManyPendingCalls(_)) => {
-                WorkerError::TooManyPendingCalls(limits.max_pending_calls).into()
-            }
-            RunError::Worker(WorkerError::MessageTooLarge(_)) => {
-                WorkerError::MessageTooLarge(limits.message_bytes).into()
-            }
-            RunError::Worker(_)
-            | RunError::Suspended
-            | RunError::ReplayDiverged { .. }
-            | RunError::Journal { .. } => return Err(WorkerError::MessageInvalid.into()),
-            error => error,
-        })
-    }
-
-    fn timeout_message(&self) -> String {
-        let open = || self.calls.iter().filter(|call| call.status == CallStatus::Open);
-        let names: Vec<&str> = open().take(MOST_NAMED).map(|call| call.name.as_str()).collect();
-        let more = match open().count() - names.len() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let limit = self.limits.timeout.as_millis();
-        if names.is_empty() {
-            format!("time limit reached: the script did not finish within {limit} ms; no tool call was open")
-        } else {
-            format!(
-                "time limit reached: the script did not finish within {limit} ms; still open: {}{more}",
-                names.join(", ")
-            )
-        }
-    }
-
     /// Returns true when the worker has asked for nothing and written nothing.
     pub(super) fn is_untouched(&self) -> bool {
         self.asked.is_empty() && self.logs.is_empty() && self.progress.is_empty()
     }
-
-    /// The outcome. `source` is the script, for the places of its problems.
-    pub(super) fn finish(mut self, mut result: RunResult, inputs: Inputs, source: &str) -> Outcome {
-        if let (Err(RunError::ToolError { location, .. }), Some(at)) = (&mut result, self.refused_at) {
-            *location = Some(locate(source, at));
-        }
-        let now = self.elapsed_ms();
-        for call in self.calls.iter_mut().filter(|call| call.status == CallStatus::Open) {
-            call.duration_ms = now - call.started_ms;
-        }
-        Outcome {
-            result,
-            logs: self.logs,
-            logs_omitted: self.logs_omitted,
-            progress: self.progress.into(),
-            calls: self.calls,
-            warnings: located(self.warnings, source),
-            duration: self.started.elapsed(),
-            inputs: Some(inputs),
-        }
-    }
-}
-
-fn located(mut warnings: Vec<PlanWarning>, source: &str) -> Vec<Warning> {
-    warnings.sort_by_key(|warning| warning.at);
-    warnings.truncate(MAX_WARNINGS);
-    let located = |PlanWarning { at, mut message }: PlanWarning| {
-        excerpt::cut_message(&mut message);
-        Warning { message, location: locate(source, at) }
-    };
-    warnings.into_iter().map(located).collect()
 }

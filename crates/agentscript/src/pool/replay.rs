@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
+    engine::names,
     excerpt,
     journal::{HostFunction, JournalEntry, Replay, Resumed},
     outcome::RunError,
@@ -70,12 +71,9 @@ impl Replaying {
             return Ok(Recorded::New);
         };
         if (*was, named.as_str(), given.get()) != (function, name, input) {
-            let message = format!(
-                "call {id} of the run was of `{}` and is now of `{}`{}",
-                excerpt::name(named),
-                excerpt::name(name),
-                if named == name { ", with another input" } else { "" }
-            );
+            let expected = shown(*was, named, given.get(), input);
+            let got = shown(function, name, input, given.get());
+            let message = format!("call {id} differs: the journal has {expected}, and the script made {got}");
             return Err(RunError::ReplayDiverged { message });
         }
         let Some(last) = self.open.remove(&id) else { return Ok(Recorded::Answered { at_ms: *at_ms }) };
@@ -104,14 +102,56 @@ impl Replaying {
 
     /// The error of a run that ended before its journal did; none if it did not.
     pub(super) fn unfinished(&mut self) -> Option<RunError> {
-        (!self.is_over() || !self.calls.is_empty()).then(|| RunError::ReplayDiverged {
-            message: "the run ended before it came to the end of its journal".to_owned(),
-        })
+        let is_over = self.is_over();
+        let missing = self.calls.values().min().and_then(|at| self.replay.entries.get(*at));
+        let message = match missing {
+            Some(JournalEntry::Call { id, function, name, input, .. }) => {
+                let expected = shown(*function, name, input.get(), "");
+                format!("call {id} is missing: the journal has {expected}, and the script ended before it")
+            }
+            _ if is_over => return None,
+            _ => "the script ended before it had all answers of its journal".to_owned(),
+        };
+        Some(RunError::ReplayDiverged { message })
     }
 
     /// Goes on to the next answer.
     fn skip(&mut self) {
         let entries = self.replay.entries.iter().skip(self.next);
         self.next += entries.take_while(|entry| !matches!(entry, JournalEntry::Answer { .. })).count();
+    }
+}
+
+impl RunError {
+    /// Returns `true` for an end that does not follow from the script and the answers to its calls: limits of time and memory, and failures of the worker
+    /// or the journal. Another run of the same may end otherwise.
+    pub fn is_incidental(&self) -> bool {
+        match self {
+            Self::Timeout { .. } | Self::Suspended | Self::Journal { .. } | Self::Worker(_) => true,
+            Self::RuntimeError { name, .. } => [names::HOST, names::HOST_LIMIT].contains(&name.as_str()),
+            Self::SyntaxError { .. }
+            | Self::IllegalAccess { .. }
+            | Self::ToolError { .. }
+            | Self::ReplayDiverged { .. } => false,
+        }
+    }
+}
+
+/// Bytes of an input that are shown, from a little before the place where it differs from another.
+const SHOWN: usize = 160;
+const BEFORE: usize = 40;
+
+/// A call as people read it, with its input from where it differs from `other`.
+fn shown(function: HostFunction, name: &str, input: &str, other: &str) -> String {
+    let name = excerpt::name(name);
+    let same = input.bytes().zip(other.bytes()).take_while(|(one, two)| one == two).count();
+    let start = if other.is_empty() { 0 } else { input.floor_char_boundary(same.saturating_sub(BEFORE)) };
+    let end = input.floor_char_boundary(start + SHOWN);
+    let (before, after) = (if start > 0 { "…" } else { "" }, if end < input.len() { "…" } else { "" });
+    let input = format!("{before}{}{after}", &input[start..end]);
+    match function {
+        HostFunction::CallTool => format!("callTool(\"{name}\", {input})"),
+        HostFunction::GetTool => format!("getTool(\"{name}\")"),
+        HostFunction::Content => format!("{name} {input}"),
     }
 }
