@@ -2,12 +2,13 @@
 //!
 //! Each meta-tool has a file of its own; `plugin` is what the gateway sees.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
 use gatewright_core::{
-    Caller, Change, InputSchema, InvalidField, Invoker, OwnPaths, SharedRecords, ToolNames, rmcp::model::Tool,
+    App, Caller, Change, InputSchema, InvalidField, Invoker, OwnPaths, SharedRecords, ToolNames,
+    rmcp::model::Tool,
 };
 use gatewright_embedding::{EmbeddingError, SemanticSearch};
 use gatewright_executions::{Executions, ExecutionsConfig};
@@ -43,6 +44,8 @@ pub struct CodeCall {
     pub(crate) background: Background,
     /// Itself, once runs in the background are allowed.
     pub(crate) this: OnceLock<Weak<CodeCall>>,
+    /// Apps whose tools it runs itself.
+    pub(crate) plan_apps: Mutex<Vec<Weak<dyn App>>>,
 }
 
 impl std::fmt::Debug for CodeCall {
@@ -71,6 +74,7 @@ impl CodeCall {
             kept: Arc::default(),
             background: Background::default(),
             this: OnceLock::new(),
+            plan_apps: Mutex::default(),
             executions: Executions::in_memory(ExecutionsConfig::default()),
             own_paths: OnceLock::new(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
@@ -108,6 +112,13 @@ impl CodeCall {
     /// The meta-tools with the current limits in their texts.
     pub(crate) fn meta_tools(&self) -> Arc<[Tool]> {
         Arc::clone(&self.tools.load())
+    }
+
+    /// The apps with saved plans that there are.
+    pub(crate) fn plan_apps(&self) -> Vec<Arc<dyn App>> {
+        let mut apps = self.plan_apps.lock().unwrap_or_else(PoisonError::into_inner);
+        apps.retain(|app| app.strong_count() > 0);
+        apps.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The current settings.

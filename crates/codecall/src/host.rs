@@ -10,7 +10,7 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    AnswersByRetry, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, ScriptRun, codes, off_thread,
+    AnswersByRetry, App, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, ScriptRun, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -67,6 +67,8 @@ pub(crate) struct ScriptHost {
     journal: Arc<RunJournal>,
     /// The plan is only tried.
     pub(crate) rehearsal: Option<Rehearsal>,
+    /// Apps of saved plans, which a rehearsal runs as rehearsals, too.
+    plans: Vec<Arc<dyn App>>,
 }
 
 /// Copies of a block that there are while it is written to the journal.
@@ -99,7 +101,7 @@ impl ScriptHost {
         if context.extensions.get::<ScriptRun>().is_none() {
             context.extensions.insert(ScriptRun::default());
         }
-        let root = || Nesting::root(&start.limits, start.dry_run);
+        let root = || Nesting::root(&start.limits, start.dry_run.map(Rehearsal::new));
         let nesting = context.extensions.remove().unwrap_or_else(root);
         let room = nesting.room().clone();
         Self {
@@ -119,7 +121,8 @@ impl ScriptHost {
             room,
             questions,
             journal,
-            rehearsal: start.dry_run.map(Rehearsal::new),
+            plans: if start.dry_run.is_some() { code_call.plan_apps() } else { Vec::new() },
+            rehearsal: nesting.rehearsal().cloned(),
             memory: nesting.memory(),
             nesting,
         }
@@ -145,7 +148,7 @@ impl ScriptHost {
         restore_numbers(&mut arguments, tool.input_schema());
         let sent = SentTexts::of_input(&arguments);
         if let Some(rehearsal) = &self.rehearsal {
-            if rehearsal.makes(&tool) {
+            if rehearsal.makes(&tool) || self.is_plan(&tool) {
                 rehearsal.made(&call.name);
             } else {
                 return match self.rehearsed(rehearsal, &tool, arguments).await {
@@ -180,6 +183,12 @@ impl ScriptHost {
             Ok(value) => Ok(value),
             Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
         }
+    }
+
+    /// Returns `true` if `tool` is a saved plan that this gateway runs.
+    fn is_plan(&self, tool: &PermittedTool) -> bool {
+        let app = Arc::as_ptr(tool.app()).cast::<()>();
+        self.plans.iter().any(|plans| Arc::as_ptr(plans).cast::<()>() == app)
     }
 
     /// Checks a call that is not made, and answers it with what is assumed.

@@ -9,7 +9,7 @@ use std::sync::{
 use gatewright_agentscript::{Limits, MOST_LEVELS, ToolFailure};
 use gatewright_core::{ToolEntry, codes, rmcp::model::Extensions};
 
-use crate::{results::Room, runs::DryRun, unwrap::Failure};
+use crate::{results::Room, runs::Rehearsal, unwrap::Failure};
 
 /// Plans of which each waits for the next, at most. A script around them makes one run more.
 pub(crate) const MOST_NESTED: usize = MOST_LEVELS;
@@ -35,7 +35,7 @@ pub(crate) struct Nesting {
     /// Runs that wait for this one.
     level: usize,
     /// The first one is only tried, and so are those within it.
-    dry_run: Option<DryRun>,
+    rehearsal: Option<Rehearsal>,
 }
 
 /// Limits that the runs share.
@@ -50,14 +50,14 @@ struct SharedLimits {
 
 impl Nesting {
     /// Of a script that nothing waits for.
-    pub(crate) fn root(limits: &Limits, dry_run: Option<DryRun>) -> Self {
+    pub(crate) fn root(limits: &Limits, rehearsal: Option<Rehearsal>) -> Self {
         let shared = SharedLimits {
             most_calls: limits.max_tool_calls,
             calls_left: AtomicU32::new(limits.max_tool_calls),
             memory: AtomicU64::new(0),
             room: Room::new(limits.host_bytes),
         };
-        Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, dry_run }
+        Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, rehearsal }
     }
 
     /// Of the run of `plan` that a call with `extensions` asks for: within the run that makes the call, or on its own.
@@ -79,6 +79,8 @@ impl Nesting {
             );
             return Err(Failure::new(TOO_DEEP, message));
         }
+        nesting.rehearsal =
+            nesting.rehearsal.map(|rehearsal| rehearsal.within(format!("{}:{}", plan.app, plan.tool)));
         nesting.plans = nesting.plans.iter().cloned().chain([plan]).collect();
         Ok(nesting)
     }
@@ -88,9 +90,9 @@ impl Nesting {
         self.level
     }
 
-    /// The way in which the run is only tried, if it is.
-    pub(crate) fn dry_run(&self) -> Option<DryRun> {
-        self.dry_run
+    /// The list of calls, if the run is only tried.
+    pub(crate) fn rehearsal(&self) -> Option<&Rehearsal> {
+        self.rehearsal.as_ref()
     }
 
     /// Tool calls that the runs have left.

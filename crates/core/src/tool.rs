@@ -7,7 +7,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    AppEntry, Approval, Audience, Caller, Effects, InputProblem, InputSchema, PolicyObject, PolicyTool,
+    App, AppEntry, Approval, Audience, Caller, Effects, InputProblem, InputSchema, PolicyObject, PolicyTool,
     SchemaMode, ToolMeta,
 };
 
@@ -57,6 +57,11 @@ impl ToolEntry {
             approval: self.approval,
             input_schema: &self.tool.input_schema,
         })
+    }
+
+    /// The app that answers its calls.
+    pub fn app(&self) -> &Arc<dyn App> {
+        &self.owner.app
     }
 
     /// The description, or an empty text.

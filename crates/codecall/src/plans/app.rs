@@ -162,6 +162,8 @@ impl SavedPlans {
         if self.code_call.set(Arc::downgrade(code_call)).is_err() {
             return;
         }
+        let own: Arc<dyn App> = self.clone();
+        code_call.plan_apps.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&own));
         let mut changes = code_call.invoker.registry().changes();
         self.list();
         let (app, stop) = (Arc::downgrade(self), self.stop.clone());

@@ -13,6 +13,7 @@ use crate::{
     CodeCall,
     execute::ExecuteInput,
     nesting::{Nesting, PlanName},
+    runs::Rehearsal,
     unwrap::Failure,
 };
 
@@ -42,7 +43,7 @@ impl CodeCall {
         let input = ExecuteInput {
             script: Some(plan.source.clone()),
             context: Some(outer.arguments.take().unwrap_or_default()),
-            dry_run: nesting.dry_run(),
+            dry_run: nesting.rehearsal().map(Rehearsal::kind),
             title: Some(public.clone()),
             ..ExecuteInput::default()
         };

@@ -1,6 +1,7 @@
-//! Rehearsals: a plan runs, read-only tools are called for real, and every other call is checked and listed in place of being made.
+//! Rehearsals: a plan runs, read-only tools are called for real, and every other call is checked and listed in place of being made. Saved plans that it
+//! calls run as rehearsals, too.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gatewright_core::{
     PermittedTool, outline,
@@ -47,17 +48,34 @@ impl TryFrom<Value> for DryRun {
     }
 }
 
-/// The calls of a rehearsed plan.
-#[derive(Debug)]
+/// The calls of a rehearsed plan, and of the saved plans within it. Clones have the same list.
+#[derive(Debug, Clone)]
 pub(crate) struct Rehearsal {
     kind: DryRun,
-    calls: Mutex<Vec<Value>>,
-    more: Mutex<usize>,
+    listed: Arc<Mutex<Listed>>,
+    /// The saved plan whose calls are listed.
+    plan: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct Listed {
+    calls: Vec<Value>,
+    /// Calls that were left out.
+    more: usize,
 }
 
 impl Rehearsal {
     pub(crate) fn new(kind: DryRun) -> Self {
-        Self { kind, calls: Mutex::default(), more: Mutex::default() }
+        Self { kind, listed: Arc::default(), plan: None }
+    }
+
+    /// The same, for the calls of `plan`.
+    pub(crate) fn within(self, plan: String) -> Self {
+        Self { plan: Some(plan.into()), ..self }
+    }
+
+    pub(crate) fn kind(&self) -> DryRun {
+        self.kind
     }
 
     /// Returns `true` if content is read for real.
@@ -117,19 +135,24 @@ impl Rehearsal {
         self.list(json!({"name": name, "made": false, "answerFrom": "nothing: it was not read"}));
     }
 
-    fn list(&self, call: Value) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if calls.len() < MOST_LISTED {
-            calls.push(call);
-        } else {
-            *self.more.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    fn list(&self, mut call: Value) {
+        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if listed.calls.len() == MOST_LISTED {
+            listed.more += 1;
+            return;
         }
+        if let Some(plan) = &self.plan {
+            call["plan"] = (&**plan).into();
+        }
+        listed.calls.push(call);
     }
 
     /// The report, as the reply has it.
     pub(crate) fn report(&self) -> Value {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let more = *self.more.lock().unwrap_or_else(PoisonError::into_inner);
+        let (calls, more) = {
+            let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            (listed.calls.clone(), listed.more)
+        };
         let not_made = calls.iter().filter(|call| call.get("answerFrom").is_some()).count() + more;
         let note = if not_made == 0 {
             "every call was made: they only read"

@@ -294,16 +294,37 @@ async fn plans_call_plans_to_a_depth_and_never_themselves_though_there_is_one_wo
 }
 
 #[tokio::test]
-async fn a_rehearsal_of_a_script_makes_no_call_of_its_plans_real() {
+async fn a_rehearsal_runs_plans_as_rehearsals_and_lists_their_calls_beside_its_own() {
     let script =
         "const { rows } = await callTool('app:orders', {}); return rows === undefined ? 'assumed' : 'real'";
-    let files = [("a.js", plan("says_safe", "annotations: { readOnlyHint: true }", script))];
+    let files = [
+        ("a.js", plan("says_safe", "annotations: { readOnlyHint: true }", script)),
+        ("b.js", plan("has_effects", "", "return await callTool('plans:says_safe')")),
+    ];
     let planned = Planned::new(json!({}), &files).await;
     let client = planned.client().await;
-    let script = "return await callTool('plans:says_safe')";
-    let tried = client.body("codecall:execute", json!({"script": script, "dryRun": true})).await;
-    assert_eq!(tried["result"], "assumed", "{tried}");
-    assert_eq!(client.run(script).await, "real");
+    let of = |called: &str| format!("return await callTool('plans:{called}')");
+    for (called, within) in [("says_safe", 1), ("has_effects", 2)] {
+        let script = of(called);
+        for dry_run in [json!(true), json!("offline")] {
+            let input = json!({"script": script, "dryRun": dry_run});
+            let tried = client.body("codecall:execute", input).await;
+            assert_eq!(tried["result"], "assumed", "{tried}");
+            let report = &tried["dryRun"];
+            assert_eq!((&report["certain"], &report["assumed"]), (&json!(false), &json!(1)), "{tried}");
+            let calls = report["calls"].as_array().unwrap();
+            assert_eq!(calls.len(), within + 1, "{tried}");
+            assert_eq!(calls[0], json!({"name": format!("plans:{called}"), "made": true}));
+            let last = &calls[within];
+            assert_eq!(
+                (&last["name"], &last["made"], &last["plan"]),
+                (&json!("app:orders"), &json!(false), &json!("plans:says_safe"))
+            );
+        }
+    }
+    for called in ["says_safe", "has_effects"] {
+        assert_eq!(client.run(&of(called)).await, "real");
+    }
 }
 
 #[tokio::test]
