@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::{FutureExt as _, TryFutureExt as _, future::BoxFuture};
 use gatewright_core::rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -13,7 +13,7 @@ use gatewright_core::rmcp::{
 };
 use serde_json::Value;
 
-type Called = BoxFuture<'static, Result<CallToolResult, ErrorData>>;
+type Called = BoxFuture<'static, Result<CallToolResponse, ErrorData>>;
 type OnCall = dyn Fn(CallToolRequestParams, RequestContext<RoleServer>) -> Called + Send + Sync;
 
 /// An MCP server with a fixed list of tools, whose calls one function answers.
@@ -53,6 +53,20 @@ impl ToolServer {
     where
         F: Future<Output = Result<CallToolResult, ErrorData>> + Send + 'static,
     {
+        Self::asking(tools, move |call, context| on_call(call, context).map_ok(Into::into))
+    }
+
+    /// A server whose tools may ask their caller: an answer may be [`CallToolResponse::InputRequired`].
+    ///
+    /// # Panics
+    /// If `tools` is not an array of tool definitions.
+    pub fn asking<F>(
+        tools: Value,
+        on_call: impl Fn(CallToolRequestParams, RequestContext<RoleServer>) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<CallToolResponse, ErrorData>> + Send + 'static,
+    {
         let tools = serde_json::from_value(tools).expect("an array of tool definitions");
         Self { tools, on_call: Arc::new(move |call, context| on_call(call, context).boxed()) }
     }
@@ -82,6 +96,6 @@ impl ServerHandler for ToolServer {
         call: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        (self.on_call)(call, context).await.map(Into::into)
+        (self.on_call)(call, context).await
     }
 }

@@ -47,6 +47,8 @@ fn options(args: &TestArgs) -> RunOptions {
         exclude_tags: args.exclude_tag.clone(),
         variables: args.var.iter().cloned().collect(),
         environment: environment().into_iter().collect::<BTreeMap<_, _>>(),
+        // A suite of the gateway itself runs with this program.
+        programs: std::env::current_exe().map(|own| ("gatewright".to_owned(), own)).into_iter().collect(),
         command: args.server.clone(),
         url: args.url.clone(),
     }

@@ -111,6 +111,31 @@ impl Findings<'_> {
                 "calls of a server that runs already cannot be recorded; start it with `command`",
             );
         }
+        if server.command.is_none() && !self.file.upstreams.is_empty() {
+            self.add(
+                "/upstreams",
+                "a server that runs already does not know their addresses; start it with `command`",
+            );
+        }
+        let names_config = server.args.iter().any(|arg| arg.contains("{config}"));
+        if server.config.is_some() != names_config {
+            self.add(
+                "/server/config",
+                "`config` needs `{config}` in `args`, where its file is named, and that needs `config`",
+            );
+        }
+        for (name, upstream) in &self.file.upstreams {
+            for (tool, answers) in &upstream.tools {
+                for (at, answer) in answers.answers.iter().enumerate() {
+                    let given = [answer.value.is_some(), answer.response.is_some(), answer.error.is_some()];
+                    if given.into_iter().filter(|given| *given).count() != 1 {
+                        let place =
+                            format!("/upstreams/{}/tools/{}/answers/{at}", escape(name), escape(tool));
+                        self.add(&place, "it needs exactly one of `value`, `response` and `error`");
+                    }
+                }
+            }
+        }
         if let AuthSection::Issuer(issuer) = &self.file.auth
             && issuer.issuer.is_some()
             && issuer.key.is_none()

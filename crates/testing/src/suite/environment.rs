@@ -1,17 +1,20 @@
 //! The environment of a suite's tests: the server, the issuer of tokens, and the HTTP mocks.
 
 use std::{
+    io::Write as _,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use tempfile::NamedTempFile;
 
 use super::{
     check::USERS,
     file::Suite,
     format::{AuthSection, HttpMockEntry, IssuerSection, ServerSection, User, UserSection},
     options::RunOptions,
+    upstreams::Upstreams,
     variables::Variables,
 };
 use crate::{
@@ -29,6 +32,8 @@ pub(super) struct Environment {
     pub(super) http: Option<HttpMock>,
     auth: Auth,
     _issuer: Option<MockOAuthServer>,
+    upstreams: Upstreams,
+    _config: Option<NamedTempFile>,
     /// Mocks that must be used, with the required number of uses.
     required: Vec<(HttpMockHandle, usize)>,
     protocol_version: Option<String>,
@@ -47,7 +52,16 @@ impl Environment {
             (section.command, section.url, section.base_url) =
                 (options.command.clone(), options.url.clone(), None);
         }
-        let mut builder = builder(&section, suite.dir.as_deref(), variables)?;
+        let upstreams = Upstreams::start(&file.upstreams, variables).await?;
+        let mut variables = variables.clone();
+        variables.known.insert("upstreams".into(), upstreams.addresses());
+        let variables = &variables;
+        let config = section.config.as_ref().map(|config| config_file(config, variables)).transpose()?;
+        if let Some(program) = section.command.as_ref().and_then(|command| options.programs.get(command)) {
+            section.command = Some(program.display().to_string());
+        }
+        let path = config.as_ref().map(|file| file.path().display().to_string()).unwrap_or_default();
+        let mut builder = builder(&section, suite.dir.as_deref(), variables, &path)?;
         let (auth, issuer) = Self::auth(&file.auth, suite.dir.as_deref(), variables).await?;
         if let Some(issuer) = &issuer {
             builder = builder
@@ -76,7 +90,16 @@ impl Environment {
         }
         let server = builder.start().await.map_err(|error| error.to_string())?;
         let protocol_version = section.protocol_version.clone();
-        Ok(Self { server, http, auth, _issuer: issuer, required, protocol_version })
+        Ok(Self {
+            server,
+            http,
+            auth,
+            _issuer: issuer,
+            upstreams,
+            _config: config,
+            required,
+            protocol_version,
+        })
     }
 
     async fn auth(
@@ -115,7 +138,11 @@ impl Environment {
         let info = self.server.info();
         let server = json!({"baseUrl": info.base_url, "port": info.port, "pid": info.pid});
         let auth = json!({"issuer": self.auth.get_issuer(), "audience": self.auth.get_audience()});
-        vec![("server".into(), server), ("auth".into(), auth)]
+        vec![
+            ("server".into(), server),
+            ("auth".into(), auth),
+            ("upstreams".into(), self.upstreams.addresses()),
+        ]
     }
 
     /// Creates a client, connected unless the server rejects it.
@@ -182,8 +209,8 @@ impl Environment {
         })
     }
 
-    /// Required HTTP mocks that were not used, and unmatched calls. Required mocks are checked only if all tests ran (`complete`).
-    pub(super) fn http_problems(&self, complete: bool) -> Option<String> {
+    /// Required HTTP mocks and answers of upstreams that were not used, and unmatched calls. Required ones are checked only if all tests ran (`complete`).
+    pub(super) fn mock_problems(&self, complete: bool) -> Option<String> {
         let mut lines = Vec::new();
         for (handle, times) in self.required.iter().filter(|_| complete) {
             let used = handle.call_count();
@@ -193,6 +220,7 @@ impl Environment {
         }
         let unmatched = self.http.iter().flat_map(HttpMock::unmatched);
         lines.extend(unmatched.map(|call| format!("no HTTP mock wants: {call}")));
+        lines.extend(self.upstreams.problems(complete));
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 }
@@ -202,10 +230,20 @@ pub(super) fn resolve_path(dir: Option<&Path>, name: &str) -> PathBuf {
     dir.map_or_else(|| PathBuf::from(name), |dir| dir.join(name))
 }
 
+/// A file with the configuration of the server, which ends with this.
+fn config_file(config: &Map<String, Value>, variables: &Variables) -> Result<NamedTempFile, String> {
+    let failed = |error: std::io::Error| format!("the file of `server.config`: {error}");
+    let filled = variables.fill(&Value::Object(config.clone()))?;
+    let mut file = tempfile::Builder::new().suffix(".json").tempfile().map_err(failed)?;
+    file.write_all(filled.to_string().as_bytes()).map_err(failed)?;
+    Ok(file)
+}
+
 fn builder(
     section: &ServerSection,
     dir: Option<&Path>,
     variables: &Variables,
+    config: &str,
 ) -> Result<ServerBuilder, String> {
     let command = variables.text(section.command.as_deref().unwrap_or_default())?;
     // A file in the suite's directory takes precedence over anything else of the same name.
@@ -216,7 +254,7 @@ fn builder(
     };
     let mut builder = Server::builder(command).transport(section.transport);
     for arg in &section.args {
-        builder = builder.arg(variables.text(arg)?);
+        builder = builder.arg(variables.text(arg)?.replace("{config}", config));
     }
     if let Some(cwd) = &section.cwd {
         builder = builder.current_dir(resolve_path(dir, &variables.text(cwd)?));

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::{matchers::registered, server::Transport};
@@ -29,6 +29,9 @@ pub(super) struct SuiteFile {
     /// Variables for texts, as `${name}`, `${name.key}` or `${name.0}`.
     #[serde(default)]
     pub(super) variables: Map<String, Value>,
+    /// MCP servers that the server calls, by name: each is started, and `${upstreams.name}` is its address.
+    #[serde(default)]
+    pub(super) upstreams: BTreeMap<String, UpstreamSection>,
     /// Responses to the server's HTTP calls. With at least one, every other call fails.
     #[serde(default)]
     pub(super) http_mocks: Vec<HttpMockEntry>,
@@ -59,9 +62,11 @@ pub(super) struct SuiteFile {
 pub(super) struct ServerSection {
     /// An executable, a `.js`, `.mjs`, `.ts` or `.py` file beside the suite, or a command line.
     pub(super) command: Option<String>,
-    /// Arguments. `{port}` is replaced by the port.
+    /// Arguments. `{port}` is replaced by the port, and `{config}` by the path of a file with `config`.
     #[serde(default)]
     pub(super) args: Vec<String>,
+    /// Configuration of the server, written to a file as JSON.
+    pub(super) config: Option<Map<String, Value>>,
     /// Environment variables, in addition to those the suite is run with.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
@@ -179,6 +184,57 @@ pub(super) enum User {
     Named(String),
     Token(TokenSection),
     Described(Box<UserSection>),
+}
+
+/// An MCP server that the server under test calls.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct UpstreamSection {
+    /// Its tools by name.
+    pub(super) tools: BTreeMap<String, UpstreamTool>,
+}
+
+/// A tool of an upstream server.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct UpstreamTool {
+    /// Description.
+    pub(super) description: Option<String>,
+    /// JSON Schema of the arguments. Default: any object.
+    pub(super) input_schema: Option<Value>,
+    /// JSON Schema of `structuredContent`.
+    pub(super) output_schema: Option<Value>,
+    /// Annotations, such as `{readOnlyHint: true}`.
+    pub(super) annotations: Option<Value>,
+    /// Answers. The first that matches a call and has uses left is given; a call without one fails, and so does the suite.
+    #[serde(default)]
+    pub(super) answers: Vec<UpstreamAnswer>,
+}
+
+/// An answer of an upstream tool: exactly one of `value`, `response` and `error`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct UpstreamAnswer {
+    /// Matches only calls with exactly these arguments.
+    #[serde(rename = "with")]
+    pub(super) arguments: Option<Value>,
+    /// The `structuredContent`. A value that is no object becomes its property `result`.
+    #[serde(default, deserialize_with = "present")]
+    pub(super) value: Option<Value>,
+    /// The whole `CallToolResult`.
+    pub(super) response: Option<Value>,
+    /// The `structuredContent` of a failure, such as `{code: NOT_FOUND, message: no such user}`.
+    pub(super) error: Option<Value>,
+    /// Number of times the answer is given. Default: unlimited.
+    pub(super) times: Option<u32>,
+    /// Fails the suite if the answer was not used (with `times`: that often). Default false.
+    #[serde(default)]
+    pub(super) required: bool,
+}
+
+/// A value that is there, also if it is null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// A response to HTTP calls of the server.

@@ -22,6 +22,7 @@ mod report;
 mod results;
 mod run;
 mod step;
+mod upstreams;
 mod variables;
 
 pub use check::schema;

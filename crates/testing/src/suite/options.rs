@@ -1,6 +1,6 @@
 //! Options of a run.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -19,6 +19,8 @@ pub struct RunOptions {
     pub variables: Map<String, Value>,
     /// The environment, available as `${env.NAME}`.
     pub environment: BTreeMap<String, String>,
+    /// Programs that `server.command` names, besides those that the system finds.
+    pub programs: BTreeMap<String, PathBuf>,
     /// Overrides `server.command`.
     pub command: Option<String>,
     /// Overrides the server with one that is already running, like `server.url`.
@@ -34,6 +36,7 @@ impl Default for RunOptions {
             exclude_tags: Vec::new(),
             variables: Map::new(),
             environment: BTreeMap::new(),
+            programs: BTreeMap::new(),
             command: None,
             url: None,
         }

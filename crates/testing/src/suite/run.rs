@@ -150,8 +150,8 @@ async fn tear_down(
             notes: Vec::new(),
         })
     };
-    let http = environment.http_problems(complete);
-    failed("teardown", steps.err()).into_iter().chain(failed("HTTP mocks", http)).collect()
+    let mocks = environment.mock_problems(complete);
+    failed("teardown", steps.err()).into_iter().chain(failed("mocks", mocks)).collect()
 }
 
 /// Runs the steps before the first test, and keeps the variables they save.
@@ -229,7 +229,7 @@ async fn run_test(
         variables.known.extend(own.variables());
         let outcome = run_client(suite, &own, index, variables, &progress).await;
         own.server.stop().await;
-        outcome.and_then(|()| own.http_problems(false).map_or(Ok(()), Err))
+        outcome.and_then(|()| own.mock_problems(false).map_or(Ok(()), Err))
     };
     let outcome = tokio::time::timeout(limit, running).await;
     let progress = progress.into_inner().unwrap_or_else(PoisonError::into_inner);

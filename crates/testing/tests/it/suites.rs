@@ -282,3 +282,62 @@ tests:
     );
     suite.run(&RunOptions::default()).await.assert_passed();
 }
+
+#[tokio::test]
+async fn upstreams_answer_calls_of_the_server_and_their_misses_fail_the_suite() {
+    let text = |with: &str| {
+        format!(
+            r#"
+server:
+  command: {}
+  args: ["{{config}}"]
+  config: {{ crm: "${{upstreams.crm}}" }}
+upstreams:
+  crm:
+    tools:
+      get:
+        description: Gets a user.
+        annotations: {{ readOnlyHint: true }}
+        answers:
+          - {{ with: {{ id: 7 }}, value: {{ name: Ada }}, times: 1, required: true }}
+          - {{ with: {{ id: 7 }}, error: {{ code: GONE, message: gone }} }}
+          - {{ with: {{ id: 8 }}, value: [1], required: true }}
+          - {{ with: {{ id: 9 }}, response: {{ content: [{{ type: text, text: "$${{x}}" }}] }} }}
+tests:
+  - name: calls
+    steps:
+      - {{ call: forward, with: {{ tool: get, with: {{ id: 7 }} }}, expect: [toMatchJson: {{ structuredContent: {{ name: Ada }} }}] }}
+      - {{ call: forward, with: {{ tool: get, with: {{ id: 7 }} }}, expect: [toMatchJson: {{ isError: true, structuredContent: {{ code: GONE }} }}] }}
+      - {{ call: forward, with: {{ tool: get, with: {{ id: 8 }} }}, expect: [toMatchJson: {{ structuredContent: {{ result: [1] }} }}] }}
+      - {{ call: forward, with: {{ tool: get, with: {with} }}, expect: [toMatchJson: {{ content: [{{ text: "$${{x}}" }}] }}] }}
+"#,
+            script("forward.mjs")
+        )
+    };
+    let suite = Suite::parse("up.yaml", &text("{ id: 9 }")).unwrap();
+    let report = suite.run(&RunOptions::default()).await;
+    assert!(report.passed(), "{}", tap(&[report]));
+    let missed =
+        Suite::parse("up.yaml", &text("{ id: 9, more: 1 }").replace("id: 8 } }", "id: 80 } }")).unwrap();
+    let report = tap(&[missed.run(&RunOptions::default()).await]);
+    for part in [
+        "upstream `crm`: not called: get {\"id\":8} (called 0 of 1 times)",
+        "upstream `crm`: no answer left for get {\"id\":80}",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+}
+
+#[test]
+fn mistakes_in_upstreams_and_configurations_are_found_before_anything_starts() {
+    let all = "server: { url: \"http://127.0.0.1:1/mcp\", config: {} }\nupstreams: { a: { tools: { b: { answers: [{ with: {} }, { value: 1, error: {} }] } } } }\ntests: [{ name: x, steps: [] }]\n";
+    let told = Suite::parse("up.yaml", all).unwrap_err().to_string();
+    for part in [
+        "server.config: `config` needs `{config}` in `args`",
+        "upstreams: a server that runs already does not know their addresses",
+        "upstreams.a.tools.b.answers.0: it needs exactly one of",
+        "upstreams.a.tools.b.answers.1: it needs exactly one of",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
