@@ -94,6 +94,11 @@ impl Front {
     }
 }
 
+/// Returns `true` if `text` begins with the header of a plan.
+pub(crate) fn has_header(text: &str) -> bool {
+    Front::read(text).is_ok()
+}
+
 /// A problem of the file at `line`.
 pub(super) fn at_line(line: usize, problem: impl Into<String>) -> Finding {
     Finding { line: Some(line), ..Finding::new("", problem) }

@@ -11,5 +11,7 @@ mod run;
 mod safety;
 mod sources;
 
+pub(crate) use header::has_header;
+
 pub use app::{PlanChanges, PlanReport, SavedPlans};
 pub use sources::PlanSources;

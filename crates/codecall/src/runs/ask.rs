@@ -13,7 +13,7 @@ use gatewright_core::{
 use gatewright_executions::ExecutionId;
 use serde::{Deserialize, Serialize};
 
-/// What came of questions.
+/// The outcome of questions.
 #[derive(Debug)]
 pub(crate) enum Asked {
     /// The client answered.

@@ -23,7 +23,7 @@ use gatewright_executions::{
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{
-    Asked, Past, Questions, RunJournal, RunStart, Ticket, ask,
+    Asked, KeptOutcome, Past, Questions, RunJournal, RunStart, Ticket, ask,
     detached::running,
     questions::{Waiting, by_call, described, requests},
     record::Chunk,
@@ -117,7 +117,10 @@ impl CodeCall {
                 self.go_on(&state, responses, &input, &caller).await.map(Entered::of)
             }
             (None, Some(id)) => self.resume(id, &caller).await,
-            (None, None) => self.begin(input, log, &caller).map(Entered::of),
+            (None, None) => {
+                let nesting = context.extensions.get::<Nesting>();
+                self.begin(input, log, nesting, &caller).map(Entered::of)
+            }
         };
         let response = match entered {
             Ok(Entered::Run(run)) => self.follow(*run, caller, context).await,
@@ -160,6 +163,7 @@ impl CodeCall {
         &self,
         input: ExecuteInput,
         log: Option<crate::call_log::CallLog>,
+        nesting: Option<&Nesting>,
         caller: &Caller,
     ) -> Result<Run, Refusal> {
         let settings = self.settings();
@@ -185,6 +189,9 @@ impl CodeCall {
             dry_run: input.dry_run,
             script,
         };
+        if let Some(nesting) = nesting {
+            start.limits.max_tool_calls = nesting.calls_left();
+        }
         if start.detached {
             start.limits.wait = Some(settings.config.vm.wait());
         }
@@ -293,6 +300,10 @@ impl CodeCall {
             );
             let host = Arc::new(host);
             let outcome = self.run_part(&run, request, host.clone(), &context).await;
+            if run.journal.is_lost() {
+                // Whoever has the lease next goes on with it. This part of the run has no say in how it ends.
+                return Refusal::from(ExecutionError::LeaseLost).reply().into();
+            }
             if !matches!(outcome.result, Err(RunError::Suspended)) {
                 let is_plan = most_calls.is_some();
                 return self.end(run, outcome, &host, &caller, is_plan).await.into();
@@ -383,18 +394,21 @@ impl CodeCall {
         let finish = if is_plan { Finish::new(None, self.kept.clone(), caller) } else { self.finish(caller) };
         let (counts, id) = (counts(&outcome), run.journal.id());
         let (host, settings, log) = (host.clone(), run.settings.clone(), run.start.log);
-        let (result, ending) = off_thread(size(&outcome), move || {
+        let (result, ending, kept) = off_thread(size(&outcome), move || {
+            let kept = KeptOutcome::of(&outcome);
             let mut body = settings.body(outcome, log, &host.failed_inputs());
             if let Some(failure) = failure {
                 failure.add_details(&mut body["error"]);
             }
-            if let Some(rehearsal) = &host.rehearsal {
+            if let Some(rehearsal) = host.rehearsal.as_ref().filter(|_| !is_plan) {
                 body["dryRun"] = rehearsal.report();
             }
             let ending = ending(&body);
-            (finish.run(body, &host.handles), ending)
+            (finish.run(body, &host.handles), ending, kept)
         })
         .await;
+        // Replays are compared with it.
+        let _ = run.journal.add(&Chunk::Outcome(Box::new(kept))).await;
         if run.start.detached {
             // Whoever asks for the result later gets it from here.
             let ended = Chunk::Ended(Box::new(result.clone()));

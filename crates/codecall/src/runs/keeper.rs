@@ -10,7 +10,7 @@ use gatewright_executions::{CallCounts, Draft, Ending, ExecutionError, Execution
 
 use super::record::{Chunk, RunStart};
 
-/// Where the journal of a run is kept.
+/// The place of the journal of a run.
 #[derive(Debug)]
 pub(crate) enum Stored {
     /// In memory, until the run waits or ends. A journal that becomes too long is dropped, and the run goes on without.
@@ -166,6 +166,11 @@ impl RunJournal {
             Stored::Lease(lease) => Some(lease.lost()),
             _ => None,
         }
+    }
+
+    /// Returns `true` if another instance may have the execution, or it was cancelled.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost().is_some_and(|lost| lost.is_cancelled())
     }
 }
 

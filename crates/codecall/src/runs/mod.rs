@@ -1,21 +1,28 @@
-//! Runs of scripts as executions: what a run was started with, its journal, the questions that it waits with, and its continuation.
+//! Runs of scripts as executions: the start of a run, its journal, the questions that it waits with, and its continuation.
 //!
 //! `flow` is the course of a run. `record` has what the chunks of an execution hold, `keeper` writes them, `questions` has the calls that wait, and `ask` brings their questions to
-//! the client. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried.
+//! the client. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried. `recorded` has runs as their
+//! executions kept them, and `replay` compares one with its journal.
 
 mod ask;
 mod background;
 mod detached;
 mod flow;
 mod keeper;
+mod outcome;
 mod questions;
 mod record;
+mod recorded;
 mod rehearsal;
+mod replay;
 mod tasks;
 
 pub(crate) use ask::{Asked, Ticket, ask};
 pub(crate) use background::Background;
 pub(crate) use keeper::RunJournal;
+pub(crate) use outcome::KeptOutcome;
 pub(crate) use questions::{Asking, Questions};
 pub(crate) use record::{Past, RunStart};
+pub use recorded::{NotRecorded, RecordedCall, RecordedRun};
 pub(crate) use rehearsal::{DryRun, Rehearsal};
+pub use replay::{Replayed, Verdict};

@@ -10,10 +10,10 @@ use gatewright_core::rmcp::model::{CallToolResult, InputResponses};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{questions::Waiting, rehearsal::DryRun};
+use super::{KeptOutcome, questions::Waiting, rehearsal::DryRun};
 use crate::call_log::CallLog;
 
-/// What a run was started with: everything that its outcome depends on besides the answers to its calls.
+/// The start of a run: everything that its outcome depends on besides the answers to its calls.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunStart {
@@ -66,6 +66,8 @@ pub(crate) enum Chunk {
     Steps(Vec<JournalEntry>),
     /// The answer of a run that ended without its client.
     Ended(Box<CallToolResult>),
+    /// Result and console lines of a run that ended.
+    Outcome(Box<KeptOutcome>),
     /// Answers of people and clients to the questions of calls, by the index of the call.
     Answers(BTreeMap<u32, InputResponses>),
 }
@@ -83,6 +85,7 @@ pub(crate) struct Past {
     pub(crate) entries: Vec<JournalEntry>,
     pub(crate) answers: BTreeMap<u32, InputResponses>,
     pub(crate) reply: Option<CallToolResult>,
+    pub(crate) outcome: Option<KeptOutcome>,
 }
 
 impl Past {
@@ -95,6 +98,7 @@ impl Past {
                 Chunk::Steps(entries) => past.entries.extend(entries),
                 Chunk::Answers(answers) => past.answers.extend(answers),
                 Chunk::Ended(reply) => past.reply = Some(*reply),
+                Chunk::Outcome(outcome) => past.outcome = Some(*outcome),
             }
         }
         let start = past.start.take()?;

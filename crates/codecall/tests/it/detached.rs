@@ -11,26 +11,23 @@ use std::{
 use gatewright_core::{
     Principal, Scopes,
     rmcp::{
-        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler,
+        ClientHandler, RoleClient,
         model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientCapabilities,
-            ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, GetTaskParams,
-            ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
-            TASKS_EXTENSION_ID, TaskPayload, TaskStatus, UpdateTaskParams,
+            CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientConfig,
+            GetTaskParams, ProtocolVersion, TASKS_EXTENSION_ID, TaskPayload, TaskStatus, UpdateTaskParams,
         },
-        service::{ClientLifecycleMode, RequestContext, RunningService},
+        service::{ClientLifecycleMode, RunningService},
     },
 };
 use gatewright_executions::{Executions, ExecutionsConfig, Reader, State};
-use serde::de::DeserializeOwned;
+use gatewright_testing::ToolServer;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
 
-use super::support::{Client, Served};
-
-fn made<T: DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
+use super::{
+    asking::{User, asks, made},
+    support::{Client, Served},
+};
 
 /// Tools: `step` counts its calls; `hold` (an effect) and `look` (read-only) wait until they are let go; `ask` asks for a name.
 #[derive(Clone)]
@@ -46,66 +43,33 @@ impl Default for Desk {
     }
 }
 
-impl ServerHandler for Desk {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+impl Desk {
+    fn server(&self) -> ToolServer {
         let tool = |name: &str| {
             json!({"name": name, "description": name, "inputSchema": {"type": "object"},
                 "annotations": {"readOnlyHint": name == "look"}})
         };
-        let tools = ["step", "hold", "look", "ask"].map(tool);
-        Ok(made(json!({"tools": tools})))
+        let (tools, desk) = (["step", "hold", "look", "ask"].map(tool), self.clone());
+        ToolServer::asking(json!(tools), move |call, _| {
+            let desk = desk.clone();
+            async move { Ok(desk.answer(call).await) }
+        })
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn answer(&self, call: CallToolRequestParams) -> CallToolResponse {
         let done = |value: Value| CallToolResponse::Complete(CallToolResult::structured(value));
-        Ok(match &*request.name {
+        match &*call.name {
             "step" => done(json!({"n": self.steps.fetch_add(1, Ordering::SeqCst) + 1})),
-            "ask" => match request.input_responses {
+            "ask" => match call.input_responses {
                 Some(answers) => done(json!({"name": answers["name"]["content"]["name"]})),
-                None => CallToolResponse::InputRequired(made(json!({
-                    "resultType": "input_required", "requestState": "asked",
-                    "inputRequests": {"name": {"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
-                        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}}}))),
+                None => CallToolResponse::InputRequired(asks("Who?", "asked")),
             },
             name => {
                 self.entered.notify_one();
                 self.go.acquire().await.unwrap().forget();
                 done(json!({"held": name}))
             }
-        })
-    }
-}
-
-/// A client whose user answers.
-struct User;
-
-impl ClientHandler for User {
-    fn get_info(&self) -> ClientConfig {
-        let mut info = ClientConfig::default();
-        info.capabilities = ClientCapabilities::builder().enable_elicitation().build();
-        info
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let mut answer = ElicitResult::new(ElicitationAction::Accept);
-        answer.content = Some(made(json!({"name": "Ada"})));
-        Ok(answer)
+        }
     }
 }
 
@@ -114,7 +78,7 @@ struct Follower;
 
 impl ClientHandler for Follower {
     fn get_info(&self) -> ClientConfig {
-        let mut info = User.get_info();
+        let mut info = User::named("Ada").get_info();
         let extensions = info.capabilities.extensions.get_or_insert_default();
         extensions.insert(TASKS_EXTENSION_ID.to_owned(), made(json!({})));
         info
@@ -160,7 +124,7 @@ async fn ended<H: ClientHandler>(client: &Client<H>, id: &str) -> Value {
 #[tokio::test]
 async fn a_run_in_the_background_answers_at_once_and_its_result_is_there_for_whoever_started_it() {
     let desk = Desk::default();
-    let served = Served::over(json!({"vm": {"timeoutMs": 500}}), desk.clone()).await;
+    let served = Served::over(json!({"vm": {"timeoutMs": 500}}), desk.server()).await;
     let ada = served.client("ada").await;
     let id = detach(&ada, "await callTool('app:hold', {}); return (await callTool('app:step', {})).n").await;
     desk.entered.notified().await;
@@ -180,7 +144,7 @@ async fn a_run_in_the_background_answers_at_once_and_its_result_is_there_for_who
 #[tokio::test]
 async fn a_run_in_the_background_that_asks_waits_until_a_client_answers() {
     let desk = Desk::default();
-    let served = Served::over(json!({}), desk.clone()).await;
+    let served = Served::over(json!({}), desk.server()).await;
     let mute = served.client("ada").await;
     let id = detach(
         &mute,
@@ -190,7 +154,7 @@ async fn a_run_in_the_background_that_asks_waits_until_a_client_answers() {
     let told = ended(&mute, &id).await;
     assert_eq!(told["error"]["code"], "INPUT_REQUIRED", "{told}");
     assert!(told["error"]["message"].as_str().unwrap().contains("Who?"), "{told}");
-    let ada = served.client_with("ada", User).await;
+    let ada = served.client_with("ada", User::named("Ada")).await;
     let answer = ended(&ada, &id).await;
     assert_eq!(answer["result"], json!([1, "Ada"]), "{answer}");
     assert_eq!(desk.steps.load(Ordering::SeqCst), 1, "nothing is done twice");
@@ -201,7 +165,7 @@ async fn another_instance_goes_on_when_the_first_is_gone_and_repeats_only_what_m
     for (held, expected) in [("look", json!([1, "look", 2])), ("hold", json!([1, "OUTCOME_UNKNOWN", 2]))] {
         let (executions, ahead) = executions();
         let desk = Desk::default();
-        let first = Served::keeping(executions.clone(), desk.clone()).await;
+        let first = Served::keeping(executions.clone(), desk.server()).await;
         let script = format!(
             "const a = (await callTool('app:step', {{}})).n;
              let b; try {{ b = (await callTool('app:{held}', {{}})).held }} catch (error) {{ b = error.code }}
@@ -213,7 +177,7 @@ async fn another_instance_goes_on_when_the_first_is_gone_and_repeats_only_what_m
         first.code_call.close().await;
         ahead.fetch_add(60, Ordering::SeqCst);
         desk.go.add_permits(1);
-        let second = Served::keeping(executions.clone(), desk.clone()).await;
+        let second = Served::keeping(executions.clone(), desk.server()).await;
         let ada = second.client("ada").await;
         let answer = ended(&ada, &id).await;
         assert_eq!(answer["result"], expected, "{answer}");
@@ -226,7 +190,7 @@ async fn another_instance_goes_on_when_the_first_is_gone_and_repeats_only_what_m
 #[tokio::test]
 async fn a_client_that_follows_tasks_gets_one_answers_its_questions_and_cancels_it() {
     let desk = Desk::default();
-    let served = Served::over(json!({}), desk.clone()).await;
+    let served = Served::over(json!({}), desk.server()).await;
     let ada = follower(&served, "ada").await;
     let begin = async |script: &str| {
         let params = CallToolRequestParams::new("codecall:execute")

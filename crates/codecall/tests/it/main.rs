@@ -1,6 +1,8 @@
 //! Code mode behind a gateway, over tools that answer as a test says.
 
 #[cfg(test)]
+mod asking;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod detached;
@@ -9,7 +11,11 @@ mod host_memory;
 #[cfg(test)]
 mod inputs;
 #[cfg(test)]
+mod lost_lease;
+#[cfg(test)]
 mod modes;
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod plan_inputs;
 #[cfg(test)]

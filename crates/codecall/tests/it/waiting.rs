@@ -9,39 +9,27 @@ use gatewright_codecall::{CodeCallConfig, SavedPlans};
 use gatewright_core::{
     App, AppOptions, LocalApp, Principal, Scopes,
     rmcp::{
-        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler,
+        ErrorData, RoleClient, RoleServer, ServerHandler,
         model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
-            ElicitRequestParams, ElicitResult, ElicitationAction, InputRequiredResult, ListResourcesResult,
-            ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-            ReadResourceResponse, ServerCapabilities, ServerConfig,
+            CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult,
+            ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+            ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
         },
         service::{ClientLifecycleMode, RequestContext, RunningService},
     },
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::support::Served;
-
-fn made<T: DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
+use super::{
+    asking::{User, asks, made},
+    support::Served,
+};
 
 /// Tools: `effect` counts its calls, `ask` asks for a name and greets, `again` asks without end, `picture` is an image, `wait` asks for nothing but to be
 /// called again. The resource `book://page` asks, too.
 #[derive(Clone, Default)]
 struct Asking {
     effects: Arc<AtomicUsize>,
-}
-
-fn question(message: &str) -> Value {
-    json!({"name": {"method": "elicitation/create", "params": {"mode": "form", "message": message,
-        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}})
-}
-
-fn asks(message: &str, state: &str) -> InputRequiredResult {
-    made(json!({"resultType": "input_required", "requestState": state, "inputRequests": question(message)}))
 }
 
 fn text(text: &str) -> CallToolResponse {
@@ -114,45 +102,6 @@ impl ServerHandler for Asking {
             Some(answers) => ReadResourceResponse::Complete(made(json!({"contents": [
                 {"uri": request.uri, "text": answers["name"]["content"]["name"]}]}))),
         })
-    }
-}
-
-/// A client whose user says who they are.
-#[derive(Clone)]
-struct User {
-    name: &'static str,
-    can_answer: bool,
-    asked: Arc<AtomicUsize>,
-}
-
-impl User {
-    fn named(name: &'static str) -> Self {
-        Self { name, can_answer: true, asked: Arc::default() }
-    }
-
-    fn mute() -> Self {
-        Self { can_answer: false, ..Self::named("") }
-    }
-}
-
-impl ClientHandler for User {
-    fn get_info(&self) -> ClientConfig {
-        let mut info = ClientConfig::default();
-        if self.can_answer {
-            info.capabilities = ClientCapabilities::builder().enable_elicitation().build();
-        }
-        info
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        let mut answer = ElicitResult::new(ElicitationAction::Accept);
-        answer.content = Some(made(json!({"name": self.name})));
-        Ok(answer)
     }
 }
 

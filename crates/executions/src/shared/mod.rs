@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     journals: Arc<Journals>,
     directory: Arc<Directory>,
     recorder: Recorder,
-    /// Where the next search for abandoned executions begins.
+    /// The place at which the next search for abandoned executions begins.
     look_at: AtomicUsize,
 }
 
