@@ -13,7 +13,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use clients::{AddArgs, ConnectArgs, DisconnectArgs, EntryArgs, InitArgs, PROJECT};
 pub use identity::{
     ClientArgs, ClientCommand, ConsentArgs, ConsentCommand, ExecutionState, ExecutionsArgs,
-    ExecutionsCommand, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs, TokenCommand, UserArgs, UserCommand,
+    ExecutionsCommand, ExportArgs, KeyAlgorithm, KeyArgs, KeyCommand, StoreArgs, TokenCommand, UserArgs,
+    UserCommand,
 };
 pub use login::{LoginArgs, LogoutArgs};
 pub use operate::{HealthArgs, ManArgs, Reference};

@@ -219,6 +219,43 @@ pub enum ExecutionsCommand {
         #[command(flatten)]
         store: StoreArgs,
     },
+    /// Run the script of an execution against its journal, and compare. No tool is called.
+    ///
+    /// Exit code 1 if the replay differs from the journal.
+    Replay {
+        /// Its id, such as `exe_…`.
+        id: String,
+        #[command(flatten)]
+        store: StoreArgs,
+    },
+    /// Make a test suite or a saved plan of an execution.
+    Export(ExportArgs),
+}
+
+/// `gatewright executions export`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("form").required(true).args(["suite", "plan"]))]
+pub struct ExportArgs {
+    /// Its id, such as `exe_…`.
+    pub id: String,
+    /// A suite for `gatewright test`: the script, its calls as mocks, and the expected result.
+    #[arg(long)]
+    pub suite: bool,
+    /// A saved plan: the script with a header. Its input is what the execution had as context.
+    #[arg(long)]
+    pub plan: bool,
+    /// File to write, which must not exist. Default: standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Name of the plan. Default: the name of the file without its extension, or one made of the id.
+    #[arg(long, conflicts_with = "suite")]
+    pub name: Option<String>,
+    /// Description of the plan, by which agents find it. Default: the calls that it makes.
+    #[arg(long, conflicts_with = "suite", value_name = "TEXT")]
+    pub description: Option<String>,
+    /// Configuration of the servers, which must share a store (`sqlite` or `redis`).
+    #[arg(short, long, value_name = "FILE")]
+    pub config: PathBuf,
 }
 
 /// States of executions.

@@ -89,6 +89,8 @@ mod production;
 #[cfg(test)]
 mod production_check;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod reload;

@@ -1,9 +1,17 @@
 //! `gatewright executions`: journals of scripts that running servers keep in their store.
+//!
+//! `replay` compares a run with its journal, `export` makes `suite`s and saved `plan`s of runs.
 
-use std::process::ExitCode;
+mod export;
+mod plan;
+mod replay;
+mod suite;
+
+use std::{path::Path, process::ExitCode};
 
 use anyhow::Context as _;
-use gatewright_executions::{ExecutionError, Executions, Head, Listed, Reader, State};
+use gatewright_codecall::{RecordedRun, WorkerConfig};
+use gatewright_executions::{Execution, ExecutionError, Executions, Head, Listed, Reader, State};
 use serde_json::{Value, json};
 
 use crate::{
@@ -14,18 +22,23 @@ use crate::{
     wire::guard,
 };
 
-/// Lists executions, or shows one.
+/// Lists executions, or shows, replays or exports one.
 pub async fn run(args: &ExecutionsArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         ExecutionsCommand::List { state, most, store } => list(*state, *most as usize, store).await?,
         ExecutionsCommand::Show { id, store } => show(id, store).await?,
+        ExecutionsCommand::Replay { id, store } => return replay::run(id, store).await,
+        ExecutionsCommand::Export(args) => export::run(args).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
+fn config(file: &Path) -> anyhow::Result<Config> {
+    Config::of(&ConfigArgs { config: Some(file.to_owned()), mcp_config: None })
+}
+
 /// Opens the executions that running servers share.
-async fn open(store: &StoreArgs) -> anyhow::Result<Executions> {
-    let config = Config::of(&ConfigArgs { config: Some(store.config.clone()), mcp_config: None })?;
+async fn open(config: &Config) -> anyhow::Result<Executions> {
     let stored = config.guard(None).stored_executions().await.map_err(guard::explain)?;
     stored.ok_or_else(|| {
         let problem = "the running server keeps executions in its memory, which this command cannot reach; set `auth.tokenStorage.type` to `redis` or \
@@ -40,7 +53,7 @@ async fn list(state: Option<ExecutionState>, most: usize, store: &StoreArgs) -> 
         ExecutionState::Waiting => State::Waiting,
         ExecutionState::Ended => State::Ended,
     });
-    let executions = open(store).await?;
+    let executions = open(&config(&store.config)?).await?;
     let mut listed =
         executions.list(Reader::Operator, state, most).await.context("the executions cannot be listed")?;
     // Those that wait for somebody come first.
@@ -63,11 +76,7 @@ async fn list(state: Option<ExecutionState>, most: usize, store: &StoreArgs) -> 
 }
 
 async fn show(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
-    let executions = open(store).await?;
-    let execution = match executions.open(id, Reader::Operator).await {
-        Err(error @ ExecutionError::NotFound) => return Err(BadConfig(error.to_string()).into()),
-        found => found.context("the execution cannot be read")?,
-    };
+    let execution = find(id, &config(&store.config)?).await?;
     let (head, chunks) = (&execution.head, execution.chunks.len());
     if store.json {
         let mut described = serde_json::to_value(head)?;
@@ -94,6 +103,21 @@ async fn show(id: &str, store: &StoreArgs) -> anyhow::Result<()> {
         outln!("waits for {}{tool}: {}", waiting.kind.name(), waiting.text)?;
     }
     Ok(())
+}
+
+async fn find(id: &str, config: &Config) -> anyhow::Result<Execution> {
+    match open(config).await?.open(id, Reader::Operator).await {
+        Err(error @ ExecutionError::NotFound) => Err(BadConfig(error.to_string()).into()),
+        found => found.context("the execution cannot be read"),
+    }
+}
+
+/// The run of the execution `id`, and the workers that can replay it.
+async fn recorded(id: &str, file: &Path) -> anyhow::Result<(RecordedRun, WorkerConfig)> {
+    let config = config(file)?;
+    let execution = find(id, &config).await?;
+    let run = RecordedRun::read(&execution).map_err(|why| BadConfig(why.to_string()))?;
+    Ok((run, config.codecall.worker))
 }
 
 /// An execution as JSON.
