@@ -27,7 +27,8 @@ pub async fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
         ConfigArgs { config: args.file.clone().or(args.config.config.clone()), ..args.config.clone() };
     files.or_here();
     let Some(file) = files.config.as_ref().or(files.mcp_config.as_ref()) else {
-        let problem = "there is no gatewright.yaml in this folder; name a file, or let `gatewright init` write one";
+        let problem =
+            "there is no gatewright.yaml in this folder; name a file, or let `gatewright init` write one";
         return Err(BadConfig(problem.to_owned()).into());
     };
     let (config, mut findings) = Config::examine_all(&files)?;
