@@ -11,6 +11,7 @@ import { SCOPES, guarded } from "./oauth.mjs";
 import { gatewright } from "./support.mjs";
 
 const PASSWORD = "correct horse battery staple";
+const SECRET = "a-secret-of-the-robot-0123456789";
 
 let server, browser, client, callback;
 before(async () => {
@@ -23,10 +24,13 @@ before(async () => {
   server = await guarded({
     local: { login: "password", users: [{ username: "ada", name: "Ada Lovelace", passwordHash }] },
     scopes: { ...SCOPES, "crm:write": "Create and change users and accounts" },
-    clients: [{ clientId: "desktop", name: "Acme Desktop", redirectUris: ["http://127.0.0.1/callback"] }],
+    clients: [
+      { clientId: "desktop", name: "Acme Desktop", redirectUris: ["http://127.0.0.1/callback"] },
+      { clientId: "robot", clientSecret: SECRET, tokenEndpointAuthMethod: "client_secret_post", grantTypes: ["client_credentials"] },
+    ],
     consent: { enabled: true },
     limits: { authorize: 10_000, login: 10_000 },
-  });
+  }, "127.0.0.1", { approvals: { writes: "ask", approvers: "crm:write" } });
   browser = await launch();
 });
 after(async () => {
@@ -157,3 +161,60 @@ test("a person who says no goes back to the client without a code", async () => 
   assert.deepEqual([answer.get("error"), answer.get("code")], ["access_denied", null]);
   await context.close();
 });
+
+/// Calls a tool that needs an approval as the robot, which cannot be asked: the text of the answer.
+async function rename(name) {
+  const form = { grant_type: "client_credentials", client_id: "robot", client_secret: SECRET, scope: "crm:write" };
+  const token = await fetch(new URL("/oauth/token", server.issuer), { method: "POST", body: new URLSearchParams(form) });
+  const meta = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": { name: "robot", version: "1" },
+  };
+  const invoke = { tool: "crm:users_update", input: { id: "usr_0002", name } };
+  const answer = await fetch(new URL("/mcp", server.issuer), {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${(await token.json()).access_token}`,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": "tools/call",
+      "mcp-name": "codecall:invoke",
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "codecall:invoke", arguments: invoke, _meta: meta },
+    }),
+  });
+  return answer.text();
+}
+
+for (const [look, settings] of Object.entries(LOOKS)) {
+  test(`a person approves a call of a robot, behind the login and by keyboard (${look})`, async () => {
+    const { context, page, seen } = await watched(settings);
+    const [approved, denied] = [`Approved in ${look}`, `Denied in ${look}`];
+    for (const name of [approved, denied]) assert.match(await rename(name), /APPROVAL_REQUIRED/);
+    await page.goto(new URL("/oauth/account/approvals", server.issuer).href);
+    await page.fill("#username", "ada");
+    await page.fill("#password", PASSWORD);
+    await page.keyboard.press("Enter");
+    await page.getByText(approved).waitFor();
+    await inspect(page, `approvals-${look}`);
+    assert.equal(await page.locator("script").count(), 0);
+    for (const [name, button] of [[approved, "Approve"], [denied, "Deny"]]) {
+      const entry = page.locator("li.approval", { hasText: name });
+      await entry.getByRole("button", { name: button }).focus();
+      await page.keyboard.press("Enter");
+      await entry.waitFor({ state: "detached" });
+    }
+    await page.getByText("Nothing waits for you.").waitFor();
+    await inspect(page, `approvals-none-${look}`);
+    assert.doesNotMatch(await rename(approved), /APPROVAL/);
+    assert.match(await rename(denied), /APPROVAL_DENIED/);
+    assert.deepEqual(seen, { elsewhere: [], complaints: [] });
+    await context.close();
+  });
+}

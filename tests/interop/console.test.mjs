@@ -16,7 +16,7 @@ import { chromium } from "playwright-core";
 import { gatewright } from "./support.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const PAGES = ["", "/tools", "/tool?name=crm:users_create", "/search?q=unpaid+invoices", "/script", "/executions", "/runs"];
+const PAGES = ["", "/tools", "/tool?name=crm:users_create", "/search?q=unpaid+invoices", "/script", "/executions", "/runs", "/approvals"];
 const PLAN = `const { items } = await callTool("billing:invoices_list", { status: "overdue", limit: 8 });
 const owners = await __safe_parallel(
   items.map((invoice) => () => callTool("crm:accounts_get", { id: invoice.accountId })),

@@ -20,7 +20,7 @@ export const CLIENTS = {
 };
 
 /// Starts a server with the built-in authorization server; any user name passes its login.
-export async function guarded(auth = {}, host = "127.0.0.1") {
+export async function guarded(auth = {}, host = "127.0.0.1", more = {}) {
   const port = await freePort();
   const issuer = `http://${host}:${port}`;
   const server = await serve({
@@ -37,6 +37,7 @@ export async function guarded(auth = {}, host = "127.0.0.1") {
       cimd: { enabled: true, allowPrivate: true },
       ...auth,
     },
+    ...more,
   });
   return { ...server, issuer };
 }

@@ -5,6 +5,7 @@
 //! SQLite file or in Redis, where every redemption and rotation is one atomic step. Signing [`keys`] rotate.
 #![forbid(unsafe_code)]
 
+mod approvals;
 mod audit;
 mod authorizations;
 mod ceiling;
@@ -49,6 +50,7 @@ mod tuning;
 mod users;
 mod web;
 
+pub use approvals::ApprovalPages;
 pub use audit::{AuditEvent, AuditSink, LogAudit};
 pub use clock::{Clock, Entropy, ManualClock, SystemClock, SystemEntropy};
 pub use config::{AuthConfig, Deployment, Finding, Problem};

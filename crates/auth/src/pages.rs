@@ -2,6 +2,7 @@
 //!
 //! This file has the frame, the headers and the policy of every page. Each kind of page has a file of its own.
 
+mod approvals;
 mod consent;
 mod enrol;
 mod login;
@@ -15,6 +16,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
 pub(crate) use self::{
+    approvals::{ApprovalsPage, approvals},
     consent::{ConsentPage, OfferedScope, consent},
     enrol::{enrol, link},
     login::{FormStep, LoginFailure, LoginPage, login},

@@ -42,7 +42,7 @@ impl ScriptHost {
             ContentRequest::GetPrompt { name, .. } => format!("{function} {name}"),
         };
         let name = excerpt::name(&name);
-        let asking = match self.questions.asking(index, &name, resumed) {
+        let asking = match self.questions.asking(index, &name, resumed, |_| false) {
             Ok(asking) => asking,
             Err(waits) => return Ok(waits),
         };

@@ -10,7 +10,8 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    AnswersByRetry, App, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, ScriptRun, codes, off_thread,
+    AnswersByRetry, App, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, Rehearsed, ScriptRun,
+    ScriptStep, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -77,12 +78,13 @@ const COPIES: u64 = 4;
 const MOST_DETAILED: usize = 64;
 
 impl ScriptHost {
-    /// The host of the run `start`, with the answers in `questions` to what it asked before.
+    /// The host of the run `start`, which made `calls_before` calls already, with the answers in `questions` to what it asked before.
     pub(crate) fn new(
         code_call: &CodeCall,
         start: &RunStart,
         questions: Questions,
         journal: Arc<RunJournal>,
+        calls_before: u64,
         caller: Caller,
         mut context: RequestContext<RoleServer>,
     ) -> Self {
@@ -99,7 +101,7 @@ impl ScriptHost {
         context.extensions.insert(AnswersByRetry);
         // A saved plan that a script calls is part of its run.
         if context.extensions.get::<ScriptRun>().is_none() {
-            context.extensions.insert(ScriptRun::default());
+            context.extensions.insert(ScriptRun::after(calls_before).named(journal.id().to_string()));
         }
         let root = || Nesting::root(&start.limits, start.dry_run.map(Rehearsal::new));
         let nesting = context.extensions.remove().unwrap_or_else(root);
@@ -158,14 +160,25 @@ impl ScriptHost {
             }
         }
         let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
-        let mut asking = match self.questions.asking(call.index, &call.name, call.resumed.as_ref()) {
+        let is_approval = |state: &str| self.invoker.awaits_approval(&tool, state);
+        let asking = self.questions.asking(call.index, &call.name, call.resumed.as_ref(), is_approval);
+        let mut asking = match asking {
             Ok(asking) => asking,
             Err(waits) => return Ok(waits),
         };
         let answer = loop {
             (params.input_responses, params.request_state) = asking.answers();
-            let (context, _cancel) = self.inner_context(&call.name);
+            let (mut context, _cancel) = self.inner_context(&call.name);
+            context.extensions.insert(ScriptStep(call.index));
+            if self.rehearsal.is_some() {
+                context.extensions.insert(Rehearsed);
+            }
             match self.invoker.call(&tool, params.clone(), context).await {
+                Err(InvokeError::ApprovalRequired { request: Ok(request), .. })
+                    if let Some(waits) = asking.approval(&request) =>
+                {
+                    return Ok(waits);
+                }
                 Ok(CallToolResponse::InputRequired(asks)) if let Some(rehearsal) = &self.rehearsal => {
                     let shape = self.shapes.result_shape(tool.entry(), &self.caller);
                     let asks = asks.input_requests.unwrap_or_default();

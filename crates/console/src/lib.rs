@@ -101,6 +101,7 @@ impl Console {
             .route("/console/executions/{id}", get(pages::executions::show))
             .route("/console/runs", get(pages::runs::list))
             .route("/console/runs/{id}", get(pages::runs::show))
+            .route("/console/approvals", get(pages::approvals::list).post(pages::approvals::decide))
             .route("/console/live", get(live::follow))
             .route(
                 "/console/style.css",

@@ -10,6 +10,8 @@ pub const VALIDATION_ERROR: &str = "VALIDATION_ERROR";
 pub const TOOL_EXECUTION_ERROR: &str = "TOOL_EXECUTION_ERROR";
 /// A policy asks for an approval first.
 pub const APPROVAL_REQUIRED: &str = "APPROVAL_REQUIRED";
+/// The approval that the call needs was refused.
+pub const APPROVAL_DENIED: &str = "APPROVAL_DENIED";
 /// Too many calls.
 pub const RATE_LIMIT: &str = "RATE_LIMIT";
 /// No answer in time.

@@ -8,7 +8,9 @@ use rmcp::{
 };
 use serde_json::json;
 
-use crate::{Forbidden, RequestDigest, Unasked, UnavailableApp, codes, names::clipped};
+use crate::{
+    ApprovalRequest, Forbidden, NotRequested, RequestDigest, Unasked, UnavailableApp, codes, names::clipped,
+};
 
 /// Why [`Invoker::call`](crate::Invoker::call) did not reach a result. Display is safe to show.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -55,7 +57,7 @@ pub enum InvokeError {
         why: Forbidden,
     },
     /// A policy asks for an approval, and the call brings none for exactly these arguments.
-    #[error("tool `{name}` needs an approval: {reason} (policy `{policy}`)")]
+    #[error("tool `{name}` needs an approval: {reason} (policy `{policy}`); {}", requested(.request))]
     ApprovalRequired {
         /// The tool.
         name: String,
@@ -67,6 +69,16 @@ pub enum InvokeError {
         standing: bool,
         /// The call: an [`Approved`](crate::Approved) with this digest lets it pass.
         digest: RequestDigest,
+        /// The approval that waits, or why none does.
+        request: Result<Box<ApprovalRequest>, NotRequested>,
+    },
+    /// Somebody refused the approval that the call needs.
+    #[error("the call of `{name}` was not approved{}", .by.as_ref().map(|_| ": somebody refused it").unwrap_or_default())]
+    ApprovalDenied {
+        /// The tool.
+        name: String,
+        /// Whoever refused it; none for the caller.
+        by: Option<String>,
     },
     /// The arguments do not fit.
     #[error("invalid input for `{name}`: {problems}")]
@@ -132,6 +144,10 @@ fn suggestion(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+fn requested(request: &Result<Box<ApprovalRequest>, NotRequested>) -> String {
+    request.as_ref().map_or_else(ToString::to_string, ToString::to_string)
+}
+
 fn said(unasked: &Unasked) -> String {
     unasked.said.as_ref().map(|said| format!(": {said}")).unwrap_or_default()
 }
@@ -144,6 +160,7 @@ impl InvokeError {
             Self::Unavailable { app, .. } => app.code(),
             Self::MissingScopes { .. } | Self::Denied { .. } | Self::Forbidden { .. } => codes::ACCESS_DENIED,
             Self::ApprovalRequired { .. } => codes::APPROVAL_REQUIRED,
+            Self::ApprovalDenied { .. } => codes::APPROVAL_DENIED,
             Self::InvalidArguments { .. } => codes::VALIDATION_ERROR,
             Self::RateLimited { .. } => codes::RATE_LIMIT,
             Self::TimedOut { .. } => codes::TIMEOUT,
@@ -188,7 +205,7 @@ impl InvokeError {
         result
     }
 
-    /// `code`, and the values that a program can act on: `retryAfterSeconds`, `requiredScopes`, `policy`.
+    /// `code`, and the values that a program can act on: `retryAfterSeconds`, `requiredScopes`, `policy`, `approval`.
     pub fn details(&self) -> JsonObject {
         let mut details = JsonObject::from_iter([("code".to_owned(), self.code().into())]);
         if let Self::RateLimited { retry_after, .. } = self {
@@ -196,6 +213,13 @@ impl InvokeError {
         }
         if let Self::MissingScopes { missing, .. } = self {
             details.insert("requiredScopes".to_owned(), missing.clone().into());
+        }
+        if let Self::ApprovalRequired { request: Ok(request), .. } = self {
+            let mut approval = json!({"id": request.id});
+            if let Some(page) = &request.page {
+                approval["url"] = page.as_str().into();
+            }
+            details.insert("approval".to_owned(), approval);
         }
         if let Some(policy) = self.policy() {
             details.insert("policy".to_owned(), policy.into());

@@ -17,9 +17,10 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    AppFuture, Caller, CallerAddress, Denied, Forbidden, InvokeError, PermittedTool, Principal, Registry,
-    SchemaMode, SealKey, ToolEntry, Trail,
+    AppFuture, ApprovalStore, Caller, CallerAddress, Denied, Forbidden, InvokeError, PermittedTool,
+    Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail,
     access::{OpenTask, Sealer},
+    approvals::{Answered, Passage},
     bulk::{bulk, off_thread},
     names::clipped,
     questions::{Answers, ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Response, Unanswered},
@@ -61,6 +62,7 @@ pub struct Invoker {
     listener: OnceLock<Arc<dyn ResultListener>>,
     held: HeldCalls,
     home: OnceLock<Arc<dyn StateHome>>,
+    approvals: Arc<ApprovalStore>,
 }
 
 impl std::fmt::Debug for Invoker {
@@ -79,6 +81,7 @@ impl Invoker {
             listener: OnceLock::new(),
             held: HeldCalls::default(),
             home: OnceLock::new(),
+            approvals: Arc::new(ApprovalStore::in_memory()),
         }
     }
 
@@ -94,6 +97,18 @@ impl Invoker {
     pub fn seal_key(mut self, key: &SealKey) -> Self {
         self.sealer = Sealer::new(key);
         self
+    }
+
+    /// Keeps approvals in `store`. Default: in memory.
+    #[must_use]
+    pub fn approvals_in(mut self, store: Arc<ApprovalStore>) -> Self {
+        self.approvals = store;
+        self
+    }
+
+    /// The approvals that calls wait for.
+    pub fn approvals(&self) -> &Arc<ApprovalStore> {
+        &self.approvals
     }
 
     /// Notifies `listener` of every result from now on. Only the first listener is kept.
@@ -228,12 +243,19 @@ impl Invoker {
             check_arguments(tool.entry(), params.arguments.take().unwrap_or_default(), may_hold).await?;
         params.arguments = Some(arguments);
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
-        let answers = self.answers(principal, &tool.name, responses, state).map_err(|problem| {
-            // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
-            InvokeError::App { name: name(), error: ErrorData::invalid_params(problem, None) }
-        })?;
+        let (answers, answered) =
+            self.answers_of_call(principal, &tool.name, responses, state).map_err(|problem| {
+                // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
+                InvokeError::App { name: name(), error: ErrorData::invalid_params(problem, None) }
+            })?;
         let decided = tool.decide(params, &context).await?;
         self.count(&tool.name, principal, &context).await?;
+        let is_held = answers.held.is_some();
+        let (decided, granted) = match self.passage(decided, answered, is_held, &context).await? {
+            Passage::Passes(call) => (call, None),
+            Passage::Approved(call, granted) => (call, Some(granted)),
+            Passage::Asks(asks) => return Ok(asks.into()),
+        };
 
         // An app that is taken out of the registry ends when the last of these is gone.
         let _open = tool.owner.open.token();
@@ -259,7 +281,10 @@ impl Invoker {
             Response::Held(asks, id) => return Ok(self.held_asks(principal, &tool.name, asks, id).into()),
         };
         match &mut response {
-            CallToolResponse::InputRequired(asks) => self.seal_state(principal, &tool.name, asks),
+            CallToolResponse::InputRequired(asks) => match &granted {
+                Some(granted) => self.seal_granted(tool, granted, asks),
+                None => self.seal_state(principal, &tool.name, asks),
+            },
             CallToolResponse::Task(created) => {
                 let task = OpenTask {
                     app: tool.app_id.to_string(),
@@ -277,6 +302,24 @@ impl Invoker {
             _ => {}
         }
         Ok(response)
+    }
+
+    /// The same of a call of `tool`, which may have been asked about an approval.
+    fn answers_of_call(
+        &self,
+        principal: &Principal,
+        tool: &str,
+        mut responses: Option<InputResponses>,
+        sealed: Option<String>,
+    ) -> Result<(Answers, Option<Answered>), String> {
+        let approval = sealed.as_ref().and_then(|sealed| self.sealer.open_approval(principal, tool, sealed));
+        match approval {
+            Some(state) => {
+                let (answered, state) = Answered::of(state, &mut responses);
+                Ok((Answers { responses, state, held: None }, Some(answered)))
+            }
+            None => self.answers(principal, tool, responses, sealed).map(|answers| (answers, None)),
+        }
     }
 
     /// What a request for `object` says about questions that were asked before.

@@ -8,6 +8,7 @@
 
 mod access;
 mod app;
+mod approvals;
 mod authenticator;
 mod bulk;
 mod catalog;
@@ -52,6 +53,10 @@ pub use access::{
     UriPattern, View, WholeApp,
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
+pub use approvals::{
+    ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalRequest, ApprovalState,
+    ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed, ScriptStep, Standing,
+};
 pub use authenticator::{AuthRefusal, Authenticator};
 pub use bulk::{begin_off_thread, count_values, off_thread};
 pub use catalog::{Catalog, CatalogError, CatalogLimit};
@@ -86,7 +91,7 @@ pub use questions::{
     AnswersByRetry, AskedAtOnce, CannotAsk, MOST_ROUNDS, Presence, Questions, Unasked, ask, ask_client,
     caller_peer, can_answer, outline, question_capabilities,
 };
-pub use records::{NewRecord, RecordsError, RecordsFuture, SharedRecords};
+pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};
 pub use schema::{BrokenRule, InputProblem, InputSchema, LeftOut, SchemaMode};
 pub use secret::Secret;

@@ -1,6 +1,13 @@
-//! Records that instances of one gateway share: the interface of a store, which others implement.
+//! Records that instances of one gateway share: the interface of a store, which others implement, and one in memory.
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    future::ready,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
 
 use crate::AppFuture;
 
@@ -56,4 +63,80 @@ pub trait SharedRecords: Send + Sync + 'static {
 
     /// Removes the records `keys`.
     fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()>;
+}
+
+/// Records of [`MemoryRecords`], at most.
+const MOST_IN_MEMORY: usize = 100_000;
+
+/// Records in the memory of this process, at most 100,000.
+#[derive(Default)]
+pub struct MemoryRecords(Mutex<HashMap<String, (Vec<u8>, Instant)>>);
+
+impl std::fmt::Debug for MemoryRecords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryRecords").finish_non_exhaustive()
+    }
+}
+
+impl MemoryRecords {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Vec<u8>, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(
+        records: &mut HashMap<String, (Vec<u8>, Instant)>,
+        key: &str,
+        value: &[u8],
+        ttl: Duration,
+    ) -> Result<(), RecordsError> {
+        let now = Instant::now();
+        if records.len() >= MOST_IN_MEMORY && !records.contains_key(key) {
+            records.retain(|_, (_, until)| *until > now);
+            if records.len() >= MOST_IN_MEMORY {
+                return Err(RecordsError::Full);
+            }
+        }
+        records.insert(key.to_owned(), (value.to_vec(), now + ttl));
+        Ok(())
+    }
+}
+
+/// The record `key`, if it is alive.
+fn alive<'a>(records: &'a HashMap<String, (Vec<u8>, Instant)>, key: &str) -> Option<&'a [u8]> {
+    records.get(key).filter(|(_, until)| *until > Instant::now()).map(|(value, _)| value.as_slice())
+}
+
+impl SharedRecords for MemoryRecords {
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
+        let records = self.lock();
+        let found = keys.iter().map(|key| alive(&records, key).map(<[u8]>::to_vec)).collect();
+        Box::pin(ready(Ok(found)))
+    }
+
+    fn put_many<'a>(&'a self, new: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
+        let mut records = self.lock();
+        let put = new.iter().try_for_each(|one| Self::put(&mut records, &one.key, &one.value, one.ttl));
+        Box::pin(ready(put))
+    }
+
+    fn replace<'a>(
+        &'a self,
+        key: &'a str,
+        before: Option<&'a [u8]>,
+        after: &'a [u8],
+        ttl: Duration,
+    ) -> RecordsFuture<'a, bool> {
+        let mut records = self.lock();
+        let replaced = match alive(&records, key) == before {
+            true => Self::put(&mut records, key, after, ttl).map(|()| true),
+            false => Ok(false),
+        };
+        Box::pin(ready(replaced))
+    }
+
+    fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
+        let mut records = self.lock();
+        keys.iter().for_each(|key| drop(records.remove(key)));
+        Box::pin(ready(Ok(())))
+    }
 }

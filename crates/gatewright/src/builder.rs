@@ -5,8 +5,8 @@ use std::sync::Arc;
 use gatewright_agentscript::{PoolConfig, WorkerCommand, WorkerError, WorkerPool};
 use gatewright_codecall::{CodeCall, CodeCallConfig, SavedPlans};
 use gatewright_core::{
-    App, AppOptions, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry, SealKey,
-    ToolNames,
+    App, AppOptions, ApprovalStore, Gateway, GatewayConfig, Invoker, Observer, Plugin, RateLimiter, Registry,
+    SealKey, ToolNames,
 };
 use gatewright_executions::{Executions, ExecutionsConfig};
 #[cfg(feature = "guard")]
@@ -28,6 +28,7 @@ pub struct Builder {
     limiter: Option<Arc<dyn RateLimiter>>,
     seal_key: Option<SealKey>,
     executions: Option<Executions>,
+    approvals: Option<Arc<ApprovalStore>>,
     observers: Vec<Arc<dyn Observer>>,
     #[cfg(feature = "guard")]
     sending: Option<Sending>,
@@ -52,6 +53,7 @@ impl Builder {
             limiter: None,
             seal_key: None,
             executions: None,
+            approvals: None,
             observers: Vec::new(),
             #[cfg(feature = "guard")]
             sending: None,
@@ -128,6 +130,13 @@ impl Builder {
         self
     }
 
+    /// Keeps approvals of calls in `store`. Default: in memory.
+    #[must_use]
+    pub fn approvals(mut self, store: Arc<ApprovalStore>) -> Self {
+        self.approvals = Some(store);
+        self
+    }
+
     /// Reports every call to `observer`; may be called again.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
@@ -157,6 +166,9 @@ impl Builder {
         }
         if let Some(key) = &self.seal_key {
             invoker = invoker.seal_key(key);
+        }
+        if let Some(store) = self.approvals {
+            invoker = invoker.approvals_in(store);
         }
         let invoker = Arc::new(invoker);
         let executions =

@@ -140,15 +140,24 @@ impl CedarPolicies {
         class
     }
 
-    /// The strictest of what `permits` say.
+    /// The strictest of what `permits` say: an approval by others, then one of each time. One that is asked for by several is both.
     fn strictest(&self, permits: impl Iterator<Item = usize>) -> Decision {
-        let rank = |rule: &&Rule| match rule.grant {
-            Grant::Ask { standing: false, .. } => 0,
-            Grant::Ask { standing: true, .. } => 1,
-            Grant::Permit | Grant::Forbid => 2,
+        let rank = |rule: &&Rule| match &rule.grant {
+            Grant::Ask { standing, approvers, .. } => {
+                2 * usize::from(approvers.is_none()) + usize::from(*standing)
+            }
+            Grant::Permit | Grant::Forbid => 4,
         };
-        let strictest = permits.map(|at| &self.rules[at]).min_by_key(rank);
-        strictest.map_or(Decision::Forbid(Forbidden::NotPermitted), Rule::permission)
+        let mut each_time = false;
+        let permits = permits.map(|at| &self.rules[at]).inspect(|rule| {
+            each_time |= matches!(rule.grant, Grant::Ask { standing: false, .. });
+        });
+        let strictest = permits.min_by_key(rank);
+        let mut decision = strictest.map_or(Decision::Forbid(Forbidden::NotPermitted), Rule::permission);
+        if let Decision::Ask { standing, .. } = &mut decision {
+            *standing &= !each_time;
+        }
+        decision
     }
 
     /// Decides by the policies of `class` that depend on the context.

@@ -59,6 +59,7 @@ pub(crate) enum Grant {
     Ask {
         reason: Arc<str>,
         standing: bool,
+        approvers: Option<Arc<str>>,
     },
 }
 
@@ -66,9 +67,12 @@ impl Rule {
     /// The decision of a policy that permits.
     pub(crate) fn permission(&self) -> Decision {
         match &self.grant {
-            Grant::Ask { reason, standing } => {
-                Decision::Ask { policy: self.name.clone(), reason: reason.clone(), standing: *standing }
-            }
+            Grant::Ask { reason, standing, approvers } => Decision::Ask {
+                policy: self.name.clone(),
+                reason: reason.clone(),
+                standing: *standing,
+                approvers: approvers.clone(),
+            },
             Grant::Permit | Grant::Forbid => Decision::Permit,
         }
     }
@@ -133,7 +137,7 @@ fn rules_of(at: usize, file: &PolicyFile) -> Result<Vec<Rule>, Vec<PolicyProblem
                 .find(|(key, _)| AsRef::<str>::as_ref(*key) == name)
                 .map(|(_, value)| value.val.as_str())
         };
-        match grant(policy.effect(), annotation("ask"), annotation("approval")) {
+        match grant(policy.effect(), annotation("ask"), annotation("approval"), annotation("approvers")) {
             Ok(grant) => {
                 let own = annotation("id").filter(|id| !id.is_empty());
                 let name = own.map_or_else(|| unnamed(&file.text, &file.name, start), str::to_owned);
@@ -163,7 +167,20 @@ fn unnamed(text: &str, file: &str, start: usize) -> String {
     }
 }
 
-fn grant(effect: Effect, ask: Option<&str>, approval: Option<&str>) -> Result<Grant, String> {
+fn grant(
+    effect: Effect,
+    ask: Option<&str>,
+    approval: Option<&str>,
+    approvers: Option<&str>,
+) -> Result<Grant, String> {
+    let approvers: Option<Arc<str>> = match (approvers, ask) {
+        (Some(_), None) => return Err("`@approvers` belongs beside `@ask(\"reason\")`".to_owned()),
+        (Some(scope), _) if scope.is_empty() || scope.contains([' ', '*']) => {
+            return Err("`@approvers` names one scope, without `*`, as in `@approvers(\"refunds:approve\")`"
+                .to_owned());
+        }
+        (scope, _) => scope.map(Into::into),
+    };
     let standing = match (approval, ask) {
         (None, _) => true,
         (Some(_), None) => return Err("`@approval` belongs beside `@ask(\"reason\")`".to_owned()),
@@ -177,7 +194,7 @@ fn grant(effect: Effect, ask: Option<&str>, approval: Option<&str>) -> Result<Gr
             Err("`@ask` needs a reason that the approver reads, such as `@ask(\"Refund over 1,000\")`"
                 .to_owned())
         }
-        (Effect::Permit, Some(reason)) => Ok(Grant::Ask { reason: reason.into(), standing }),
+        (Effect::Permit, Some(reason)) => Ok(Grant::Ask { reason: reason.into(), standing, approvers }),
         (Effect::Forbid, None) => Ok(Grant::Forbid),
         (Effect::Forbid, Some(_)) => {
             Err("`@ask` belongs on a `permit`: what is forbidden cannot be approved".to_owned())

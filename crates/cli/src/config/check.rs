@@ -43,12 +43,13 @@ const AUTH: &[&str] = &[
     "/http/tls",
 ];
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     check(&[], &[], apps),
     check(&["http"], &[], http),
     check(&["http", "auth"], &["/http/cluster", "/auth/tokenStorage"], cluster::findings),
     check(&["codecall"], &[], codecall),
     check(&["executions"], &["/executions/maxBytes"], executions),
+    check(&["approvals"], &[], approvals),
     check(
         &["executions", "auth", "http"],
         &["/executions/store", "/auth", "/http/cluster"],
@@ -105,6 +106,11 @@ fn http(config: &Config) -> Vec<Finding> {
 fn codecall(config: &Config) -> Vec<Finding> {
     let problems = config.codecall.problems().into_iter();
     problems.map(|wrong| Finding::at(&format!("codecall.{}", wrong.path), wrong.problem)).collect()
+}
+
+fn approvals(config: &Config) -> Vec<Finding> {
+    let problems = config.approvals.problems().into_iter();
+    problems.map(|wrong| Finding::at(&format!("approvals.{}", wrong.path), wrong.problem)).collect()
 }
 
 fn executions(config: &Config) -> Vec<Finding> {

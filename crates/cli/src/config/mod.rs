@@ -91,7 +91,7 @@ pub struct Config {
     pub page_size: Option<usize>,
 }
 
-/// Approvals by what tools may do. The `approval` of a tool comes first.
+/// Approvals by what tools may do, and how they are given. The `approval` of a tool comes first.
 #[derive(Default, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct ApprovalsShape {
@@ -99,6 +99,14 @@ struct ApprovalsShape {
     destructive: Option<app::ApprovalName>,
     /// Calls of tools that may change something: all that do not say otherwise in `readOnlyHint`.
     writes: Option<app::ApprovalName>,
+    /// The scope whose holders approve calls of others. Their own calls are approved by somebody else with the scope, or by an operator. Default: callers
+    /// approve their own calls. `@approvers("scope")` of a policy comes first.
+    approvers: Option<String>,
+    /// Time after which an approval expires that nobody gave, or that was given and not used: 1 minute to 7 days. Default 1 h.
+    expires_in: Option<String>,
+    /// Approvals of one principal that wait at the same time: 1 to 100. Default 20.
+    #[schemars(range(min = 1, max = 100))]
+    max_per_principal: Option<u32>,
 }
 
 /// The spellings, for the schema.

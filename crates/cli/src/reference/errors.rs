@@ -8,7 +8,8 @@ use gatewright_agentscript::{IllegalKind, Limits, Preset, WorkerError};
 use gatewright_auth::{ERRORS, ErrorCode};
 use gatewright_codecall::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 use gatewright_core::{
-    CannotAsk, Forbidden, InvokeError, RequestDigest, Unasked, Unavailable, UnavailableApp, rmcp::ErrorData,
+    ApprovalRequest, CannotAsk, Forbidden, InvokeError, RequestDigest, Unasked, Unavailable, UnavailableApp,
+    rmcp::ErrorData,
 };
 use gatewright_executions::ExecutionError;
 
@@ -100,8 +101,18 @@ fn calls(text: &mut String) {
                 reason: "Refund over 1,000".into(),
                 standing: true,
                 digest: RequestDigest::from_bytes([0; 32]),
+                request: Ok(Box::new(ApprovalRequest {
+                    id: "apr_…".to_owned(),
+                    page: Some("https://mcp.example.com/oauth/account/approvals".to_owned()),
+                    approvers: None,
+                    asks: None,
+                })),
             },
-            "Somebody has to approve the call with exactly these arguments.",
+            "Somebody has to approve the call with exactly these arguments; `approval` in `_meta` has its `id` and the `url` of the page. Then make the call again, or go on with the script (`resume`).",
+        ),
+        (
+            InvokeError::ApprovalDenied { name: name(), by: None },
+            "Do not make the call; a script can catch this and go on without it.",
         ),
         (
             InvokeError::InvalidArguments { name: name(), problems: "/id: is required".to_owned() },

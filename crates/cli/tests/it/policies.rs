@@ -212,9 +212,9 @@ fn check_names_what_policies_get_wrong_with_file_line_and_advice() {
         ),
         ("permit (principal, action == Action::\"read\", resource is Tool);", 1, &["applicable action"]),
         (
-            "permit (principal, action, resource is Tool) when { resource.readOnly && !resource.readOnly };",
+            "permit (principal, action, resource is Tool) when { resource is Prompt };",
             1,
-            &["false"],
+            &["impossible"],
         ),
         (
             "forbid (principal, action, resource);",
@@ -345,18 +345,16 @@ async fn direct_calls_invoke_and_scripts_are_decided_alike(gateways: Gateways) {
     assert!(caught[1].as_str().unwrap().contains("`no-deletes`"), "{caught}");
 
     let update = json!({"id": "usr_0002", "role": "admin"});
+    // The client is asked, and declines.
     let direct = demo.call("crm:users_update", update.clone()).await;
-    assert_eq!(
-        direct.text(),
-        "tool `crm:users_update` needs an approval: Makes somebody an administrator (policy `new-admins`)"
-    );
+    assert_eq!(direct.text(), "the call of `crm:users_update` was not approved");
     let invoked = demo.meta("invoke", json!({"tool": "crm:users_update", "input": update})).await;
-    assert_eq!(invoked["error"]["code"], "APPROVAL_REQUIRED");
+    assert_eq!(invoked["error"]["code"], "APPROVAL_DENIED");
     let uncaught =
         demo.run("return await callTool('crm:users_update', { id: 'usr_0002', role: 'admin' })").await;
     assert_eq!(
         (&uncaught["status"], &uncaught["error"]["code"]),
-        (&json!("tool_error"), &json!("APPROVAL_REQUIRED"))
+        (&json!("tool_error"), &json!("APPROVAL_DENIED"))
     );
     expect(&demo.call("crm:users_update", json!({"id": "usr_0002", "role": "viewer"})).await)
         .to_be_successful();

@@ -23,7 +23,9 @@ use gatewright_executions::{
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{
-    Asked, KeptOutcome, Past, Questions, RunJournal, RunStart, Ticket, ask,
+    Asked, KeptOutcome, Past, Questions, RunJournal, RunStart, Ticket,
+    approvals::approval_required,
+    ask,
     detached::running,
     questions::{Waiting, by_call, described, requests},
     record::Chunk,
@@ -142,7 +144,7 @@ impl CodeCall {
             return Ok(self.drive(run, caller, context).await);
         }
         let waiting = run.past.waiting();
-        if !waiting.is_empty() {
+        if !waiting.is_empty() && !self.has_settled(&waiting).await {
             match self.suspend(run, &waiting, CallCounts::default(), &caller, &context).await? {
                 Next::GoOn(going) => run = *going,
                 Next::Reply(response) => return Ok(*response),
@@ -295,6 +297,7 @@ impl CodeCall {
                 &run.start,
                 questions,
                 run.journal.clone(),
+                run.past.calls(),
                 caller.clone(),
                 context.clone(),
             );
@@ -346,6 +349,9 @@ impl CodeCall {
     ) -> Result<Next, Refusal> {
         let (id, requests) = (run.journal.id(), requests(waiting));
         run.journal.wait(&described(waiting), calls).await?;
+        if requests.is_empty() {
+            return Ok(Next::Reply(Box::new(of_execution(approval_required(waiting, id), id).into())));
+        }
         match ask(context, &requests, run.settings.longest_wait()).await {
             Asked::Answered(responses) => {
                 let run = self.acquire(&id.to_string(), caller).await?;
@@ -363,6 +369,9 @@ impl CodeCall {
                 let reader = Reader::Owner(caller.principal());
                 let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
                 Err(Refusal { code: "EXECUTION_ABORTED", message: "the execution was cancelled".to_owned() })
+            }
+            Asked::Cannot(_) if waiting.iter().any(|waiting| waiting.approval.is_some()) => {
+                Ok(Next::Reply(Box::new(of_execution(approval_required(waiting, id), id).into())))
             }
             Asked::Cannot(why) => {
                 let name = waiting.first().map(|waiting| waiting.name.as_str()).unwrap_or_default();

@@ -4,6 +4,7 @@
 //! the client. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried. `recorded` has runs as their
 //! executions kept them, and `replay` compares one with its journal.
 
+mod approvals;
 mod ask;
 mod background;
 mod detached;

@@ -7,7 +7,7 @@ use std::{
 
 use gatewright_agentscript::{Resumed, ToolAnswer};
 use gatewright_core::{
-    MOST_ROUNDS, codes,
+    ApprovalRequest, MOST_ROUNDS, codes,
     rmcp::model::{ElicitRequestParams, InputRequest, InputRequests, InputRequiredResult, InputResponses},
 };
 use gatewright_executions::{WaitKind, WaitingFor};
@@ -30,6 +30,20 @@ pub(crate) struct Waiting {
     pub(crate) request_state: Option<String>,
     /// Times that it has asked.
     pub(crate) round: usize,
+    /// It waits for an approval that may be given elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) approval: Option<WaitingApproval>,
+}
+
+/// An approval that a call waits for, as its record has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WaitingApproval {
+    pub(crate) id: String,
+    /// Who gives it where, as a sentence.
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) page: Option<String>,
 }
 
 /// Longest text of a question in the head of an execution, in bytes.
@@ -43,6 +57,10 @@ impl Waiting {
 
     /// As the head of the execution lists it.
     fn described(&self) -> WaitingFor {
+        if let Some(approval) = &self.approval {
+            let text = &approval.text[..approval.text.floor_char_boundary(LONGEST_TEXT)];
+            return WaitingFor::new(WaitKind::Approval, text).tool(self.name.clone());
+        }
         let (kind, text) = match self.requests.values().next() {
             Some(InputRequest::Elicitation(elicit)) => match &elicit.params {
                 ElicitRequestParams::FormElicitationParams { message, .. } => {
@@ -80,29 +98,36 @@ impl Questions {
     /// A call that may ask, which an earlier part of the run left as `resumed`.
     ///
     /// # Errors
-    /// It has asked and still waits: the host's answer to it.
+    /// It has asked and still waits: the host's answer to it. What `is_approval` of its state need not be answered to go on: it may have been given elsewhere.
     pub(crate) fn asking(
         &self,
         index: u32,
         name: &str,
         resumed: Option<&Resumed>,
+        is_approval: impl FnOnce(&str) -> bool,
     ) -> Result<Asking<'_>, ToolAnswer> {
         let new =
             Asking { questions: self, index, name: name.to_owned(), round: 0, answers: None, state: None };
         let Some(Resumed::Waited(state)) = resumed else { return Ok(new) };
         let Ok(waiting) = serde_json::from_str::<Waiting>(state.get()) else { return Ok(new) };
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
+        let may_go_on =
+            waiting.approval.is_some() || waiting.request_state.as_deref().is_some_and(is_approval);
         if answers.is_none()
+            && !may_go_on
             && let Some(waits) = self.wait(index, &waiting)
         {
             return Err(waits);
         }
-        Ok(Asking { round: waiting.round, answers, state: waiting.request_state, ..new })
+        // An approval that nobody decided on was not asked in vain.
+        let round =
+            if may_go_on && answers.is_none() { waiting.round.saturating_sub(1) } else { waiting.round };
+        Ok(Asking { round, answers, state: waiting.request_state, ..new })
     }
 
     /// Notes that call `index` waits, and returns the host's answer to it; none if it asks nothing.
     fn wait(&self, index: u32, waiting: &Waiting) -> Option<ToolAnswer> {
-        if waiting.requests.is_empty() {
+        if waiting.requests.is_empty() && waiting.approval.is_none() {
             return None;
         }
         let answer = to_raw_value(waiting).ok().map(ToolAnswer::Waits)?;
@@ -159,10 +184,31 @@ impl Asking<'_> {
             requests: asks.input_requests.unwrap_or_default(),
             request_state: asks.request_state,
             round: self.round,
+            approval: None,
         };
         let waits = self.questions.wait(self.index, &waiting);
         self.state = waiting.request_state;
         Ok(waits)
+    }
+}
+
+impl Asking<'_> {
+    /// Lets the call wait for an approval. Returns the host's answer to it.
+    pub(crate) fn approval(&mut self, request: &ApprovalRequest) -> Option<ToolAnswer> {
+        let asks = request.asks.as_deref();
+        let waiting = Waiting {
+            index: self.index,
+            name: self.name.clone(),
+            requests: asks.and_then(|asks| asks.input_requests.clone()).unwrap_or_default(),
+            request_state: asks.and_then(|asks| asks.request_state.clone()),
+            round: self.round + 1,
+            approval: Some(WaitingApproval {
+                id: request.id.clone(),
+                text: request.place(),
+                page: request.page.clone(),
+            }),
+        };
+        self.questions.wait(self.index, &waiting)
     }
 }
 

@@ -1,11 +1,11 @@
 //! Contents of the chunks of an execution: JSON texts, one for each.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatewright_agentscript::{JournalEntry, Limits, Replay, RunRequest, ScriptPolicy};
+use gatewright_agentscript::{HostFunction, JournalEntry, Limits, Replay, RunRequest, ScriptPolicy};
 use gatewright_core::rmcp::model::{CallToolResult, InputResponses};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -95,7 +95,15 @@ impl Past {
         for chunk in chunks {
             match serde_json::from_slice(chunk).ok()? {
                 Chunk::Start(start) => past.start = Some(*start),
-                Chunk::Steps(entries) => past.entries.extend(entries),
+                Chunk::Steps(entries) => {
+                    for entry in &entries {
+                        // Answers are to what a call asked before them, not to what it asks next.
+                        if let JournalEntry::Waits { id, .. } = entry {
+                            past.answers.remove(id);
+                        }
+                    }
+                    past.entries.extend(entries);
+                }
                 Chunk::Answers(answers) => past.answers.extend(answers),
                 Chunk::Ended(reply) => past.reply = Some(*reply),
                 Chunk::Outcome(outcome) => past.outcome = Some(*outcome),
@@ -103,6 +111,18 @@ impl Past {
         }
         let start = past.start.take()?;
         Some((start, past))
+    }
+
+    /// Number of tool calls that have their answer.
+    pub(crate) fn calls(&self) -> u64 {
+        let tool = |entry: &JournalEntry| match entry {
+            JournalEntry::Call { id, function: HostFunction::CallTool, .. } => Some(*id),
+            _ => None,
+        };
+        let tools: HashSet<u32> = self.entries.iter().filter_map(tool).collect();
+        let answered =
+            |entry: &&JournalEntry| matches!(entry, JournalEntry::Answer { id, .. } if tools.contains(id));
+        self.entries.iter().filter(answered).count() as u64
     }
 
     /// The calls that wait and have no answers yet.

@@ -15,7 +15,11 @@ use gatewright_core::{
 use gatewright_executions::{Ending, ExecutionError, ExecutionId, Head, Reader, State};
 use serde_json::{Value, json};
 
-use super::{Past, flow::Refusal, questions::requests};
+use super::{
+    Past,
+    flow::Refusal,
+    questions::{Waiting, requests},
+};
 use crate::CodeCall;
 
 /// Time that a client is asked to wait before it looks again, in milliseconds.
@@ -39,6 +43,19 @@ impl CodeCall {
     }
 }
 
+impl CodeCall {
+    /// Goes on with a run in the background whose approval was decided on elsewhere. Returns `true` if it did.
+    async fn goes_on(&self, id: &str, waiting: &[Waiting], caller: &Caller) -> bool {
+        if !self.has_settled(waiting).await {
+            return false;
+        }
+        match self.acquire(id, caller).await {
+            Ok(run) => self.detach(run, caller).await.is_ok(),
+            Err(_) => false,
+        }
+    }
+}
+
 impl PluginTasks for CodeCall {
     fn is_own(&self, id: &str) -> bool {
         id.parse::<ExecutionId>().is_ok()
@@ -55,9 +72,13 @@ impl PluginTasks for CodeCall {
             let (head, past) = (execution.head, Past::read(&execution.chunks).map(|(_, past)| past));
             let payload = match head.state {
                 State::Running => TaskPayload::Working,
-                State::Waiting => TaskPayload::InputRequired {
-                    input_requests: requests(&past.unwrap_or_default().waiting()),
-                },
+                State::Waiting => {
+                    let waiting = past.unwrap_or_default().waiting();
+                    match self.goes_on(&request.task_id, &waiting, caller).await {
+                        true => TaskPayload::Working,
+                        false => TaskPayload::InputRequired { input_requests: requests(&waiting) },
+                    }
+                }
                 State::Ended => ended(&head, past.unwrap_or_default()),
             };
             Ok(GetTaskResult::new(DetailedTask::new(described(&head), payload)))

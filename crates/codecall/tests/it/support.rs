@@ -71,7 +71,7 @@ pub fn server(fixtures: impl IntoIterator<Item = Fixture>) -> ToolServer {
 /// A gateway in code mode.
 pub struct Served {
     pub code_call: Arc<CodeCall>,
-    gateway: Gateway,
+    pub gateway: Gateway,
 }
 
 impl Served {

@@ -28,8 +28,8 @@ use super::{
 /// Tools: `effect` counts its calls, `ask` asks for a name and greets, `again` asks without end, `picture` is an image, `wait` asks for nothing but to be
 /// called again. The resource `book://page` asks, too.
 #[derive(Clone, Default)]
-struct Asking {
-    effects: Arc<AtomicUsize>,
+pub(super) struct Asking {
+    pub(super) effects: Arc<AtomicUsize>,
 }
 
 fn text(text: &str) -> CallToolResponse {

@@ -1,5 +1,6 @@
 //! The pages. This file has their layout and the elements that several of them share.
 
+pub(crate) mod approvals;
 pub(crate) mod executions;
 pub(crate) mod overview;
 pub(crate) mod result;
@@ -34,17 +35,19 @@ pub(crate) enum NavItem {
     Script,
     Executions,
     Runs,
+    Approvals,
     /// A page that is not in the navigation.
     Unlisted,
 }
 
-const NAV_ITEMS: [(NavItem, &str, &str); 6] = [
+const NAV_ITEMS: [(NavItem, &str, &str); 7] = [
     (NavItem::Overview, "/console", "Overview"),
     (NavItem::Tools, "/console/tools", "Tools"),
     (NavItem::Search, "/console/search", "Search"),
     (NavItem::Script, "/console/script", "Script"),
     (NavItem::Executions, "/console/executions", "Executions"),
     (NavItem::Runs, "/console/runs", "Runs"),
+    (NavItem::Approvals, "/console/approvals", "Approvals"),
 ];
 
 /// A whole page.

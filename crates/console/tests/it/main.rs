@@ -1,6 +1,8 @@
 //! Requests to the console from browsers and from attackers.
 
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod escaping;

@@ -26,6 +26,11 @@ impl Cleared {
         Self(())
     }
 
+    /// For a request that was approved, if it is exactly this one.
+    pub(super) fn by_approval(needed: &NeededApproval, approved: Approved) -> Option<Self> {
+        (needed.digest == approved.0).then_some(Self(()))
+    }
+
     /// For a request that returns nothing of its object but names, of which the view decides: the completion of an argument.
     pub(super) fn with_the_view() -> Self {
         Self(())
@@ -36,7 +41,19 @@ impl Cleared {
 #[derive(Debug)]
 pub(crate) enum Stopped {
     Forbidden(Forbidden),
-    Approval { policy: Arc<str>, reason: Arc<str>, standing: bool, digest: RequestDigest },
+    Approval(NeededApproval),
+}
+
+/// The approval that a request needs.
+#[derive(Debug, Clone)]
+pub(crate) struct NeededApproval {
+    pub(crate) policy: Arc<str>,
+    pub(crate) reason: Arc<str>,
+    /// One that was given for longer counts.
+    pub(crate) standing: bool,
+    /// The scope whose holders give it.
+    pub(crate) approvers: Option<Arc<str>>,
+    pub(crate) digest: RequestDigest,
 }
 
 impl From<Stopped> for ErrorData {
@@ -49,7 +66,7 @@ impl From<Stopped> for ErrorData {
                     json!({"code": codes::ACCESS_DENIED, "policy": why.policy().map(|policy| &**policy)}),
                 )
             }
-            Stopped::Approval { policy, reason, digest, .. } => (
+            Stopped::Approval(NeededApproval { policy, reason, digest, .. }) => (
                 format!("this needs an approval: {reason} (policy `{policy}`)"),
                 json!({"code": codes::APPROVAL_REQUIRED, "policy": &*policy, "reason": &*reason,
                     "digest": digest.to_string()}),
@@ -94,16 +111,15 @@ pub(super) async fn decide(
     match decision(permit, object, arguments, context) {
         Decision::Permit => Ok(Cleared(())),
         Decision::Forbid(why) => Err(Stopped::Forbidden(why)),
-        Decision::Ask { policy, reason, standing } => {
+        Decision::Ask { policy, reason, standing, approvers } => {
             let name = name();
             let size = bulk_of(arguments);
             let arguments = arguments.clone();
             let digest = off_thread(size, move || RequestDigest::of(&name, &arguments)).await;
+            let needed = NeededApproval { policy, reason, standing, approvers, digest };
             let approved = context.extensions.get::<Approved>();
-            match approved.is_some_and(|approved| approved.0 == digest) {
-                true => Ok(Cleared(())),
-                false => Err(Stopped::Approval { policy, reason, standing, digest }),
-            }
+            let cleared = approved.and_then(|approved| Cleared::by_approval(&needed, *approved));
+            cleared.ok_or(Stopped::Approval(needed))
         }
     }
 }

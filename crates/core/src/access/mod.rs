@@ -13,10 +13,11 @@ mod seal;
 mod view;
 
 pub use caller::{Audience, Caller, SessionRef};
-pub(crate) use decided::Stopped;
+pub(crate) use decided::{NeededApproval, Stopped};
 pub use mode::AccessMode;
 pub use permit::{CallContext, Permit};
 pub use permitted::{Completion, Permitted, PermittedTool, PromptItem, ResourceItem, TaskItem, WholeApp};
+pub(crate) use permitted::{Decided, DecidedCall, PendingCall};
 pub use roots::{OwnPaths, Roots};
 pub use rules::{ScopeRule, UriPattern};
 pub(crate) use rules::{all_scopes, scopes_of_uri};

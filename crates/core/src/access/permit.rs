@@ -40,6 +40,11 @@ impl Permit {
         }
     }
 
+    /// The terms on which approvals are given.
+    pub(super) fn approvals(&self) -> Approvals {
+        self.policies.as_ref().map(|policies| policies.approvals.clone()).unwrap_or_default()
+    }
+
     /// Returns `false` if no request of the caller for `object` can pass the policies.
     pub(super) fn may(&self, object: &PolicyObject<'_>) -> bool {
         self.policies.as_ref().is_none_or(|policies| policies.may_permit(self.caller.principal(), object))

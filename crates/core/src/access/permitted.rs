@@ -14,13 +14,13 @@ use rmcp::{
 
 use super::{
     Audience, Caller,
-    decided::{Cleared, Stopped, decide, decision},
+    decided::{Cleared, NeededApproval, Stopped, decide, decision},
     permit::Permit,
     plain::is_plain,
 };
 use crate::{
-    AppEntry, AppOptions, Decision, Forbidden, InvokeError, PolicyObject, PolicyResource, ToolEntry,
-    questions::Answers,
+    AppEntry, AppOptions, Approvals, Approved, Decision, Forbidden, InvokeError, PolicyObject,
+    PolicyResource, ToolEntry, questions::Answers,
 };
 
 /// A tool that its caller may call.
@@ -67,28 +67,63 @@ impl PermittedTool {
     /// Asks the policies about a call. For the [`Invoker`](crate::Invoker), which keeps schema, rate limit and deadline.
     ///
     /// # Errors
-    /// They forbid it, or ask for an approval that the context does not bring.
+    /// They forbid it.
     pub(crate) async fn decide(
         &self,
         mut params: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<DecidedCall, InvokeError> {
+    ) -> Result<Decided, InvokeError> {
         let arguments = params.arguments.get_or_insert_default();
         let object = self.entry.policy_object();
-        let decided = decide(&self.permit, object, || self.entry.name.to_string(), arguments, context).await;
-        let cleared = decided.map_err(|stopped| stopped_call(&self.entry.name, stopped))?;
-        Ok(DecidedCall { tool: self.clone(), params, cleared })
+        let name = || self.entry.name.to_string();
+        match decide(&self.permit, object, name, arguments, context).await {
+            Ok(cleared) => Ok(Decided::Passes(DecidedCall { tool: self.clone(), params, cleared })),
+            Err(Stopped::Approval(needed)) => {
+                Ok(Decided::Asks(PendingCall { tool: self.clone(), params, needed }))
+            }
+            Err(Stopped::Forbidden(why)) => Err(InvokeError::Forbidden { name: name(), why }),
+        }
+    }
+
+    /// The terms on which approvals are given.
+    pub(crate) fn approvals(&self) -> Approvals {
+        self.permit.approvals()
     }
 }
 
-/// The error of a call of the tool `name`.
-fn stopped_call(name: &str, stopped: Stopped) -> InvokeError {
-    let name = name.to_owned();
-    match stopped {
-        Stopped::Forbidden(why) => InvokeError::Forbidden { name, why },
-        Stopped::Approval { policy, reason, standing, digest } => {
-            InvokeError::ApprovalRequired { name, policy, reason, standing, digest }
-        }
+/// The decision of the policies on a call that they do not forbid.
+#[derive(Debug)]
+pub(crate) enum Decided {
+    Passes(DecidedCall),
+    Asks(PendingCall),
+}
+
+/// A call that passes once it is approved, with the arguments that the policies saw.
+#[derive(Debug)]
+pub(crate) struct PendingCall {
+    tool: PermittedTool,
+    params: CallToolRequestParams,
+    needed: NeededApproval,
+}
+
+impl PendingCall {
+    pub(crate) fn tool(&self) -> &PermittedTool {
+        &self.tool
+    }
+
+    pub(crate) fn arguments(&self) -> JsonObject {
+        self.params.arguments.clone().unwrap_or_default()
+    }
+
+    /// The approval that it needs.
+    pub(crate) fn needed(&self) -> &NeededApproval {
+        &self.needed
+    }
+
+    /// The call, if `approved` is exactly this one.
+    pub(crate) fn approved(self, approved: Approved) -> Option<DecidedCall> {
+        let cleared = Cleared::by_approval(&self.needed, approved)?;
+        Some(DecidedCall { tool: self.tool, params: self.params, cleared })
     }
 }
 
@@ -101,6 +136,11 @@ pub(crate) struct DecidedCall {
 }
 
 impl DecidedCall {
+    /// Name of the tool, in the colon form.
+    pub(crate) fn name(&self) -> &str {
+        &self.tool.name
+    }
+
     /// Calls the tool, with `answers` to what it asked before.
     pub(crate) async fn make(
         self,

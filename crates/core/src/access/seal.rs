@@ -107,6 +107,20 @@ impl Sealer {
         self.open(&about("state", object, principal), sealed)
     }
 
+    /// Seals the state of a call of `tool` that needs an approval. No state of an app or a script is one.
+    pub(crate) fn approval(&self, principal: &Principal, tool: &str, state: &impl Serialize) -> String {
+        self.seal(&about("approval", tool, principal), state)
+    }
+
+    pub(crate) fn open_approval<T: DeserializeOwned>(
+        &self,
+        principal: &Principal,
+        tool: &str,
+        sealed: &str,
+    ) -> Option<T> {
+        self.open(&about("approval", tool, principal), sealed)
+    }
+
     /// Seals the id of a call for `object` that is held open.
     pub(crate) fn held(&self, principal: &Principal, object: &str, id: &str) -> String {
         self.seal(&about("held", object, principal), &id)

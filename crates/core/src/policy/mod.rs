@@ -116,6 +116,8 @@ pub enum Decision {
         reason: Arc<str>,
         /// `true` if an approval that stands for longer than one request counts.
         standing: bool,
+        /// The scope whose holders approve it, and not its caller; none: the caller.
+        approvers: Option<Arc<str>>,
     },
     /// It may not be made.
     Forbid(Forbidden),
@@ -163,22 +165,36 @@ impl fmt::Display for Forbidden {
 
 /// The run of a script, on the extensions of every request that the script makes. Clones count together.
 #[derive(Debug, Clone, Default)]
-pub struct ScriptRun(Arc<AtomicU64>);
+pub struct ScriptRun {
+    id: Option<Arc<str>>,
+    calls: Arc<AtomicU64>,
+}
 
 impl ScriptRun {
     /// A run that made `calls` tool calls already.
     pub fn after(calls: u64) -> Self {
-        Self(Arc::new(AtomicU64::new(calls)))
+        Self { id: None, calls: Arc::new(AtomicU64::new(calls)) }
+    }
+
+    /// The same run under an id that it keeps when it goes on later.
+    #[must_use]
+    pub fn named(self, id: impl Into<Arc<str>>) -> Self {
+        Self { id: Some(id.into()), ..self }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     /// Tool calls so far.
     pub fn calls(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.calls.load(Ordering::Relaxed)
     }
 
     /// Counts one tool call. Returns the number of those before it.
     pub(crate) fn count(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
+        self.calls.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -197,11 +213,17 @@ impl Policies {
         let decided = self.engine.as_ref().map_or(Decision::Permit, |engine| engine.decide(request));
         match (decided, request.object) {
             (Decision::Permit, PolicyObject::Tool(tool)) => self.approvals.decide(&tool),
-            // An approval that has to be given each time is the stricter one.
-            (asks @ Decision::Ask { standing: true, .. }, PolicyObject::Tool(tool)) => {
-                match self.approvals.decide(&tool) {
-                    each @ Decision::Ask { standing: false, .. } => each,
-                    _ => asks,
+            (Decision::Ask { policy, reason, standing, approvers }, object) => {
+                let approvers = approvers.or_else(|| self.approvals.approvers.as_deref().map(Into::into));
+                match object {
+                    // An approval that has to be given each time is the stricter one.
+                    PolicyObject::Tool(tool) if standing => match self.approvals.decide(&tool) {
+                        Decision::Ask { policy, reason, standing: false, .. } => {
+                            Decision::Ask { policy, reason, standing: false, approvers }
+                        }
+                        _ => Decision::Ask { policy, reason, standing, approvers },
+                    },
+                    _ => Decision::Ask { policy, reason, standing, approvers },
                 }
             }
             (decided, _) => decided,

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod access;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod cancelled;
 #[cfg(test)]
 mod eras;

@@ -65,7 +65,7 @@ fn rule(gateway: &Gateway, engine: &Arc<Engine>) {
 }
 
 fn asks() -> Decision {
-    Decision::Ask { policy: "big".into(), reason: "It is big".into(), standing: true }
+    Decision::Ask { policy: "big".into(), reason: "It is big".into(), standing: true, approvers: None }
 }
 
 #[tokio::test]
@@ -158,7 +158,8 @@ async fn an_approval_lets_exactly_the_approved_arguments_pass() {
     let arguments = json!({"to": "ann", "amount": 5});
     let error = call(&gateway, arguments.clone(), plain.clone()).await.unwrap_err();
     assert_eq!(error.code(), "APPROVAL_REQUIRED");
-    assert_eq!(error.to_string(), "tool `vault:open` needs an approval: It is big (policy `big`)");
+    let text = "tool `vault:open` needs an approval: It is big (policy `big`); approval apr_";
+    assert!(error.to_string().starts_with(text), "{error}");
     let InvokeError::ApprovalRequired { digest, standing, .. } = error else { panic!("{error}") };
     assert!(standing);
     assert_eq!(digest, RequestDigest::of("vault:open", arguments.as_object().unwrap()));
@@ -217,8 +218,8 @@ async fn under(approvals: Approvals, own: Option<Approval>, engine: Option<Decis
 
 #[tokio::test]
 async fn short_forms_ask_without_an_engine_and_the_strictest_rule_counts_with_one() {
-    let destructive = |approval| Approvals { destructive: Some(approval), writes: None };
-    let writes = Approvals { destructive: None, writes: Some(Approval::Ask) };
+    let destructive = |approval| Approvals { destructive: Some(approval), ..Approvals::default() };
+    let writes = Approvals { writes: Some(Approval::Ask), ..Approvals::default() };
     let own = "apps.vault.tools.open.approval";
     let forbid = Decision::Forbid(Forbidden::Policy("closed".into()));
     for (approvals, of_tool, engine, expected, policy) in [

@@ -8,7 +8,10 @@ use std::{
 };
 
 use gatewright_auth::{AuditEvent, AuditSink};
-use gatewright_core::{CallRecord, Execution, Observer, TraceContext, rmcp::model::JsonObject};
+use gatewright_core::{
+    ApprovalEvent, ApprovalListener, CallRecord, Execution, Observer, Standing, TraceContext,
+    rmcp::model::JsonObject,
+};
 use gatewright_operator::audit::{AuditFile, hex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
@@ -183,6 +186,40 @@ impl Observer for Audit {
 
     fn wants_arguments(&self) -> bool {
         self.scripts || self.arguments
+    }
+}
+
+/// One step of an approval. Members without a value are left out.
+#[derive(Serialize)]
+struct ApprovalLine<'a> {
+    at_ms: u64,
+    event: &'static str,
+    tool: &'a str,
+    actor: &'a str,
+    policy: &'a str,
+    /// Digest of the tool and its arguments.
+    call: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    standing: Option<&'static str>,
+}
+
+impl ApprovalListener for Audit {
+    fn notice(&self, event: &ApprovalEvent) {
+        self.file.append(&ApprovalLine {
+            at_ms: at_ms(event.at),
+            event: event.kind.name(),
+            tool: &event.tool,
+            actor: &event.subject,
+            policy: &event.policy,
+            call: &event.digest,
+            client: event.client.as_deref(),
+            by: event.by.as_deref(),
+            standing: event.standing.map(Standing::name),
+        });
     }
 }
 

@@ -15,7 +15,7 @@ mod user_tokens;
 
 use std::sync::Arc;
 
-use gatewright_core::Observer;
+use gatewright_core::{ApprovalListener, Observer};
 use gatewright_operator::{limits::Limits, telemetry::Traces};
 use gatewright_server::axum::Router;
 use serde_json::Value;
@@ -75,6 +75,11 @@ impl Guard {
             builder = builder.observer(Arc::new(traces)).sending(sending);
         }
         builder = builder.executions(records::executions(&config).await?);
+        let approvals = records::approvals(&config).await;
+        if let Some(audit) = audit.clone() {
+            approvals.notify(audit as Arc<dyn ApprovalListener>);
+        }
+        builder = builder.approvals(approvals);
         if let Some(key) = config.seal_key() {
             builder = builder.seal_key(key);
         }

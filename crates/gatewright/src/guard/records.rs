@@ -1,4 +1,4 @@
-//! What instances share in the token store besides tokens: shapes of results, and executions.
+//! What instances share in the token store besides tokens: shapes of results, executions, and approvals.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use gatewright_auth::{
     open_store,
     store::{StoreError, StoreRecords},
 };
-use gatewright_core::InvalidField;
+use gatewright_core::{ApprovalStore, InvalidField};
 use gatewright_executions::{ExecutionStore, Executions, ExecutionsConfig};
 
 use super::{GuardConfig, GuardError};
@@ -71,6 +71,21 @@ impl GuardConfig {
         let records = open(&self.auth, "execution").await.map_err(GuardError::Executions)?;
         let instance = format!("{} {}", self.name, std::process::id());
         Ok(Some(Executions::shared(self.executions.clone(), Arc::new(records), &key, instance)))
+    }
+}
+
+/// The approvals of the configuration: where its executions are, in the token store or in memory.
+pub(super) async fn approvals(config: &GuardConfig) -> Arc<ApprovalStore> {
+    let key = config.seal_key();
+    let stored = executions_are_stored(&config.executions, &config.auth, key.is_some()).unwrap_or(false);
+    let in_memory = || Arc::new(ApprovalStore::in_memory());
+    let Some(key) = key.filter(|_| stored) else { return in_memory() };
+    match open(&config.auth, "approval").await {
+        Ok(records) => Arc::new(ApprovalStore::new(Arc::new(records), key)),
+        Err(error) => {
+            tracing::warn!("approvals are kept in memory, as `auth.tokenStorage` cannot be used: {error}");
+            in_memory()
+        }
     }
 }
 

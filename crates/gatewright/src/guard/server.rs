@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use gatewright_auth::AuthorizationServer;
+use gatewright_auth::{ApprovalPages, AuthorizationServer};
 use gatewright_server::{Bound, Certificate, serve_stdio, until_ctrl_c};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -58,6 +58,10 @@ impl Guard {
             if let Some((opened, vault)) = opened {
                 auth::show_tools_on_consent_page(&opened, running.gateway().clone());
                 self.user_tokens.open(&vault).map_err(GuardError::UserTokens)?;
+                let approvals = running.gateway().invoker().approvals().clone();
+                let pages = ApprovalPages::new(&opened, approvals.clone());
+                approvals.decided_at(pages.address());
+                server = server.merge(pages.router());
                 issuer = Some(opened);
             }
             server = server.authenticator(authenticator).merge(routes);

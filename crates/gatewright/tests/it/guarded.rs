@@ -7,6 +7,7 @@ mod example;
 use std::path::Path;
 
 use gatewright::{Running, auth::config::ClientConfig};
+use gatewright_core::{Approval, Approvals, Approver, Policies, Standing};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -126,4 +127,45 @@ async fn a_token_of_the_built_in_server_opens_the_tool_until_the_rate_limit() {
 
     let lines = std::fs::read_to_string(audit).unwrap();
     assert!(lines.contains("\"token.issued\"") && lines.contains("\"greeter:greet\""), "{lines}");
+}
+
+#[tokio::test]
+async fn an_approval_has_a_page_and_each_step_is_an_audit_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let audit = folder.path().join("audit.jsonl");
+    let site = Site::start(&audit).await;
+    let approvals = Approvals { writes: Some(Approval::Ask), ..Approvals::default() };
+    let gateway = site.running.gateway().clone();
+    gateway.registry().set_policies(Some(Policies { engine: None, approvals }));
+
+    let token = site.token().await;
+    let page = format!("{}/oauth/account/approvals", site.base);
+    let told = site.greet(Some(&token)).await.text().await.unwrap();
+    assert!(told.contains("APPROVAL_REQUIRED") && told.contains(&page), "{told}");
+    assert!(site.get(&page).await.text().await.unwrap().contains("password"), "it is behind the login");
+    let (store, operator) = (gateway.invoker().approvals(), Approver::Operator("ops"));
+    let id = store.list(operator).await.unwrap().remove(0).id;
+    store.decide(&id, Some(Standing::Once), operator).await.unwrap();
+    let answer = site.greet(Some(&token)).await.text().await.unwrap();
+    assert!(answer.contains("Hello, Ada!"), "{answer}");
+    site.stop().await;
+
+    let text = std::fs::read_to_string(audit).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let steps: Vec<Value> =
+        lines.filter(|line| line["event"].as_str().unwrap().starts_with("approval.")).collect();
+    let facts = |line: &Value| (line["event"].clone(), line["tool"].clone(), line["by"].clone());
+    assert_eq!(
+        steps.iter().map(facts).collect::<Vec<_>>(),
+        [
+            (json!("approval.asked"), json!("greeter:greet"), Value::Null),
+            (json!("approval.approved"), json!("greeter:greet"), json!("ops")),
+        ]
+    );
+    assert_eq!((&steps[1]["for"], &steps[1]["policy"]), (&json!("once"), &json!("approvals.writes")));
+    assert!(
+        steps
+            .iter()
+            .all(|line| line["call"].as_str().unwrap().len() == 64 && !line.to_string().contains("Ada"))
+    );
 }

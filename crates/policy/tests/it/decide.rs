@@ -86,8 +86,9 @@ impl Bank {
         assert_eq!(decision, self.policies.explain(&request).decision);
         match decision {
             Decision::Permit => "permit".to_owned(),
-            Decision::Ask { policy, standing, .. } => {
-                format!("ask {policy}{}", if standing { "" } else { " always" })
+            Decision::Ask { policy, standing, approvers, .. } => {
+                let by = approvers.map(|scope| format!(" by {scope}")).unwrap_or_default();
+                format!("ask {policy}{}{by}", if standing { "" } else { " always" })
             }
             Decision::Forbid(Forbidden::Policy(policy)) => format!("forbid {policy}"),
             Decision::Forbid(Forbidden::NotPermitted) => "not permitted".to_owned(),
@@ -278,4 +279,37 @@ fn templates_are_listed_while_some_uri_of_theirs_can_be_read() {
     assert!(listed("permit (principal, action, resource == Resource::\"file:///a\");"));
     assert!(!listed("permit (principal, action, resource in App::\"other\");"));
     assert!(!listed("permit (principal, action == Action::\"call\", resource);"));
+}
+
+#[tokio::test]
+async fn of_several_approvals_one_by_others_comes_first_and_one_of_each_time_counts() {
+    let bank = Bank::new(
+        "@id(\"own\") @ask(\"Why\") permit (principal, action, resource);
+         @id(\"each\") @ask(\"Why\") @approval(\"always\") permit (principal, action, resource) when { context.arguments has count };
+         @id(\"boss\") @ask(\"Why\") @approvers(\"bank:approve\") permit (principal, action, resource) when { context.arguments has to };",
+    )
+    .await;
+    let ada = caller("ada", None, "");
+    for (arguments, expected) in [
+        (json!({}), "ask own"),
+        (json!({"count": 1}), "ask each always"),
+        (json!({"to": "bob"}), "ask boss by bank:approve"),
+        (json!({"to": "bob", "count": 1}), "ask boss always by bank:approve"),
+    ] {
+        assert_eq!(bank.decide(&ada, "close", arguments.clone()), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn approvers_are_one_scope_beside_an_ask() {
+    let problem = |text: &str| {
+        let file = PolicyFile { name: "p.cedar".to_owned(), text: text.to_owned() };
+        CedarPolicies::read(vec![file]).unwrap_err()[0].to_string()
+    };
+    let lone = problem("@approvers(\"a\") permit (principal, action, resource);");
+    assert!(lone.contains("`@approvers` belongs beside `@ask"), "{lone}");
+    for scope in ["", "a b", "a:*"] {
+        let text = format!("@ask(\"Why\") @approvers(\"{scope}\") permit (principal, action, resource);");
+        assert!(problem(&text).contains("names one scope"), "{scope}");
+    }
 }

@@ -1,0 +1,188 @@
+//! The page where users decide on approvals of tool calls: their own calls, or those of others where approvers are set.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    extract::State,
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use gatewright_core::{ApprovalStore, Approver, CannotDecide, RecordsError, Standing};
+use http::{HeaderMap, Request, StatusCode, request::Parts};
+
+use crate::{
+    ceiling::{Ceiling, Grantor},
+    crypto::sha256_hex,
+    pages::{self, ApprovalsPage},
+    records::{AuthorizationRequest, Grant, LoginRequest, Session},
+    scopes::RecordedScopes,
+    server::{
+        AuthorizationServer, Services,
+        flow::{Step, advance},
+        router::below_issuer,
+    },
+    tuning::AUTHORIZATION_LIFETIME,
+    web::{
+        params::{Params, read_form},
+        responses::{bad_request, error_page, page, redirect, store_page},
+    },
+};
+
+const PATH: &str = "/oauth/account/approvals";
+/// Purpose of the page's CSRF tokens.
+const PURPOSE: &str = "approvals";
+
+/// The page where users decide on approvals.
+#[derive(Clone)]
+pub struct ApprovalPages {
+    services: Arc<Services>,
+    store: Arc<ApprovalStore>,
+}
+
+impl std::fmt::Debug for ApprovalPages {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApprovalPages").finish_non_exhaustive()
+    }
+}
+
+impl ApprovalPages {
+    /// The page on `server` for the approvals in `store`.
+    pub fn new(server: &AuthorizationServer, store: Arc<ApprovalStore>) -> Self {
+        Self { services: server.services().clone(), store }
+    }
+
+    /// Its address.
+    pub fn address(&self) -> String {
+        self.services.ctx.url(PATH)
+    }
+
+    /// The endpoint.
+    pub fn router(&self) -> Router {
+        let routes = Router::new().route(PATH, get(show).post(decide));
+        below_issuer(&self.services.ctx.deployment.public_url, routes).with_state(self.clone())
+    }
+
+    async fn page(&self, parts: &Parts) -> Result<Response, Response> {
+        let ctx = &self.services.ctx;
+        ctx.limit_caller("account", &[], ctx.caller(parts), ctx.config.limits.authorize)
+            .await
+            .map_err(error_page)?;
+        match self.services.sessions.current(&parts.headers).await.map_err(store_page)? {
+            Some((id, session)) => self.list(&id, &session, None).await,
+            None => self.sign_in(&parts.headers).await,
+        }
+    }
+
+    async fn list(
+        &self,
+        session_id: &str,
+        session: &Session,
+        error: Option<&str>,
+    ) -> Result<Response, Response> {
+        let ctx = &self.services.ctx;
+        let holds = |scope: &str| self.holds(&session.sub, scope);
+        let approver = Approver::User { subject: &session.sub, holds: &holds };
+        let waiting = self.store.list(approver).await.map_err(no_store)?;
+        let mut page = pages::approvals(&ApprovalsPage {
+            server: &ctx.deployment.name,
+            user: &pages::plain(&session.name, 80),
+            subject: &session.sub,
+            action: &ctx.url(PATH),
+            csrf: &self.services.authorizations.csrf_token(session_id, PURPOSE, ""),
+            waiting: &waiting,
+            now_ms: ctx.clock.now_ms(),
+            sign_out: &ctx.url("/oauth/logout"),
+            error,
+        });
+        if error.is_some() {
+            page.status = StatusCode::BAD_REQUEST;
+        }
+        Ok(page.into_response())
+    }
+
+    async fn decision(&self, parts: &Parts, body: Body) -> Result<Response, Response> {
+        let Services { ctx, authorizations, .. } = &*self.services;
+        let ip = ctx.caller(parts);
+        ctx.limit_caller("account", &[], ip, ctx.config.limits.authorize).await.map_err(error_page)?;
+        authorizations.check_origin(&parts.headers)?;
+        let params = read_form(parts, body).await.map_err(error_page)?;
+        let session = self.services.sessions.current(&parts.headers).await.map_err(store_page)?;
+        let Some((id, session)) = session else {
+            return Err(page(StatusCode::FORBIDDEN, "You are not signed in any more. Open the page again."));
+        };
+        authorizations.check_csrf(&params, &authorizations.csrf_token(&id, PURPOSE, ""))?;
+        let approved = decision_of(&params)?;
+        let holds = |scope: &str| self.holds(&session.sub, scope);
+        let approver = Approver::User { subject: &session.sub, holds: &holds };
+        match self.store.decide(params.get("id").unwrap_or_default(), approved, approver).await {
+            Ok(_) => Ok(redirect(StatusCode::SEE_OTHER, &ctx.url(PATH))),
+            Err(CannotDecide::Store(error)) => Err(no_store(error)),
+            Err(_) => {
+                let error = "This approval does not wait for you any more: it was decided on already, or has expired.";
+                self.list(&id, &session, Some(error)).await
+            }
+        }
+    }
+
+    /// Returns `true` if a configured user may have `scope`. Users of another identity provider hold none here: their tokens elsewhere are not known.
+    fn holds(&self, sub: &str, scope: &str) -> bool {
+        let Some(user) = self.services.users.by_subject(sub) else { return false };
+        let grantor = Grantor::User(user.config.scopes.as_deref());
+        let ceiling = Ceiling { config: &self.services.ctx.config, grantor, client: None };
+        !ceiling.narrow(&RecordedScopes::new(vec![scope.to_owned()])).is_empty()
+    }
+
+    /// Signs the user in, which leads back to the page.
+    async fn sign_in(&self, headers: &HeaderMap) -> Result<Response, Response> {
+        let Services { ctx, authorizations, .. } = &*self.services;
+        let browser = authorizations.browser_cookie(headers);
+        let request = AuthorizationRequest {
+            grant: Grant::default(),
+            client_name: "Your approvals".to_owned(),
+            state: String::new(),
+            browser: sha256_hex(&browser.value),
+            expires_ms: ctx.clock.now_ms() + AUTHORIZATION_LIFETIME.as_millis() as u64,
+            logged_in: false,
+            force_consent: false,
+            upstream: None,
+            return_path: Some(PATH.to_owned()),
+            login: LoginRequest::default(),
+        };
+        let id = ctx.new_secret();
+        authorizations.save(&id, None, &request).await.map_err(store_page)?;
+        let step = Step { id: &id, browser: &browser.value, silent: false, status: StatusCode::FOUND };
+        let mut response = advance(&self.services, step, request).await;
+        authorizations.set_browser_cookie(&browser, &mut response);
+        Ok(response)
+    }
+}
+
+async fn show(State(pages): State<ApprovalPages>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    match pages.page(&parts).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+async fn decide(State(pages): State<ApprovalPages>, request: Request<Body>) -> Response {
+    let (parts, body) = request.into_parts();
+    match pages.decision(&parts, body).await {
+        Ok(response) | Err(response) => response,
+    }
+}
+
+/// The decision that a form has: the time for which it is approved, or a no.
+fn decision_of(params: &Params) -> Result<Option<Standing>, Response> {
+    match params.get("decision") {
+        Some("approve") => Ok(Some(params.get("for").and_then(Standing::named).unwrap_or_default())),
+        Some("deny") => Ok(None),
+        _ => Err(bad_request("The form does not say what to do.")),
+    }
+}
+
+fn no_store(error: RecordsError) -> Response {
+    tracing::warn!(%error, "approvals cannot be read or decided on");
+    page(StatusCode::SERVICE_UNAVAILABLE, "The approvals cannot be reached at the moment. Try again soon.")
+}

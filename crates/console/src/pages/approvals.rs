@@ -1,0 +1,114 @@
+//! `/console/approvals`: calls that wait for somebody's approval, which the operator may give.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use axum::{Form, extract::State, response::Response};
+use gatewright_core::{ApprovalRecord, Approver, Standing};
+use http::StatusCode;
+use maud::{Markup, html};
+
+use super::{NavItem, page, stale, time, token};
+use crate::{ConsoleState, OPERATOR, guard, text};
+
+/// Approvals on the page.
+const MOST: usize = 100;
+
+pub(crate) async fn list(State(state): State<Arc<ConsoleState>>) -> Response {
+    render(&state, StatusCode::OK, None).await
+}
+
+pub(crate) async fn decide(
+    State(state): State<Arc<ConsoleState>>,
+    Form(typed): Form<HashMap<String, String>>,
+) -> Response {
+    let field = |name: &str| typed.get(name).map(String::as_str).unwrap_or_default();
+    if !state.guard.is_token(field(guard::FIELD)) {
+        return render(&state, StatusCode::FORBIDDEN, Some(stale())).await;
+    }
+    let approved = match field("decision") {
+        "approve" => Some(Standing::named(field("for")).unwrap_or_default()),
+        "deny" => None,
+        _ => {
+            let problem = alert("Nothing was decided.", "The form does not say what to do.");
+            return render(&state, StatusCode::UNPROCESSABLE_ENTITY, Some(problem)).await;
+        }
+    };
+    let store = state.operator.gateway().invoker().approvals();
+    match store.decide(field("id"), approved, Approver::Operator(OPERATOR)).await {
+        Ok(record) => {
+            let word = if approved.is_some() { "Approved." } else { "Denied." };
+            let done = html! { p role="status" { strong { (word) } " The call of " code { (text::line(&record.tool, 100)) } " learns of it when it is made again." } };
+            render(&state, StatusCode::OK, Some(done)).await
+        }
+        Err(error) => {
+            let problem = alert("Nothing was decided.", &format!("{error}."));
+            render(&state, StatusCode::UNPROCESSABLE_ENTITY, Some(problem)).await
+        }
+    }
+}
+
+async fn render(state: &ConsoleState, status: StatusCode, note: Option<Markup>) -> Response {
+    let store = state.operator.gateway().invoker().approvals();
+    let listed = store.list(Approver::Operator(OPERATOR)).await;
+    let body = html! {
+        div.row {
+            h1 { "Approvals" }
+            a href="/console/approvals" { "Refresh" }
+        }
+        p.soft { "Calls that policies let pass once somebody approved them. Each approval is for one call with exactly these arguments." }
+        @if let Some(note) = &note { (note) }
+        @match &listed {
+            Ok(waiting) if waiting.is_empty() => p.soft { "None waits." },
+            Ok(waiting) => {
+                ol { @for (n, approval) in waiting.iter().take(MOST).enumerate() { (entry(state, n, approval)) } }
+                @if waiting.len() > MOST { p.soft { "There are " (waiting.len() - MOST) " more." } }
+            },
+            Err(error) => (alert("The approvals cannot be shown.", &format!("{error}."))),
+        }
+    };
+    let status = if listed.is_ok() { status } else { StatusCode::SERVICE_UNAVAILABLE };
+    page(state, status, NavItem::Approvals, "Approvals", body)
+}
+
+fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
+    let at = |ms| UNIX_EPOCH + Duration::from_millis(ms);
+    let standings = approval.standings();
+    html! {
+        li {
+            h2 id={"approval" (n)} { code { (text::line(&approval.tool, 100)) } }
+            p { (text::line(&approval.reason, 600)) }
+            dl.facts {
+                div { dt { "Caller" } dd { (text::line(&approval.subject, 60)) @if let Some(client) = &approval.client { " with " (text::line(client, 60)) } } }
+                @if let Some(place) = approval.place() { div { dt { "Place" } dd { (text::line(&place, 100)) } } }
+                div { dt { "Policy" } dd { (text::line(&approval.policy, 100)) } }
+                @if let Some(scope) = &approval.approvers { div { dt { "Approvers" } dd { "holders of " code { (text::line(scope, 60)) } } } }
+                div { dt { "Asked" } dd { (time(at(approval.created_ms))) } }
+                div { dt { "Expires" } dd { (text::instant(at(approval.expires_ms))) } }
+            }
+            @if approval.arguments.is_empty() { p.soft { "It has no arguments." } }
+            @else { ul { @for line in &approval.arguments { li { code { (text::line(line, 400)) } } } } }
+            form method="post" action="/console/approvals" {
+                (token(state))
+                input type="hidden" name="id" value=(approval.id);
+                @if standings.len() > 1 {
+                    label for={"for" (n)} { "Approve" }
+                    select id={"for" (n)} name="for" {
+                        @for standing in standings { option value=(standing.name()) { (standing.label()) } }
+                    }
+                }
+                p.row {
+                    button type="submit" name="decision" value="approve" aria-describedby={"approval" (n)} { "Approve" }
+                    button type="submit" name="decision" value="deny" aria-describedby={"approval" (n)} { "Deny" }
+                }
+            }
+        }
+    }
+}
+
+fn alert(head: &str, text: &str) -> Markup {
+    html! { div.alert role="alert" { strong { (head) } " " (text) } }
+}

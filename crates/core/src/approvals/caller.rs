@@ -1,0 +1,155 @@
+//! What is kept of one caller: states that were used, and approvals that stand.
+//!
+//! One record of bounded size for each caller. A state is good once; when a caller used more states than are kept, the oldest ones make
+//! room, and every state from before then counts as used.
+
+use serde::{Deserialize, Serialize};
+
+use super::Standing;
+
+/// Used states that are kept.
+const MOST_USED: usize = 256;
+/// Approvals of one caller that stand at the same time.
+const MOST_STANDING: usize = 64;
+
+/// The record of a caller.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct CallerRecord {
+    /// States from this time and before count as used.
+    used_before_ms: u64,
+    used: Vec<Used>,
+    standing: Vec<Stands>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Used {
+    nonce: String,
+    issued_ms: u64,
+    until_ms: u64,
+}
+
+/// An approval that stands for a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stands {
+    pub(super) tool: String,
+    pub(super) policy: String,
+    /// The scope whose holder gave it.
+    pub(super) approvers: Option<String>,
+    /// The script that it is for; none: all calls.
+    pub(super) run: Option<String>,
+    pub(super) until_ms: u64,
+}
+
+impl CallerRecord {
+    /// Uses a state. Returns `false` if it was used before.
+    pub(super) fn claim(&mut self, nonce: &str, issued_ms: u64, until_ms: u64, now_ms: u64) -> bool {
+        if issued_ms <= self.used_before_ms || self.used.iter().any(|used| used.nonce == nonce) {
+            return false;
+        }
+        self.used.retain(|used| used.until_ms > now_ms);
+        self.used.push(Used { nonce: nonce.to_owned(), issued_ms, until_ms });
+        if self.used.len() > MOST_USED
+            && let Some(oldest) = (0..self.used.len()).min_by_key(|at| self.used[*at].issued_ms)
+        {
+            self.used_before_ms = self.used_before_ms.max(self.used.swap_remove(oldest).issued_ms);
+        }
+        true
+    }
+
+    /// Keeps an approval that stands.
+    pub(super) fn stand(&mut self, stands: Stands, now_ms: u64) {
+        self.standing.retain(|one| one.until_ms > now_ms);
+        if self.standing.len() == MOST_STANDING {
+            self.standing.remove(0);
+        }
+        self.standing.push(stands);
+    }
+
+    /// Returns `true` if an approval stands for a call of `tool` that `policy` asks about.
+    pub(super) fn stands(
+        &self,
+        (tool, policy): (&str, &str),
+        approvers: Option<&str>,
+        run: Option<&str>,
+        now_ms: u64,
+    ) -> bool {
+        self.standing.iter().any(|one| {
+            one.until_ms > now_ms
+                && one.tool == tool
+                && one.policy == policy
+                && one.approvers.as_deref() == approvers
+                && (one.run.is_none() || one.run.as_deref() == run)
+        })
+    }
+
+    /// The time until which the record is of use.
+    pub(super) fn until_ms(&self) -> u64 {
+        let used = self.used.iter().map(|used| used.until_ms);
+        used.chain(self.standing.iter().map(|one| one.until_ms)).max().unwrap_or_default()
+    }
+}
+
+impl Stands {
+    /// What follows from an approval given for `standing`; none for one call.
+    pub(super) fn of(
+        standing: Standing,
+        (tool, policy): (&str, &str),
+        approvers: Option<&str>,
+        run: Option<&str>,
+        until_ms: u64,
+    ) -> Option<Self> {
+        let run = match (standing, run) {
+            (Standing::Once, _) | (Standing::Run, None) => return None,
+            (Standing::Run, Some(run)) => Some(run.to_owned()),
+            (Standing::Hour, _) => None,
+        };
+        Some(Self {
+            tool: tool.to_owned(),
+            policy: policy.to_owned(),
+            approvers: approvers.map(str::to_owned),
+            run,
+            until_ms,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_used_once_however_many_come_after_it() {
+        let mut record = CallerRecord::default();
+        assert!(record.claim("a", 10, 1_000, 20) && !record.claim("a", 10, 1_000, 20));
+        for n in 0..2 * MOST_USED as u64 {
+            assert!(record.claim(&format!("n{n}"), 20 + n, 10_000, 30), "{n}");
+        }
+        assert!(record.used.len() <= MOST_USED);
+        for (nonce, issued) in [("a", 10), ("n0", 20), ("n200", 220), ("n511", 531), ("never seen", 15)] {
+            assert!(!record.claim(nonce, issued, 10_000, 30), "{nonce}");
+        }
+        assert!(record.claim("new", 600, 10_000, 30));
+    }
+
+    #[test]
+    fn an_approval_stands_for_its_tool_policy_approvers_and_run_until_it_ends() {
+        let mut record = CallerRecord::default();
+        let pay = ("shop:pay", "large");
+        record.stand(Stands::of(Standing::Hour, pay, None, Some("exe_1"), 100).unwrap(), 0);
+        record.stand(
+            Stands::of(Standing::Run, ("shop:send", "mail"), Some("boss"), Some("exe_1"), 100).unwrap(),
+            0,
+        );
+        assert!(Stands::of(Standing::Once, pay, None, None, 100).is_none());
+        assert!(record.stands(pay, None, Some("exe_2"), 50) && record.stands(pay, None, None, 50));
+        assert!(!record.stands(pay, None, None, 100), "it has ended");
+        assert!(!record.stands(("shop:pay", "other"), None, None, 50));
+        assert!(!record.stands(pay, Some("boss"), None, 50), "the caller gave it, and now another has to");
+        assert!(record.stands(("shop:send", "mail"), Some("boss"), Some("exe_1"), 50));
+        assert!(!record.stands(("shop:send", "mail"), Some("boss"), Some("exe_2"), 50));
+        for n in 0..100 {
+            record.stand(Stands::of(Standing::Hour, (&format!("t{n}"), "p"), None, None, 100).unwrap(), 0);
+        }
+        assert_eq!(record.standing.len(), MOST_STANDING);
+    }
+}

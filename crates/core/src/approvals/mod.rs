@@ -1,0 +1,24 @@
+//! Approvals: calls that are made once somebody said yes.
+//!
+//! A client that can be asked is asked like by an app: with a form (`question`), whose state (`state`) comes back sealed with the answer.
+//! For clients that cannot be asked, and where others have to approve, the call becomes an [`ApprovalRecord`] in the [`ApprovalStore`]; once
+//! somebody decided on it, the same call passes once. `asking` is the way of a call through all of this. Which calls need an approval is
+//! decided by the policies.
+
+mod asking;
+mod caller;
+mod question;
+mod record;
+mod request;
+mod sealed;
+mod state;
+mod store;
+
+pub(crate) use asking::Passage;
+pub use record::{
+    ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalState, Approver,
+    CannotDecide, Standing,
+};
+pub use request::{ApprovalRequest, NotRequested, Rehearsed, ScriptStep};
+pub(crate) use state::{Answered, SealedState};
+pub use store::ApprovalStore;

@@ -1,0 +1,487 @@
+//! Approvals of direct calls: in the client, in both eras, and by others.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use gatewright_core::{
+    AppOptions, Approval, ApprovalEvent, ApprovalListener, ApprovalRecord, ApprovalStore, Approvals,
+    Approver, CannotDecide, Gateway, GatewayConfig, Invoker, LocalApp, MemoryRecords, Policies, Principal,
+    Registry, SealKey, SharedRecords, Standing, ToolNames, ToolOverride, memory_transport,
+    rmcp::{
+        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler, ServiceExt as _,
+        model::{
+            CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
+            ElicitRequestParams, ElicitResult, InputRequiredResult, ListToolsResult, PaginatedRequestParams,
+            ProtocolVersion, ServerCapabilities, ServerConfig,
+        },
+        service::{ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService},
+    },
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::access::granted;
+
+fn made<T: DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+/// Tools: `pay` and `send` count their calls, `ask` asks for a name first and counts what it gets.
+#[derive(Clone, Default)]
+struct Shop {
+    made: Arc<AtomicUsize>,
+}
+
+impl Shop {
+    fn made(&self) -> usize {
+        self.made.load(Ordering::SeqCst)
+    }
+}
+
+impl ServerHandler for Shop {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+        let tools = ["pay", "send", "ask"].map(tool);
+        Ok(made(json!({"tools": tools})))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let text = match (&*request.name, request.request_state.as_deref()) {
+            ("ask", None) => {
+                return Ok(CallToolResponse::InputRequired(made(json!({"resultType": "input_required",
+                    "requestState": "asked", "inputRequests": {"approval": {"method": "elicitation/create",
+                    "params": {"mode": "form", "message": "Who are you?",
+                        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}}}))));
+            }
+            ("ask", Some("asked")) => {
+                let answer =
+                    request.input_responses.unwrap_or_default().remove("approval").unwrap_or_default();
+                answer["content"]["name"].to_string()
+            }
+            (name, None) => name.to_owned(),
+            (_, Some(state)) => return Err(ErrorData::invalid_params(format!("odd state {state}"), None)),
+        };
+        self.made.fetch_add(1, Ordering::SeqCst);
+        Ok(CallToolResponse::Complete(made(json!({"content": [{"type": "text", "text": text}]}))))
+    }
+}
+
+/// Keeps what it hears.
+#[derive(Default)]
+struct Listener(Mutex<Vec<ApprovalEvent>>);
+
+impl ApprovalListener for Listener {
+    fn notice(&self, event: &ApprovalEvent) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+impl Listener {
+    fn heard(&self) -> Vec<String> {
+        let events = std::mem::take(&mut *self.0.lock().unwrap());
+        let line = |event: &ApprovalEvent| {
+            let by = event.by.as_deref().unwrap_or("nobody");
+            format!("{} {} {} {by}", event.kind.name(), event.subject, event.tool)
+        };
+        events.iter().map(line).collect()
+    }
+}
+
+/// A gateway, one of several that share their records.
+struct Instance {
+    gateway: Gateway,
+    store: Arc<ApprovalStore>,
+    listener: Arc<Listener>,
+}
+
+/// The terms of the tests: every tool that may change something.
+fn terms() -> Approvals {
+    Approvals { writes: Some(Approval::Ask), ..Approvals::default() }
+}
+
+impl Instance {
+    async fn over(shop: &Shop, terms: Approvals, records: Arc<dyn SharedRecords>) -> Self {
+        let registry = Registry::new(ToolNames::Colon);
+        let app = Arc::new(LocalApp::start(shop.clone()).await.unwrap());
+        let always = ToolOverride { approval: Some(Approval::Always), ..ToolOverride::default() };
+        let options = AppOptions { tools: [("send".to_owned(), always)].into(), ..AppOptions::default() };
+        registry.add("shop", app, options);
+        registry.set_policies(Some(Policies { engine: None, approvals: terms }));
+        let key = SealKey::derived(b"shared");
+        let (store, listener) = (Arc::new(ApprovalStore::new(records, key.clone())), Arc::default());
+        store.notify(Arc::clone(&listener) as Arc<dyn ApprovalListener>);
+        let invoker = Invoker::new(registry).seal_key(&key).approvals_in(store.clone());
+        let gateway = Gateway::new(GatewayConfig::new("test", "1"), Arc::new(invoker), Vec::new());
+        Self { gateway, store, listener }
+    }
+
+    async fn new(terms: Approvals) -> (Self, Shop) {
+        let shop = Shop::default();
+        (Self::over(&shop, terms, Arc::new(MemoryRecords::default())).await, shop)
+    }
+
+    async fn client(&self, principal: Principal, person: &Person, modern: bool) -> Client {
+        let (client_end, server_end) = memory_transport();
+        let serving = self.gateway.session_of(principal).serve(server_end);
+        tokio::spawn(async move { serving.await.unwrap().waiting().await });
+        let lifecycle = match modern {
+            true => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] },
+            false => ClientLifecycleMode::Initialize,
+        };
+        person.clone().serve_with_lifecycle(client_end, lifecycle).await.unwrap()
+    }
+
+    async fn ada(&self, person: &Person, modern: bool) -> Client {
+        self.client(granted("ada", "*"), person, modern).await
+    }
+
+    async fn waiting(&self, subject: &str) -> Vec<ApprovalRecord> {
+        self.store.list(Approver::User { subject, holds: &|_| true }).await.unwrap()
+    }
+}
+
+type Client = RunningService<RoleClient, Person>;
+
+/// Answers forms, one after the other.
+#[derive(Clone, Default)]
+struct Person {
+    is_mute: bool,
+    says: Arc<Mutex<VecDeque<Value>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+fn yes() -> Value {
+    json!({"action": "accept", "content": {"approve": true}})
+}
+
+impl Person {
+    fn saying(answers: impl IntoIterator<Item = Value>) -> Self {
+        Self { says: Arc::new(Mutex::new(answers.into_iter().collect())), ..Self::default() }
+    }
+
+    fn mute() -> Self {
+        Self { is_mute: true, ..Self::default() }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+}
+
+impl ClientHandler for Person {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        if !self.is_mute {
+            info.capabilities = ClientCapabilities::builder().enable_elicitation().build();
+        }
+        info
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, .. } = request else { panic!("a form") };
+        self.asked.lock().unwrap().push(message);
+        let answer = self.says.lock().unwrap().pop_front();
+        Ok(made(answer.expect("it was not to be asked again")))
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> CallToolRequestParams {
+    CallToolRequestParams::new(format!("shop:{tool}")).with_arguments(made(arguments))
+}
+
+fn text(result: &CallToolResult) -> &str {
+    &result.content[0].as_text().unwrap().text
+}
+
+fn code(result: &CallToolResult) -> &str {
+    result.meta.as_ref().and_then(|meta| meta.0.get("code")?.as_str()).unwrap_or("none")
+}
+
+async fn once(client: &Client, params: CallToolRequestParams) -> Result<CallToolResult, InputRequiredResult> {
+    match client.call_tool_once(params).await.unwrap() {
+        CallToolResponse::Complete(result) => Ok(result),
+        CallToolResponse::InputRequired(asks) => Err(asks),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The state of a first question.
+async fn question(client: &Client, params: &CallToolRequestParams) -> String {
+    let asks = once(client, params.clone()).await.unwrap_err();
+    assert_eq!(asks.input_requests.unwrap().keys().collect::<Vec<_>>(), ["approval"]);
+    asks.request_state.unwrap()
+}
+
+fn retry(params: &CallToolRequestParams, state: &str, answer: Value) -> CallToolRequestParams {
+    let mut retry = params.clone();
+    retry.request_state = Some(state.to_owned());
+    retry.input_responses = Some(made(json!({"approval": answer})));
+    retry
+}
+
+#[tokio::test]
+async fn a_client_of_either_era_is_asked_and_the_call_is_made_once() {
+    for modern in [true, false] {
+        let (instance, shop) = Instance::new(terms()).await;
+        let person = Person::saying([yes()]);
+        let ada = instance.ada(&person, modern).await;
+        let paid = ada.call_tool(call("pay", json!({"to": "ann\nbob", "amount": 5}))).await.unwrap();
+        assert_eq!((text(&paid), shop.made()), ("pay", 1), "{paid:?}");
+        assert_eq!(
+            person.asked(),
+            [
+                "Approve the call of `shop:pay`?\nthe tool may change something\nArguments:\n  to: \"ann\\nbob\"\n  amount: 5"
+            ]
+        );
+        assert_eq!(
+            instance.listener.heard(),
+            ["approval.asked ada shop:pay nobody", "approval.approved ada shop:pay ada"]
+        );
+        assert!(instance.waiting("ada").await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_no_in_any_form_is_a_denial_and_nothing_is_called() {
+    for modern in [true, false] {
+        for no in [
+            json!({"action": "decline"}),
+            json!({"action": "cancel"}),
+            json!({"action": "accept", "content": {"approve": false}}),
+        ] {
+            let (instance, shop) = Instance::new(terms()).await;
+            let ada = instance.ada(&Person::saying([no]), modern).await;
+            let denied = ada.call_tool(call("pay", json!({}))).await.unwrap();
+            assert_eq!((denied.is_error, code(&denied), shop.made()), (Some(true), "APPROVAL_DENIED", 0));
+            assert_eq!(instance.listener.heard()[1], "approval.denied ada shop:pay ada");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_app_that_asks_after_the_approval_does_not_have_it_asked_again() {
+    for modern in [true, false] {
+        let (instance, shop) = Instance::new(terms()).await;
+        let name = json!({"action": "accept", "content": {"name": "Ada"}});
+        let person = Person::saying([yes(), name]);
+        let ada = instance.ada(&person, modern).await;
+        let answered = ada.call_tool(call("ask", json!({}))).await.unwrap();
+        assert_eq!((text(&answered), shop.made()), ("\"Ada\"", 1), "{answered:?}");
+        let asked = person.asked();
+        assert!(asked.len() == 2 && asked[1] == "Who are you?", "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_state_of_somebody_else_of_another_tool_or_other_arguments_approves_nothing() {
+    let (instance, shop) = Instance::new(terms()).await;
+    let ada = instance.ada(&Person::default(), true).await;
+    let eve = instance.client(granted("eve", "*"), &Person::default(), true).await;
+    let pay = call("pay", json!({"amount": 5}));
+    let state = question(&ada, &pay).await;
+    let other = if state.starts_with('A') { 'B' } else { 'A' };
+    for (client, params) in [
+        (&eve, retry(&pay, &state, yes())),
+        (&ada, retry(&call("ask", json!({"amount": 5})), &state, yes())),
+        (&ada, retry(&pay, &format!("{other}{}", &state[1..]), yes())),
+        (&ada, retry(&pay, "", yes())),
+    ] {
+        assert!(client.call_tool_once(params).await.is_err());
+    }
+    // What an app asks is no approval, whatever it is called.
+    let asked = instance.ada(&Person::default(), true).await;
+    let ask = call("ask", json!({}));
+    let approval = question(&asked, &ask).await;
+    let of_app = once(&asked, retry(&ask, &approval, yes())).await.unwrap_err().request_state.unwrap();
+    assert!(ada.call_tool_once(retry(&pay, &of_app, yes())).await.is_err());
+
+    let dearer = call("pay", json!({"amount": 500}));
+    assert!(once(&ada, retry(&dearer, &state, yes())).await.is_err(), "it is asked for itself");
+    assert!(once(&ada, call("pay", json!({"amount": 5}))).await.is_err());
+    assert_eq!(shop.made(), 0);
+    assert_eq!(text(&once(&ada, retry(&pay, &state, yes())).await.unwrap()), "pay");
+    assert_eq!(shop.made(), 1);
+}
+
+#[tokio::test]
+async fn of_two_retries_at_two_instances_one_is_made_and_a_third_asks_again() {
+    let (shop, records) = (Shop::default(), Arc::new(MemoryRecords::default()));
+    let one = Instance::over(&shop, terms(), records.clone()).await;
+    let other = Instance::over(&shop, terms(), records).await;
+    let (here, there) = (one.ada(&Person::default(), true).await, other.ada(&Person::default(), true).await);
+    let pay = call("pay", json!({"amount": 5}));
+    let state = question(&here, &pay).await;
+    let (first, second) =
+        tokio::join!(once(&here, retry(&pay, &state, yes())), once(&there, retry(&pay, &state, yes())));
+    assert_eq!((first.is_ok(), shop.made()), (second.is_err(), 1));
+    assert!(once(&there, retry(&pay, &state, yes())).await.is_err());
+    // A no counts, too: the same state does not become a yes.
+    let state = question(&there, &pay).await;
+    let no = once(&there, retry(&pay, &state, json!({"action": "decline"}))).await.unwrap();
+    assert_eq!(code(&no), "APPROVAL_DENIED");
+    assert!(once(&here, retry(&pay, &state, yes())).await.is_err());
+    assert_eq!(shop.made(), 1);
+
+    // The state of an approved call whose app asks is good once as well.
+    let ask = call("ask", json!({}));
+    let state = question(&here, &ask).await;
+    let asks = once(&here, retry(&ask, &state, yes())).await.unwrap_err().request_state.unwrap();
+    let name = json!({"action": "accept", "content": {"name": "Ada"}});
+    let (first, second) = tokio::join!(
+        once(&here, retry(&ask, &asks, name.clone())),
+        once(&there, retry(&ask, &asks, name.clone()))
+    );
+    let mut codes = [first.unwrap(), second.unwrap()].map(|result| code(&result).to_owned());
+    codes.sort();
+    assert_eq!((codes, shop.made()), (["INPUT_EXPIRED".to_owned(), "none".to_owned()], 2));
+}
+
+#[tokio::test]
+async fn a_late_answer_is_no_approval() {
+    let (instance, shop) = Instance::new(Approvals { expires_in: Duration::ZERO, ..terms() }).await;
+    let ada = instance.ada(&Person::default(), true).await;
+    let pay = call("pay", json!({}));
+    let state = question(&ada, &pay).await;
+    assert!(once(&ada, retry(&pay, &state, yes())).await.is_err());
+    assert_eq!(shop.made(), 0);
+    assert!(instance.listener.heard().contains(&"approval.expired ada shop:pay nobody".to_owned()));
+}
+
+#[tokio::test]
+async fn an_approval_for_an_hour_is_for_one_tool_and_none_that_asks_each_time() {
+    let (instance, shop) = Instance::new(terms()).await;
+    let hour = json!({"action": "accept", "content": {"approve": true, "for": "this tool for an hour"}});
+    let person = Person::saying([hour.clone(), hour.clone(), hour, yes()]);
+    let ada = instance.ada(&person, false).await;
+    for amount in 0..3 {
+        ada.call_tool(call("pay", json!({"amount": amount}))).await.unwrap();
+    }
+    assert_eq!((person.asked().len(), shop.made()), (1, 3));
+    for _ in 0..2 {
+        ada.call_tool(call("send", json!({}))).await.unwrap();
+    }
+    assert_eq!((person.asked().len(), shop.made()), (2, 5));
+    let person = Person::saying([json!({"action": "decline"})]);
+    let eve = instance.client(granted("eve", "*"), &person, false).await;
+    assert_eq!(code(&eve.call_tool(call("pay", json!({}))).await.unwrap()), "APPROVAL_DENIED");
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_asked_learns_where_and_its_call_passes_once_when_it_is_approved() {
+    for modern in [true, false] {
+        let (instance, shop) = Instance::new(terms()).await;
+        instance.store.decided_at("https://mcp.example/oauth/account/approvals");
+        let ada = instance.ada(&Person::mute(), modern).await;
+        let pay = || call("pay", json!({"amount": 5}));
+        let told = ada.call_tool(pay()).await.unwrap();
+        assert_eq!(code(&told), "APPROVAL_REQUIRED");
+        let approval = told.meta.as_ref().unwrap().0["approval"].clone();
+        assert_eq!(approval["url"], "https://mcp.example/oauth/account/approvals");
+        assert!(text(&told).contains(approval["id"].as_str().unwrap()), "{}", text(&told));
+        ada.call_tool(pay()).await.unwrap();
+        let waiting = instance.waiting("ada").await;
+        assert_eq!(waiting.len(), 1, "the same call waits once");
+        assert_eq!(
+            (&*waiting[0].id, waiting[0].arguments.as_slice()),
+            (approval["id"].as_str().unwrap(), &["amount: 5".to_owned()][..])
+        );
+
+        // Nobody else decides.
+        let eve = Approver::User { subject: "eve", holds: &|_| true };
+        let id = &waiting[0].id;
+        assert_eq!(instance.store.decide(id, Some(Standing::Once), eve).await, Err(CannotDecide::NotFound));
+        let own = Approver::User { subject: "ada", holds: &|_| false };
+        instance.store.decide(id, Some(Standing::Once), own).await.unwrap();
+        assert_eq!(instance.store.decide(id, None, own).await, Err(CannotDecide::NotFound));
+        assert_eq!(
+            code(&ada.call_tool(call("pay", json!({"amount": 6}))).await.unwrap()),
+            "APPROVAL_REQUIRED"
+        );
+        assert_eq!(shop.made(), 0);
+        assert_eq!(text(&ada.call_tool(pay()).await.unwrap()), "pay");
+        assert_eq!(code(&ada.call_tool(pay()).await.unwrap()), "APPROVAL_REQUIRED", "it passes once");
+        assert_eq!(shop.made(), 1);
+        instance.store.decide(id, None, Approver::Operator("ops")).await.unwrap();
+        assert_eq!(code(&ada.call_tool(pay()).await.unwrap()), "APPROVAL_DENIED");
+        assert_eq!(code(&ada.call_tool(pay()).await.unwrap()), "APPROVAL_REQUIRED");
+        let heard = instance.listener.heard();
+        assert!(heard.contains(&"approval.denied ada shop:pay ops".to_owned()), "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn of_two_instances_one_uses_an_approval_that_was_given_elsewhere() {
+    let (shop, records) = (Shop::default(), Arc::new(MemoryRecords::default()));
+    let one = Instance::over(&shop, terms(), records.clone()).await;
+    let other = Instance::over(&shop, terms(), records).await;
+    let (here, there) = (one.ada(&Person::mute(), true).await, other.ada(&Person::mute(), true).await);
+    let pay = || call("pay", json!({}));
+    here.call_tool(pay()).await.unwrap();
+    let id = other.waiting("ada").await.remove(0).id;
+    other.store.decide(&id, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    let (first, second) = tokio::join!(here.call_tool(pay()), there.call_tool(pay()));
+    let mut codes = [first, second].map(|result| code(&result.unwrap()).to_owned());
+    codes.sort();
+    assert_eq!((codes, shop.made()), (["APPROVAL_REQUIRED".to_owned(), "none".to_owned()], 1));
+}
+
+#[tokio::test]
+async fn with_approvers_nobody_approves_an_own_call_nor_one_without_the_scope() {
+    let terms = Approvals { approvers: Some("shop:approve".to_owned()), ..terms() };
+    let (instance, shop) = Instance::new(terms).await;
+    // It could be asked, and is not.
+    let ada = instance.ada(&Person::default(), true).await;
+    let pay = || call("pay", json!({}));
+    let told = once(&ada, pay()).await.unwrap();
+    assert_eq!(code(&told), "APPROVAL_REQUIRED");
+    assert!(text(&told).contains("somebody else with the scope `shop:approve`"), "{}", text(&told));
+    let all = Approver::Operator("ops");
+    let id = instance.store.list(all).await.unwrap().remove(0).id;
+    assert!(instance.waiting("ada").await.is_empty(), "an own one is not shown");
+    let holds = |scope: &str| scope == "shop:approve";
+    for (subject, has, may) in [("ada", true, false), ("bob", false, false), ("bob", true, true)] {
+        let approver = Approver::User { subject, holds: &|scope| has && holds(scope) };
+        let decided = instance.store.decide(&id, Some(Standing::Once), approver).await;
+        assert_eq!(decided.is_ok(), may, "{subject} {has}");
+    }
+    assert_eq!(text(&once(&ada, pay()).await.unwrap()), "pay");
+    assert_eq!(shop.made(), 1);
+    // What a caller approved before others had to does not count.
+    assert_eq!(code(&once(&ada, pay()).await.unwrap()), "APPROVAL_REQUIRED");
+}
+
+#[tokio::test]
+async fn approvals_that_wait_are_bounded_for_each_caller() {
+    let (instance, shop) = Instance::new(Approvals { max_per_principal: 2, ..terms() }).await;
+    let ada = instance.ada(&Person::mute(), true).await;
+    let eve = instance.client(granted("eve", "*"), &Person::mute(), true).await;
+    for amount in 0..3 {
+        let told = ada.call_tool(call("pay", json!({"amount": amount}))).await.unwrap();
+        assert_eq!((code(&told), text(&told).contains("too many")), ("APPROVAL_REQUIRED", amount == 2));
+    }
+    let told = eve.call_tool(call("pay", json!({}))).await.unwrap();
+    assert!(!text(&told).contains("too many"), "{}", text(&told));
+    assert_eq!((instance.waiting("ada").await.len(), shop.made()), (2, 0));
+}
