@@ -132,11 +132,11 @@ fn the_file_is_an_argument_or_an_option_and_may_be_an_mcp_servers_file() {
     }
     let (code, text) = run(&[&good, "--mcp-config", &bad]);
     assert!(
-        code == 2 && text.contains(&format!("{bad}: server `files`")) && text.contains("not both"),
+        code == 2 && text.contains(&format!("{bad}:1: mcpServers.files")) && text.contains("not both"),
         "{text}"
     );
     let (code, text) = run(&[]);
-    assert!(code == 2 && text.contains("FILE"), "{text}");
+    assert!(code == 2 && text.contains("gatewright.yaml"), "{text}");
     assert_eq!(run(&[&good, "--config", &good]).0, 2, "which of the two?");
 }
 
