@@ -71,8 +71,7 @@ async fn serve_gateway() {
         .code_mode(config)
         .build()
         .unwrap();
-    let mut http = HttpConfig::default();
-    http.port = 0;
+    let http = HttpConfig { port: 0, ..HttpConfig::default() };
     let bound = running.http(http).bind().await.unwrap();
     println!("{}", bound.local_addr());
     bound.serve(Default::default()).await;

@@ -74,8 +74,7 @@ async fn ours() {
     registry.add("app", Arc::new(app), AppOptions::default());
     let gateway =
         Gateway::new(GatewayConfig::new("bench", "1"), Arc::new(Invoker::new(registry)), Vec::new());
-    let mut config = HttpConfig::default();
-    config.port = 0;
+    let config = HttpConfig { port: 0, ..HttpConfig::default() };
     let bound = Server::builder(Arc::new(gateway), config).bind().await.expect("a free port");
     println!("{}", bound.local_addr());
     bound.serve(CancellationToken::new()).await;

@@ -96,7 +96,7 @@ pub fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), Str
 pub fn keep_copy(path: &Path, original: &Path, text: &str) -> io::Result<()> {
     let mode = fs::metadata(original)?.permissions().mode();
     match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => write_new(path, text, mode),
     }
 }

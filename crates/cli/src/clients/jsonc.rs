@@ -202,8 +202,8 @@ impl<'t> File<'t> {
             let rest = &rest[spaces..];
             let comment = if rest.starts_with("//") {
                 rest.find(['\r', '\n']).unwrap_or(rest.len())
-            } else if rest.starts_with("/*") {
-                let length = rest[2..].find("*/").map_or(rest.len(), |end| end + 4);
+            } else if let Some(inside) = rest.strip_prefix("/*") {
+                let length = inside.find("*/").map_or(rest.len(), |end| end + 4);
                 if !over_lines && rest[..length].contains('\n') { 0 } else { length }
             } else {
                 0

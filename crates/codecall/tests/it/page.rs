@@ -128,7 +128,7 @@ async fn billing(entered: Arc<Notify>, never: Arc<Semaphore>) -> Apps {
     apps.add("billing", tools, move |call| {
         let (entered, never) = (entered.clone(), never.clone());
         async move {
-            let id = call.arguments.and_then(|arguments| Some(arguments.get("id")?.as_u64()?));
+            let id = call.arguments.and_then(|arguments| arguments.get("id")?.as_u64());
             match (&*call.name, id) {
                 ("due", _) => done(json!({"result": [{"id": 1}, {"id": 2}, {"id": 3}]})),
                 ("get", _) => done(json!({"state": "paid"})),

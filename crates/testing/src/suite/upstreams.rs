@@ -12,7 +12,7 @@ use gatewright_core::rmcp::{
         StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
     },
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -170,7 +170,7 @@ impl Answer {
 impl Answers {
     /// The first answer that matches and has uses left; else an error.
     fn answer(&self, call: &CallToolRequestParams) -> CallToolResult {
-        let arguments = Value::Object(call.arguments.clone().unwrap_or_else(Map::new));
+        let arguments = Value::Object(call.arguments.clone().unwrap_or_default());
         let mut used = lock(&self.used);
         used.times.resize(self.all.len(), 0);
         let mut matching = self.all.iter().enumerate().filter(|(_, one)| one.matches(&call.name, &arguments));
