@@ -1,11 +1,12 @@
 //! A pool of workers that were started in advance and serve one run at a time, and the queue in front of them.
 //!
-//! `config` has the settings of a pool, `slots` the workers that wait, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
+//! `config` has the settings of a pool, `slots` the workers that wait, `line` the runs that wait for one, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
 //! counts the messages of its worker.
 
 mod config;
 mod drive;
 mod journaled;
+mod line;
 mod process;
 mod record;
 mod replay;
@@ -14,17 +15,18 @@ mod slots;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant, SystemTime},
 };
 
 use serde_json::value::RawValue;
-use tokio::sync::{SemaphorePermit, TryAcquireError, oneshot};
+use tokio::sync::{SemaphorePermit, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use config::{Adapter, PoolConfig, WorkerCommand};
 pub(crate) use drive::replay;
+use line::{Claim, Claimed, Turn};
 use process::{Exit, Keeper, Worker};
 pub use slots::MOST_LEVELS;
 use slots::{Slot, WorkerSlots};
@@ -49,8 +51,12 @@ pub struct RunRequest {
     pub policy: ScriptPolicy,
     /// Limits of the run.
     pub limits: Limits,
-    /// Principal of the run, for [`PoolConfig::isolate_principals`].
+    /// Principal of the run: for its share of workers and of the queue, and for [`PoolConfig::isolate_principals`]. Default: none, which has no share.
     pub principal_key: Option<String>,
+    /// No client waits for it: runs for which one does come first, and it has none of half of the workers.
+    pub background: bool,
+    /// It waits for a worker as long as it takes, without a place in the queue: a run that has begun does not end because workers are scarce.
+    pub patient: bool,
     /// Number of runs that wait for this one: 0 for a run of its own, 1 for one that answers a call of its script. Up to [`MOST_LEVELS`] there is a
     /// worker in reserve for each level, so that runs do not wait for each other in circles when every worker is taken.
     pub level: usize,
@@ -62,6 +68,9 @@ pub struct RunRequest {
     pub started_at: Option<SystemTime>,
     /// Keeps the journal of the run. Default: nobody does.
     pub journal: Option<Arc<dyn Journal>>,
+    /// Once it is cancelled, the run makes no more host calls. When those under way are answered, and their answers are in the journal, it ends as one that
+    /// is suspended.
+    pub halt: CancellationToken,
     /// The journal of earlier parts of the run, with the same script, context, limits, seed and start: the run goes through it again, and on from
     /// where it ends.
     pub replay: Option<Arc<Replay>>,
@@ -76,10 +85,13 @@ impl RunRequest {
             policy: ScriptPolicy::default(),
             limits: Limits::default(),
             principal_key: None,
+            background: false,
+            patient: false,
             level: 0,
             seed: None,
             started_at: None,
             journal: None,
+            halt: CancellationToken::new(),
             replay: None,
         }
     }
@@ -108,7 +120,6 @@ pub struct WorkerPool {
     config: PoolConfig,
     shared: Arc<WorkerSlots>,
     keeper: Keeper,
-    waiting: AtomicUsize,
     running: TaskTracker,
     /// Cancelled by [`WorkerPool::dispose`].
     disposed: CancellationToken,
@@ -128,7 +139,7 @@ impl WorkerPool {
     /// # Errors
     /// A worker does not start, or the sandbox is incomplete and [`PoolConfig::require_sandbox`] is set.
     pub fn new(config: PoolConfig) -> Result<Arc<Self>, WorkerError> {
-        let shared = Arc::new(WorkerSlots::new());
+        let shared = Arc::new(WorkerSlots::new(config.max_workers));
         let keeper = Keeper::new(config.clone(), Arc::downgrade(&shared))
             .map_err(|error| WorkerError::StartupFailed(error.kind().to_string()))?;
         let mut report = SandboxReport::default();
@@ -154,7 +165,6 @@ impl WorkerPool {
             config,
             shared,
             keeper,
-            waiting: AtomicUsize::new(0),
             running: TaskTracker::new(),
             disposed: CancellationToken::new(),
             finished: AtomicU64::new(0),
@@ -220,12 +230,13 @@ impl WorkerPool {
         loop {
             let lease = tokio::select! {
                 biased;
-                () = cancel.cancelled() => Err(WorkerError::Aborted),
-                lease = self.lease(&request) => lease,
+                () = cancel.cancelled() => Err(WorkerError::Aborted.into()),
+                () = request.halt.cancelled() => Err(RunError::Suspended),
+                lease = self.lease(&request) => lease.map_err(RunError::from),
             };
             let mut lease = match lease {
                 Ok(lease) => lease,
-                Err(error) => return failed(RunError::Worker(error)),
+                Err(error) => return failed(error),
             };
             let attempt = drive::drive(&mut lease, &request, inputs, &host, cancel).await;
             if !attempt.may_retry || tries == MAX_TRIES {
@@ -238,13 +249,12 @@ impl WorkerPool {
     /// Waits for a worker.
     async fn lease(&self, request: &RunRequest) -> Result<Lease<'_>, WorkerError> {
         let (token, principal) = (self.running.token(), request.principal_key.as_deref());
-        let place = match self.shared.free.try_acquire() {
-            Ok(permit) => Place::of_pool(permit),
-            Err(TryAcquireError::Closed) => return Err(WorkerError::Disposed),
-            Err(TryAcquireError::NoPermits) => self.wait(request.level).await?,
-        };
-        let slot = match place {
-            Place::OfPool => self.shared.take(),
+        let mut place = self.place(request).await?;
+        let slot = match &mut place {
+            Place::OfPool(turn) => {
+                turn.took_slot();
+                self.shared.take()
+            }
             Place::InReserve(_) => None,
         };
         let mut lease = Lease { pool: self, worker: None, place, settled: false, _running: token };
@@ -273,23 +283,31 @@ impl WorkerPool {
         Ok(lease)
     }
 
-    /// Waits in the queue. Runs that others wait for have no place in it: their number is limited by the calls of those others.
-    async fn wait(&self, level: usize) -> Result<Place<'_>, WorkerError> {
-        let _place = match level {
-            0 => Some(Waiting::enter(&self.waiting, self.config.queue)?),
-            _ => None,
+    /// Waits for a place. Runs that others wait for have none in the queue: their number is limited by the calls of those others.
+    async fn place(&self, request: &RunRequest) -> Result<Place<'_>, WorkerError> {
+        let claim = Claim {
+            principal: request.principal_key.as_deref().map(Arc::from),
+            level: request.level,
+            background: request.background,
         };
-        let shared = &self.shared;
-        let permit = async {
+        let queue = (request.level == 0 && !request.patient).then_some(self.config.queue);
+        let waits = match self.shared.line.claim(claim, queue)? {
+            Claimed::Turn(turn) => return Ok(Place::OfPool(turn)),
+            Claimed::Waits(waits) => waits,
+        };
+        let place = async {
             tokio::select! {
                 biased;
-                permit = shared.free.acquire() => permit.map(Place::of_pool),
-                permit = shared.in_reserve(level) => permit.map(Place::InReserve),
+                turn = waits => turn.map(Place::OfPool),
+                permit = self.shared.in_reserve(request.level) =>
+                    permit.map(Place::InReserve).map_err(|_| WorkerError::Disposed),
             }
         };
+        if request.patient {
+            return place.await;
+        }
         let wait = self.config.queue_timeout;
-        let permit = tokio::time::timeout(wait, permit).await;
-        permit.map_err(|_| WorkerError::QueueTimeout(wait))?.map_err(|_| WorkerError::Disposed)
+        tokio::time::timeout(wait, place).await.map_err(|_| WorkerError::QueueTimeout(wait))?
     }
 
     /// Accepts no more runs, rejects those that wait, lets those under way finish, then ends the workers. Returns when they are gone.
@@ -323,8 +341,8 @@ impl WorkerPool {
     pub fn stats(&self) -> PoolStats {
         PoolStats {
             idle: self.shared.idle(),
-            waiting: self.waiting.load(Ordering::Relaxed),
-            running: self.running.len().saturating_sub(self.waiting.load(Ordering::Relaxed)),
+            waiting: self.shared.line.waiting(),
+            running: self.running.len().saturating_sub(self.shared.line.waiting()),
             finished: self.finished.load(Ordering::Relaxed),
             replaced: self.shared.replaced.load(Ordering::Relaxed),
         }
@@ -352,39 +370,12 @@ impl Drop for WorkerPool {
 /// Most workers to try for one run, when earlier ones were killed from outside before the script did anything.
 const MAX_TRIES: u32 = 3;
 
-/// A place in the queue, released when dropped.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn enter(waiting: &'a AtomicUsize, queue: usize) -> Result<Self, WorkerError> {
-        if waiting.fetch_add(1, Ordering::AcqRel) >= queue {
-            waiting.fetch_sub(1, Ordering::AcqRel);
-            return Err(WorkerError::QueueFull(queue));
-        }
-        Ok(Self(waiting))
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 /// The place of a run's worker.
 enum Place<'a> {
     /// One of the pool's slots.
-    OfPool,
+    OfPool(Turn),
     /// A worker beside them, which ends with the run.
     InReserve(#[expect(dead_code, reason = "held until the run ends")] SemaphorePermit<'a>),
-}
-
-impl Place<'_> {
-    /// The place of a run that has taken a slot, which is put back without the permit.
-    fn of_pool(permit: SemaphorePermit<'_>) -> Self {
-        permit.forget();
-        Self::OfPool
-    }
 }
 
 /// A worker taken from the pool. It is returned or replaced, whatever happens to the run.
@@ -415,7 +406,7 @@ impl Lease<'_> {
     /// Ends the worker and has it replaced.
     fn replace(&mut self, worker: Worker, ended: Option<oneshot::Sender<Exit>>) {
         self.settled = true;
-        let replace = matches!(self.place, Place::OfPool);
+        let replace = matches!(self.place, Place::OfPool(_));
         if replace {
             self.pool.shared.replaced.fetch_add(1, Ordering::Relaxed);
         }
@@ -440,7 +431,7 @@ impl Drop for Lease<'_> {
         if let Some(worker) = self.worker.take() {
             self.replace(worker, None);
         }
-        if !self.settled && matches!(self.place, Place::OfPool) {
+        if !self.settled && matches!(self.place, Place::OfPool(_)) {
             self.pool.shared.put(Slot::Empty);
         }
     }

@@ -146,7 +146,7 @@ pub struct WorkerConfig {
     /// worker is held while its script waits for tools; beyond `workers`, one is started when a script would have to wait, and
     /// ends when no script needed it for a minute. Saved plans that scripts wait for may get up to three more.
     pub max_workers: Option<usize>,
-    /// Runs that may wait for a worker: 0 to 100,000. Default 64.
+    /// Runs that may wait for a worker: 0 to 100,000; those of one principal take half of the places. Default 64.
     pub queue: usize,
     /// Longest wait for a worker. Default 5 s.
     #[serde(with = "humantime_serde")]

@@ -7,8 +7,8 @@ use gatewright_core::{
         ErrorData,
         model::{
             ContentBlock, EmbeddedResource, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-            GetPromptResult, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-            ResourceContents,
+            GetPromptResult, InputRequiredResult, ReadResourceRequestParams, ReadResourceResponse,
+            ReadResourceResult, ResourceContents,
         },
     },
 };
@@ -54,7 +54,7 @@ impl ScriptHost {
                 if let Some(rehearsal) = &self.rehearsal {
                     rehearsal.assume_content(&name);
                 }
-                Ok(Reply::Value(json!({"contents": [], "messages": []})))
+                Ok(Reply::Value(no_content()))
             }
             ContentRequest::ReadResource { uri } => read(self, uri, asking, &mut kept).await,
             ContentRequest::ListResources {} => {
@@ -114,6 +114,9 @@ async fn read(
                 return contents(host, result, blocks).map(Reply::Value);
             }
             Ok(ReadResourceResponse::InputRequired(asks)) => {
+                if let Some(assumed) = assumed(host, asking.name(), &asks) {
+                    return Ok(Reply::Value(assumed));
+                }
                 if let Some(waits) = asking.again(asks)? {
                     return Ok(Reply::Waits(waits));
                 }
@@ -122,6 +125,18 @@ async fn read(
             Err(error) => return Err(failure(error)),
         }
     }
+}
+
+/// The value in place of content that asks, in a rehearsal: nobody is asked.
+fn assumed(host: &ScriptHost, name: &str, asks: &InputRequiredResult) -> Option<Value> {
+    let rehearsal = host.rehearsal.as_ref()?;
+    rehearsal.asked_for_content(name, asks.input_requests.as_ref());
+    Some(no_content())
+}
+
+/// Content in place of what was not read.
+fn no_content() -> Value {
+    json!({"contents": [], "messages": []})
 }
 
 /// The parts of a resource. Binary ones become handles.
@@ -154,6 +169,9 @@ async fn prompt(
                 return messages(host, result, blocks).map(Reply::Value);
             }
             Ok(GetPromptResponse::InputRequired(asks)) => {
+                if let Some(assumed) = assumed(host, asking.name(), &asks) {
+                    return Ok(Reply::Value(assumed));
+                }
                 if let Some(waits) = asking.again(asks)? {
                     return Ok(Reply::Waits(waits));
                 }

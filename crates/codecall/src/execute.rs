@@ -2,8 +2,9 @@
 
 use std::{io, time::Duration};
 
+use data_encoding::HEXLOWER;
 use gatewright_agentscript::{CallRecord, CallStatus, IllegalKind, Limits, Outcome, RunError, WorkerError};
-use gatewright_core::{codes, rmcp::model::JsonObject};
+use gatewright_core::{arguments_digest, codes, rmcp::model::JsonObject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -38,6 +39,28 @@ pub(crate) struct ExecuteInput {
     /// Title of the execution. Default: the beginning of the script.
     #[serde(skip)]
     pub(crate) title: Option<String>,
+}
+
+impl ExecuteInput {
+    /// Returns `true` if it names anything beside the execution to resume.
+    pub(crate) fn names_more(&self) -> bool {
+        self.script.is_some()
+            || self.context.is_some()
+            || self.allowed_tools.is_some()
+            || self.dry_run.is_some()
+            || self.detach.is_some()
+    }
+
+    /// A digest by which requests are compared. A saved plan has that of its name and input.
+    pub(crate) fn digest(&self) -> String {
+        let script = if self.title.is_some() { None } else { self.script.as_ref() };
+        let arguments = json!({
+            "script": script, "title": self.title, "context": self.context, "allowedTools": self.allowed_tools,
+            "resume": self.resume, "dryRun": self.dry_run.map(Value::from), "detach": self.detach,
+        });
+        let digest = arguments.as_object().map(arguments_digest).unwrap_or_default();
+        HEXLOWER.encode(&digest)
+    }
 }
 
 impl Settings {
@@ -115,7 +138,10 @@ impl Settings {
                 json!({"source": "script", "code": code, "name": "Error", "message": clean(&message)}),
             ),
             RunError::ReplayDiverged { message } => {
-                let message = format!("{}: run the script again", clean(&message));
+                let message = format!(
+                    "{}: nothing was done a second time; look at what the script has done before you start another",
+                    clean(&message)
+                );
                 (
                     "runtime_error",
                     json!({"source": "script", "code": "REPLAY_DIVERGED", "name": "Error", "message": message}),

@@ -10,8 +10,8 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    AnswersByRetry, App, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, Rehearsed, ScriptRun,
-    ScriptStep, codes, off_thread,
+    AnswersByRetry, App, AskedAtOnce, Caller, CountedBefore, InvokeError, Invoker, OwnPaths, PermittedTool,
+    Rehearsed, ScriptRun, ScriptStep, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{
@@ -25,7 +25,7 @@ use serde_json::{
     Value,
     value::{RawValue, to_raw_value},
 };
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     CodeCall, Mode, describe, meta_tools,
@@ -66,6 +66,8 @@ pub(crate) struct ScriptHost {
     /// Calls that wait for an answer from outside.
     pub(crate) questions: Questions,
     journal: Arc<RunJournal>,
+    /// The gateway stops.
+    halt: CancellationToken,
     /// The plan is only tried.
     pub(crate) rehearsal: Option<Rehearsal>,
     /// Apps of saved plans, which a rehearsal runs as rehearsals, too.
@@ -103,7 +105,9 @@ impl ScriptHost {
         if context.extensions.get::<ScriptRun>().is_none() {
             context.extensions.insert(ScriptRun::after(calls_before).named(journal.id().to_string()));
         }
-        let root = || Nesting::root(&start.limits, start.dry_run.map(Rehearsal::new));
+        context.extensions.remove::<AskedAtOnce>();
+        let root =
+            || Nesting::root(&start.limits, start.dry_run.map(Rehearsal::new)).in_background(start.detached);
         let nesting = context.extensions.remove().unwrap_or_else(root);
         let room = nesting.room().clone();
         Self {
@@ -123,6 +127,7 @@ impl ScriptHost {
             room,
             questions,
             journal,
+            halt: code_call.background.halt.clone(),
             plans: if start.dry_run.is_some() { code_call.plan_apps() } else { Vec::new() },
             rehearsal: nesting.rehearsal().cloned(),
             memory: nesting.memory(),
@@ -167,11 +172,15 @@ impl ScriptHost {
             Err(waits) => return Ok(waits),
         };
         let answer = loop {
+            let is_repeated = asking.is_repeated();
             (params.input_responses, params.request_state) = asking.answers();
             let (mut context, _cancel) = self.inner_context(&call.name);
             context.extensions.insert(ScriptStep(call.index));
             if self.rehearsal.is_some() {
                 context.extensions.insert(Rehearsed);
+            }
+            if is_repeated {
+                context.extensions.insert(CountedBefore);
             }
             match self.invoker.call(&tool, params.clone(), context).await {
                 Err(InvokeError::ApprovalRequired { request: Ok(request), .. })
@@ -186,6 +195,8 @@ impl ScriptHost {
                 }
                 Ok(CallToolResponse::InputRequired(asks)) => match asking.again(asks) {
                     Ok(Some(waits)) => return Ok(waits),
+                    // A plan in the background stopped with the gateway, and goes on with this run.
+                    Ok(None) if self.halt.is_cancelled() => return Ok(asking.parked()),
                     Ok(None) => {}
                     Err(failure) => return Err(self.tool_failure(&call.name, failure, sent).await),
                 },

@@ -36,6 +36,8 @@ pub(crate) struct Nesting {
     level: usize,
     /// The first one is only tried, and so are those within it.
     rehearsal: Option<Rehearsal>,
+    /// No client waits for the first one.
+    background: bool,
 }
 
 /// Limits that the runs share.
@@ -57,7 +59,7 @@ impl Nesting {
             memory: AtomicU64::new(0),
             room: Room::new(limits.host_bytes),
         };
-        Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, rehearsal }
+        Self { shared: Arc::new(shared), plans: Arc::default(), level: 0, rehearsal, background: false }
     }
 
     /// Of the run of `plan` that a call with `extensions` asks for: within the run that makes the call, or on its own.
@@ -83,6 +85,22 @@ impl Nesting {
             nesting.rehearsal.map(|rehearsal| rehearsal.within(format!("{}:{}", plan.app, plan.tool)));
         nesting.plans = nesting.plans.iter().cloned().chain([plan]).collect();
         Ok(nesting)
+    }
+
+    /// The same, of a run that no client waits for if `background`.
+    #[must_use]
+    pub(crate) fn in_background(self, background: bool) -> Self {
+        Self { background, ..self }
+    }
+
+    /// Returns `true` if no client waits for the first one.
+    pub(crate) fn is_in_background(&self) -> bool {
+        self.background
+    }
+
+    /// Returns `true` if a run waits for the one that a request with `extensions` asks for.
+    pub(crate) fn is_within(extensions: &Extensions) -> bool {
+        extensions.get::<Self>().is_some_and(|nesting| nesting.level > 0)
     }
 
     /// Runs that wait for this one.

@@ -116,6 +116,10 @@ impl Plugin for CodeCall {
         self.runs_in_background().then_some(self)
     }
 
+    fn drain(&self) -> AppFuture<'_, ()> {
+        Box::pin(self.halt_background())
+    }
+
     fn instructions(&self) -> Option<String> {
         Some(
             "Tools are reached in code mode: find them with codecall:search, declare with codecall:describe those whose input \

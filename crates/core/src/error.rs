@@ -114,8 +114,8 @@ pub enum InvokeError {
     },
     /// The request answers a call that does not wait any more.
     #[error(
-        "no call of `{name}` waits for these answers: it was answered already, nobody answered in time, or the server was restarted; call the \
-         tool again without `requestState`"
+        "no call of `{name}` waits for these answers: it was answered already, nobody answered in time, or the server was restarted; what it \
+         did before it asked is done, so look at that before you call it without `requestState`"
     )]
     InputExpired {
         /// The tool.

@@ -17,13 +17,15 @@ use rmcp::{
 use serde_json::Value;
 
 use crate::{
-    AppFuture, ApprovalStore, Caller, CallerAddress, Denied, Forbidden, InvokeError, PermittedTool,
-    Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail,
+    AppFuture, ApprovalStore, Caller, CallerAddress, CountedBefore, Denied, Forbidden, InvokeError,
+    PermittedTool, Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail,
     access::{OpenTask, Sealer},
     approvals::{Answered, Passage},
     bulk::{bulk, off_thread},
     names::clipped,
-    questions::{Answers, ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Response, Unanswered},
+    questions::{
+        Answers, ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Repetitions, Response, Unanswered,
+    },
 };
 
 /// Time to wait before the next try.
@@ -52,6 +54,21 @@ pub trait StateHome: Send + Sync + 'static {
     /// The state of a request, with the instance to which a retry belongs: `<state>.<instance>`. Whatever reads it trusts nothing but the
     /// state.
     fn mark(&self, state: &str) -> String;
+
+    /// The state `to`, with the instance that the marked state `from` names; none if that names no instance.
+    fn mark_as(&self, from: &str, to: &str) -> Option<String>;
+}
+
+/// The state of a held call that an answer rests on, where an app of this process answers with questions of others: an extension of the context
+/// of its call. A retry belongs to the instance that the state names.
+#[derive(Debug, Clone, Default)]
+pub struct RestsOn(Arc<OnceLock<String>>);
+
+impl RestsOn {
+    /// Notes the state of a held call. Only the first one is kept.
+    pub fn note(&self, state: &str) {
+        let _ = self.0.set(state.to_owned());
+    }
 }
 
 /// Calls tools. Direct `tools/call`, `codecall:invoke` and `callTool` inside a script all come through here.
@@ -61,6 +78,7 @@ pub struct Invoker {
     sealer: Sealer,
     listener: OnceLock<Arc<dyn ResultListener>>,
     held: HeldCalls,
+    repetitions: Repetitions,
     home: OnceLock<Arc<dyn StateHome>>,
     approvals: Arc<ApprovalStore>,
 }
@@ -80,6 +98,7 @@ impl Invoker {
             sealer: Sealer::new(&SealKey::random()),
             listener: OnceLock::new(),
             held: HeldCalls::default(),
+            repetitions: Repetitions::default(),
             home: OnceLock::new(),
             approvals: Arc::new(ApprovalStore::in_memory()),
         }
@@ -134,6 +153,11 @@ impl Invoker {
     /// The text that was sealed for `principal` and `object`; none for anything else.
     pub fn unseal(&self, principal: &Principal, object: &str, sealed: &str) -> Option<String> {
         self.sealer.open_state(principal, object, sealed)
+    }
+
+    /// The state `to`, marked with the instance of the state `from` if that is of a held call.
+    pub fn at_home_of(&self, from: &str, to: String) -> String {
+        self.home.get().and_then(|home| home.mark_as(from, &to)).unwrap_or(to)
     }
 
     pub(crate) fn sealer(&self) -> &Sealer {
@@ -212,6 +236,21 @@ impl Invoker {
         params: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
+        let rests_on = RestsOn::default();
+        context.extensions.insert(rests_on.clone());
+        let mut answer = self.traced(tool, params, context).await;
+        if let (Ok(CallToolResponse::InputRequired(asks)), Some(held)) = (&mut answer, rests_on.0.get()) {
+            asks.request_state = asks.request_state.take().map(|state| self.at_home_of(held, state));
+        }
+        answer
+    }
+
+    async fn traced(
+        &self,
+        tool: &PermittedTool,
+        params: CallToolRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, InvokeError> {
         let Some(trail) = context.extensions.get::<Trail>() else {
             return self.pass(tool, params, context).await;
         };
@@ -226,7 +265,7 @@ impl Invoker {
         &self,
         tool: &PermittedTool,
         mut params: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
         let principal = tool.caller().principal();
         let name = || tool.name.to_string();
@@ -243,14 +282,19 @@ impl Invoker {
             check_arguments(tool.entry(), params.arguments.take().unwrap_or_default(), may_hold).await?;
         params.arguments = Some(arguments);
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
+        let repeated = state.as_deref().and_then(|state| self.repetitions.take(state));
         let (answers, answered) =
             self.answers_of_call(principal, &tool.name, responses, state).map_err(|problem| {
                 // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
                 InvokeError::App { name: name(), error: ErrorData::invalid_params(problem, None) }
             })?;
         let decided = tool.decide(params, &context).await?;
-        self.count(&tool.name, principal, &context).await?;
+        let by_script = context.extensions.remove::<CountedBefore>().is_some();
         let is_held = answers.held.is_some();
+        // A held call is gone on with once for each time that it asks.
+        if repeated.is_none() && !by_script && !is_held {
+            self.count(&tool.name, principal, &context).await?;
+        }
         let (decided, granted) = match self.passage(decided, answered, is_held, &context).await? {
             Passage::Passes(call) => (call, None),
             Passage::Approved(call, granted) => (call, Some(granted)),
@@ -281,10 +325,15 @@ impl Invoker {
             Response::Held(asks, id) => return Ok(self.held_asks(principal, &tool.name, asks, id).into()),
         };
         match &mut response {
-            CallToolResponse::InputRequired(asks) => match &granted {
-                Some(granted) => self.seal_granted(tool, granted, asks),
-                None => self.seal_state(principal, &tool.name, asks),
-            },
+            CallToolResponse::InputRequired(asks) => {
+                match &granted {
+                    Some(granted) => self.seal_granted(tool, granted, asks),
+                    None => self.seal_state(principal, &tool.name, asks),
+                }
+                if let Some(state) = &asks.request_state {
+                    self.repetitions.add(state, repeated.unwrap_or(0));
+                }
+            }
             CallToolResponse::Task(created) => {
                 let task = OpenTask {
                     app: tool.app_id.to_string(),
@@ -338,10 +387,10 @@ impl Invoker {
         if let Some(id) = self.sealer.open_held(principal, object, state) {
             return Ok(Answers { responses, held: HeldId::named(&id), state: None });
         }
-        match self.sealer.open_state(principal, object, &sealed) {
+        match self.sealer.open_state(principal, object, state) {
             Some(state) => Ok(Answers { responses, state: Some(state), held: None }),
             None => {
-                Err("`requestState` was not given to you for this request; send the request again without it"
+                Err("`requestState` was not given to you for this request; repeat the request that got it, with its arguments"
                     .to_owned())
             }
         }

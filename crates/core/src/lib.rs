@@ -65,7 +65,7 @@ pub use error::{InvokeError, REQUEST_CANCELLED, whole_seconds};
 pub use files::read_file;
 pub use gateway::{Gateway, GatewayConfig, METHODS, SessionLogLevel, shed_unused};
 pub use invalid_field::InvalidField;
-pub use invoker::{Invoker, RateLimiter, ResultListener, RetryAfter, StateHome};
+pub use invoker::{Invoker, RateLimiter, RestsOn, ResultListener, RetryAfter, StateHome};
 pub use lines::{Line, LineReader, write_line};
 pub use link::CatalogLink;
 pub use local_app::LocalApp;
@@ -88,8 +88,8 @@ pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;
 pub use protocol::{Era, Revision};
 pub use questions::{
-    AnswersByRetry, AskedAtOnce, CannotAsk, MOST_ROUNDS, Presence, Questions, Unasked, ask, ask_client,
-    caller_peer, can_answer, outline, question_capabilities,
+    AnswersByRetry, AskedAtOnce, CannotAsk, CountedBefore, MOST_ROUNDS, Presence, Questions, Unasked,
+    arguments_digest, ask, ask_client, caller_peer, can_answer, outline, question_capabilities,
 };
 pub use records::{MemoryRecords, NewRecord, RecordsError, RecordsFuture, SharedRecords};
 pub use registry::{AppEntry, AppOptions, Change, Notice, Owned, Registry, Snapshot};

@@ -94,6 +94,11 @@ pub trait Plugin: Send + Sync + 'static {
         None
     }
 
+    /// Begins nothing more of what runs without a client, and waits for what of it is under way: the server stops.
+    fn drain(&self) -> AppFuture<'_, ()> {
+        Box::pin(async {})
+    }
+
     /// Text for the server's `instructions`.
     fn instructions(&self) -> Option<String> {
         None

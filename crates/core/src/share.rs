@@ -9,7 +9,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use crate::network::{CountedNetwork, Network, counted_networks};
+use crate::{
+    Principal,
+    network::{CountedNetwork, Network, counted_networks},
+};
 
 /// Whoever takes part of a bounded amount. One without subject and network stands for many: only the whole is bounded for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -34,6 +37,21 @@ impl Claimant {
     /// A caller that is known by its address alone. Loopback counts as one caller.
     pub fn at(address: IpAddr) -> Self {
         Self(parties(address).collect())
+    }
+
+    /// The caller `principal` at `address`: its subject, or its network where callers are anonymous. Loopback stands for many.
+    pub fn of(principal: &Principal, address: Option<IpAddr>) -> Self {
+        let is_anonymous = principal.subject == Principal::local().subject;
+        let subject = (!is_anonymous).then(|| principal.subject.clone());
+        Self::new(subject, address.filter(|_| is_anonymous), &[])
+    }
+
+    /// A name of each party that has a share, the narrowest network first, and the number of callers that it counts for.
+    pub fn parties(&self) -> impl Iterator<Item = (String, usize)> + '_ {
+        self.0.iter().map(|(party, times)| match party {
+            Party::Subject(subject) => (format!("subject {subject}"), *times),
+            Party::Network(network) => (format!("network {network}"), *times),
+        })
     }
 
     /// Returns `true` if a subject or network of `other` is also one of this.
@@ -67,6 +85,8 @@ pub enum Portion {
     AsMuchAsFree,
     /// This amount.
     Fixed(usize),
+    /// A quarter of what is free, and this amount at most.
+    UpTo(usize),
 }
 
 impl Portion {
@@ -79,7 +99,14 @@ impl Portion {
             Self::Fixed(amount) => {
                 amount.max(amount.saturating_mul(times).min(free.saturating_mul(times) / 4))
             }
+            Self::UpTo(amount) => amount.saturating_mul(times).min(free.saturating_mul(times) / 4),
         }
+    }
+
+    /// Returns `true` if a party that counts for `times` callers and holds `own` may take `amount`, after which `free` is left. Whoever
+    /// holds nothing needs room only.
+    pub fn allows(self, own: usize, times: usize, amount: usize, free: usize) -> bool {
+        own == 0 || own.saturating_add(amount) <= self.of(times, free)
     }
 }
 
@@ -125,7 +152,7 @@ impl Shares {
     /// # Errors
     /// There is no room, or the claimant would hold more than its share of what stays free.
     pub fn take(self: &Arc<Self>, claimant: Claimant, amount: usize) -> Result<Share, NoShare> {
-        self.add(&claimant, amount)?;
+        self.add(&claimant, amount, 0)?;
         Ok(Share { of: self.clone(), claimant, amount })
     }
 
@@ -139,19 +166,26 @@ impl Shares {
     pub fn over(&self, claimant: &Claimant, amount: usize) -> Option<Claimant> {
         let taken = self.lock();
         let free = self.most.saturating_sub(taken.all).saturating_sub(amount);
-        let over = claimant.0.iter().find(|party| self.is_over(&taken, party, amount, free))?;
+        let over = claimant.0.iter().find(|party| self.is_over(&taken, party, (amount, 0), free))?;
         Some(Claimant(vec![over.clone()]))
     }
 
-    fn is_over(&self, taken: &Taken, (party, times): &(Party, usize), amount: usize, free: usize) -> bool {
+    /// With `held` of what the party holds already, which `amount` is added to.
+    fn is_over(
+        &self,
+        taken: &Taken,
+        (party, times): &(Party, usize),
+        (amount, held): (usize, usize),
+        free: usize,
+    ) -> bool {
         let own = taken.by.get(party).copied().unwrap_or_default();
-        own > 0 && own + amount > self.portion.of(*times, free)
+        !self.portion.allows(own.saturating_sub(held), *times, held + amount, free)
     }
 
-    fn add(&self, claimant: &Claimant, amount: usize) -> Result<(), NoShare> {
+    fn add(&self, claimant: &Claimant, amount: usize, held: usize) -> Result<(), NoShare> {
         let mut taken = self.lock();
         let free = self.most.saturating_sub(taken.all).checked_sub(amount).ok_or(NoShare::Room)?;
-        if claimant.0.iter().any(|party| self.is_over(&taken, party, amount, free)) {
+        if claimant.0.iter().any(|party| self.is_over(&taken, party, (amount, held), free)) {
             return Err(NoShare::Share);
         }
         for (party, _) in &claimant.0 {
@@ -178,7 +212,17 @@ impl Share {
     /// # Errors
     /// As those of [`Shares::take`]; what was held before stays.
     pub fn grow(&mut self, more: usize) -> Result<(), NoShare> {
-        self.of.add(&self.claimant, more)?;
+        self.of.add(&self.claimant, more, 0)?;
+        self.amount += more;
+        Ok(())
+    }
+
+    /// Takes `more`, as if all of it was taken now: if the claimant holds nothing else, it needs room only.
+    ///
+    /// # Errors
+    /// As those of [`Shares::take`]; what was held before stays.
+    pub fn grow_whole(&mut self, more: usize) -> Result<(), NoShare> {
+        self.of.add(&self.claimant, more, self.amount)?;
         self.amount += more;
         Ok(())
     }
@@ -290,12 +334,39 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_for_each_caller_shrinks_with_what_is_free() {
+        let shares = Shares::new(100, Portion::UpTo(10));
+        let held: Vec<_> = (0..30).map(|name| fill(&shares, &subject(name))).collect();
+        let counts: Vec<usize> = held.iter().map(Vec::len).collect();
+        assert_eq!((counts[0], counts[5]), (10, 10));
+        assert!(counts.is_sorted_by(|a, b| a >= b) && counts[29] == 1, "{counts:?}");
+        assert!(shares.take(subject("new"), 1).is_ok());
+    }
+
+    #[test]
+    fn parties_have_names_of_their_own_and_anonymous_callers_are_networks() {
+        let named = Principal { subject: "192.0.2.1".into(), ..Principal::local() };
+        let at = |principal: &Principal, address: &str| {
+            Claimant::of(principal, Some(address.parse().unwrap())).parties().collect::<Vec<_>>()
+        };
+        assert_eq!(at(&named, "192.0.2.7"), [("subject 192.0.2.1".to_owned(), 1)]);
+        assert_eq!(at(&Principal::local(), "192.0.2.1"), [("network 192.0.2.1".to_owned(), 1)]);
+        assert_eq!(at(&Principal::local(), "127.0.0.1"), []);
+        let networks = at(&Principal::local(), "2001:db8:1:2:3::4");
+        assert_eq!(networks.iter().map(|(_, times)| *times).collect::<Vec<_>>(), [1, 2, 4]);
+        assert_eq!(networks[2].0, "network 2001:db8:1::/48");
+    }
+
+    #[test]
     fn amounts_count_and_not_only_callers() {
         let shares = Shares::new(100, Portion::QuarterOfFree);
         let mut first = shares.take(subject(1), 10).unwrap();
         let over = "25 is more than a quarter of the 75 that would stay free";
         assert_eq!(shares.take(subject(1), 15).unwrap_err(), NoShare::Share, "{over}");
         assert_eq!(first.grow(15), Err(NoShare::Share), "{over}");
+        let mut alone = shares.take(subject(4), 10).unwrap();
+        alone.grow_whole(25).unwrap();
+        drop(alone);
         assert!(shares.take(subject(2), 30).is_ok(), "a first one needs room only");
         assert_eq!(shares.take(subject(3), 101).unwrap_err(), NoShare::Room);
         assert_eq!((first.grow(5), shares.held()), (Ok(()), 15));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatewright_core::InvalidField;
+use gatewright_core::{InvalidField, Portion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,15 +33,18 @@ pub struct ExecutionsConfig {
     #[schemars(with = "String")]
     pub retention: Duration,
     /// Executions that wait or run in the background, and as many that have ended: 10 to 100,000. The oldest that ended make room for new ones.
+    /// One principal may have a quarter of the free places (a fifth of all, if nobody else has any), and one in any case while there is room.
     /// Default 10,000.
     pub max_executions: u32,
     /// Bytes of the journals that are kept, once for those that wait or run in the background and once for those that have ended:
-    /// 1 MiB (1048576) to 64 GiB. Default 64 MiB.
+    /// 1 MiB (1048576) to 64 GiB. Of those that wait or run, one principal may take a quarter of what is free (a fifth of all, if nobody else takes any); its only one
+    /// needs room only. Default 64 MiB.
     pub max_bytes: u64,
     /// Bytes of one journal: the script, its calls and their answers. 64 KiB (65536) to 64 MiB, and not above `maxBytes`. Default 4 MiB. A longer
     /// one is not kept, and its script can neither wait nor run in the background.
     pub max_journal_bytes: u64,
-    /// Executions of one principal that wait or run in the background: 1 to 10,000. They take a quarter of `maxBytes` at most. Default 100.
+    /// Executions of one principal that wait or run in the background: 1 to 10,000. Default 100. A principal is a subject with all its clients; anonymous
+    /// callers are counted by network: an IPv4 address or 64 bits of IPv6, and 56 and 48 bits for two and four of them. Those at loopback have no share but the whole.
     pub max_per_principal: u32,
     /// Time after which another instance may go on with an execution whose instance is gone: 3 s to 5 min. Default 15 s.
     #[serde(with = "humantime_serde")]
@@ -94,9 +97,14 @@ impl ExecutionsConfig {
         problems
     }
 
+    /// Open executions that one principal may have.
+    pub(crate) fn count_share(&self) -> Portion {
+        Portion::UpTo(self.max_per_principal as usize)
+    }
+
     /// Bytes that the open executions of one principal may take.
-    pub(crate) fn share(&self) -> u64 {
-        (self.max_bytes / 4).max(self.max_journal_bytes)
+    pub(crate) fn bytes_share(&self) -> Portion {
+        Portion::QuarterOfFree
     }
 
     pub(crate) fn retention_ms(&self) -> u64 {

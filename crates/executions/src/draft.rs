@@ -49,6 +49,11 @@ impl Draft {
         self.head.complete
     }
 
+    /// The chunks of its journal; none if that is kept no more.
+    pub fn chunks(&self) -> Option<Vec<Vec<u8>>> {
+        self.head.complete.then(|| self.journal.chunks())
+    }
+
     /// Drops the journal, as if it were too large.
     pub fn drop_journal(&mut self) {
         self.journal = Journal::default();

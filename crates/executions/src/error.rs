@@ -1,6 +1,6 @@
 //! Errors of executions.
 
-use gatewright_core::RecordsError;
+use gatewright_core::{NoShare, RecordsError};
 
 /// A failure of a step with an execution. Display is safe to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -8,18 +8,16 @@ use gatewright_core::RecordsError;
 pub enum ExecutionError {
     /// No execution of this id that the caller may see. Ids that were never given out, that belong to another principal or that have expired
     /// are not told apart.
-    #[error(
-        "there is no such execution: check the id, or start the script again; executions are forgotten after a while"
-    )]
+    #[error("there is no such execution: check the id; executions are forgotten after a while")]
     NotFound,
     /// An instance runs it at the moment.
     #[error("the execution is running; ask again in a moment")]
     Busy,
     /// It has ended.
-    #[error("the execution has ended; start the script again")]
+    #[error("the execution has ended, and its result was given to the request that waited for it")]
     Ended,
     /// Its journal is damaged, or was sealed with another key.
-    #[error("the journal of the execution cannot be read; start the script again")]
+    #[error("the journal of the execution cannot be read")]
     Unreadable,
     /// Another instance goes on with it, or it was cancelled. Whoever gets this must stop the run.
     #[error("the execution has been taken over by another instance, or was cancelled")]
@@ -53,6 +51,15 @@ impl ExecutionError {
             Self::TooMany => "TOO_MANY_EXECUTIONS",
             Self::Full => "EXECUTIONS_FULL",
             Self::Unavailable => "EXECUTIONS_UNAVAILABLE",
+        }
+    }
+}
+
+impl From<NoShare> for ExecutionError {
+    fn from(why: NoShare) -> Self {
+        match why {
+            NoShare::Room => Self::Full,
+            NoShare::Share => Self::TooMany,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Heads: the description of an execution beside its journal.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, net::IpAddr, sync::Arc};
 
-use gatewright_core::Principal;
+use gatewright_core::{Claimant, Principal};
 use serde::{Deserialize, Serialize};
 
 use crate::ExecutionId;
@@ -146,6 +146,9 @@ pub struct NewExecution {
     /// The saved plan that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// Address of the caller, by whose network it counts if the caller is anonymous.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<IpAddr>,
 }
 
 impl fmt::Debug for NewExecution {
@@ -232,6 +235,11 @@ impl Head {
     /// Returns `true` if it belongs to the same subject and client.
     pub fn is_of(&self, principal: &Principal) -> bool {
         self.owner.subject == principal.subject && self.owner.client_id == principal.client_id
+    }
+
+    /// Whoever it counts for while it is open.
+    pub(crate) fn claimant(&self) -> Claimant {
+        Claimant::of(&self.owner, self.about.address)
     }
 
     pub(crate) fn is_open(&self) -> bool {

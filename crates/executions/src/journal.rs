@@ -22,12 +22,16 @@ impl Journal {
         Some(Self { frames, chunks })
     }
 
+    /// Bytes that `chunk` would take, if the journal then takes at most `most`.
+    pub(crate) fn room_for(&self, chunk: &[u8], most: u64) -> Result<u64, ExecutionError> {
+        let bytes = chunk.len() as u64 + CHUNK_BYTES;
+        if self.bytes() + bytes > most { Err(ExecutionError::TooLarge) } else { Ok(bytes) }
+    }
+
     /// Adds `chunk`, if the journal then takes at most `most` bytes.
     pub(crate) fn push(&mut self, chunk: &[u8], most: u64) -> Result<(), ExecutionError> {
+        self.room_for(chunk, most)?;
         let length = u32::try_from(chunk.len()).map_err(|_| ExecutionError::TooLarge)?;
-        if self.bytes() + u64::from(length) + CHUNK_BYTES > most {
-            return Err(ExecutionError::TooLarge);
-        }
         self.frames.extend_from_slice(&length.to_le_bytes());
         self.frames.extend_from_slice(chunk);
         self.chunks += 1;

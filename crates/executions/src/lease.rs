@@ -38,12 +38,12 @@ impl Lease {
     }
 
     /// Cancelled as soon as it is known that the lease is lost: to another instance, because the execution was cancelled, or because the store
-    /// has not answered for as long as a lease lasts. The run must stop then.
+    /// has not answered for ten minutes. The run must stop then, and is not over: whoever has the lease goes on with it.
     pub fn lost(&self) -> CancellationToken {
         self.lost.clone()
     }
 
-    /// Adds `chunk` to the journal. Once this returns, the chunk is durable. Concurrent calls are written one after the other. If the call is dropped
+    /// Adds `chunk` to the journal. Once this returns, the chunk is durable. While the store does not answer, it waits. Concurrent calls are written one after the other. If the call is dropped
     /// before, the chunk may or may not be in the journal.
     ///
     /// # Errors
@@ -68,6 +68,17 @@ impl Lease {
         match &self.holder {
             Holder::Memory(lease) => lease.wait(waiting, calls),
             Holder::Shared(lease) => lease.wait(waiting, calls).await,
+        }
+    }
+
+    /// Gives the lease back before the execution waits or ends: another instance may go on at once. The lease is over then, for all who share it.
+    ///
+    /// # Errors
+    /// The lease is lost, or the store does not answer.
+    pub async fn give_back(&self) -> Result<(), ExecutionError> {
+        match &self.holder {
+            Holder::Memory(lease) => lease.give_back(),
+            Holder::Shared(lease) => lease.give_back().await,
         }
     }
 

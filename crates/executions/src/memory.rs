@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gatewright_core::Principal;
+use gatewright_core::{Share, Shares};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -21,12 +21,13 @@ const SWEEP_EVERY: u64 = 1_024;
 /// Executions that one search for abandoned ones looks at.
 const MOST_LOOKED_AT: usize = 256;
 
-type Client = (Arc<str>, Option<Arc<str>>);
-
 /// The executions of this process.
 pub(crate) struct Memory {
     config: ExecutionsConfig,
     clock: Clock,
+    /// Places of open executions, and their bytes.
+    places: Arc<Shares>,
+    bytes: Arc<Shares>,
     table: Mutex<Table>,
 }
 
@@ -34,29 +35,28 @@ pub(crate) struct Memory {
 struct Table {
     all: HashMap<ExecutionId, Kept>,
     open: BTreeSet<ExecutionId>,
-    open_bytes: u64,
     /// The oldest first. May name some that were removed.
     ended: VecDeque<ExecutionId>,
     ended_count: usize,
     ended_bytes: u64,
-    owners: HashMap<Client, Room>,
     added: u64,
     leases: u64,
     /// The execution that the last search for abandoned ones ended with.
     looked_at: Option<ExecutionId>,
 }
 
-/// Open executions of one principal.
-#[derive(Default)]
+/// The part of an open execution in what all of them share.
 struct Room {
-    count: u32,
-    bytes: u64,
+    _place: Share,
+    bytes: Share,
 }
 
 struct Kept {
     head: Head,
     journal: Journal,
     lease: Held,
+    /// None once it has ended.
+    room: Option<Room>,
 }
 
 enum Held {
@@ -99,7 +99,10 @@ pub(crate) struct MemoryLease {
 
 impl Memory {
     pub(crate) fn new(config: ExecutionsConfig, clock: Clock) -> Arc<Self> {
-        Arc::new(Self { config, clock, table: Mutex::default() })
+        let places = Shares::new(config.max_executions as usize, config.count_share());
+        let bytes =
+            Shares::new(usize::try_from(config.max_bytes).unwrap_or(usize::MAX), config.bytes_share());
+        Arc::new(Self { config, clock, places, bytes, table: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -117,17 +120,24 @@ impl Memory {
         let mut table = self.lock();
         table.make_room(now_ms);
         let bytes = journal.bytes() + HEAD_BYTES;
-        if table.check(&self.config, head, bytes).is_err() {
+        let room = self.room(head, bytes).or_else(|_| {
             table.sweep(now_ms);
-        }
-        table.check(&self.config, head, bytes)?;
+            self.room(head, bytes)
+        })?;
         table.leases += 1;
         let token = table.leases;
-        table.count_open(head, bytes);
+        table.open.insert(head.id);
         let (head, journal) = (head.clone(), std::mem::take(journal));
         let id = head.id;
-        table.all.insert(id, Kept { head, journal, lease: Held::By(token, lost) });
+        table.all.insert(id, Kept { head, journal, lease: Held::By(token, lost), room: Some(room) });
         Ok(MemoryLease { memory: self.clone(), id, token })
+    }
+
+    /// Room for one more open execution.
+    fn room(&self, head: &Head, bytes: u64) -> Result<Room, ExecutionError> {
+        let place = self.places.take(head.claimant(), 1)?;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Ok(Room { _place: place, bytes: self.bytes.take(head.claimant(), bytes)? })
     }
 
     /// Adds an execution that has ended.
@@ -135,7 +145,7 @@ impl Memory {
         let now_ms = self.clock.now_ms();
         let mut table = self.lock();
         table.make_room(now_ms);
-        let kept = Kept { head, journal, lease: Held::No };
+        let kept = Kept { head, journal, lease: Held::No, room: None };
         table.count_ended(kept.head.id, kept.bytes());
         table.all.insert(kept.head.id, kept);
         table.forget_oldest(&self.config);
@@ -254,22 +264,19 @@ impl MemoryLease {
     pub(crate) fn append(&self, chunk: &[u8]) -> Result<(), ExecutionError> {
         let config = &self.memory.config;
         self.memory.change(self, |table, _| {
-            let more = table.open_bytes + chunk.len() as u64;
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
-            let room = table.owners.get_mut(&client(&kept.head.owner));
-            if more > config.max_bytes {
-                return Err(ExecutionError::Full);
+            let added = kept.journal.room_for(chunk, config.max_journal_bytes)?;
+            if let Some(room) = &mut kept.room {
+                room.bytes.grow_whole(usize::try_from(added).unwrap_or(usize::MAX))?;
             }
-            if room.as_ref().is_some_and(|room| room.bytes + chunk.len() as u64 > config.share()) {
-                return Err(ExecutionError::TooMany);
-            }
-            let before = kept.journal.bytes();
-            kept.journal.push(chunk, config.max_journal_bytes)?;
-            let added = kept.journal.bytes() - before;
-            table.open_bytes += added;
-            if let Some(room) = room {
-                room.bytes += added;
-            }
+            kept.journal.push(chunk, config.max_journal_bytes)
+        })
+    }
+
+    pub(crate) fn give_back(&self) -> Result<(), ExecutionError> {
+        self.memory.change(self, |table, _| {
+            let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };
+            kept.lease = Held::No;
             Ok(())
         })
     }
@@ -308,10 +315,6 @@ impl Drop for MemoryLease {
     }
 }
 
-fn client(owner: &Principal) -> Client {
-    (owner.subject.clone(), owner.client_id.clone())
-}
-
 impl Table {
     fn visible(
         &mut self,
@@ -323,27 +326,6 @@ impl Table {
         kept.filter(|kept| reader.may_see(&kept.head)).ok_or(ExecutionError::NotFound)
     }
 
-    /// Returns why there is no room for one more open execution.
-    fn check(&self, config: &ExecutionsConfig, head: &Head, bytes: u64) -> Result<(), ExecutionError> {
-        let own = self.owners.get(&client(&head.owner));
-        if own.is_some_and(|own| own.count >= config.max_per_principal || own.bytes + bytes > config.share())
-        {
-            return Err(ExecutionError::TooMany);
-        }
-        if self.open.len() >= config.max_executions as usize || self.open_bytes + bytes > config.max_bytes {
-            return Err(ExecutionError::Full);
-        }
-        Ok(())
-    }
-
-    fn count_open(&mut self, head: &Head, bytes: u64) {
-        self.open.insert(head.id);
-        self.open_bytes += bytes;
-        let room = self.owners.entry(client(&head.owner)).or_default();
-        room.count += 1;
-        room.bytes += bytes;
-    }
-
     fn count_ended(&mut self, id: ExecutionId, bytes: u64) {
         self.ended.push_back(id);
         self.ended_count += 1;
@@ -351,18 +333,9 @@ impl Table {
     }
 
     fn uncount_open(&mut self, id: ExecutionId) {
-        let Some(kept) = self.all.get(&id) else { return };
-        if !self.open.remove(&id) {
-            return;
-        }
-        let (bytes, client) = (kept.bytes(), client(&kept.head.owner));
-        self.open_bytes -= bytes;
-        if let Some(room) = self.owners.get_mut(&client) {
-            room.count -= 1;
-            room.bytes -= bytes;
-            if room.count == 0 {
-                self.owners.remove(&client);
-            }
+        self.open.remove(&id);
+        if let Some(kept) = self.all.get_mut(&id) {
+            kept.room = None;
         }
     }
 

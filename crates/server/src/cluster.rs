@@ -184,7 +184,11 @@ impl Cluster {
 
     /// The public form of an id of a session or state: itself, and the instance that holds it, sealed.
     pub(crate) fn seal(&self, id: &str) -> String {
-        let mut sealed = self.own.0.to_vec();
+        self.seal_of(self.own, id)
+    }
+
+    fn seal_of(&self, home: BootId, id: &str) -> String {
+        let mut sealed = home.0.to_vec();
         seal_in_place(&self.key, id.as_bytes(), &mut sealed);
         format!("{id}.{}", URL_SAFE_NO_PAD.encode(sealed))
     }
@@ -209,17 +213,24 @@ impl Cluster {
 
     /// The instance that sealed this id, when that is another one.
     fn home_of(&self, id: &str) -> Option<BootId> {
+        self.sealed_home(id).filter(|home| *home != self.own)
+    }
+
+    fn sealed_home(&self, id: &str) -> Option<BootId> {
         let (id, sealed) = id.split_once('.')?;
         let mut sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let home = open_in_place(&self.key, id.as_bytes(), &mut sealed)?;
-        let home = BootId(home.try_into().ok()?);
-        (home != self.own).then_some(home)
+        Some(BootId(home.try_into().ok()?))
     }
 }
 
 impl StateHome for Cluster {
     fn mark(&self, state: &str) -> String {
         self.seal(state)
+    }
+
+    fn mark_as(&self, from: &str, to: &str) -> Option<String> {
+        Some(self.seal_of(self.sealed_home(from)?, to))
     }
 }
 
@@ -278,6 +289,11 @@ mod tests {
         let retry = message(serde_json::json!({"name": "t", "requestState": state}));
         assert_eq!(b.held_elsewhere(&retry).await, Some(a.own));
         assert_eq!(a.held_elsewhere(&retry).await, None);
+        // Whichever instance gives a state that rests on it out.
+        let around = b.mark_as(&state, "around").unwrap();
+        let retry = message(serde_json::json!({"name": "t", "requestState": around}));
+        assert_eq!((b.held_elsewhere(&retry).await, a.held_elsewhere(&retry).await), (Some(a.own), None));
+        assert_eq!(b.mark_as("AbC-d", "around"), None);
         for other in [
             serde_json::json!({"name": "t", "arguments": {"requestState": state}}),
             serde_json::json!({"name": "t", "requestState": 7}),

@@ -459,7 +459,7 @@ impl Bound {
         self.gateway.stop();
         let spare = (self.drain_timeout / 10).min(Duration::from_millis(500));
         let all = async {
-            graceful.shutdown().await;
+            tokio::join!(graceful.shutdown(), self.gateway.drain());
             if let Some((_, relay)) = &self.relay {
                 relay.served.close();
                 relay.served.wait().await;

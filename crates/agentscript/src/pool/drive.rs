@@ -13,7 +13,7 @@ use std::{
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 use serde_json::value::RawValue;
-use tokio::{io::AsyncReadExt, net::UnixStream};
+use tokio::{io::AsyncReadExt, net::UnixStream, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -34,6 +34,9 @@ use crate::{
 
 /// Bytes read at once.
 const READ: usize = 16 * 1024;
+/// Longest time of a step of the journal that counts as the run's own.
+const SLOW: Duration = Duration::from_millis(100);
+
 /// An attempt to run a script on one worker.
 pub(super) struct Attempt {
     pub(super) outcome: Outcome,
@@ -153,14 +156,29 @@ async fn talk(
     let waited = tokio::time::sleep(record.limits.wait.unwrap_or(Duration::ZERO));
     tokio::pin!(waited);
     loop {
-        answer_from_journal(&mut output, record, host, &mut answering)?;
+        let halted = request.halt.is_cancelled();
+        if !halted {
+            answer_from_journal(&mut output, record, host, &mut answering)?;
+        }
+        let began = Instant::now();
         write_journal(record, request, cancel).await?;
+        let took = began.elapsed();
+        if took > SLOW {
+            // A store that does not answer takes none of the run's time.
+            for timer in [alarm.as_mut(), waited.as_mut()] {
+                let deadline = timer.deadline() + took;
+                timer.reset(deadline);
+            }
+        }
+        if halted && answering.is_empty() {
+            return Err(RunError::Suspended.into());
+        }
         suspend(&mut output, record);
         if record.limits.wait.is_some() {
             // Time in which the script can do nothing but wait counts for the limit of its waiting.
             let pauses = record.under_way() > 0 && !stopping;
             if paused && !pauses {
-                alarm.as_mut().reset(tokio::time::Instant::now() + timeout);
+                alarm.as_mut().reset(Instant::now() + timeout);
             }
             paused = pauses;
         }
@@ -177,15 +195,17 @@ async fn talk(
             sent = 0;
         }
         let waits = record.judging.is_some();
+        // What the worker asks for after a halt is not looked at.
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(WorkerError::Aborted.into()),
             () = lease.pool.disposed.cancelled() => return Err(WorkerError::Disposed.into()),
-            verdict = async { match &mut record.judging { Some(judging) => judging.await, None => pending().await } } => {
+            () = request.halt.cancelled(), if !halted => {}
+            verdict = async { match &mut record.judging { Some(judging) => judging.await, None => pending().await } }, if !halted => {
                 judged(record, verdict, &mut output)?;
                 act(&mut input, &mut output, record, host, &mut answering)?;
             }
-            read = from.read_buf(&mut input), if !waits => {
+            read = from.read_buf(&mut input), if !waits && !halted => {
                 if read.map_err(|_| RunEnd::Disconnected)? == 0 {
                     return Err(RunEnd::Disconnected);
                 }
@@ -202,7 +222,7 @@ async fn talk(
             () = &mut waited, if record.limits.wait.is_some() && !stopping => {
                 stopping = true;
                 protocol::put(&mut output, MessageKind::Stop, record.run, 0, "", &[]);
-                alarm.as_mut().reset(tokio::time::Instant::now() + grace);
+                alarm.as_mut().reset(Instant::now() + grace);
             }
             () = &mut alarm, if !paused => {
                 if stopping {
@@ -210,7 +230,7 @@ async fn talk(
                 }
                 stopping = true;
                 protocol::put(&mut output, MessageKind::Stop, record.run, 0, "", &[]);
-                alarm.as_mut().reset(tokio::time::Instant::now() + grace);
+                alarm.as_mut().reset(Instant::now() + grace);
             }
         }
     }

@@ -3,14 +3,14 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
-use super::process::Worker;
+use super::{line::Line, process::Worker};
 
 /// A place for a worker.
 pub(super) enum Slot {
@@ -26,8 +26,8 @@ pub const MOST_LEVELS: usize = 3;
 /// The workers' slots, shared by runs and the keeper's thread.
 pub(super) struct WorkerSlots {
     slots: Mutex<VecDeque<Slot>>,
-    /// One permit per slot in `slots`; closed when the pool is.
-    pub(super) free: Semaphore,
+    /// Gives out the slots; closed when the pool is.
+    pub(super) line: Arc<Line>,
     /// One permit for each level of runs that others wait for.
     reserve: [Semaphore; MOST_LEVELS],
     /// Workers ended and replaced.
@@ -37,11 +37,11 @@ pub(super) struct WorkerSlots {
 }
 
 impl WorkerSlots {
-    /// No slots.
-    pub(super) fn new() -> Self {
+    /// No slots, of at most `workers`.
+    pub(super) fn new(workers: usize) -> Self {
         Self {
             slots: Mutex::default(),
-            free: Semaphore::new(0),
+            line: Line::new(workers),
             reserve: std::array::from_fn(|_| Semaphore::new(1)),
             replaced: AtomicU64::new(0),
             least_idle: AtomicUsize::new(0),
@@ -63,14 +63,14 @@ impl WorkerSlots {
 
     /// Lets nobody wait any more.
     pub(super) fn close(&self) {
-        self.free.close();
+        self.line.close();
         self.reserve.iter().for_each(Semaphore::close);
     }
 
     /// Makes a slot available. Returns it when the pool is closed.
     pub(super) fn put(&self, slot: Slot) -> Option<Slot> {
         let mut slots = self.slots();
-        if self.free.is_closed() {
+        if self.line.is_closed() {
             return Some(slot);
         }
         match slot {
@@ -82,11 +82,12 @@ impl WorkerSlots {
             }
             Slot::Empty => slots.push_back(slot),
         }
-        self.free.add_permits(1);
+        drop(slots);
+        self.line.put();
         None
     }
 
-    /// Takes the next slot. The caller has a permit for it.
+    /// Takes the next slot. It is the turn of the caller.
     pub(super) fn take(&self) -> Option<Slot> {
         let mut slots = self.slots();
         let slot = slots.pop_front();

@@ -171,6 +171,45 @@ const BUSY: &str = "
 ";
 
 #[tokio::test]
+async fn a_run_that_is_halted_makes_no_more_calls_and_keeps_the_answers_of_those_under_way() {
+    let script = "
+        const slow = callTool('later', {n: 1}), other = callTool('before', {});
+        const then = other.then(() => callTool('echo', {n: 2}));
+        return [(await slow).n, (await callTool('after', {})).done, (await then).n];
+    ";
+    let (kept, tools, own) = (Arc::new(Kept::default()), Arc::new(Tools::default()), pool());
+    let mut request = RunRequest::new(script);
+    request.seed = Some(7);
+    request.journal = Some(kept.clone());
+    let halt = request.halt.clone();
+    let run = own.run(request, tools.clone(), CancellationToken::new());
+    let stopping = async {
+        while tools.effects() != ["before"] {
+            tokio::task::yield_now().await;
+        }
+        halt.cancel();
+        tokio::task::yield_now().await;
+        tools.turn.add_permits(1);
+    };
+    let (outcome, ()) = tokio::join!(run, stopping);
+    assert_eq!(outcome.result.unwrap_err(), RunError::Suspended);
+    assert_eq!(tools.effects(), ["before"], "nothing new is done");
+    let journal = kept.entries();
+    let answers = journal.iter().filter(|entry| matches!(entry, JournalEntry::Answer { .. })).count();
+    let calls = journal.iter().filter(|entry| matches!(entry, JournalEntry::Call { .. })).count();
+    assert_eq!(answers, calls, "no outcome is unknown: {journal:?}");
+    let again = ran(script, &journal, Tools::default()).await;
+    assert_eq!(value(&again.outcome), json!([1, "after", 2]));
+    assert_eq!(again.tools.effects(), ["after"]);
+
+    // One that waits for a worker ends at once, too.
+    let mut request = RunRequest::new(script);
+    request.halt = halt;
+    let outcome = own.run(request, tools, CancellationToken::new()).await;
+    assert_eq!(outcome.result.unwrap_err(), RunError::Suspended);
+}
+
+#[tokio::test]
 async fn a_whole_journal_gives_the_same_result_and_makes_no_call() {
     let first = ran(BUSY, &[], Tools::default()).await;
     let again = ran(BUSY, &first.journal, Tools::default()).await;

@@ -147,6 +147,35 @@ async fn queue_full_and_queue_timeout_and_pool_disposed() {
 }
 
 #[tokio::test]
+async fn a_patient_run_waits_without_a_place_in_the_queue_and_for_longer_than_its_time() {
+    let pool = WorkerPool::new(config().workers(1).queue(0).queue_timeout(Duration::from_millis(1)))
+        .expect("it starts");
+    let hold = CancellationToken::new();
+    let busy = tokio::spawn({
+        let (pool, hold) = (Arc::clone(&pool), hold.clone());
+        async move {
+            pool.run(RunRequest::new("await callTool('never', {})"), Arc::new(Tools::default()), hold).await
+        }
+    });
+    while pool.stats().idle > 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut request = RunRequest::new("return 1");
+    request.patient = true;
+    let patient = tokio::spawn({
+        let pool = Arc::clone(&pool);
+        async move { pool.run(request, Arc::new(Tools::default()), CancellationToken::new()).await }
+    });
+    while pool.stats().waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(go(&pool, "return 1").await.result, Err(RunError::Worker(WorkerError::QueueFull(0)))));
+    hold.cancel();
+    assert!(busy.await.unwrap().result.is_err());
+    assert_eq!(patient.await.unwrap().result.unwrap().get(), "1");
+}
+
+#[tokio::test]
 async fn a_pool_starts_workers_for_runs_that_would_wait_up_to_its_most_and_ends_those_that_no_run_needs() {
     let idle = Duration::from_secs(1);
     let pool = WorkerPool::new(config().workers(1).max_workers(3).idle_timeout(idle)).expect("it starts");

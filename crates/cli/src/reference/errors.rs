@@ -135,7 +135,7 @@ fn calls(text: &mut String) {
         ),
         (
             InvokeError::InputExpired { name: name() },
-            "Call the tool again without `requestState`. A question waits for `questionTimeout` of the app.",
+            "Look at what the tool did before it asked, then call it without `requestState`. A question waits for `questionTimeout` of the app.",
         ),
         (InvokeError::Cancelled { name: name() }, "Nothing: the caller cancelled."),
         (
@@ -249,7 +249,10 @@ fn executions(text: &mut String) {
             "Ask for the execution again: it has ended, or another instance runs it.",
         ),
         (ExecutionError::TooLarge, "Request less data, or raise `executions.maxJournalBytes`."),
-        (ExecutionError::TooMany, "Answer or cancel some, or raise `executions.maxPerPrincipal`."),
+        (
+            ExecutionError::TooMany,
+            "Answer or cancel some, or raise `executions.maxPerPrincipal`; a principal has a quarter of the free places and bytes at most.",
+        ),
         (ExecutionError::Full, "Raise `executions.maxExecutions` or `maxBytes`."),
         (ExecutionError::Unreadable, "Look for the reason in the store: its records were changed."),
         (ExecutionError::Unavailable, "Look at the store of `auth.tokenStorage`."),
@@ -292,7 +295,7 @@ const UPSTREAM: [(&str, &str); 14] = [
     ("UPSTREAM_AUTHORIZATION", "no token of the caller for the server can be obtained; see the message"),
     (
         "CALLER_CANNOT_BE_ASKED",
-        "the server asked something for which the caller declared no capability, or in a script of a client of 2026-07-28; see the message",
+        "the server asked something for which the caller declared no capability, or that its request cannot bring to it; see the message",
     ),
     (
         "CALLER_TIMED_OUT",

@@ -211,11 +211,7 @@ fn check_names_what_policies_get_wrong_with_file_line_and_advice() {
             &["Long", "String"],
         ),
         ("permit (principal, action == Action::\"read\", resource is Tool);", 1, &["applicable action"]),
-        (
-            "permit (principal, action, resource is Tool) when { resource is Prompt };",
-            1,
-            &["impossible"],
-        ),
+        ("permit (principal, action, resource is Tool) when { resource is Prompt };", 1, &["impossible"]),
         (
             "forbid (principal, action, resource);",
             1,

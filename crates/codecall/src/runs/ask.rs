@@ -42,29 +42,39 @@ pub(crate) async fn ask(
     }
 }
 
-/// The right to go on with an execution once, with its script, before it expires: what a client keeps as `requestState`.
+/// A question of a call: the index of the call in its run, and the times that it has asked.
+pub(crate) type Round = (u32, usize);
+
+/// The right to answer questions of an execution before it expires: what a client keeps as `requestState`. Each question is answered once, whichever
+/// ticket names it: the journal decides.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ticket {
     id: ExecutionId,
-    /// Times that the execution had been resumed.
-    turn: u32,
+    /// Digest of the request that got it. A retry has the same.
+    request: String,
+    asks: Vec<Round>,
     /// Seconds since 1970-01-01 UTC.
     until: u64,
 }
 
+/// The object that tickets are sealed for. No tool has this name.
+const OBJECT: &str = "questions of a script\n";
+
 impl Ticket {
-    pub(crate) fn new(id: ExecutionId, turn: u32, expires_ms: u64) -> Self {
-        Self { id, turn, until: expires_ms / 1_000 }
+    pub(crate) fn new(id: ExecutionId, request: &str, asks: Vec<Round>, expires_ms: u64) -> Self {
+        Self { id, request: request.to_owned(), asks, until: expires_ms / 1_000 }
     }
 
-    /// Seals it for `principal` and `script`.
-    pub(crate) fn seal(&self, invoker: &Invoker, principal: &Principal, script: &str) -> Option<String> {
-        Some(invoker.seal(principal, &object(script), &serde_json::to_string(self).ok()?))
+    /// Seals it for `principal`.
+    pub(crate) fn seal(&self, invoker: &Invoker, principal: &Principal) -> Option<String> {
+        Some(invoker.seal(principal, OBJECT, &serde_json::to_string(self).ok()?))
     }
 
-    /// The ticket that `sealed` is, if it was given to `principal` for `script` and has not expired.
-    pub(crate) fn open(invoker: &Invoker, principal: &Principal, script: &str, sealed: &str) -> Option<Self> {
-        let ticket: Self = serde_json::from_str(&invoker.unseal(principal, &object(script), sealed)?).ok()?;
+    /// The ticket that `sealed` is, if it was given to `principal` and has not expired.
+    pub(crate) fn open(invoker: &Invoker, principal: &Principal, sealed: &str) -> Option<Self> {
+        // It may name an instance that holds a call.
+        let sealed = sealed.split_once('.').map_or(sealed, |(sealed, _)| sealed);
+        let ticket: Self = serde_json::from_str(&invoker.unseal(principal, OBJECT, sealed)?).ok()?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         (now < ticket.until).then_some(ticket)
     }
@@ -73,12 +83,11 @@ impl Ticket {
         self.id
     }
 
-    pub(crate) fn turn(&self) -> u32 {
-        self.turn
+    pub(crate) fn is_of(&self, request: &str) -> bool {
+        self.request == request
     }
-}
 
-/// The object that a ticket is sealed for: one script.
-fn object(script: &str) -> String {
-    format!("script\n{script}")
+    pub(crate) fn asks(&self) -> &[Round] {
+        &self.asks
+    }
 }

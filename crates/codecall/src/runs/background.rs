@@ -17,6 +17,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     pub(super) tasks: TaskTracker,
+    /// Runs make no new calls, and are left to other instances once those under way are answered.
+    pub(crate) halt: CancellationToken,
     pub(super) stop: CancellationToken,
     nobody: OnceCell<Nobody>,
 }

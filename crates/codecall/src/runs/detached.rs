@@ -8,6 +8,7 @@ use std::{
 use gatewright_core::{Caller, rmcp::model::CallToolResult};
 use gatewright_executions::{Ending, ExecutionId, Reader};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::flow::{Refusal, Run, of_execution};
 use crate::{CodeCall, reply::answer};
@@ -18,16 +19,24 @@ impl CodeCall {
         if self.this.set(Arc::downgrade(self)).is_err() {
             return;
         }
-        let (this, stop) = (Arc::downgrade(self), self.background.stop.clone());
-        let pause = self.executions.config().lease / 2;
+        let (this, halt) = (Arc::downgrade(self), self.background.halt.clone());
+        let lease = self.executions.config().lease;
+        let pause = (lease / 2).min(LOOK);
         self.background.tasks.spawn(async move {
+            let mut may_take = Instant::now();
             loop {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    () = stop.cancelled() => return,
+                    () = halt.cancelled() => return,
                 }
                 let Some(code_call) = this.upgrade() else { return };
-                code_call.take_over().await;
+                let abandoned = code_call.executions.abandoned().await;
+                match abandoned {
+                    Ok(abandoned) if Instant::now() >= may_take => code_call.take_over(abandoned).await,
+                    Ok(_) => {}
+                    // Leases ran out while the store did not answer: their holders come first.
+                    Err(_) => may_take = Instant::now() + lease / 2,
+                }
             }
         });
     }
@@ -38,8 +47,7 @@ impl CodeCall {
     }
 
     /// Goes on with runs whose instance is gone.
-    async fn take_over(self: &Arc<Self>) {
-        let Ok(abandoned) = self.executions.abandoned().await else { return };
+    async fn take_over(self: &Arc<Self>, abandoned: Vec<ExecutionId>) {
         for id in abandoned {
             // Another instance may have been faster.
             let Ok((lease, execution)) = self.executions.acquire(&id.to_string(), Reader::Operator).await
@@ -68,6 +76,7 @@ impl CodeCall {
             this.ok_or_else(|| Refusal::new("NOT_AVAILABLE", "this server has no runs in the background"))?;
         let id = run.id();
         run.persist().await?;
+        run.journal.settle().await?;
         this.spawn(run, caller.clone()).await;
         Ok(running(id))
     }
@@ -77,22 +86,36 @@ impl CodeCall {
         let (this, stop) = (self.clone(), self.background.stop.clone());
         let caller = Caller::new(caller.principal().clone());
         self.background.tasks.spawn(async move {
-            let driving = this.drive(run, caller, context);
-            tokio::select! {
-                _ = driving => {}
-                // Its lease runs out, and another instance goes on; or this one, when it is back.
-                () = stop.cancelled() => {}
+            let journal = run.journal.clone();
+            let is_cut = tokio::select! {
+                _ = this.drive(run, caller, context) => false,
+                () = stop.cancelled() => true,
+            };
+            if is_cut {
+                // Another instance goes on, or this one when it is back.
+                journal.give_back().await;
             }
         });
     }
 
+    /// Has runs in the background make no new calls, and waits until those under way are answered: other instances go on with the runs.
+    pub(crate) async fn halt_background(&self) {
+        self.background.halt.cancel();
+        self.background.tasks.close();
+        self.background.tasks.wait().await;
+    }
+
     /// Stops the runs in the background where they are.
     pub(crate) async fn close_background(&self) {
+        self.background.halt.cancel();
         self.background.stop.cancel();
         self.background.tasks.close();
         let _ = tokio::time::timeout(LAST, self.background.tasks.wait()).await;
     }
 }
+
+/// Longest time after which runs are looked for that no instance has.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Longest time that runs in the background are waited for when the gateway stops.
 const LAST: Duration = Duration::from_secs(2);

@@ -1,33 +1,29 @@
 //! The course of `codecall:execute`: a run begins or goes on, is suspended while its questions are asked, and ends.
 
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use gatewright_agentscript::{CallStatus, Outcome, RunError, RunRequest};
+use gatewright_agentscript::{CallStatus, Outcome, RunError, RunRequest, RunResult, WorkerError};
 use gatewright_core::{
-    Caller, Era, codes, off_thread, outline,
+    Caller, CallerAddress, Era, Principal, codes, off_thread,
     rmcp::{
         RoleServer,
-        model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, InputResponses,
-            MetaObject,
-        },
+        model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputResponses, MetaObject},
         service::RequestContext,
     },
 };
 use gatewright_executions::{
-    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, NewExecution, Reader,
+    CallCounts, Ending, Execution, ExecutionError, ExecutionId, Lease, NewExecution,
 };
 use serde_json::{Value, json, value::to_raw_value};
 
 use super::{
-    Asked, KeptOutcome, Past, Questions, RunJournal, RunStart, Ticket,
-    approvals::approval_required,
-    ask,
+    KeptOutcome, Past, Questions, RunJournal, RunStart,
     detached::running,
-    questions::{Waiting, by_call, described, requests},
+    questions::{Open, Waiting, described},
     record::Chunk,
 };
 use crate::{
@@ -41,18 +37,25 @@ use crate::{
 };
 
 /// Metadata of an answer: the execution that it is of.
-const EXECUTION: &str = "gatewright/execution";
+pub(crate) const EXECUTION: &str = "gatewright/execution";
 /// Longest title of an execution, in characters: the beginning of its script.
 const TITLE: usize = 80;
 
 /// A run under way.
 pub(crate) struct Run {
-    start: RunStart,
-    past: Past,
-    journal: Arc<RunJournal>,
-    /// Times that it was resumed.
-    turn: u32,
+    pub(crate) start: RunStart,
+    pub(crate) past: Past,
+    pub(crate) journal: Arc<RunJournal>,
     settings: Arc<Settings>,
+    /// Calls, and the questions that were open, when it was taken up.
+    calls: CallCounts,
+    waiting: Vec<Waiting>,
+    /// Digest of the request that it runs for.
+    pub(crate) request: String,
+    /// Its client cannot try again what it waits for.
+    pub(crate) patient: bool,
+    /// The request that it runs for began it.
+    pub(crate) is_new: bool,
 }
 
 /// A refusal to begin or to go on with a run, as a reply has it.
@@ -74,6 +77,10 @@ impl Refusal {
         Self { code, message: message.into() }
     }
 
+    pub(crate) fn is(&self, error: ExecutionError) -> bool {
+        self.code == error.code()
+    }
+
     fn reply(self) -> CallToolResult {
         answer(json!({"status": "runtime_error", "error":
             {"source": "script", "code": self.code, "name": "Error", "message": self.message}}))
@@ -83,10 +90,30 @@ impl Refusal {
 impl Run {
     /// The run of an execution, to go on with; none if its journal cannot be read.
     pub(crate) fn resume(code_call: &CodeCall, lease: Lease, execution: &Execution) -> Option<Self> {
-        let turn = execution.head.resumed;
-        let journal = Arc::new(RunJournal::resume(lease));
         let (start, past) = Past::read(&execution.chunks)?;
-        Some(Self { start, past, journal, turn, settings: code_call.settings() })
+        let mut run = Self::new(start, past, RunJournal::resume(lease), code_call.settings());
+        run.calls = execution.head.calls;
+        run.waiting = run.past.waiting();
+        Some(run)
+    }
+
+    pub(crate) fn new(start: RunStart, past: Past, journal: RunJournal, settings: Arc<Settings>) -> Self {
+        let (calls, waiting, request) = (CallCounts::default(), Vec::new(), String::new());
+        let journal = Arc::new(journal);
+        Self { start, past, journal, settings, calls, waiting, request, patient: false, is_new: false }
+    }
+
+    /// Goes on with `answers`, which are in the journal once the run has gone on.
+    pub(crate) fn answer(&mut self, answers: BTreeMap<u32, InputResponses>) {
+        if !answers.is_empty() {
+            self.journal.answer(Chunk::Answers(answers.clone()));
+            self.past.answers.extend(answers);
+        }
+    }
+
+    /// Leaves the execution as it was when it was taken up.
+    pub(crate) async fn put_back(&self) -> Result<(), ExecutionError> {
+        self.journal.wait(&described(&self.waiting), self.calls).await
     }
 
     pub(crate) fn id(&self) -> ExecutionId {
@@ -113,19 +140,33 @@ impl CodeCall {
     ) -> CallToolResponse {
         let log = requested_log(&mut context.meta.0);
         let started = Instant::now();
+        let responses = outer.input_responses.unwrap_or_default();
+        let (request, is_within) = (input.digest(), Nesting::is_within(&context.extensions));
         let entered = match (outer.request_state, &input.resume) {
-            (Some(state), _) => {
-                let responses = outer.input_responses.unwrap_or_default();
-                self.go_on(&state, responses, &input, &caller).await.map(Entered::of)
+            (_, Some(_)) if input.names_more() => Err(Refusal::new(
+                codes::VALIDATION_ERROR,
+                "`resume` goes on with a plan as it was begun: name nothing beside it; nothing was run",
+            )),
+            (Some(state), _) if is_within => {
+                self.go_on_within(&state, responses, &caller).await.map(Entered::of)
             }
-            (None, Some(id)) => self.resume(id, &caller).await,
+            (Some(state), _) => self.go_on(&state, responses, &request, &caller).await,
+            (None, Some(id)) => self.resume(id, &request, &caller).await,
             (None, None) => {
                 let nesting = context.extensions.get::<Nesting>();
-                self.begin(input, log, nesting, &caller).map(Entered::of)
+                self.begin(input, log, nesting, &caller, &context).map(|mut run| {
+                    (run.request, run.is_new) = (request, true);
+                    Entered::of(run)
+                })
             }
         };
         let response = match entered {
             Ok(Entered::Run(run)) => self.follow(*run, caller, context).await,
+            Ok(Entered::Asks(open)) => match self.ask(open, &caller, &context).await {
+                Ok(Next::GoOn(run)) => self.follow(*run, caller, context).await,
+                Ok(Next::Reply(response)) => Ok(*response),
+                Err(refusal) => Err(refusal),
+            },
             Ok(Entered::Over(result)) => Ok(result.into()),
             Err(refusal) => Err(refusal),
         };
@@ -133,22 +174,15 @@ impl CodeCall {
         response.unwrap_or_else(|refusal| refusal.reply().into())
     }
 
-    /// Runs for the client of `context`, or in the background. A run in the background asks its client first what it waits for.
+    /// Runs for the client of `context`, or in the background.
     async fn follow(
         &self,
-        mut run: Run,
+        run: Run,
         caller: Caller,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, Refusal> {
         if !run.start.detached {
             return Ok(self.drive(run, caller, context).await);
-        }
-        let waiting = run.past.waiting();
-        if !waiting.is_empty() && !self.has_settled(&waiting).await {
-            match self.suspend(run, &waiting, CallCounts::default(), &caller, &context).await? {
-                Next::GoOn(going) => run = *going,
-                Next::Reply(response) => return Ok(*response),
-            }
         }
         let id = run.id();
         let running = self.detach(run, &caller).await?;
@@ -167,6 +201,7 @@ impl CodeCall {
         log: Option<crate::call_log::CallLog>,
         nesting: Option<&Nesting>,
         caller: &Caller,
+        context: &RequestContext<RoleServer>,
     ) -> Result<Run, Refusal> {
         let settings = self.settings();
         let Some(script) = input.script else {
@@ -205,74 +240,13 @@ impl CodeCall {
             title: Some(title.chars().take(TITLE).collect()),
             script: digest(&start.script),
             detached: start.detached,
+            address: CallerAddress::of(context).map(|at| at.0),
             ..NewExecution::default()
         };
         let draft = self.executions.draft(caller.principal(), about);
-        let journal = Arc::new(RunJournal::begin(draft, &start, settings.limits.host_bytes));
-        Ok(Run { start, past: Past::default(), journal, turn: 0, settings })
-    }
-
-    /// Goes on with a run that asked in the result of an earlier request.
-    async fn go_on(
-        &self,
-        state: &str,
-        responses: InputResponses,
-        input: &ExecuteInput,
-        caller: &Caller,
-    ) -> Result<Run, Refusal> {
-        let refused = || {
-            Refusal {
-            code: codes::VALIDATION_ERROR,
-            message: "`requestState` was not given to you for this script, was used, or has expired; run the script again without it"
-                .to_owned(),
-        }
-        };
-        let script = input.script.as_deref().unwrap_or_default();
-        let ticket = Ticket::open(&self.invoker, caller.principal(), script, state).ok_or_else(refused)?;
-        let id = ticket.id().to_string();
-        let reader = Reader::Owner(caller.principal());
-        if self.executions.head(&id, reader).await?.resumed != ticket.turn() {
-            return Err(refused());
-        }
-        let run = self.acquire(&id, caller).await?;
-        if run.turn != ticket.turn() + 1 {
-            let _ = run.journal.wait(&[], CallCounts::default()).await;
-            return Err(refused());
-        }
-        self.answered(run, responses).await
-    }
-
-    /// Goes on with a run that a client names, or gives the answer of one that has ended.
-    async fn resume(&self, id: &str, caller: &Caller) -> Result<Entered, Refusal> {
-        let reader = Reader::Owner(caller.principal());
-        let ended = match self.acquire(id, caller).await {
-            Ok(run) => return Ok(Entered::of(run)),
-            Err(refusal) if refusal.code == ExecutionError::Busy.code() => {
-                let head = self.executions.head(id, reader).await?;
-                return Ok(Entered::Over(running(head.id)));
-            }
-            Err(refusal) if refusal.code == ExecutionError::Ended.code() => refusal,
-            Err(refusal) => return Err(refusal),
-        };
-        let execution = self.executions.open(id, reader).await?;
-        let reply = Past::read(&execution.chunks).and_then(|(_, past)| past.reply);
-        reply.map(|reply| Entered::Over(of_execution(reply, execution.head.id))).ok_or(ended)
-    }
-
-    pub(crate) async fn acquire(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
-        let reader = Reader::Owner(caller.principal());
-        let (lease, execution) = self.executions.acquire(id, reader).await?;
-        Run::resume(self, lease, &execution).ok_or_else(|| ExecutionError::Unavailable.into())
-    }
-
-    /// Adds answers to the questions of a run.
-    pub(crate) async fn answered(&self, mut run: Run, responses: InputResponses) -> Result<Run, Refusal> {
-        let answers = by_call(responses);
-        if !answers.is_empty() {
-            run.journal.add(&Chunk::Answers(answers.clone())).await?;
-            run.past.answers.extend(answers);
-        }
-        Ok(run)
+        let journal = RunJournal::begin(draft, &start, settings.limits.host_bytes);
+        let journal = if Nesting::is_within(&context.extensions) { journal.within() } else { journal };
+        Ok(Run::new(start, Past::default(), journal, settings))
     }
 
     /// Runs until the end, or until the client is asked by the result.
@@ -291,6 +265,17 @@ impl CodeCall {
                 request.limits.max_tool_calls = most_calls;
             }
             request.journal = Some(run.journal.clone());
+            let around = context.extensions.get::<Nesting>();
+            request.background = run.start.detached || around.is_some_and(Nesting::is_in_background);
+            request.patient = request.background || run.patient;
+            if request.background {
+                request.halt = self.background.halt.clone();
+            }
+            request.principal_key = share_of(&caller, &context);
+            if run.journal.is_stored() {
+                // The store takes none of its time, which ends it all the same.
+                request.limits.wait.get_or_insert(request.limits.timeout);
+            }
             let questions = Questions::with_answers(run.past.answers.clone());
             let host = ScriptHost::new(
                 self,
@@ -303,15 +288,21 @@ impl CodeCall {
             );
             let host = Arc::new(host);
             let outcome = self.run_part(&run, request, host.clone(), &context).await;
-            if run.journal.is_lost() {
-                // Whoever has the lease next goes on with it. This part of the run has no say in how it ends.
-                return Refusal::from(ExecutionError::LeaseLost).reply().into();
+            match Step::of(&outcome.result, &run.journal) {
+                Step::Over => {
+                    let is_plan = most_calls.is_some();
+                    return self.end(run, outcome, &host, &caller, is_plan).await.into();
+                }
+                Step::Elsewhere => return elsewhere(run.id()).reply().into(),
+                Step::NotBegun(error) => return not_begun(&run, &error).await,
+                Step::Suspended => {}
             }
-            if !matches!(outcome.result, Err(RunError::Suspended)) {
-                let is_plan = most_calls.is_some();
-                return self.end(run, outcome, &host, &caller, is_plan).await.into();
+            if run.start.detached && self.background.halt.is_cancelled() {
+                run.journal.give_back().await;
+                return running(run.id()).into();
             }
-            match self.suspend(run, &host.questions.waiting(), counts(&outcome), &caller, &context).await {
+            let waiting = host.questions.waiting();
+            match self.suspend(run, waiting, counts(&outcome), &caller, &context).await {
                 Ok(Next::GoOn(going)) => run = *going,
                 Ok(Next::Reply(response)) => return *response,
                 Err(refusal) => return refusal.reply().into(),
@@ -336,54 +327,6 @@ impl CodeCall {
             () = lost.cancelled() => cancel.cancel(),
         }
         running.await
-    }
-
-    /// Leaves the run and asks its questions.
-    async fn suspend(
-        &self,
-        run: Run,
-        waiting: &[Waiting],
-        calls: CallCounts,
-        caller: &Caller,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Next, Refusal> {
-        let (id, requests) = (run.journal.id(), requests(waiting));
-        run.journal.wait(&described(waiting), calls).await?;
-        if requests.is_empty() {
-            return Ok(Next::Reply(Box::new(of_execution(approval_required(waiting, id), id).into())));
-        }
-        match ask(context, &requests, run.settings.longest_wait()).await {
-            Asked::Answered(responses) => {
-                let run = self.acquire(&id.to_string(), caller).await?;
-                Ok(Next::GoOn(Box::new(self.answered(run, responses).await?)))
-            }
-            Asked::InResult => {
-                let expires = run.start.started_ms.saturating_add(self.retention_ms());
-                let ticket = Ticket::new(id, run.turn, expires);
-                let state = ticket.seal(&self.invoker, caller.principal(), &run.start.script);
-                let asks = InputRequiredResult::new(Some(requests), state);
-                Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))))
-            }
-            Asked::Cannot(_) if context.ct.is_cancelled() => {
-                let ending = Ending::new("runtime_error").code("EXECUTION_ABORTED");
-                let reader = Reader::Owner(caller.principal());
-                let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
-                Err(Refusal { code: "EXECUTION_ABORTED", message: "the execution was cancelled".to_owned() })
-            }
-            Asked::Cannot(_) if waiting.iter().any(|waiting| waiting.approval.is_some()) => {
-                Ok(Next::Reply(Box::new(of_execution(approval_required(waiting, id), id).into())))
-            }
-            Asked::Cannot(why) => {
-                let name = waiting.first().map(|waiting| waiting.name.as_str()).unwrap_or_default();
-                let message = format!(
-                    "the plan needs {}, and {why}; it waits: once that is settled, go on with codecall:execute {{\"resume\": \"{id}\"}}",
-                    outline(&requests)
-                );
-                let body = json!({"status": "tool_error", "executionId": id.to_string(), "error":
-                    {"source": "tool", "toolName": name, "code": "INPUT_REQUIRED", "message": message}});
-                Ok(Next::Reply(Box::new(of_execution(answer(body), id).into())))
-            }
-        }
     }
 
     /// The answer to a run that is over.
@@ -429,28 +372,93 @@ impl CodeCall {
         of_execution(result, id)
     }
 
-    fn retention_ms(&self) -> u64 {
+    pub(crate) fn retention_ms(&self) -> u64 {
         u64::try_from(self.executions.config().retention.as_millis()).unwrap_or(u64::MAX)
     }
 }
 
 /// A run that was begun or taken up.
-enum Entered {
+pub(crate) enum Entered {
     Run(Box<Run>),
+    /// It waits: its client is asked.
+    Asks(Open),
     /// It has ended, or somebody else runs it: what there is to say.
     Over(CallToolResult),
 }
 
 impl Entered {
-    fn of(run: Run) -> Self {
+    pub(crate) fn of(run: Run) -> Self {
         Self::Run(Box::new(run))
     }
 }
 
 /// The step after a run was suspended.
-enum Next {
+pub(crate) enum Next {
     GoOn(Box<Run>),
     Reply(Box<CallToolResponse>),
+}
+
+/// The state of a run after a worker had it.
+enum Step {
+    Over,
+    Suspended,
+    /// It is stopped here, and not over: whoever has its execution goes on with it.
+    Elsewhere,
+    /// There was no worker for a run that has begun before.
+    NotBegun(WorkerError),
+}
+
+impl Step {
+    fn of(result: &RunResult, journal: &RunJournal) -> Self {
+        match result {
+            Err(RunError::Suspended) => Self::Suspended,
+            Err(RunError::Worker(WorkerError::Disposed)) if journal.is_stored() => Self::Elsewhere,
+            Err(RunError::Worker(WorkerError::Aborted) | RunError::Journal { .. }) if journal.is_lost() => {
+                Self::Elsewhere
+            }
+            Err(RunError::Worker(
+                error @ (WorkerError::QueueFull(_)
+                | WorkerError::QueueTimeout(_)
+                | WorkerError::StartupFailed(_)),
+            )) if journal.is_stored() => Self::NotBegun(error.clone()),
+            _ => Self::Over,
+        }
+    }
+}
+
+fn elsewhere(id: ExecutionId) -> Refusal {
+    let message = format!(
+        "{}; codecall:execute {{\"resume\": \"{id}\"}} says how it goes on",
+        ExecutionError::LeaseLost
+    );
+    Refusal::new(ExecutionError::LeaseLost.code(), message)
+}
+
+/// Leaves a run for which there was no worker as it was. The same request, or another one, may go on with it.
+async fn not_begun(run: &Run, error: &WorkerError) -> CallToolResponse {
+    let id = run.id();
+    // One in the background is taken up again once its lease has run out.
+    if !run.start.detached
+        && let Err(error) = run.put_back().await
+    {
+        return Refusal::from(error).reply().into();
+    }
+    let (name, code) = error.class_and_code();
+    let message = format!(
+        "{error}; the plan is as it was before: send the same request again later, or codecall:execute {{\"resume\": \"{id}\"}}"
+    );
+    let error = json!({"source": "script", "code": code, "name": name, "message": message});
+    let body = json!({"status": "runtime_error", "executionId": id.to_string(), "error": error});
+    of_execution(answer(body), id).into()
+}
+
+/// The party that a run takes a worker of: its subject, or the address of an anonymous caller. None for those that stand for many.
+fn share_of(caller: &Caller, context: &RequestContext<RoleServer>) -> Option<String> {
+    let subject = &caller.principal().subject;
+    if *subject != Principal::local().subject {
+        return Some(subject.to_string());
+    }
+    CallerAddress::of(context).map(|at| at.0).filter(|ip| !ip.is_loopback()).map(|ip| ip.to_string())
 }
 
 fn ending(body: &Value) -> Ending {

@@ -1,8 +1,11 @@
 //! The journal of a run in an execution.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use gatewright_agentscript::{HostFuture, Journal, JournalEntry, JournalError};
@@ -29,10 +32,17 @@ pub(crate) struct RunJournal {
     /// Bytes of a draft, which is in this process's memory, and the most that it may have.
     bytes: AtomicU64,
     most_bytes: u64,
+    /// It is part of the journal of the run around it, and kept nowhere else.
+    is_within: bool,
+    /// Answers that are written with the first step of the run: until then they can be given again.
+    answers: Mutex<Option<Chunk>>,
 }
 
 /// Part of the memory of a run in the host that a journal in memory may take.
 const SHARE: u64 = 8;
+/// Pause before a run that has to wait tries again to keep its journal, and how often it does.
+const PAUSE: Duration = Duration::from_secs(1);
+const TRIES: usize = 60;
 
 impl RunJournal {
     /// Begins the journal of a run that may have `host_bytes` of memory in the host.
@@ -45,6 +55,44 @@ impl RunJournal {
             stored: Mutex::new(Stored::Draft(Box::new(draft))),
             bytes,
             most_bytes: host_bytes / SHARE,
+            is_within: false,
+            answers: Mutex::default(),
+        }
+    }
+
+    /// Makes it part of the journal of the run around it.
+    #[must_use]
+    pub(crate) fn within(self) -> Self {
+        Self { is_within: true, ..self }
+    }
+
+    /// Goes on with the journal of a run within another, of these chunks.
+    pub(crate) fn resume_within(mut draft: Draft, chunks: &[Vec<u8>], host_bytes: u64) -> Self {
+        for chunk in chunks {
+            // Dropped if it is too long; then the run cannot wait again.
+            let _ = draft.append(chunk);
+        }
+        let bytes = AtomicU64::new(chunks.iter().map(|chunk| chunk.len() as u64).sum());
+        Self {
+            id: draft.id(),
+            stored: Mutex::new(Stored::Draft(Box::new(draft))),
+            bytes,
+            most_bytes: host_bytes / SHARE,
+            is_within: true,
+            answers: Mutex::default(),
+        }
+    }
+
+    /// Its chunks, if it is part of the journal of the run around it.
+    ///
+    /// # Errors
+    /// It became too long.
+    pub(crate) fn chunks_within(&self) -> Result<Option<Vec<Vec<u8>>>, ExecutionError> {
+        match &*self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+            Stored::Draft(draft) if self.is_within => {
+                draft.chunks().map(Some).ok_or(ExecutionError::TooLarge)
+            }
+            _ => Ok(None),
         }
     }
 
@@ -52,7 +100,8 @@ impl RunJournal {
     pub(crate) fn resume(lease: Lease) -> Self {
         let id = lease.id();
         let stored = Mutex::new(Stored::Lease(Arc::new(lease)));
-        Self { id, stored, bytes: AtomicU64::new(0), most_bytes: 0 }
+        let (bytes, answers) = (AtomicU64::new(0), Mutex::default());
+        Self { id, stored, bytes, most_bytes: 0, is_within: false, answers }
     }
 
     /// The execution.
@@ -77,6 +126,23 @@ impl RunJournal {
             }
             Stored::Lease(_) => true,
             Stored::Over => false,
+        }
+    }
+
+    /// Has `answers` written with the first step of the run.
+    pub(crate) fn answer(&self, answers: Chunk) {
+        *self.answers.lock().unwrap_or_else(PoisonError::into_inner) = Some(answers);
+    }
+
+    /// Writes answers that are not written yet.
+    ///
+    /// # Errors
+    /// As [`RunJournal::add`].
+    pub(crate) async fn settle(&self) -> Result<(), ExecutionError> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match answers {
+            Some(answers) => self.add(&answers).await,
+            None => Ok(()),
         }
     }
 
@@ -140,16 +206,34 @@ impl RunJournal {
     /// # Errors
     /// As for [`RunJournal::persist`], or the lease is lost.
     pub(crate) async fn wait(&self, waiting: &[WaitingFor], calls: CallCounts) -> Result<(), ExecutionError> {
-        self.persist().await?;
+        let mut tries = 0;
+        while let Err(error) = self.persist().await {
+            tries += 1;
+            // The run has begun, and its store may be back in a moment.
+            if error != ExecutionError::Unavailable || tries == TRIES {
+                return Err(error);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
         match self.take() {
             Stored::Lease(lease) => lease.wait(waiting, calls).await,
             _ => Err(ExecutionError::LeaseLost),
         }
     }
 
+    /// Leaves a run that is not over to another instance, or to this one when it is back.
+    pub(crate) async fn give_back(&self) {
+        if let Stored::Lease(lease) = self.take()
+            && let Err(error) = lease.give_back().await
+        {
+            tracing::debug!(execution.id = %self.id, error.code = error.code(), "a lease was not given back: it runs out");
+        }
+    }
+
     /// Ends the execution.
     pub(crate) async fn end(&self, ending: &Ending, calls: CallCounts) {
         match self.take() {
+            Stored::Draft(_) if self.is_within => {}
             Stored::Draft(draft) => draft.end(ending, calls),
             Stored::Lease(lease) => {
                 if let Err(error) = lease.end(ending, calls).await {
@@ -174,6 +258,13 @@ impl RunJournal {
     }
 }
 
+impl RunJournal {
+    /// Returns `true` if the run is in the store.
+    pub(crate) fn is_stored(&self) -> bool {
+        matches!(&*self.stored.lock().unwrap_or_else(PoisonError::into_inner), Stored::Lease(_))
+    }
+}
+
 impl Journal for RunJournal {
     fn write(&self, entries: Vec<JournalEntry>) -> HostFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
@@ -181,6 +272,7 @@ impl Journal for RunJournal {
                 code: error.code().to_owned(),
                 message: error.to_string(),
             };
+            self.settle().await.map_err(failed)?;
             self.add(&Chunk::Steps(entries)).await.map_err(failed)
         })
     }

@@ -1,9 +1,10 @@
 //! Runs of scripts as executions: the start of a run, its journal, the questions that it waits with, and its continuation.
 //!
 //! `flow` is the course of a run. `record` has what the chunks of an execution hold, `keeper` writes them, `questions` has the calls that wait, and `ask` brings their questions to
-//! the client. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried. `recorded` has runs as their
-//! executions kept them, and `replay` compares one with its journal.
+//! the client. `answering` goes on with the answers. `detached` has the runs without one, `tasks` shows them as MCP tasks, `rehearsal` the calls of a plan that is only tried.
+//! `recorded` has runs as their executions kept them, and `replay` compares one with its journal.
 
+mod answering;
 mod approvals;
 mod ask;
 mod background;
@@ -18,7 +19,7 @@ mod rehearsal;
 mod replay;
 mod tasks;
 
-pub(crate) use ask::{Asked, Ticket, ask};
+pub(crate) use ask::{Asked, Ticket};
 pub(crate) use background::Background;
 pub(crate) use keeper::RunJournal;
 pub(crate) use outcome::KeptOutcome;

@@ -10,10 +10,14 @@ use gatewright_core::{
     ApprovalRequest, MOST_ROUNDS, codes,
     rmcp::model::{ElicitRequestParams, InputRequest, InputRequests, InputRequiredResult, InputResponses},
 };
-use gatewright_executions::{WaitKind, WaitingFor};
+use gatewright_executions::{ExecutionId, WaitKind, WaitingFor};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, value::to_raw_value};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 
+use super::ask::Round;
 use crate::unwrap::Failure;
 
 /// A call that waits: what it asks, and what its app needs to go on.
@@ -46,6 +50,17 @@ pub(crate) struct WaitingApproval {
     pub(crate) page: Option<String>,
 }
 
+/// An execution that waits.
+pub(crate) struct Open {
+    pub(crate) id: ExecutionId,
+    pub(crate) waiting: Vec<Waiting>,
+    /// Digest of the request that is told what it waits for.
+    pub(crate) request: String,
+    pub(crate) expires_ms: u64,
+    /// It was begun by the request that is told: if that is cancelled, so is the execution.
+    pub(crate) is_new: bool,
+}
+
 /// Longest text of a question in the head of an execution, in bytes.
 const LONGEST_TEXT: usize = 200;
 
@@ -53,6 +68,11 @@ impl Waiting {
     /// Its questions, named by the call.
     fn named(&self) -> impl Iterator<Item = (String, InputRequest)> + '_ {
         self.requests.iter().map(|(key, request)| (format!("{}.{key}", self.index), request.clone()))
+    }
+
+    /// The question that it is.
+    pub(crate) fn round(&self) -> Round {
+        (self.index, self.round)
     }
 
     /// As the head of the execution lists it.
@@ -146,6 +166,11 @@ pub(crate) fn requests(waiting: &[Waiting]) -> InputRequests {
     waiting.iter().take(MOST_ASKED).flat_map(Waiting::named).collect()
 }
 
+/// The state of a call that is held open at an instance, if one of those that wait is.
+pub(crate) fn held(waiting: &[Waiting]) -> Option<&str> {
+    waiting.iter().filter_map(|waiting| waiting.request_state.as_deref()).find(|state| state.contains('.'))
+}
+
 /// Calls that wait, as the head of the execution lists them.
 pub(crate) fn described(waiting: &[Waiting]) -> Vec<WaitingFor> {
     waiting.iter().map(Waiting::described).collect()
@@ -162,6 +187,11 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Asking<'_> {
+    /// The name of the tool or content.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The answers to what it asked last, and the app's state, to be sent with the next request.
     pub(crate) fn answers(&mut self) -> (Option<InputResponses>, Option<String>) {
         (self.answers.take(), self.state.take())
@@ -209,6 +239,25 @@ impl Asking<'_> {
             }),
         };
         self.questions.wait(self.index, &waiting)
+    }
+
+    /// The host's answer to a call that goes on with its state when the run does, and asks nothing.
+    pub(crate) fn parked(&mut self) -> ToolAnswer {
+        let waiting = Waiting {
+            index: self.index,
+            name: self.name.clone(),
+            requests: InputRequests::default(),
+            request_state: self.state.take(),
+            // It is no question.
+            round: self.round.saturating_sub(1),
+            approval: None,
+        };
+        ToolAnswer::Waits(to_raw_value(&waiting).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// Returns `true` if the call was made before, and is made again with answers or with the app's state.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.round > 0 || self.state.is_some()
     }
 }
 

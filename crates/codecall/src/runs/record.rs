@@ -98,8 +98,10 @@ impl Past {
                 Chunk::Steps(entries) => {
                     for entry in &entries {
                         // Answers are to what a call asked before them, not to what it asks next.
-                        if let JournalEntry::Waits { id, .. } = entry {
-                            past.answers.remove(id);
+                        if let JournalEntry::Waits { state, .. } = entry
+                            && let Ok(waiting) = serde_json::from_str::<Waiting>(state.get())
+                        {
+                            past.answers.remove(&waiting.index);
                         }
                     }
                     past.entries.extend(entries);

@@ -130,6 +130,14 @@ impl Rehearsal {
         assumed.unwrap_or_else(|| json!({}))
     }
 
+    /// Lists content that was read and asks.
+    pub(crate) fn asked_for_content(&self, name: &str, asks: Option<&InputRequests>) {
+        let asks = asks.map(outline).unwrap_or_default();
+        self.list(
+            json!({"name": name, "made": true, "asks": asks, "answerFrom": "no answer: nobody is asked"}),
+        );
+    }
+
     /// Lists content that was not read.
     pub(crate) fn assume_content(&self, name: &str) {
         self.list(json!({"name": name, "made": false, "answerFrom": "nothing: it was not read"}));

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{
     Past,
     flow::Refusal,
-    questions::{Waiting, requests},
+    questions::{Waiting, by_call, requests},
 };
 use crate::CodeCall;
 
@@ -88,8 +88,10 @@ impl PluginTasks for CodeCall {
     fn update(&self, request: UpdateTaskParams, caller: Caller) -> AppFuture<'_, Result<(), ErrorData>> {
         Box::pin(async move {
             let refused = |refusal: Refusal| ErrorData::invalid_params(refusal.to_string(), None);
-            let run = self.acquire(&request.task_id, &caller).await.map_err(refused)?;
-            let run = self.answered(run, request.input_responses).await.map_err(refused)?;
+            let mut run = self.acquire(&request.task_id, &caller).await.map_err(refused)?;
+            let (waiting, mut answers) = (run.past.waiting(), by_call(request.input_responses));
+            answers.retain(|index, _| waiting.iter().any(|waiting| waiting.index == *index));
+            run.answer(answers);
             self.detach(run, &caller).await.map(|_| ()).map_err(refused)
         })
     }

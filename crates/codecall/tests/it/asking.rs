@@ -1,8 +1,11 @@
 //! Questions of tools, and clients whose users answer them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use gatewright_core::rmcp::{
@@ -20,11 +23,15 @@ pub fn made<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
 
-/// An answer that asks for a name; its question has the key `name`.
+/// A question for a name, under the key `name`.
+pub fn question(message: &str) -> Value {
+    json!({"name": {"method": "elicitation/create", "params": {"mode": "form", "message": message,
+        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}})
+}
+
+/// An answer that asks for a name.
 pub fn asks(message: &str, state: &str) -> InputRequiredResult {
-    made(json!({"resultType": "input_required", "requestState": state, "inputRequests":
-        {"name": {"method": "elicitation/create", "params": {"mode": "form", "message": message,
-            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}}}))
+    made(json!({"resultType": "input_required", "requestState": state, "inputRequests": question(message)}))
 }
 
 /// A client whose user says who they are.
@@ -33,11 +40,13 @@ pub struct User {
     pub name: &'static str,
     pub can_answer: bool,
     pub asked: Arc<AtomicUsize>,
+    /// Time that the user thinks about a question.
+    pub thinks: Duration,
 }
 
 impl User {
     pub fn named(name: &'static str) -> Self {
-        Self { name, can_answer: true, asked: Arc::default() }
+        Self { name, can_answer: true, asked: Arc::default(), thinks: Duration::ZERO }
     }
 
     /// A client without the capability to be asked.
@@ -61,6 +70,7 @@ impl ClientHandler for User {
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         self.asked.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(self.thinks).await;
         let mut answer = ElicitResult::new(ElicitationAction::Accept);
         answer.content = Some(made(json!({"name": self.name})));
         Ok(answer)

@@ -1,15 +1,18 @@
 //! Runs in the background: they answer at once, wait for answers, and go on when their instance is gone.
 
 use std::{
+    collections::HashMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime},
 };
 
+use gatewright_agentscript::PoolConfig;
+use gatewright_codecall::{CodeCallConfig, Mode, SavedPlans};
 use gatewright_core::{
-    Principal, Scopes,
+    App, AppFuture, AppOptions, LocalApp, Principal, RateLimiter, RetryAfter, Scopes, SealKey,
     rmcp::{
         ClientHandler, RoleClient,
         model::{
@@ -185,6 +188,121 @@ async fn another_instance_goes_on_when_the_first_is_gone_and_repeats_only_what_m
         let listed = executions.list(Reader::Operator, Some(State::Ended), 9).await.unwrap();
         assert_eq!(listed.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_stop_lets_calls_under_way_finish_makes_no_new_ones_and_leaves_the_plan_to_another_instance_at_once()
+ {
+    let plan = "/* plan\nname: inner\ndescription: Holds.\n*/
+        const held = (await callTool('app:hold', {})).held;
+        return [held, (await callTool('app:step', {})).n]";
+    for outer in [
+        "const held = (await callTool('app:hold', {})).held; return [held, (await callTool('app:step', {})).n]",
+        "return await callTool('plans:inner', {})",
+    ] {
+        let (executions, _) = executions();
+        let (desk, folder, key) = (Desk::default(), tempfile::tempdir().unwrap(), SealKey::random());
+        std::fs::write(folder.path().join("inner.js"), plan).unwrap();
+        let instance = async || {
+            let config = CodeCallConfig { mode: Mode::MetadataDriven, ..CodeCallConfig::default() };
+            let (plans, _) = SavedPlans::open("plans", folder.path().to_owned().into(), &config).unwrap();
+            let local = Arc::new(LocalApp::start(desk.server()).await.unwrap());
+            let apps: Vec<(_, Arc<dyn App>, _)> =
+                vec![("app", local, AppOptions::default()), ("plans", plans.clone(), AppOptions::default())];
+            let served = Served::of_invoker(
+                PoolConfig::default(),
+                config,
+                apps,
+                Some(executions.clone()),
+                |invoker| invoker.seal_key(&key),
+            );
+            served.code_call.run_plans_of(&plans);
+            (served, plans)
+        };
+        let (first, _plans) = instance().await;
+        let id = detach(&first.client("ada").await, outer).await;
+        desk.entered.notified().await;
+        let stopping = first.gateway.drain();
+        tokio::pin!(stopping);
+        let still = tokio::time::timeout(Duration::from_millis(100), &mut stopping).await;
+        assert!(still.is_err(), "the call under way is waited for");
+        desk.go.add_permits(1);
+        stopping.await;
+        assert_eq!(desk.steps.load(Ordering::SeqCst), 0, "no call was made after the stop");
+        first.code_call.close().await;
+        let (second, _plans) = instance().await;
+        let ada = second.client("ada").await;
+        // The clock of leases stands still: this one was given back.
+        let answer = ended(&ada, &id).await;
+        assert_eq!(answer["result"], json!(["hold", 1]), "{answer}");
+    }
+}
+
+/// Counts the calls of each tool, and refuses those beyond `most`.
+struct Counting {
+    most: usize,
+    counted: Mutex<HashMap<String, usize>>,
+}
+
+impl RateLimiter for Counting {
+    fn check<'a>(
+        &'a self,
+        tool: &'a str,
+        _: &'a Principal,
+        _: Option<std::net::IpAddr>,
+    ) -> AppFuture<'a, Result<(), RetryAfter>> {
+        Box::pin(async move {
+            let mut counted = self.counted.lock().unwrap();
+            let count = counted.entry(tool.to_owned()).or_default();
+            if *count == self.most {
+                return Err(RetryAfter(Duration::from_secs(60)));
+            }
+            *count += 1;
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_asks_counts_once_for_rate_limits_and_a_state_that_comes_again_as_a_new_call() {
+    let limiter = Arc::new(Counting { most: 3, counted: Mutex::default() });
+    let config = CodeCallConfig { mode: Mode::MetadataDriven, ..CodeCallConfig::default() };
+    let local = Arc::new(LocalApp::start(Desk::default().server()).await.unwrap());
+    let apps: Vec<(_, Arc<dyn App>, _)> = vec![("app", local, AppOptions::default())];
+    let limits = limiter.clone();
+    let served =
+        Served::of_invoker(PoolConfig::default(), config, apps, None, |invoker| invoker.rate_limiter(limits));
+    let counted = |tool: &str| limiter.counted.lock().unwrap().get(tool).copied();
+    let ada = served.client_with("ada", User::named("Ada")).await;
+    let script = "const names = [];
+        for (let i = 0; i < 3; i++) names.push((await callTool('app:ask', {})).name);
+        return names";
+    let answer = ada.body("codecall:execute", json!({"script": script})).await;
+    assert_eq!(answer["result"], json!(["Ada", "Ada", "Ada"]), "{answer}");
+    assert_eq!(counted("app:ask"), Some(3));
+    let fourth =
+        ada.body("codecall:execute", json!({"script": "return await callTool('app:ask', {})"})).await;
+    assert_eq!(fourth["error"]["code"], "RATE_LIMIT", "{fourth}");
+
+    // Called directly, of a client that answers in another request.
+    limiter.counted.lock().unwrap().clear();
+    let modern = follower(&served, "bob").await;
+    let ask = || CallToolRequestParams::new("app:ask");
+    let CallToolResponse::InputRequired(asks) = modern.call_tool_once(ask()).await.unwrap() else {
+        panic!("it asks")
+    };
+    assert_eq!(counted("app:ask"), Some(1));
+    let mut retry = ask();
+    retry.request_state = asks.request_state;
+    retry.input_responses = Some(made(json!({"name": {"action": "accept", "content": {"name": "Bob"}}})));
+    for expected in [1, 2, 3] {
+        let answer = modern.call_tool_once(retry.clone()).await.unwrap();
+        assert!(matches!(answer, CallToolResponse::Complete(_)), "{answer:?}");
+        assert_eq!(counted("app:ask"), Some(expected));
+    }
+    let refused = modern.call_tool_once(retry).await.unwrap();
+    let CallToolResponse::Complete(refused) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.meta.unwrap().0["code"], "RATE_LIMIT");
 }
 
 #[tokio::test]

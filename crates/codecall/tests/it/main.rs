@@ -9,6 +9,8 @@ mod desk;
 #[cfg(test)]
 mod detached;
 #[cfg(test)]
+mod held;
+#[cfg(test)]
 mod host_memory;
 #[cfg(test)]
 mod inputs;
@@ -38,5 +40,7 @@ mod sharing;
 mod suggestions;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod turns;
 #[cfg(test)]
 mod waiting;

@@ -71,6 +71,7 @@ pub fn server(fixtures: impl IntoIterator<Item = Fixture>) -> ToolServer {
 /// A gateway in code mode.
 pub struct Served {
     pub code_call: Arc<CodeCall>,
+    pub invoker: Arc<Invoker>,
     pub gateway: Gateway,
 }
 
@@ -120,20 +121,41 @@ impl Served {
         apps: Vec<(&str, Arc<dyn App>, AppOptions)>,
         executions: Option<Executions>,
     ) -> Self {
+        Self::of_pool(PoolConfig::default(), config, apps, executions)
+    }
+
+    /// The same, with one worker and the queue of `pool`.
+    pub fn of_pool(
+        pool: PoolConfig,
+        config: CodeCallConfig,
+        apps: Vec<(&str, Arc<dyn App>, AppOptions)>,
+        executions: Option<Executions>,
+    ) -> Self {
+        Self::of_invoker(pool, config, apps, executions, |invoker| invoker)
+    }
+
+    /// The same, with calls as `calling` makes them.
+    pub fn of_invoker(
+        pool: PoolConfig,
+        config: CodeCallConfig,
+        apps: Vec<(&str, Arc<dyn App>, AppOptions)>,
+        executions: Option<Executions>,
+        calling: impl FnOnce(Invoker) -> Invoker,
+    ) -> Self {
         let registry = Registry::new(ToolNames::Colon);
         for (name, app, options) in apps {
             registry.add(name, app, options);
         }
-        let invoker = Arc::new(Invoker::new(registry));
-        let pool = WorkerPool::new(PoolConfig::default().adapter(Adapter::InProcess).workers(1)).unwrap();
+        let invoker = Arc::new(calling(Invoker::new(registry)));
+        let pool = WorkerPool::new(pool.adapter(Adapter::InProcess).workers(1)).unwrap();
         let mut code_call = CodeCall::new(config, invoker.clone(), pool, ToolNames::Colon);
         if let Some(executions) = executions {
             code_call = code_call.kept_in(executions);
         }
         let code_call = Arc::new(code_call);
         code_call.run_in_background();
-        let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker, vec![code_call.clone()]);
-        Self { code_call, gateway }
+        let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker.clone(), vec![code_call.clone()]);
+        Self { code_call, invoker, gateway }
     }
 
     /// A session of `principal`, served to `handler`.

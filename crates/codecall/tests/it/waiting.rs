@@ -19,17 +19,19 @@ use gatewright_core::{
     },
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
-use super::{
-    asking::{User, asks, made},
-    support::Served,
-};
+pub(crate) use super::asking::{User, asks, made};
+use super::support::Served;
 
 /// Tools: `effect` counts its calls, `ask` asks for a name and greets, `again` asks without end, `picture` is an image, `wait` asks for nothing but to be
-/// called again. The resource `book://page` asks, too.
+/// called again, `hold` waits until it is let go. The resource `book://page` asks, too.
 #[derive(Clone, Default)]
-pub(super) struct Asking {
-    pub(super) effects: Arc<AtomicUsize>,
+pub(crate) struct Asking {
+    pub(crate) effects: Arc<AtomicUsize>,
+    /// A call of `hold` has begun, and may end.
+    pub(crate) held: Arc<Notify>,
+    pub(crate) go: Arc<Notify>,
 }
 
 fn text(text: &str) -> CallToolResponse {
@@ -47,7 +49,7 @@ impl ServerHandler for Asking {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let tool = |name: &str| json!({"name": name, "description": name, "inputSchema": {"type": "object"}});
-        let names = ["effect", "ask", "again", "picture", "wait"];
+        let names = ["effect", "ask", "again", "picture", "wait", "hold"];
         Ok(made(json!({"tools": names.map(tool)})))
     }
 
@@ -69,6 +71,11 @@ impl ServerHandler for Asking {
                     answer["action"].as_str().unwrap_or("?"),
                     answer["content"]["name"].as_str().unwrap_or("")
                 ))
+            }
+            ("hold", _) => {
+                self.held.notify_one();
+                self.go.notified().await;
+                text("held")
             }
             ("wait", Some("second")) => text("done"),
             ("wait", _) => CallToolResponse::InputRequired(made(
@@ -106,37 +113,40 @@ impl ServerHandler for Asking {
 }
 
 /// A gateway with one worker.
-async fn served() -> (Served, Asking) {
+pub(crate) async fn served() -> (Served, Asking) {
     let app = Asking::default();
     (Served::over(json!({}), app.clone()).await, app)
 }
 
-fn principal(subject: &str) -> Principal {
+pub(crate) fn principal(subject: &str) -> Principal {
     Principal { subject: subject.into(), client_id: None, scopes: Scopes::All }
 }
 
 /// A client of the era without sessions.
-async fn modern(served: &Served, subject: &str, user: User) -> RunningService<RoleClient, User> {
+pub(crate) async fn modern(served: &Served, subject: &str, user: User) -> RunningService<RoleClient, User> {
     let preferred_versions = vec![ProtocolVersion::LATEST];
     served.connect_in(principal(subject), user, ClientLifecycleMode::Discover { preferred_versions }).await
 }
 
-fn execute(script: &str) -> CallToolRequestParams {
+pub(crate) fn execute(script: &str) -> CallToolRequestParams {
     CallToolRequestParams::new("codecall:execute").with_arguments(made(json!({"script": script})))
 }
 
-fn body(result: CallToolResult) -> Value {
+pub(crate) fn body(result: CallToolResult) -> Value {
     result.structured_content.unwrap()
 }
 
-async fn first_question(client: &RunningService<RoleClient, User>, script: &str) -> InputRequiredResult {
+pub(crate) async fn first_question(
+    client: &RunningService<RoleClient, User>,
+    script: &str,
+) -> InputRequiredResult {
     match client.call_tool_once(execute(script)).await.unwrap() {
         CallToolResponse::InputRequired(asks) => asks,
         other => panic!("{other:?}"),
     }
 }
 
-const PLAN: &str = "
+pub(crate) const PLAN: &str = "
     const before = await callTool('app:effect', {});
     const said = await callTool('app:ask', {});
     const after = await callTool('app:effect', {});
@@ -283,12 +293,20 @@ async fn resources_ask_too_images_survive_the_wait_and_a_tool_that_asks_without_
     assert_eq!(bob.0.service().asked.load(Ordering::SeqCst), 10);
 }
 
-#[tokio::test]
-async fn a_saved_plan_asks_and_goes_on_with_the_answer_alone_and_in_a_script() {
+/// The plans of a gateway, and their folder.
+pub(crate) struct Planned {
+    pub(crate) plans: Arc<SavedPlans>,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+/// A gateway with the plan `plans:refund`, whose script is [`PLAN`].
+pub(crate) async fn planned(config: Value) -> (Served, Asking, Planned) {
     let folder = tempfile::tempdir().unwrap();
     let plan = format!("/* plan\nname: refund\ndescription: Asks who it is.\n*/\n{PLAN}");
     std::fs::write(folder.path().join("refund.js"), plan).unwrap();
-    let config: CodeCallConfig = made(json!({"mode": "metadata_driven"}));
+    let mut config = config;
+    config["mode"] = "metadata_driven".into();
+    let config: CodeCallConfig = made(config);
     let (plans, findings) = SavedPlans::open("plans", folder.path().to_owned().into(), &config).unwrap();
     assert!(findings.is_empty(), "{findings:#?}");
     let app = Asking::default();
@@ -298,6 +316,12 @@ async fn a_saved_plan_asks_and_goes_on_with_the_answer_alone_and_in_a_script() {
     ];
     let served = Served::of_apps(config, apps, None);
     served.code_call.run_plans_of(&plans);
+    (served, app, Planned { plans, folder })
+}
+
+#[tokio::test]
+async fn a_saved_plan_asks_and_goes_on_with_the_answer_alone_and_in_a_script() {
+    let (served, app, _planned) = planned(json!({})).await;
     let ada = modern(&served, "ada", User::named("Ada")).await;
     let bob = served.client_with("bob", User::named("Bob")).await;
 

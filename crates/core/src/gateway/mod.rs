@@ -164,6 +164,11 @@ impl Gateway {
         &self.shared.invoker
     }
 
+    /// Has plugins begin nothing more without a client, and waits for what of it is under way.
+    pub async fn drain(&self) {
+        futures::future::join_all(self.shared.plugins.iter().map(|plugin| plugin.drain())).await;
+    }
+
     /// Ends open `subscriptions/listen` streams gracefully.
     pub fn stop(&self) {
         self.shared.stop.cancel();

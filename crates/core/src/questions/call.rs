@@ -30,6 +30,11 @@ pub struct AnswersByRetry;
 #[derive(Debug, Clone, Copy)]
 pub struct AskedAtOnce;
 
+/// Marks a request that repeats one which was counted for rate limits, with answers or the app's state: an extension of its context, for whoever
+/// takes care that each answer is used once.
+#[derive(Debug, Clone, Copy)]
+pub struct CountedBefore;
+
 /// Questions of one call. An extension of the call's context, which [`ask`] looks for.
 #[derive(Debug, Clone)]
 pub struct Questions(Arc<Inner>);

@@ -13,7 +13,7 @@ use rmcp::{
 };
 
 use super::{
-    CannotAsk,
+    CannotAsk, Questions,
     kind::{can_answer, request_of, response_of},
 };
 use crate::Era;
@@ -34,6 +34,8 @@ pub async fn ask_client(
         return Err(CannotAsk::Stateless);
     }
     can_answer(&requests, &context.client_capabilities().unwrap_or_default())?;
+    // The deadline of the call that asks stands still meanwhile.
+    let _thinking = context.extensions.get::<Questions>().map(Questions::begin);
     let asked = requests.into_iter().map(async |(key, question)| {
         let answer = ask_one(context, question.clone()).await?;
         response_of(&question, answer).map(|response| (key, response)).ok_or(CannotAsk::BadAnswer)

@@ -272,7 +272,7 @@ impl Conversation<'_> {
         mut context: RequestContext<RoleServer>,
         send: &mut Sending<'_, T>,
     ) -> Result<Response<T>, Unanswered> {
-        let desk = self.held.desk(claimant(self.principal, &context));
+        let desk = self.held.desk(Claimant::of(self.principal, CallerAddress::of(&context).map(|at| at.0)));
         desk.attend(&context);
         let questions = Questions::new(self.longest, Some(desk.clone()));
         context.extensions.insert(questions.clone());
@@ -316,8 +316,7 @@ impl Conversation<'_> {
         let call = self.held.take(id, key, responses).map_err(|why| match why {
             NotHeld::Over => Unanswered::Over,
             NotHeld::Changed => Unanswered::Unfit(
-                "the arguments are not those of the call that waits for the answers; repeat them, or send the request again without \
-                 `requestState`"
+                "the arguments are not those of the call that waits for the answers: repeat those; the call goes on waiting"
                     .to_owned(),
             ),
             NotHeld::BadResponse(key) => Unanswered::Unfit(format!(
@@ -383,11 +382,4 @@ fn capability(why: CannotAsk) -> &'static str {
         CannotAsk::Capability(capability) => capability,
         _ => "elicitation",
     }
-}
-
-/// Whoever makes a request: its principal, or its network where callers are anonymous.
-fn claimant(principal: &Principal, context: &RequestContext<RoleServer>) -> Claimant {
-    let is_anonymous = principal.subject == Principal::local().subject;
-    let address = CallerAddress::of(context).map(|at| at.0).filter(|_| is_anonymous);
-    Claimant::new((!is_anonymous).then(|| principal.subject.clone()), address, &[])
 }

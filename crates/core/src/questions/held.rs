@@ -61,6 +61,11 @@ impl ArgumentsDigest {
     }
 }
 
+/// The same digest as bytes, for whoever compares requests.
+pub fn arguments_digest(arguments: &JsonObject) -> [u8; 32] {
+    ArgumentsDigest::of(arguments).0
+}
+
 fn hash_members(members: &JsonObject, digest: &mut Sha256) {
     let mut members: Vec<_> = members.iter().collect();
     members.sort_unstable_by_key(|(name, _)| *name);

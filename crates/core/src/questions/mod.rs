@@ -11,14 +11,17 @@ mod conversation;
 mod desk;
 mod held;
 mod kind;
+mod repetitions;
 mod unasked;
 
-pub use call::{AnswersByRetry, AskedAtOnce, Presence, Questions, ask, caller_peer};
+pub use call::{AnswersByRetry, AskedAtOnce, CountedBefore, Presence, Questions, ask, caller_peer};
 pub use client::ask_client;
 pub(crate) use conversation::{Answers, Asking, Conversation, Response, Sending, Unanswered};
 pub(crate) use desk::HeldId;
+pub use held::arguments_digest;
 pub(crate) use held::{ArgumentsDigest, CallKey, HeldCalls};
 pub use kind::{can_answer, outline, question_capabilities};
+pub(crate) use repetitions::Repetitions;
 pub use unasked::{CannotAsk, Unasked};
 
 /// Times that one call may ask, each time any number of questions at once.

@@ -7,9 +7,9 @@ use tokio::sync::Mutex;
 use super::{
     index::{self, Entry, SHARDS},
     journals::{BATCH, Journals, MOST_TRIES, all_keys},
-    seal::owner_tag,
+    seal::{owner_tag, party_tags},
 };
-use crate::{ExecutionError, ExecutionId, Head, journal::HEAD_BYTES};
+use crate::{ExecutionError, ExecutionId, ExecutionsConfig, Head, journal::HEAD_BYTES};
 
 /// Time after which an entry of an index without a head is a remnant.
 const REMNANT_MS: u64 = 60_000;
@@ -34,6 +34,45 @@ fn size(entry: &Entry) -> u64 {
     entry.bytes + HEAD_BYTES
 }
 
+/// Room that executions take.
+#[derive(Debug, Clone, Copy, Default)]
+struct Taken {
+    count: usize,
+    bytes: usize,
+}
+
+impl Taken {
+    fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        entries.into_iter().fold(Self::default(), |taken, entry| Self {
+            count: taken.count + 1,
+            bytes: taken.bytes.saturating_add(usize::try_from(size(entry)).unwrap_or(usize::MAX)),
+        })
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        Self { count: self.count + other.count, bytes: self.bytes.saturating_add(other.bytes) }
+    }
+
+    /// Returns why there is no room for `more` beside these, of which the parties of its owner have `own`, each with the number of callers that it
+    /// counts for.
+    fn allows(
+        &self,
+        own: &[(Self, usize)],
+        more: &Self,
+        config: &ExecutionsConfig,
+    ) -> Result<(), ExecutionError> {
+        let most_bytes = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
+        let after = self.and(more);
+        let places = (config.max_executions as usize).checked_sub(after.count).ok_or(ExecutionError::Full)?;
+        let bytes = most_bytes.checked_sub(after.bytes).ok_or(ExecutionError::Full)?;
+        let has_share = own.iter().all(|(own, times)| {
+            config.count_share().allows(own.count, *times, more.count, places)
+                && config.bytes_share().allows(own.bytes, *times, more.bytes, bytes)
+        });
+        if has_share { Ok(()) } else { Err(ExecutionError::TooMany) }
+    }
+}
+
 impl Directory {
     pub(super) fn new(journals: Arc<Journals>) -> Self {
         Self { journals, changing: std::array::from_fn(|_| Mutex::default()) }
@@ -51,7 +90,8 @@ impl Directory {
 
     /// The entry of an execution.
     pub(super) fn entry(&self, head: &Head) -> Entry {
-        Entry::of(head, owner_tag(&self.journals.key, &head.owner))
+        let key = &self.journals.key;
+        Entry::of(head, owner_tag(key, &head.owner), party_tags(key, &head.claimant()))
     }
 
     /// Removes an execution from the index of ended ones.
@@ -64,26 +104,31 @@ impl Directory {
         .await
     }
 
-    /// Lists an execution as open, if there is room for one more.
-    pub(super) async fn reserve(&self, entry: Entry) -> Result<(), ExecutionError> {
-        let shard = Entry::open_shard(&entry.owner);
+    /// Lists an execution as open, if there is room for one more; or, if it `is_listed`, with more bytes.
+    pub(super) async fn reserve(&self, head: &Head, is_listed: bool) -> Result<(), ExecutionError> {
+        let (entry, claimant) = (self.entry(head), head.claimant());
+        let parties: Vec<_> =
+            entry.parties.into_iter().zip(claimant.parties().map(|(_, times)| times)).collect();
+        let shard = entry.open_shard();
         let of_others = self.entries(open_key).await?;
-        let of_others = of_others.iter().filter(|other| Entry::open_shard(&other.owner) != shard);
-        let (count, bytes) = of_others.fold((0, 0), |(count, bytes), other| (count + 1, bytes + size(other)));
+        let of_others = Taken::of(of_others.iter().filter(|other| other.open_shard() != shard));
         let (config, mut tidied) = (&self.journals.config, false);
         loop {
             let reserved = self.change(shard, open_key(shard), |entries| {
-                let own = entries.iter().filter(|other| other.owner == entry.owner);
-                let (own, own_bytes) =
-                    own.fold((0, 0), |(count, bytes), other| (count + 1, bytes + size(other)));
-                if own >= config.max_per_principal || own_bytes + size(&entry) > config.share() {
-                    return Err(ExecutionError::TooMany);
+                let before = entries.iter().position(|other| other.id == entry.id);
+                if is_listed && before.is_none() {
+                    // It has ended meanwhile.
+                    return Ok(());
                 }
-                let all = bytes + entries.iter().map(size).sum::<u64>() + size(&entry);
-                if count + entries.len() >= config.max_executions as usize || all > config.max_bytes {
-                    return Err(ExecutionError::Full);
+                let others = || entries.iter().filter(|other| other.id != entry.id);
+                let of = |party| Taken::of(others().filter(|other| other.parties.contains(party)));
+                let own: Vec<_> = parties.iter().map(|(party, times)| (of(party), *times)).collect();
+                let taken = of_others.and(&Taken::of(others()));
+                taken.allows(&own, &Taken::of([&entry]), config)?;
+                match before {
+                    Some(at) => entries[at] = entry,
+                    None => entries.push(entry),
                 }
-                entries.push(entry);
                 Ok(())
             });
             match reserved.await {
@@ -99,7 +144,7 @@ impl Directory {
     /// Lists an open execution with its present size.
     pub(super) async fn relist(&self, head: &Head) -> Result<(), ExecutionError> {
         let entry = self.entry(head);
-        let shard = Entry::open_shard(&entry.owner);
+        let shard = entry.open_shard();
         self.change(shard, open_key(shard), |entries| {
             entries.iter_mut().filter(|other| other.id == entry.id).for_each(|other| *other = entry);
             Ok(())
@@ -109,7 +154,7 @@ impl Directory {
 
     /// Removes an execution from the index of open ones.
     pub(super) async fn unlist(&self, entry: &Entry) -> Result<(), ExecutionError> {
-        let shard = Entry::open_shard(&entry.owner);
+        let shard = entry.open_shard();
         self.change(shard, open_key(shard), |entries| {
             entries.retain(|other| other.id != entry.id);
             Ok(())
@@ -169,11 +214,11 @@ impl Directory {
         Ok(())
     }
 
-    /// Corrects the entries of one owner.
-    async fn tidy_shard(&self, shard: usize, owner: &Entry) -> Result<(), ExecutionError> {
+    /// Corrects the entries that count for the same parties as `like`.
+    async fn tidy_shard(&self, shard: usize, like: &Entry) -> Result<(), ExecutionError> {
         let record = self.journals.records.get_many(&[open_key(shard)]).await?.pop().flatten();
         let mut entries = index::read(record.as_deref(), self.journals.clock.now_ms());
-        entries.retain(|entry| entry.owner == owner.owner);
+        entries.retain(|entry| entry.owner == like.owner || entry.parties[0] == like.parties[0]);
         for entries in entries.chunks(BATCH) {
             let ids: Vec<ExecutionId> = entries.iter().map(|entry| entry.id).collect();
             for (entry, head) in entries.iter().zip(self.journals.heads(&ids).await?) {

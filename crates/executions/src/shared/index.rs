@@ -1,16 +1,18 @@
 //! Indexes of executions: records that list ids, since a store of records cannot be searched.
 //!
-//! Those that are open are listed by owner, so that the bounds of one principal are counted in one step; those that have ended by id. Entries hold no
+//! Those that are open are listed by owner, so that the bounds of one subject, or of one network, are counted in one step; those that have ended by id. Entries hold no
 //! text: an owner is a keyed digest.
 
 use crate::{ExecutionId, Head};
 
 /// Records of each index.
 pub(super) const SHARDS: usize = 16;
-const VERSION: u8 = 1;
-const ENTRY: usize = 16 + 8 + 8 + 8 + 8 + 4 + 1;
+const VERSION: u8 = 2;
+const ENTRY: usize = 16 + 8 + PARTIES * 8 + 8 + 8 + 8 + 4 + 1;
+/// Parties of one claimant: a subject, or an address and the networks around it.
+pub(super) const PARTIES: usize = 3;
 
-/// A digest of an owner.
+/// A digest of an owner, or of a party that it counts for.
 pub(super) type OwnerTag = [u8; 8];
 
 /// One execution in an index.
@@ -18,6 +20,8 @@ pub(super) type OwnerTag = [u8; 8];
 pub(super) struct Entry {
     pub(super) id: ExecutionId,
     pub(super) owner: OwnerTag,
+    /// Whoever it counts for: the subject, or networks, the narrowest first. Zeros for none.
+    pub(super) parties: [OwnerTag; PARTIES],
     pub(super) created_ms: u64,
     pub(super) expires_ms: u64,
     pub(super) bytes: u64,
@@ -27,10 +31,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn of(head: &Head, owner: OwnerTag) -> Self {
+    pub(super) fn of(head: &Head, owner: OwnerTag, parties: [OwnerTag; PARTIES]) -> Self {
         Self {
             id: head.id,
             owner,
+            parties,
             created_ms: head.created_ms,
             expires_ms: head.expires_ms,
             bytes: head.bytes,
@@ -39,9 +44,10 @@ impl Entry {
         }
     }
 
-    /// The shard that lists it while it is open.
-    pub(super) fn open_shard(owner: &OwnerTag) -> usize {
-        usize::from(owner[0]) % SHARDS
+    /// The shard that lists it while it is open: that of its subject, or of the widest network around it.
+    pub(super) fn open_shard(&self) -> usize {
+        let widest = self.parties.iter().rev().find(|party| **party != OwnerTag::default());
+        usize::from(widest.unwrap_or(&self.owner)[0]) % SHARDS
     }
 
     /// The shard that lists it once it has ended.
@@ -52,6 +58,7 @@ impl Entry {
     fn write(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(self.id.bytes());
         to.extend_from_slice(&self.owner);
+        to.extend_from_slice(self.parties.as_flattened());
         for number in [self.created_ms, self.expires_ms, self.bytes] {
             to.extend_from_slice(&number.to_le_bytes());
         }
@@ -64,6 +71,7 @@ impl Entry {
         Self {
             id: ExecutionId::of_bytes(part(&mut rest)),
             owner: part(&mut rest),
+            parties: std::array::from_fn(|_| part(&mut rest)),
             created_ms: u64::from_le_bytes(part(&mut rest)),
             expires_ms: u64::from_le_bytes(part(&mut rest)),
             bytes: u64::from_le_bytes(part(&mut rest)),
@@ -105,6 +113,7 @@ mod tests {
         Entry {
             id: ExecutionId::random(),
             owner: n.to_be_bytes(),
+            parties: [n.to_be_bytes(), [7; 8], [0; 8]],
             created_ms: n,
             expires_ms: 1_000 + n,
             bytes: n << 40,
@@ -120,7 +129,7 @@ mod tests {
         assert_eq!(read(Some(&record), 0), entries);
         assert_eq!(read(Some(&record), 1_004), entries[5..]);
         assert_eq!(read(None, 0), []);
-        assert_eq!(read(Some(&[9; 60]), 0), [], "another version");
+        assert_eq!(read(Some(&[9; 90]), 0), [], "another version");
         assert_eq!(read(Some(&record[..record.len() - 1]), 0), entries[..9], "a record that was cut");
     }
 }

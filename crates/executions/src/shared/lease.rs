@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use gatewright_core::RecordsError;
 use tokio::{
     sync::{Mutex, MutexGuard},
     task::AbortHandle,
@@ -11,12 +12,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     directory::Directory,
-    journals::{Journals, Read, Stored, chunk_key, lease_key},
+    journals::{Journals, Read, Stored, chunk_key, head_key, lease_key},
     seal::Sealer,
 };
 use crate::{CallCounts, Ending, ExecutionError, ExecutionId, Head, WaitingFor, journal::Journal};
 
-/// A lease of a shared execution.
+/// Pause before a step of a run that has begun is tried again while the store does not answer.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Longest time that a run waits for its store.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Steps in which the room of an execution grows, in bytes.
+const STEP: u64 = 256 * 1024;
+/// Bytes that a run may add before its room grows for the first time: most need no more.
+const SLACK: u64 = 16 * 1024;
+
+/// A lease of a shared execution. While the store does not answer, its steps wait: the numbers of records keep two holders from writing, however
+/// long that takes.
 pub(crate) struct SharedLease {
     directory: Arc<Directory>,
     id: ExecutionId,
@@ -31,6 +43,8 @@ struct Writing {
     /// Number of the next record.
     next: u32,
     bytes: u64,
+    /// Bytes that it is listed with.
+    listed: u64,
     /// The execution waits or has ended.
     is_over: bool,
     /// A record that was being written when its caller gave up, and its size.
@@ -52,6 +66,7 @@ impl SharedLease {
             stored,
             next: read.next,
             bytes: read.bytes,
+            listed: read.bytes + SLACK,
             is_over: false,
             doubtful: None,
         });
@@ -64,9 +79,51 @@ impl SharedLease {
         let mut journal = Journal::default();
         let most = self.directory.journals.config.max_journal_bytes.saturating_sub(writing.bytes);
         journal.push(chunk, most)?;
+        self.make_room(&mut writing, journal.bytes()).await?;
         let record = self.sealer.chunk(writing.next, journal.frames().to_vec());
         writing.doubtful = Some((record, journal.bytes()));
         self.settle(&mut writing).await
+    }
+
+    /// Has the execution listed with room for `more` bytes.
+    async fn make_room(&self, writing: &mut Writing, more: u64) -> Result<(), ExecutionError> {
+        if writing.bytes + more <= writing.listed {
+            return Ok(());
+        }
+        let exactly = writing.bytes + more;
+        let step = exactly.next_multiple_of(STEP).min(self.directory.journals.config.max_journal_bytes);
+        let reserve = |bytes| {
+            let head = Head { bytes, ..writing.stored.head.clone() };
+            async move { self.directory.reserve(&head, true).await.map(|()| bytes) }
+        };
+        let reserved = match reserve(step).await {
+            Err(ExecutionError::TooMany | ExecutionError::Full) => reserve(exactly).await,
+            reserved => reserved,
+        };
+        match reserved {
+            Ok(bytes) => writing.listed = bytes,
+            // The next chunk that is written is counted with it.
+            Err(ExecutionError::Unavailable) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Writes a record, and waits while the store does not answer. Returns `false` if another one is in its place.
+    async fn write(
+        &self,
+        key: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        life: Duration,
+    ) -> Result<bool, ExecutionError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match self.directory.journals.write(key, before, after, life).await {
+                Err(ExecutionError::Unavailable) if Instant::now() < until => tokio::time::sleep(PAUSE).await,
+                written => return written,
+            }
+        }
     }
 
     /// Locks the journal, once it is known whether the last record was written.
@@ -83,12 +140,20 @@ impl SharedLease {
         let Some((record, bytes)) = &writing.doubtful else { return Ok(()) };
         let life =
             self.directory.journals.life(&writing.stored.head).map_err(|_| ExecutionError::LeaseLost)?;
-        if !self.directory.journals.write_new(&chunk_key(self.id, writing.next), record, life).await? {
+        if !self.write(&chunk_key(self.id, writing.next), None, record, life).await? {
             return Err(ExecutionError::LeaseLost);
         }
         writing.bytes += bytes;
         writing.next += 1;
         writing.doubtful = None;
+        Ok(())
+    }
+
+    pub(crate) async fn give_back(&self) -> Result<(), ExecutionError> {
+        let mut writing = self.settled().await?;
+        writing.is_over = true;
+        self.renewal.abort();
+        self.directory.journals.release(self.id, &self.token).await;
         Ok(())
     }
 
@@ -119,15 +184,15 @@ impl SharedLease {
     ) -> Result<(), ExecutionError> {
         let mut head = Head { records: writing.next, bytes: writing.bytes, ..writing.stored.head.clone() };
         change(&mut head);
-        match self.directory.journals.swap(&mut writing.stored, head).await {
-            Ok(true) => {
-                writing.is_over = true;
-                self.renewal.abort();
-                Ok(())
-            }
-            Ok(false) | Err(ExecutionError::NotFound) => Err(ExecutionError::LeaseLost),
-            Err(error) => Err(error),
+        let life = self.directory.journals.life(&head).map_err(|_| ExecutionError::LeaseLost)?;
+        let record = self.sealer.head(&head);
+        if !self.write(&head_key(self.id), Some(&writing.stored.record), &record, life).await? {
+            return Err(ExecutionError::LeaseLost);
         }
+        writing.stored = Stored { head, record };
+        writing.is_over = true;
+        self.renewal.abort();
+        Ok(())
     }
 }
 
@@ -138,7 +203,7 @@ impl Drop for SharedLease {
     }
 }
 
-/// Renews a lease until it is lost, which `lost` then tells.
+/// Renews a lease until it is lost, which `lost` then tells. One that ran out while the store did not answer is taken again if nobody has it.
 async fn renew(
     journals: Arc<Journals>,
     id: ExecutionId,
@@ -151,11 +216,16 @@ async fn renew(
     loop {
         tokio::time::sleep(lease / 3).await;
         let started = Instant::now();
-        match journals.records.replace(&key, Some(&token), &token, lease).await {
+        let held = async {
+            Ok::<bool, RecordsError>(
+                journals.records.replace(&key, Some(&token), &token, lease).await?
+                    || journals.records.replace(&key, None, &token, lease).await?,
+            )
+        };
+        match held.await {
             Ok(true) if journals.clock.now_ms() < expires_ms => renewed = started,
             Ok(_) => break,
-            // Others may take over once the lease has run out: stop before.
-            Err(_) if renewed.elapsed() + lease / 3 + Duration::from_secs(1) > lease => break,
+            Err(_) if renewed.elapsed() > PATIENCE => break,
             Err(_) => {}
         }
     }

@@ -83,7 +83,7 @@ impl Shared {
         let head = Head { records: 1, bytes: journal.bytes(), ..head.clone() };
         let (id, sealer) = (head.id, Sealer::new(&self.journals.key, head.id));
         let entry = self.directory.entry(&head);
-        self.directory.reserve(entry).await?;
+        self.directory.reserve(&head, false).await?;
         let written = async {
             let life = self.journals.life(&head)?;
             let (first, token) = (sealer.chunk(0, journal.frames().to_vec()), self.journals.token());

@@ -1,8 +1,8 @@
 //! Sealed heads and chunks.
 
-use gatewright_core::{Principal, RecordSealer, SealKey};
+use gatewright_core::{Claimant, Principal, RecordSealer, SealKey};
 
-use super::index::OwnerTag;
+use super::index::{OwnerTag, PARTIES};
 use crate::{ExecutionId, Head};
 
 const PURPOSE: &str = "execution";
@@ -17,7 +17,20 @@ pub(super) fn owner_tag(key: &SealKey, owner: &Principal) -> OwnerTag {
         text.push(b' ');
         text.extend_from_slice(client.as_bytes());
     }
-    let digest = key.digest("owner of executions", &text);
+    tag(key, "owner of executions", &text)
+}
+
+/// The digests that stand for the parties of `claimant` in the indexes.
+pub(super) fn party_tags(key: &SealKey, claimant: &Claimant) -> [OwnerTag; PARTIES] {
+    let mut tags = [OwnerTag::default(); PARTIES];
+    for (place, (party, _)) in tags.iter_mut().zip(claimant.parties()) {
+        *place = tag(key, "party of executions", party.as_bytes());
+    }
+    tags
+}
+
+fn tag(key: &SealKey, purpose: &str, text: &[u8]) -> OwnerTag {
+    let digest = key.digest(purpose, text);
     let mut tag = OwnerTag::default();
     let length = tag.len();
     tag.copy_from_slice(&digest[..length]);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gatewright_core::Principal;
 use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader, State,
 };
@@ -75,35 +76,116 @@ async fn a_principal_has_a_number_of_open_executions_and_others_are_not_affected
 }
 
 #[tokio::test]
-async fn a_principal_takes_a_share_of_the_room_and_all_together_the_whole() {
+async fn a_principal_takes_a_part_of_what_is_free_and_the_first_of_a_newcomer_needs_room_only() {
     let config = ExecutionsConfig {
         max_bytes: KIB * KIB,
         max_journal_bytes: 120 * KIB,
-        max_executions: 12,
+        max_executions: 40,
         ..ExecutionsConfig::default()
     };
     for (executions, _) in both(&config) {
-        let chunk = vec![0; 80 * 1024];
-        let mut leases = Vec::new();
-        for subject in ["a", "b", "c", "d"] {
-            let principal = principal(subject, None);
-            for _ in 0..3 {
-                leases.push(executions.create(&principal, detached(), &chunk).await.unwrap());
+        let fill = async |subject: &str, bytes: usize| {
+            let (principal, mut leases) = (principal(subject, None), Vec::new());
+            loop {
+                match executions.create(&principal, detached(), &vec![0; bytes]).await {
+                    Ok(lease) => leases.push(lease),
+                    Err(error) => return (leases, error),
+                }
             }
-            assert_eq!(
-                executions.create(&principal, detached(), &chunk).await.unwrap_err(),
-                ExecutionError::TooMany
-            );
+        };
+        let mut held = Vec::new();
+        for (subject, most) in
+            [("a", 2), ("b", 2), ("c", 1), ("d", 1), ("e", 1), ("f", 1), ("g", 1), ("h", 1)]
+        {
+            let (leases, error) = fill(subject, 80 * 1024).await;
+            assert_eq!((leases.len(), error), (most, ExecutionError::TooMany), "{subject}");
+            held.push(leases);
         }
-        let last = principal("e", None);
-        assert_eq!(executions.create(&last, detached(), b"x").await.unwrap_err(), ExecutionError::Full);
-        leases.pop().unwrap().end(&ok(), CallCounts::default()).await.unwrap();
-        assert_eq!(executions.create(&last, detached(), &vec![0; 118 * 1024]).await.err(), None);
-        leases.pop().unwrap().end(&ok(), CallCounts::default()).await.unwrap();
-        assert_eq!(
-            executions.create(&last, detached(), &vec![0; 118 * 1024]).await.err(),
-            Some(ExecutionError::Full)
-        );
+        let (small, _) = fill("small", 1).await;
+        assert!(!small.is_empty() && small.len() < 10, "{}", small.len());
+        assert!(executions.create(&principal("newcomer", None), detached(), b"x").await.is_ok());
+        let last = vec![0; 118 * 1024];
+        let _late = executions.create(&principal("late", None), detached(), &last).await.unwrap();
+        let full = executions.create(&principal("later", None), detached(), &last).await;
+        assert_eq!(full.err(), Some(ExecutionError::Full));
+    }
+}
+
+#[tokio::test]
+async fn seven_principals_leave_places_and_bytes_for_others() {
+    let config = ExecutionsConfig { max_executions: 60, ..ExecutionsConfig::default() };
+    for (executions, _) in both(&config) {
+        for subject in 0..7 {
+            let principal = principal(&format!("user:{subject}"), Some(&format!("client {subject}")));
+            while let Ok(lease) = executions.create(&principal, detached(), &vec![0; 3 << 20]).await {
+                lease.wait(&[], CallCounts::default()).await.unwrap();
+            }
+            while let Ok(lease) = executions.create(&principal, detached(), b"x").await {
+                lease.wait(&[], CallCounts::default()).await.unwrap();
+            }
+        }
+        for newcomer in 0..3 {
+            let other = principal(&format!("other:{newcomer}"), None);
+            executions.create(&other, detached(), &vec![0; 64 * 1024]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_subject_has_one_share_with_all_its_clients_and_anonymous_callers_have_one_for_each_network() {
+    let config = ExecutionsConfig { max_per_principal: 8, ..ExecutionsConfig::default() };
+    for (executions, _) in both(&config) {
+        let create = async |principal: &Principal, address: &str| {
+            let about = NewExecution { address: address.parse().ok(), ..detached() };
+            let lease = executions.create(principal, about, b"x").await?;
+            lease.wait(&[], CallCounts::default()).await
+        };
+        for n in 0..8 {
+            create(&principal("ada", Some(&format!("client {n}"))), "192.0.2.1").await.unwrap();
+        }
+        let other = principal("ada", Some("one more"));
+        assert_eq!(create(&other, "192.0.2.2").await, Err(ExecutionError::TooMany));
+        create(&principal("bob", None), "192.0.2.1").await.unwrap();
+
+        let anyone = Principal::local();
+        for _ in 0..8 {
+            create(&anyone, "203.0.113.7").await.unwrap();
+        }
+        assert_eq!(create(&anyone, "203.0.113.7").await, Err(ExecutionError::TooMany));
+        create(&anyone, "198.51.100.9").await.unwrap();
+        let mut of_48 = 0;
+        while create(&anyone, &format!("2001:db8:1:{:x}::1", of_48)).await.is_ok() {
+            of_48 += 1;
+        }
+        assert_eq!(of_48, 16, "256 networks of one /56 have two shares");
+        create(&anyone, "2001:db8:2::1").await.unwrap();
+        for _ in 0..20 {
+            create(&anyone, "127.0.0.1").await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_grows_while_it_runs_takes_its_room_from_the_share_too() {
+    let config =
+        ExecutionsConfig { max_bytes: 4 * KIB * KIB, max_journal_bytes: 2 * KIB * KIB, ..Default::default() };
+    for (executions, _) in both(&config) {
+        let ada = principal("ada", None);
+        let mut leases = Vec::new();
+        for _ in 0..10 {
+            leases.push(executions.create(&ada, detached(), b"x").await.unwrap());
+        }
+        let mut grown = 0;
+        for lease in leases.iter().cycle().take(1_000) {
+            match lease.append(&[0; 40 * 1024]).await {
+                Ok(()) => grown += 40 * 1024,
+                Err(error) => assert_eq!(error, ExecutionError::TooMany),
+            }
+            assert!(!lease.lost().is_cancelled());
+        }
+        assert!((200_000..1_000_000).contains(&grown), "{grown}");
+        let bob = executions.create(&principal("bob", None), detached(), &vec![0; 1 << 20]).await.unwrap();
+        bob.append(b"more").await.unwrap();
     }
 }
 
@@ -183,12 +265,10 @@ async fn journals_that_ended_take_bounded_room_in_records_too() {
 async fn a_waiting_execution_in_memory_costs_little() {
     let executions = Executions::in_memory(ExecutionsConfig::default());
     let config = ExecutionsConfig::default();
-    for n in 0..100 {
-        for m in 0..config.max_per_principal {
-            let ada = principal(&format!("user:{n}"), None);
-            let lease = executions.create(&ada, detached(), &m.to_be_bytes()).await.unwrap();
-            lease.wait(&[], CallCounts::default()).await.unwrap();
-        }
+    for n in 0..config.max_executions {
+        let ada = principal(&format!("user:{n}"), None);
+        let lease = executions.create(&ada, detached(), &n.to_be_bytes()).await.unwrap();
+        lease.wait(&[], CallCounts::default()).await.unwrap();
     }
     assert_eq!(
         executions.create(&principal("other", None), detached(), b"x").await.unwrap_err(),

@@ -157,6 +157,23 @@ async fn one_of_many_who_acquire_gets_the_lease([a, b]: &[Executions; 2]) {
     assert_eq!(found.chunks, [&b"start"[..], &[1], &[2], &[3], &[4], &[5]]);
 }
 
+async fn a_lease_that_is_given_back_is_there_for_others_at_once([a, b]: &[Executions; 2]) {
+    let ada = principal("back", None);
+    let lease = a.create(&ada, detached(), b"start").await.unwrap();
+    let id = lease.id();
+    lease.append(b"step").await.unwrap();
+    assert!(!b.abandoned().await.unwrap().contains(&id));
+    lease.give_back().await.unwrap();
+    assert_eq!(lease.append(b"late").await.unwrap_err(), ExecutionError::LeaseLost);
+    while !b.abandoned().await.unwrap().contains(&id) {
+        // One search looks at a part of them.
+    }
+    let (next, found) = b.acquire(&id.to_string(), Reader::Operator).await.unwrap();
+    assert_eq!((found.chunks.len(), found.head.state), (2, State::Running));
+    next.append(b"more").await.unwrap();
+    next.end(&Ending::new("ok"), calls(1)).await.unwrap();
+}
+
 async fn a_cancelled_execution_has_ended_and_its_holder_stops([a, b]: &[Executions; 2]) {
     let ada = principal("cancel", None);
     let lease = a.create(&ada, detached(), b"start").await.unwrap();
@@ -181,6 +198,7 @@ async fn all(instances: &[Executions; 2]) {
     hostile_ids_give_the_error_of_unknown_ones(instances).await;
     one_of_many_who_acquire_gets_the_lease(instances).await;
     a_cancelled_execution_has_ended_and_its_holder_stops(instances).await;
+    a_lease_that_is_given_back_is_there_for_others_at_once(instances).await;
     lists_name_open_executions_first_and_the_newest_of_each(instances).await;
 }
 

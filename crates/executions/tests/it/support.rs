@@ -215,3 +215,51 @@ impl SharedRecords for Faulty {
         Box::pin(self.step(self.records.remove_many(keys)))
     }
 }
+
+/// A connection to records that can be cut and restored.
+pub(crate) struct Silent {
+    records: Arc<dyn SharedRecords>,
+    silent: std::sync::atomic::AtomicBool,
+}
+
+impl Silent {
+    pub(crate) fn new(records: Arc<dyn SharedRecords>) -> Arc<Self> {
+        Arc::new(Self { records, silent: Default::default() })
+    }
+
+    /// Cuts the connection, or restores it.
+    pub(crate) fn turn(&self, silent: bool) {
+        self.silent.store(silent, Ordering::SeqCst);
+    }
+
+    async fn step<T>(&self, step: RecordsFuture<'_, T>) -> Result<T, RecordsError> {
+        match self.silent.load(Ordering::SeqCst) {
+            true => Err(RecordsError::Unavailable),
+            false => step.await,
+        }
+    }
+}
+
+impl SharedRecords for Silent {
+    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
+        Box::pin(self.step(self.records.get_many(keys)))
+    }
+
+    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
+        Box::pin(self.step(self.records.put_many(records)))
+    }
+
+    fn replace<'a>(
+        &'a self,
+        key: &'a str,
+        before: Option<&'a [u8]>,
+        after: &'a [u8],
+        ttl: Duration,
+    ) -> RecordsFuture<'a, bool> {
+        Box::pin(self.step(self.records.replace(key, before, after, ttl)))
+    }
+
+    fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
+        Box::pin(self.step(self.records.remove_many(keys)))
+    }
+}

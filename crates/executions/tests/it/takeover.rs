@@ -6,7 +6,7 @@ use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, NewExecution, Reader,
 };
 
-use crate::support::{Clock, Fault, Faulty, TestRecords, detached, principal};
+use crate::support::{Clock, Fault, Faulty, Silent, TestRecords, detached, principal};
 
 const LEASE: Duration = Duration::from_secs(15);
 
@@ -98,9 +98,56 @@ async fn a_holder_notices_by_itself_that_the_lease_is_lost() {
     let c = clock.shared(ExecutionsConfig::default(), faulty.clone());
     let lease = c.create(&ada, detached(), b"start").await.unwrap();
     let lost = lease.lost();
-    tokio::time::timeout(2 * LEASE, lost.cancelled()).await.unwrap();
+    tokio::time::timeout(60 * LEASE, lost.cancelled()).await.unwrap();
     assert!(faulty.has_happened());
     assert_eq!(lease.append(b"one").await.unwrap_err(), ExecutionError::Unavailable);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_waits_while_the_store_is_silent_and_goes_on_with_the_lease_that_ran_out() {
+    let clock = Clock::default();
+    let records = TestRecords::new(&clock);
+    let ada = principal("ada", None);
+    let silent = Silent::new(records.clone());
+    let a = clock.shared(ExecutionsConfig::default(), silent.clone());
+    let b = clock.shared(ExecutionsConfig::default(), records.clone());
+    // Nobody took it meanwhile.
+    let lease = a.create(&ada, detached(), b"start").await.unwrap();
+    silent.turn(true);
+    let back = async {
+        pass(&clock, 3 * LEASE).await;
+        assert_eq!(ids(&b).await, [lease.id().to_string()], "the lease has run out");
+        silent.turn(false);
+        pass(&clock, LEASE / 2).await;
+        assert!(ids(&b).await.is_empty(), "its holder has it again");
+    };
+    let (added, ()) = tokio::join!(lease.append(b"one"), back);
+    added.unwrap();
+    assert!(!lease.lost().is_cancelled());
+    lease.append(b"two").await.unwrap();
+    silent.turn(true);
+    let back = async {
+        pass(&clock, 2 * LEASE).await;
+        silent.turn(false);
+    };
+    let ok = Ending::new("ok");
+    let (ended, ()) = tokio::join!(lease.end(&ok, CallCounts::default()), back);
+    ended.unwrap();
+    let found = b.open(&lease.id().to_string(), Reader::Operator).await.unwrap();
+    assert_eq!(found.chunks, [&b"start"[..], b"one", b"two"]);
+
+    // Another instance was faster.
+    let lease = a.create(&ada, detached(), b"start").await.unwrap();
+    silent.turn(true);
+    let taken = async {
+        pass(&clock, 3 * LEASE).await;
+        let taken = b.acquire(&lease.id().to_string(), Reader::Operator).await.unwrap();
+        silent.turn(false);
+        taken
+    };
+    let (late, (other, _)) = tokio::join!(lease.append(b"one"), taken);
+    assert_eq!(late.unwrap_err(), ExecutionError::LeaseLost);
+    other.append(b"other one").await.unwrap();
 }
 
 #[tokio::test]

@@ -1,0 +1,335 @@
+//! The line of runs that wait for a worker: whose turn is next, and how much of the pool one principal may take.
+//!
+//! A free worker goes to a run that another one waits for, then to one that a client waits for, then to one in the background; among those, to the
+//! principal with the fewest runs under way.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use tokio::sync::oneshot;
+
+use crate::outcome::WorkerError;
+
+/// A run that needs a worker.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    /// None stands for many: it has no share.
+    pub(super) principal: Option<Arc<str>>,
+    pub(super) level: usize,
+    pub(super) background: bool,
+}
+
+/// The answer to a claim.
+pub(super) enum Claimed {
+    Turn(Turn),
+    Waits(Waits),
+}
+
+/// The right of a run to one worker, until it is dropped.
+pub(super) struct Turn {
+    line: Arc<Line>,
+    claim: Claim,
+    /// The slot is still in its place.
+    has_slot: bool,
+}
+
+/// A place in the line, left when dropped.
+pub(super) struct Waits {
+    line: Arc<Line>,
+    id: u64,
+    turn: oneshot::Receiver<Turn>,
+}
+
+/// The line, and the runs that had their turn.
+pub(super) struct Line {
+    state: Mutex<State>,
+    /// Workers that runs in the background may have, and those with runs that they wait for.
+    background: usize,
+    background_nested: usize,
+}
+
+#[derive(Default)]
+struct State {
+    free: usize,
+    closed: bool,
+    running: HashMap<Option<Arc<str>>, Running>,
+    background: usize,
+    /// In the order in which they came.
+    waiting: Vec<Waiter>,
+    last: u64,
+}
+
+/// Runs under way of one principal.
+#[derive(Debug, Clone, Copy, Default)]
+struct Running {
+    all: usize,
+    background: usize,
+}
+
+struct Waiter {
+    id: u64,
+    claim: Claim,
+    /// It has a place in the queue.
+    queued: bool,
+    turn: oneshot::Sender<Turn>,
+}
+
+/// Part of the queue that one principal may take.
+fn share(queue: usize) -> usize {
+    queue.div_ceil(2)
+}
+
+impl Line {
+    /// A line for at most `workers` workers, of which none is free yet.
+    pub(super) fn new(workers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::default(),
+            background: (workers / 2).max(1),
+            background_nested: (workers * 3 / 4).max(1),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a worker, or a place in the line: one of `queue`, or one beside them.
+    ///
+    /// # Errors
+    /// The pool is closed, or the queue or the principal's part of it is full.
+    pub(super) fn claim(
+        self: &Arc<Self>,
+        claim: Claim,
+        queue: Option<usize>,
+    ) -> Result<Claimed, WorkerError> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(WorkerError::Disposed);
+        }
+        // Whoever waits although a worker is free may not have it.
+        if state.free > 0 && self.may_run(&state, &claim) {
+            state.free -= 1;
+            state.begin(&claim);
+            return Ok(Claimed::Turn(Turn { line: self.clone(), claim, has_slot: true }));
+        }
+        if let Some(queue) = queue {
+            let queued = || state.waiting.iter().filter(|waiter| waiter.queued);
+            if queued().count() >= queue {
+                return Err(WorkerError::QueueFull(queue));
+            }
+            let own = queued().filter(|waiter| waiter.claim.principal == claim.principal).count();
+            if claim.principal.is_some() && own >= share(queue) {
+                return Err(WorkerError::QueueFull(share(queue)));
+            }
+        }
+        state.last += 1;
+        let (id, (sender, turn)) = (state.last, oneshot::channel());
+        state.waiting.push(Waiter { id, claim, queued: queue.is_some(), turn: sender });
+        Ok(Claimed::Waits(Waits { line: self.clone(), id, turn }))
+    }
+
+    /// Returns `true` if a run may have a free worker.
+    fn may_run(&self, state: &State, claim: &Claim) -> bool {
+        if !claim.background {
+            return true;
+        }
+        if claim.level > 0 {
+            return state.background < self.background_nested;
+        }
+        let own = state.running.get(&claim.principal).map_or(0, |running| running.background);
+        let has_share = claim.principal.is_none() || own < (self.background / 2).max(1);
+        has_share && state.background < self.background
+    }
+
+    /// Makes a slot available.
+    pub(super) fn put(self: &Arc<Self>) {
+        self.lock().free += 1;
+        self.serve();
+    }
+
+    /// Gives free workers to those whose turn it is.
+    fn serve(self: &Arc<Self>) {
+        loop {
+            let next = {
+                let mut state = self.lock();
+                let Some(at) = self.next(&state) else { return };
+                let waiter = state.waiting.remove(at);
+                state.free -= 1;
+                state.begin(&waiter.claim);
+                waiter
+            };
+            let turn = Turn { line: self.clone(), claim: next.claim, has_slot: true };
+            // Whoever left in this moment gives it back.
+            let _ = next.turn.send(turn);
+        }
+    }
+
+    /// The one whose turn is next.
+    fn next(&self, state: &State) -> Option<usize> {
+        if state.free == 0 || state.closed {
+            return None;
+        }
+        let running = |claim: &Claim| state.running.get(&claim.principal).map_or(0, |running| running.all);
+        let order = |claim: &Claim| (claim.level == 0, claim.background, running(claim));
+        let may_run = |(_, waiter): &(usize, &Waiter)| self.may_run(state, &waiter.claim);
+        let waiting = state.waiting.iter().enumerate().filter(may_run);
+        // Of equals, the first one.
+        waiting.min_by_key(|(at, waiter)| (order(&waiter.claim), *at)).map(|(at, _)| at)
+    }
+
+    /// Lets nobody wait any more.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.waiting.clear();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Runs that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().waiting.len()
+    }
+}
+
+impl State {
+    fn begin(&mut self, claim: &Claim) {
+        let running = self.running.entry(claim.principal.clone()).or_default();
+        running.all += 1;
+        if claim.background {
+            running.background += usize::from(claim.level == 0);
+            self.background += 1;
+        }
+    }
+
+    fn end(&mut self, claim: &Claim) {
+        if claim.background {
+            self.background -= 1;
+        }
+        let Some(running) = self.running.get_mut(&claim.principal) else { return };
+        running.all -= 1;
+        running.background -= usize::from(claim.background && claim.level == 0);
+        if running.all == 0 {
+            self.running.remove(&claim.principal);
+        }
+    }
+}
+
+impl Turn {
+    /// The slot was taken: it is put back as one.
+    pub(super) fn took_slot(&mut self) {
+        self.has_slot = false;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        {
+            let mut state = self.line.lock();
+            state.end(&self.claim);
+            state.free += usize::from(self.has_slot);
+        }
+        self.line.serve();
+    }
+}
+
+impl Future for Waits {
+    type Output = Result<Turn, WorkerError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.turn).poll(context).map_err(|_| WorkerError::Disposed)
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.line.lock().waiting.retain(|waiter| waiter.id != self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn of(principal: &str, background: bool) -> Claim {
+        Claim { principal: Some(principal.into()), level: 0, background }
+    }
+
+    fn free(workers: usize) -> Arc<Line> {
+        let line = Line::new(workers);
+        (0..workers).for_each(|_| line.put());
+        line
+    }
+
+    fn turn(line: &Arc<Line>, claim: Claim) -> Turn {
+        match line.claim(claim, Some(64)) {
+            Ok(Claimed::Turn(turn)) => turn,
+            _ => panic!("a worker is free"),
+        }
+    }
+
+    fn waits(line: &Arc<Line>, claim: Claim, queue: Option<usize>) -> Waits {
+        match line.claim(claim, queue) {
+            Ok(Claimed::Waits(waits)) => waits,
+            _ => panic!("it waits"),
+        }
+    }
+
+    #[test]
+    fn a_free_worker_goes_to_whoever_has_the_fewest_and_background_runs_come_last() {
+        let line = free(2);
+        let running = [turn(&line, of("alice", false)), turn(&line, of("alice", false))];
+        let mut later = waits(&line, of("carol", true), None);
+        let mut own = waits(&line, of("alice", false), Some(9));
+        let mut bob = waits(&line, of("bob", false), Some(9));
+        let [first, second] = running;
+        drop(first);
+        assert!((&mut own).now_or_never().is_none() && (&mut later).now_or_never().is_none());
+        let bob = (&mut bob).now_or_never().unwrap().ok().unwrap();
+        drop(second);
+        let own = (&mut own).now_or_never().unwrap().ok().unwrap();
+        assert!((&mut later).now_or_never().is_none());
+        drop((bob, own));
+        assert!((&mut later).now_or_never().unwrap().is_ok());
+    }
+
+    #[test]
+    fn background_runs_leave_half_of_the_workers_and_one_principal_half_of_theirs() {
+        let line = free(8);
+        let alice: Vec<Turn> = (0..2).map(|_| turn(&line, of("alice", true))).collect();
+        let third = waits(&line, of("alice", true), None);
+        let bob: Vec<Turn> = (0..2).map(|_| turn(&line, of("bob", true))).collect();
+        let carol = waits(&line, of("carol", true), None);
+        let others: Vec<Turn> = (0..4).map(|_| turn(&line, of("dave", false))).collect();
+        drop((alice, others));
+        assert!(third.now_or_never().unwrap().is_ok() && carol.now_or_never().unwrap().is_ok());
+        drop(bob);
+        assert!(line.lock().running.is_empty() && line.lock().free == 8 && line.lock().background == 0);
+    }
+
+    #[test]
+    fn one_principal_takes_half_of_the_queue_and_places_that_are_left_are_free_again() {
+        let line = free(1);
+        let running = turn(&line, of("alice", false));
+        let own = [(); 2].map(|()| waits(&line, of("alice", false), Some(4)));
+        assert!(matches!(line.claim(of("alice", false), Some(4)), Err(WorkerError::QueueFull(2))));
+        let bob = [(); 2].map(|()| waits(&line, of("bob", false), Some(4)));
+        assert!(matches!(line.claim(of("carol", false), Some(4)), Err(WorkerError::QueueFull(4))));
+        drop(bob);
+        let carol = waits(&line, of("carol", false), Some(4));
+        drop((own, running));
+        assert!(carol.now_or_never().unwrap().is_ok());
+        assert_eq!((line.waiting(), line.lock().free), (0, 1));
+        line.close();
+        assert!(matches!(line.claim(of("carol", false), None), Err(WorkerError::Disposed)));
+    }
+}

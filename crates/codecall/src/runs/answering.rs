@@ -1,0 +1,270 @@
+//! Runs that wait: their questions are asked, and the answers take them on. Each question is answered once, whoever asks and however often.
+
+use gatewright_core::{
+    Caller, RestsOn, codes, outline,
+    rmcp::{
+        RoleServer,
+        model::{CallToolResponse, InputRequiredResult, InputResponses, MetaObject},
+        service::RequestContext,
+    },
+};
+use gatewright_executions::{CallCounts, Ending, ExecutionError, ExecutionId, NewExecution, Reader, State};
+use serde_json::{json, value::RawValue};
+
+use super::{
+    Asked, Past, RunJournal, Ticket,
+    approvals::approval_required,
+    ask::{Round, ask},
+    detached::running,
+    flow::{EXECUTION, Entered, Next, Refusal, Run, of_execution},
+    questions::{Open, Waiting, by_call, described, held, requests},
+};
+use crate::{CodeCall, reply::answer};
+
+impl CodeCall {
+    /// Goes on with a run that asked in the result of an earlier request.
+    pub(crate) async fn go_on(
+        &self,
+        state: &str,
+        responses: InputResponses,
+        request: &str,
+        caller: &Caller,
+    ) -> Result<Entered, Refusal> {
+        let refused = |message: String| Refusal::new(codes::VALIDATION_ERROR, message);
+        let ticket = Ticket::open(&self.invoker, caller.principal(), state).ok_or_else(|| {
+            refused(
+                "`requestState` was not given to you for this request, or has expired; a plan that still waits goes on with \
+                 codecall:execute {\"resume\": \"exe_…\"}, the id that its answers named"
+                    .to_owned(),
+            )
+        })?;
+        if !ticket.is_of(request) {
+            return Err(refused(format!(
+                "the arguments are not those of the request that got `requestState`, so nothing was run: repeat those, or go on with \
+                 codecall:execute {{\"resume\": \"{}\"}} alone",
+                ticket.id()
+            )));
+        }
+        self.answer(ticket.id(), ticket.asks(), responses, request, caller).await
+    }
+
+    /// Goes on with the execution `id` with answers to those of the questions `asks` that are still open.
+    async fn answer(
+        &self,
+        id: ExecutionId,
+        asks: &[Round],
+        responses: InputResponses,
+        request: &str,
+        caller: &Caller,
+    ) -> Result<Entered, Refusal> {
+        let name = id.to_string();
+        let used = || {
+            let message = format!(
+                "what was asked has been answered already; codecall:execute {{\"resume\": \"{id}\"}} says how the plan goes on"
+            );
+            Refusal::new(codes::VALIDATION_ERROR, message)
+        };
+        let execution = self.executions.open(&name, Reader::Owner(caller.principal())).await?;
+        if execution.head.state == State::Ended {
+            return Err(used());
+        }
+        let (_, past) = Past::read(&execution.chunks).ok_or(ExecutionError::Unreadable)?;
+        let (waiting, mut answers) = (past.waiting(), by_call(responses));
+        answers.retain(|index, _| is_open(&waiting, asks, *index));
+        if !waiting.iter().any(|waiting| asks.contains(&waiting.round())) {
+            return Err(used());
+        }
+        if answers.is_empty() && execution.head.state == State::Waiting {
+            let request = request.to_owned();
+            return Ok(Entered::Asks(Open {
+                id,
+                waiting,
+                request,
+                expires_ms: execution.head.expires_ms,
+                is_new: false,
+            }));
+        }
+        let mut run = self.acquire(&name, caller).await?;
+        answers.retain(|index, _| is_open(&run.past.waiting(), asks, *index));
+        if answers.is_empty() {
+            run.put_back().await?;
+            return Err(used());
+        }
+        run.request = request.to_owned();
+        run.answer(answers);
+        Ok(Entered::of(run))
+    }
+
+    /// Goes on with a run that a client names, says what it waits for, or gives the answer of one that has ended.
+    pub(crate) async fn resume(&self, id: &str, request: &str, caller: &Caller) -> Result<Entered, Refusal> {
+        let reader = Reader::Owner(caller.principal());
+        let execution = self.executions.open(id, reader).await?;
+        let (head, past) = (execution.head, Past::read(&execution.chunks).map(|(_, past)| past));
+        match head.state {
+            State::Ended => {
+                let reply = past.and_then(|past| past.reply).ok_or(ExecutionError::Ended)?;
+                return Ok(Entered::Over(of_execution(reply, head.id)));
+            }
+            State::Waiting => {
+                let waiting = past.ok_or(ExecutionError::Unreadable)?.waiting();
+                let is_parked = requests(&waiting).is_empty() && !waits_for_approval(&waiting);
+                if !is_parked && !self.has_settled(&waiting).await {
+                    let (id, request) = (head.id, request.to_owned());
+                    return Ok(Entered::Asks(Open {
+                        id,
+                        waiting,
+                        request,
+                        expires_ms: head.expires_ms,
+                        is_new: false,
+                    }));
+                }
+            }
+            State::Running => {}
+        }
+        match self.acquire(id, caller).await {
+            Ok(mut run) => {
+                run.request = request.to_owned();
+                Ok(Entered::of(run))
+            }
+            Err(refusal) if refusal.is(ExecutionError::Busy) => Ok(Entered::Over(running(head.id))),
+            // It ended in this moment, and its answer is there.
+            Err(refusal) if refusal.is(ExecutionError::Ended) => {
+                Box::pin(self.resume(id, request, caller)).await
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    pub(crate) async fn acquire(&self, id: &str, caller: &Caller) -> Result<Run, Refusal> {
+        let reader = Reader::Owner(caller.principal());
+        let (lease, execution) = self.executions.acquire(id, reader).await?;
+        Run::resume(self, lease, &execution).ok_or_else(|| ExecutionError::Unreadable.into())
+    }
+
+    /// Goes on with a run within another one, whose journal is in `state`.
+    pub(crate) async fn go_on_within(
+        &self,
+        state: &str,
+        responses: InputResponses,
+        caller: &Caller,
+    ) -> Result<Run, Refusal> {
+        let chunks: Vec<Box<RawValue>> =
+            serde_json::from_str(state).map_err(|_| ExecutionError::Unreadable)?;
+        let chunks: Vec<Vec<u8>> = chunks.into_iter().map(|chunk| chunk.get().as_bytes().to_vec()).collect();
+        let (start, past) = Past::read(&chunks).ok_or(ExecutionError::Unreadable)?;
+        let settings = self.settings();
+        let draft = self.executions.draft(caller.principal(), NewExecution::default());
+        let journal = RunJournal::resume_within(draft, &chunks, settings.limits.host_bytes);
+        let mut run = Run::new(start, past, journal, settings);
+        let waiting = run.past.waiting();
+        let mut answers = by_call(responses);
+        answers.retain(|index, _| waiting.iter().any(|waiting| waiting.index == *index));
+        run.answer(answers);
+        Ok(run)
+    }
+
+    /// Leaves the run and asks its questions.
+    pub(crate) async fn suspend(
+        &self,
+        run: Run,
+        waiting: Vec<Waiting>,
+        calls: CallCounts,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Next, Refusal> {
+        if let Some(chunks) = run.journal.chunks_within()? {
+            // The run around it waits with its journal, and asks.
+            let chunks: Vec<_> = chunks.iter().map(|chunk| String::from_utf8_lossy(chunk)).collect();
+            let state = format!("[{}]", chunks.join(","));
+            rests_on(context, &waiting);
+            let asks = InputRequiredResult::new(Some(requests(&waiting)), Some(state));
+            return Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))));
+        }
+        run.journal.wait(&described(&waiting), calls).await?;
+        let expires_ms = run.start.started_ms.saturating_add(self.retention_ms());
+        let (id, is_new) = (run.id(), run.is_new);
+        let open = Open { id, waiting, request: run.request, expires_ms, is_new };
+        self.ask(open, caller, context).await
+    }
+
+    /// Asks the client what an execution waits for.
+    pub(crate) async fn ask(
+        &self,
+        open: Open,
+        caller: &Caller,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Next, Refusal> {
+        let (id, requests) = (open.id, requests(&open.waiting));
+        let needs_approval = || {
+            let result = of_execution(approval_required(&open.waiting, id), id);
+            Next::Reply(Box::new(result.into()))
+        };
+        if requests.is_empty() {
+            return Ok(needs_approval());
+        }
+        let asks: Vec<Round> = open.waiting.iter().map(Waiting::round).collect();
+        match ask(context, &requests, self.settings().longest_wait()).await {
+            Asked::Answered(responses) => {
+                match self.answer(id, &asks, responses, &open.request, caller).await? {
+                    Entered::Run(mut run) => {
+                        // Whoever answered does not do so twice.
+                        run.journal.settle().await?;
+                        run.patient = true;
+                        Ok(Next::GoOn(run))
+                    }
+                    Entered::Asks(_) => Err(Refusal::new(codes::INPUT_REQUIRED, not_answered(id))),
+                    Entered::Over(result) => Ok(Next::Reply(Box::new(result.into()))),
+                }
+            }
+            Asked::InResult => {
+                let ticket = Ticket::new(id, &open.request, asks, open.expires_ms);
+                let mut state = ticket.seal(&self.invoker, caller.principal());
+                if let Some(held) = held(&open.waiting) {
+                    rests_on(context, &open.waiting);
+                    state = state.map(|state| self.invoker.at_home_of(held, state));
+                }
+                let mut asks = InputRequiredResult::new(Some(requests), state);
+                let meta = asks.meta.get_or_insert_with(MetaObject::default);
+                meta.0.insert(EXECUTION.to_owned(), id.to_string().into());
+                Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))))
+            }
+            Asked::Cannot(_) if open.is_new && context.ct.is_cancelled() => {
+                let ending = Ending::new("runtime_error").code("EXECUTION_ABORTED");
+                let reader = Reader::Owner(caller.principal());
+                let _ = self.executions.cancel(&id.to_string(), reader, &ending).await;
+                Err(Refusal::new("EXECUTION_ABORTED", "the execution was cancelled"))
+            }
+            Asked::Cannot(_) if waits_for_approval(&open.waiting) => Ok(needs_approval()),
+            Asked::Cannot(why) => {
+                let name = open.waiting.first().map(|waiting| waiting.name.as_str()).unwrap_or_default();
+                let message = format!(
+                    "the plan needs {}, and {why}; it waits: once that is settled, go on with codecall:execute {{\"resume\": \"{id}\"}}",
+                    outline(&requests)
+                );
+                let body = json!({"status": "tool_error", "executionId": id.to_string(), "error":
+                    {"source": "tool", "toolName": name, "code": codes::INPUT_REQUIRED, "message": message}});
+                Ok(Next::Reply(Box::new(of_execution(answer(body), id).into())))
+            }
+        }
+    }
+}
+
+fn waits_for_approval(waiting: &[Waiting]) -> bool {
+    waiting.iter().any(|waiting| waiting.approval.is_some())
+}
+
+/// Returns `true` if the question of call `index` among `asks` is one that waits.
+fn is_open(waiting: &[Waiting], asks: &[Round], index: u32) -> bool {
+    waiting.iter().any(|waiting| waiting.index == index && asks.contains(&waiting.round()))
+}
+
+fn not_answered(id: ExecutionId) -> String {
+    format!("there was no answer; the plan waits: go on with codecall:execute {{\"resume\": \"{id}\"}}")
+}
+
+/// Notes for whoever seals the answer to the request of `context` that a call is held open at an instance.
+fn rests_on(context: &RequestContext<RoleServer>, waiting: &[Waiting]) {
+    if let (Some(rests_on), Some(held)) = (context.extensions.get::<RestsOn>(), held(waiting)) {
+        rests_on.note(held);
+    }
+}
