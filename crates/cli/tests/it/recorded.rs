@@ -233,7 +233,8 @@ async fn a_replay_names_the_first_difference_with_what_was_expected_and_what_cam
     let without_outcome: Vec<_> = kept.iter().filter(|chunk| !is_outcome(chunk)).cloned().collect();
     assert_eq!(without_outcome.len() + 1, kept.len());
     let unreadable = [b"no journal".to_vec()];
-    let cases: [(&[Vec<u8>], i32, &[&str]); 4] = [
+    type Case<'a> = (&'a [Vec<u8>], i32, &'a [&'a str]);
+    let cases: [Case<'_>; 4] = [
         (&without_outcome, 0, &["identical to the end of the journal: 4 calls", "not kept"]),
         (&kept[..2], 0, &["identical to the end of the journal: 1 calls", "was ended there"]),
         (&kept[..3], 1, &["call 1 is new: the journal has 1 calls", "tickets_list"]),
