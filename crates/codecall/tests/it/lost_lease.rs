@@ -71,16 +71,14 @@ async fn a_run_whose_lease_ran_out_is_not_ended_but_goes_on() {
     let config = ExecutionsConfig { lease: Duration::from_secs(3), ..ExecutionsConfig::default() };
     let key = SealKey::derived(b"a secret of thirty-two characters");
     let executions = Executions::shared(config, records.clone(), &key, "test");
-    let (entered, of_tool) = (Arc::new(Notify::new()), records.clone());
-    let (tools, notice) = (json!([{"name": "look", "inputSchema": {"type": "object"}}]), entered.clone());
-    let server = ToolServer::asking(tools, move |_, context| {
-        let (of_tool, notice) = (of_tool.clone(), notice.clone());
+    let (entered, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tools, tool) =
+        (json!([{"name": "look", "inputSchema": {"type": "object"}}]), (entered.clone(), go.clone()));
+    let server = ToolServer::asking(tools, move |_, _| {
+        let (entered, go) = tool.clone();
         async move {
-            if !of_tool.expires.swap(true, Ordering::SeqCst) {
-                notice.notify_one();
-                // It ends with its run.
-                context.ct.cancelled().await;
-            }
+            entered.notify_one();
+            go.notified().await;
             Ok(CallToolResponse::Complete(CallToolResult::structured(json!({"n": 1}))))
         }
     });
@@ -89,6 +87,11 @@ async fn a_run_whose_lease_ran_out_is_not_ended_but_goes_on() {
     let script = "try { return (await callTool('app:look', {})).n } catch (error) { return error.code }";
     let begun = ada.body("codecall:execute", json!({"script": script, "detach": true})).await;
     entered.notified().await;
+    records.expires.store(true, Ordering::SeqCst);
+    while records.expires.load(Ordering::SeqCst) {
+        tokio::task::yield_now().await;
+    }
+    go.notify_one();
     let answer = loop {
         let answer = ada.body("codecall:execute", json!({"resume": begun["executionId"]})).await;
         if answer["status"] != "running" && answer["error"]["code"] != "EXECUTION_BUSY" {
@@ -96,5 +99,5 @@ async fn a_run_whose_lease_ran_out_is_not_ended_but_goes_on() {
         }
         tokio::task::yield_now().await;
     };
-    assert_eq!((&answer["status"], &answer["result"]), (&json!("ok"), &json!("OUTCOME_UNKNOWN")), "{answer}");
+    assert_eq!((&answer["status"], &answer["result"]), (&json!("ok"), &json!(1)), "{answer}");
 }

@@ -21,8 +21,8 @@ use super::{
     variables::Variables,
 };
 use crate::{
-    ToolServer,
     base::{json::is_subset, lock, serve::serve, text::shorten},
+    tool_server::ToolServer,
 };
 
 /// Longest call in a report, in bytes.
