@@ -1,4 +1,4 @@
-//! What is kept of one caller: states that were used, and approvals that stand.
+//! The record of one caller: states that were used, and approvals that stand.
 //!
 //! One record of bounded size for each caller. A state is good once; when a caller used more states than are kept, the oldest ones make
 //! room, and every state from before then counts as used.
@@ -17,6 +17,9 @@ const MOST_STANDING: usize = 64;
 pub(super) struct CallerRecord {
     /// States from this time and before count as used.
     used_before_ms: u64,
+    /// The time until which one of those would be good.
+    #[serde(default)]
+    used_until_ms: u64,
     used: Vec<Used>,
     standing: Vec<Stands>,
 }
@@ -51,7 +54,9 @@ impl CallerRecord {
         if self.used.len() > MOST_USED
             && let Some(oldest) = (0..self.used.len()).min_by_key(|at| self.used[*at].issued_ms)
         {
-            self.used_before_ms = self.used_before_ms.max(self.used.swap_remove(oldest).issued_ms);
+            let oldest = self.used.swap_remove(oldest);
+            self.used_before_ms = self.used_before_ms.max(oldest.issued_ms);
+            self.used_until_ms = self.used_until_ms.max(oldest.until_ms);
         }
         true
     }
@@ -85,12 +90,13 @@ impl CallerRecord {
     /// The time until which the record is of use.
     pub(super) fn until_ms(&self) -> u64 {
         let used = self.used.iter().map(|used| used.until_ms);
-        used.chain(self.standing.iter().map(|one| one.until_ms)).max().unwrap_or_default()
+        let standing = self.standing.iter().map(|one| one.until_ms);
+        used.chain(standing).fold(self.used_until_ms, u64::max)
     }
 }
 
 impl Stands {
-    /// What follows from an approval given for `standing`; none for one call.
+    /// The approval that stands after one was given for `standing`; none for one call.
     pub(super) fn of(
         standing: Standing,
         (tool, policy): (&str, &str),
@@ -129,6 +135,17 @@ mod tests {
             assert!(!record.claim(nonce, issued, 10_000, 30), "{nonce}");
         }
         assert!(record.claim("new", 600, 10_000, 30));
+    }
+
+    #[test]
+    fn the_record_is_of_use_as_long_as_a_state_is_good_that_made_room() {
+        let mut record = CallerRecord::default();
+        assert!(record.claim("long", 1, 90_000, 10));
+        for n in 0..=MOST_USED as u64 {
+            assert!(record.claim(&format!("n{n}"), 20 + n, 1_000, 30));
+        }
+        assert!(!record.used.iter().any(|used| used.nonce == "long"));
+        assert_eq!(record.until_ms(), 90_000);
     }
 
     #[test]
