@@ -12,6 +12,8 @@ const MOST_LINES: usize = 20;
 /// Longest name of an argument, and longest value that is shown, in characters.
 const LONGEST_NAME: usize = 60;
 const LONGEST_VALUE: usize = 200;
+/// Longest name of a tool that is shown, in characters.
+const LONGEST_TOOL: usize = 200;
 /// Longest reason that is shown, in characters.
 const LONGEST_REASON: usize = 500;
 
@@ -24,7 +26,8 @@ pub(super) enum Reply {
 
 /// The question for the approval that `record` describes.
 pub(super) fn ask(record: &ApprovalRecord) -> InputRequests {
-    let mut message = format!("Approve the call of `{}`?\n{}", record.tool, record.reason);
+    let tool = shown(&record.tool, LONGEST_TOOL);
+    let mut message = format!("Approve the call of `{tool}`?\n{}", record.reason);
     if let Some(place) = record.place() {
         message.push_str(&format!("\nIt is {place}."));
     }
