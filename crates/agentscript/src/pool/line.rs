@@ -89,7 +89,7 @@ impl Line {
         Arc::new(Self {
             state: Mutex::default(),
             background: (workers / 2).max(1),
-            background_nested: (workers * 3 / 4).max(1),
+            background_nested: (workers * 3 / 4).max(2),
         })
     }
 
@@ -138,8 +138,11 @@ impl Line {
         if !claim.background {
             return true;
         }
-        if claim.level > 0 {
-            return state.background < self.background_nested;
+        match claim.level {
+            0 => {}
+            1 => return state.background < self.background_nested,
+            // Whoever waits for it keeps a worker: it would keep both for nothing.
+            _ => return true,
         }
         let own = state.running.get(&claim.principal).map_or(0, |running| running.background);
         let has_share = claim.principal.is_none() || own < (self.background / 2).max(1);
@@ -314,6 +317,19 @@ mod tests {
         assert!(third.now_or_never().unwrap().is_ok() && carol.now_or_never().unwrap().is_ok());
         drop(bob);
         assert!(line.lock().running.is_empty() && line.lock().free == 8 && line.lock().background == 0);
+    }
+
+    #[test]
+    fn runs_that_background_runs_wait_for_get_a_free_worker() {
+        let nested = |level| Claim { level, ..of("alice", true) };
+        let small = free(2);
+        let _both = [turn(&small, of("alice", true)), turn(&small, nested(1))];
+        let line = free(4);
+        let _outer = [turn(&line, of("alice", true)), turn(&line, of("bob", true))];
+        let _inner = turn(&line, nested(1));
+        let another = waits(&line, nested(1), None);
+        let _innermost = turn(&line, nested(2));
+        assert!(another.now_or_never().is_none());
     }
 
     #[test]
