@@ -298,7 +298,10 @@ impl Invoker {
         let (decided, granted) = match self.passage(decided, answered, is_held, &context).await? {
             Passage::Passes(call) => (call, None),
             Passage::Approved(call, granted) => (call, Some(granted)),
-            Passage::Asks(asks) => return Ok(asks.into()),
+            Passage::Asks(asks) => {
+                self.remember(&asks, repeated);
+                return Ok(asks.into());
+            }
         };
 
         // An app that is taken out of the registry ends when the last of these is gone.
@@ -330,9 +333,7 @@ impl Invoker {
                     Some(granted) => self.seal_granted(tool, granted, asks),
                     None => self.seal_state(principal, &tool.name, asks),
                 }
-                if let Some(state) = &asks.request_state {
-                    self.repetitions.add(state, repeated.unwrap_or(0));
-                }
+                self.remember(asks, repeated);
             }
             CallToolResponse::Task(created) => {
                 let task = OpenTask {
@@ -368,6 +369,13 @@ impl Invoker {
                 Ok((Answers { responses, state, held: None }, Some(answered)))
             }
             None => self.answers(principal, tool, responses, sealed).map(|answers| (answers, None)),
+        }
+    }
+
+    /// Remembers the state of a call that asks, which asked `repeated` times before: its retry is the same call for rate limits.
+    fn remember(&self, asks: &InputRequiredResult, repeated: Option<usize>) {
+        if let Some(state) = &asks.request_state {
+            self.repetitions.add(state, repeated.unwrap_or(0));
         }
     }
 

@@ -10,9 +10,10 @@ use std::{
 };
 
 use gatewright_core::{
-    AppOptions, Approval, ApprovalEvent, ApprovalListener, ApprovalRecord, ApprovalStore, Approvals,
-    Approver, CannotDecide, Gateway, GatewayConfig, Invoker, LocalApp, MemoryRecords, Policies, Principal,
-    Registry, SealKey, SharedRecords, Standing, ToolNames, ToolOverride, memory_transport,
+    AppFuture, AppOptions, Approval, ApprovalEvent, ApprovalListener, ApprovalRecord, ApprovalStore,
+    Approvals, Approver, CannotDecide, Gateway, GatewayConfig, Invoker, LocalApp, MemoryRecords, Policies,
+    Principal, RateLimiter, Registry, RetryAfter, SealKey, SharedRecords, Standing, ToolNames, ToolOverride,
+    memory_transport,
     rmcp::{
         ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler, ServiceExt as _,
         model::{
@@ -105,9 +106,26 @@ impl Listener {
     }
 }
 
+/// Counts calls as rate limits do.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl RateLimiter for Counted {
+    fn check<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a Principal,
+        _: Option<std::net::IpAddr>,
+    ) -> AppFuture<'a, Result<(), RetryAfter>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { Ok(()) })
+    }
+}
+
 /// A gateway, one of several that share their records.
 struct Instance {
     gateway: Gateway,
+    counted: Arc<Counted>,
     store: Arc<ApprovalStore>,
     listener: Arc<Listener>,
 }
@@ -128,9 +146,11 @@ impl Instance {
         let key = SealKey::derived(b"shared");
         let (store, listener) = (Arc::new(ApprovalStore::new(records, key.clone())), Arc::default());
         store.notify(Arc::clone(&listener) as Arc<dyn ApprovalListener>);
+        let counted = Arc::new(Counted::default());
         let invoker = Invoker::new(registry).seal_key(&key).approvals_in(store.clone());
+        let invoker = invoker.rate_limiter(counted.clone());
         let gateway = Gateway::new(GatewayConfig::new("test", "1"), Arc::new(invoker), Vec::new());
-        Self { gateway, store, listener }
+        Self { gateway, counted, store, listener }
     }
 
     async fn new(terms: Approvals) -> (Self, Shop) {
@@ -249,6 +269,11 @@ async fn a_client_of_either_era_is_asked_and_the_call_is_made_once() {
         let ada = instance.ada(&person, modern).await;
         let paid = ada.call_tool(call("pay", json!({"to": "ann\nbob", "amount": 5}))).await.unwrap();
         assert_eq!((text(&paid), shop.made()), ("pay", 1), "{paid:?}");
+        assert_eq!(
+            instance.counted.0.load(Ordering::SeqCst),
+            1,
+            "the retry is the same call for rate limits"
+        );
         assert_eq!(
             person.asked(),
             [
