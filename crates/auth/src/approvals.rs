@@ -14,16 +14,14 @@ use http::{HeaderMap, Request, StatusCode, request::Parts};
 
 use crate::{
     ceiling::{Ceiling, Grantor},
-    crypto::sha256_hex,
     pages::{self, ApprovalsPage},
-    records::{AuthorizationRequest, Grant, LoginRequest, Session},
+    records::{AuthorizationRequest, Session},
     scopes::RecordedScopes,
     server::{
         AuthorizationServer, Services,
         flow::{Step, advance},
         router::below_issuer,
     },
-    tuning::AUTHORIZATION_LIFETIME,
     web::{
         params::{Params, read_form},
         responses::{bad_request, error_page, page, redirect, store_page},
@@ -138,18 +136,8 @@ impl ApprovalPages {
     async fn sign_in(&self, headers: &HeaderMap) -> Result<Response, Response> {
         let Services { ctx, authorizations, .. } = &*self.services;
         let browser = authorizations.browser_cookie(headers);
-        let request = AuthorizationRequest {
-            grant: Grant::default(),
-            client_name: "Your approvals".to_owned(),
-            state: String::new(),
-            browser: sha256_hex(&browser.value),
-            expires_ms: ctx.clock.now_ms() + AUTHORIZATION_LIFETIME.as_millis() as u64,
-            logged_in: false,
-            force_consent: false,
-            upstream: None,
-            return_path: Some(PATH.to_owned()),
-            login: LoginRequest::default(),
-        };
+        let now_ms = ctx.clock.now_ms();
+        let request = AuthorizationRequest::of_page("Your approvals", PATH, &browser.value, now_ms);
         let id = ctx.new_secret();
         authorizations.save(&id, None, &request).await.map_err(store_page)?;
         let step = Step { id: &id, browser: &browser.value, silent: false, status: StatusCode::FOUND };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::scopes::RecordedScopes;
+use crate::{crypto::sha256_hex, scopes::RecordedScopes, tuning::AUTHORIZATION_LIFETIME};
 
 /// An authorization grant: what a user, or a client for itself, allowed. It is kept with the code, then with the token family.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +94,22 @@ pub(crate) struct AuthorizationRequest {
 }
 
 impl AuthorizationRequest {
+    /// A login that no client requested, of the browser with this `cookie`: it leads to the page at `path`, which users know as `name`.
+    pub(crate) fn of_page(name: &str, path: &str, cookie: &str, now_ms: u64) -> Self {
+        Self {
+            grant: Grant::default(),
+            client_name: name.to_owned(),
+            state: String::new(),
+            browser: sha256_hex(cookie),
+            expires_ms: now_ms + AUTHORIZATION_LIFETIME.as_millis() as u64,
+            logged_in: false,
+            force_consent: false,
+            upstream: None,
+            return_path: Some(path.to_owned()),
+            login: LoginRequest::default(),
+        }
+    }
+
     /// Records who signed in, and when: a revocation from then on ends the request.
     pub(crate) fn log_in(&mut self, session: &Session, id: Option<String>, now_ms: u64) {
         self.logged_in = true;

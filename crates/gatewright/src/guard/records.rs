@@ -1,4 +1,4 @@
-//! What instances share in the token store besides tokens: shapes of results, executions, and approvals.
+//! Records that instances share in the token store besides tokens: shapes of results, executions, and approvals.
 
 use std::sync::Arc;
 

@@ -15,13 +15,12 @@ use super::{
     registration::{off, passkey_name, register},
 };
 use crate::{
-    crypto::sha256_hex,
     grants::Revocation,
     pages::{self, AccountPage, PasskeyPrompt},
-    records::{AuthorizationRequest, Grant, LoginRequest, Session},
+    records::{AuthorizationRequest, Session},
     server::{services::Services, views::login_page},
     store::{PasskeyStore as _, StoreError},
-    tuning::{AUTHORIZATION_LIFETIME, RECENT_LOGIN_S},
+    tuning::RECENT_LOGIN_S,
     users::User,
     web::{
         params::{Params, read_form},
@@ -180,18 +179,8 @@ fn ends_everything(params: &Params) -> bool {
 async fn sign_in(services: &Services, headers: &HeaderMap) -> Result<Response, StoreError> {
     let Services { ctx, authorizations, .. } = services;
     let browser = authorizations.browser_cookie(headers);
-    let request = AuthorizationRequest {
-        grant: Grant::default(),
-        client_name: "Your account page".to_owned(),
-        state: String::new(),
-        browser: sha256_hex(&browser.value),
-        expires_ms: ctx.clock.now_ms() + AUTHORIZATION_LIFETIME.as_millis() as u64,
-        logged_in: false,
-        force_consent: false,
-        upstream: None,
-        return_path: Some(ACCOUNT_PATH.to_owned()),
-        login: LoginRequest::default(),
-    };
+    let now_ms = ctx.clock.now_ms();
+    let request = AuthorizationRequest::of_page("Your account page", ACCOUNT_PATH, &browser.value, now_ms);
     let id = ctx.new_secret();
     authorizations.save(&id, None, &request).await?;
     let mut response = login_page(services, &id, &request, &browser.value, None);
