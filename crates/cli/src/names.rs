@@ -54,7 +54,7 @@ fn lists(registry: &Registry) -> Vec<Lists> {
         .collect()
 }
 
-/// What callers so far were offered: for an app whose lists differ from caller to caller.
+/// Tools, resources and prompts that callers were offered so far: for an app whose lists differ from caller to caller.
 fn personal(registry: &Registry, entry: &AppEntry) -> Lists {
     let tools = registry.all_tools().into_iter().filter(|tool| tool.app_id == entry.id);
     let tools: Vec<Arc<str>> = tools.map(|tool| tool.local_name.clone()).collect();

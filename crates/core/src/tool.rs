@@ -42,7 +42,7 @@ impl std::fmt::Debug for ToolEntry {
 }
 
 impl ToolEntry {
-    /// What it may do, by its annotations and the defaults of MCP.
+    /// Its effects, by its annotations and the defaults of MCP.
     pub fn effects(&self) -> Effects {
         Effects::of(&self.tool)
     }

@@ -16,7 +16,7 @@ use crate::{
     values::NAMES,
 };
 
-/// What there is for policies to name.
+/// The apps, tools, resources and prompts that policies may name.
 pub struct Catalog<'c> {
     /// Tools, resources and prompts of all apps.
     pub items: &'c Snapshot,

@@ -10,7 +10,7 @@ use crate::{
     values::NAMES,
 };
 
-/// What policies look at.
+/// Attributes and names that policies look at.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     /// Attributes of the caller, or its identity.

@@ -180,7 +180,7 @@ fn evaluated(expr: &RestrictedExpr) -> Result<Value, String> {
     evaluator.interpret(expr.as_borrowed()).map_err(|error| error.to_string())
 }
 
-/// What is left of the bounds.
+/// The rest of the bounds.
 struct Room {
     values: usize,
     bytes: usize,

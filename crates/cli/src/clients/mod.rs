@@ -1,6 +1,6 @@
 //! The configuration files of MCP clients: their places on this machine, and changes of one entry in them.
 //!
-//! What the files look like is in `gatewright_server::clients`; `jsonc` and `tables` change their text, and `files` reads and writes.
+//! The layout of the files is in `gatewright_server::clients`; `jsonc` and `tables` change their text, and `files` reads and writes.
 
 pub mod files;
 mod jsonc;

@@ -67,7 +67,7 @@ pub struct Config {
     /// Approvals that calls of tools need, by what the tools may do.
     #[schemars(with = "ApprovalsShape")]
     pub approvals: Approvals,
-    /// What the files of `policies` contain.
+    /// The content of the files of `policies`.
     #[serde(skip)]
     pub policy_files: PolicyFiles,
     /// The listener for operators: metrics and the console.

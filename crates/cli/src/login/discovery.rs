@@ -31,7 +31,7 @@ pub struct ServerMetadata {
     pub authorization_response_iss_parameter_supported: bool,
 }
 
-/// What is known before the user is asked.
+/// The server to sign in at, as its metadata describe it.
 pub struct Discovered {
     pub metadata: ServerMetadata,
     /// The resource that tokens are for (RFC 8707).

@@ -24,7 +24,7 @@ pub struct Wanted {
     pub open_browser: bool,
 }
 
-/// What a grant yields: tokens, and the client that they are for.
+/// The outcome of a grant: tokens, and the client that they are for.
 pub struct Answer {
     pub tokens: TokenResponse,
     pub client: Client,

@@ -44,7 +44,7 @@ pub(crate) struct Waiting {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WaitingApproval {
     pub(crate) id: String,
-    /// Who gives it where, as a sentence.
+    /// A sentence that names those who give it, and the place.
     pub(crate) text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) page: Option<String>,

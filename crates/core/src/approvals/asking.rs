@@ -24,7 +24,7 @@ use crate::{
 /// Time for which an approved call may wait for answers to what its app asks.
 const LONGEST_CONVERSATION: Duration = Duration::from_secs(24 * 3_600);
 
-/// What came of a call that policies do not forbid.
+/// The outcome for a call that policies do not forbid.
 pub(crate) enum Passage {
     /// It needs no approval.
     Passes(DecidedCall),
@@ -152,7 +152,7 @@ impl Invoker {
         }
     }
 
-    /// What follows from the decision of the caller.
+    /// Records the decision of the caller, and returns the outcome.
     async fn replied(
         &self,
         call: &PendingCall,
@@ -223,7 +223,7 @@ impl Invoker {
         Err(required(&call, Ok(Box::new(request))))
     }
 
-    /// What follows from the answer of a client that was asked on the stream of its request.
+    /// The outcome for a call whose client was asked on the stream of its request.
     async fn decided(
         &self,
         call: PendingCall,

@@ -1,4 +1,4 @@
-//! What is kept of an approval, and who hears of it.
+//! The record of an approval, and the events about it.
 
 use std::{
     fmt,
@@ -35,7 +35,7 @@ impl Standing {
         Self::ALL.into_iter().find(|standing| standing.label() == label)
     }
 
-    /// What it is given for, as forms have it.
+    /// The words of forms for it.
     pub fn label(self) -> &'static str {
         match self {
             Self::Once => "this call",

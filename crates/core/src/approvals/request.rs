@@ -1,4 +1,4 @@
-//! What a call that needs an approval learns of it, and marks of calls that say how it is asked for.
+//! The answer to a call that needs an approval, and marks of calls that say how it is asked for.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@ const BATCH: usize = 64;
 /// Life of the empty record that takes the place of one that is removed.
 const REMOVED: Duration = Duration::from_secs(1);
 
-/// What becomes of a record.
+/// A change of a record.
 pub(super) enum Write<T> {
     Leave,
     Put(T, Duration),

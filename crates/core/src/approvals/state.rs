@@ -9,7 +9,7 @@ use super::{
 };
 use crate::RequestDigest;
 
-/// What a client keeps while its user thinks about an approval, or about what an app asks after one. It is sealed for the caller and the tool.
+/// The state that a client keeps while its user thinks about an approval, or about what an app asks after one. It is sealed for the caller and the tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SealedState {
     pub(super) nonce: String,
@@ -61,7 +61,7 @@ impl SealedState {
     }
 }
 
-/// What a client sent back with a [`SealedState`].
+/// A [`SealedState`] that a client sent back, with the decision of its user.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(super) state: SealedState,

@@ -2,7 +2,7 @@
 
 use rmcp::model::Tool;
 
-/// What a tool may do, by its annotations: hints of its server. Where they say nothing, the defaults of MCP count: it may change and
+/// Effects that a tool may have, by its annotations: hints of its server. Where they say nothing, the defaults of MCP count: it may change and
 /// destroy data, in more ways the more often it is called, and reaches an open world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Effects {

@@ -83,7 +83,7 @@ pub struct PolicyTool<'a> {
     pub name: &'a str,
     /// The app's own name for it.
     pub local: &'a str,
-    /// What it may do.
+    /// Its effects.
     pub effects: Effects,
     /// The operator's word on approvals of its calls.
     pub approval: Option<Approval>,
