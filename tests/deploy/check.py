@@ -16,6 +16,7 @@ import traceback
 import urllib.request
 
 import alarms
+import first_minutes
 import helm_python as helm
 import kubernetes_validate
 import packages
@@ -400,7 +401,7 @@ def failure(check):
 
 
 def main():
-    everything = globals() | vars(packages)
+    everything = globals() | vars(packages) | vars(first_minutes)
     checks = [value for name, value in everything.items() if callable(value) and re.match(r"(the|every|each)_", name)]
     failed = 0
     # Most of a check is another process.
