@@ -100,6 +100,7 @@ fn variables(redis: &Redis) -> Vec<(&'static str, String)> {
         ("REDIS_CA_FILE", redis.ca().display().to_string()),
         ("JWT_SIGNING_KEY", String::from_utf8(key.stdout).unwrap()),
         ("GATEWRIGHT_ENCRYPTION_KEY", "X8k2vQ7mN4pR9sT1wZ6bC3dF5gH0jL_y".to_owned()),
+        ("GATEWRIGHT_CLUSTER_KEY", "p3Vx8Kq1Zt6Wb9Rm2Yc5Ng7Hd0Jf4Ls_".to_owned()),
         ("ADA_PASSWORD_HASH", password_hash()),
         ("PROXY_IP", "127.0.0.1".to_owned()),
     ]
