@@ -1,4 +1,4 @@
-//! Replies of meta-tools.
+//! Makes the body of a meta-tool's reply a [`CallToolResult`]. The body of `codecall:execute` is made in `execute`.
 
 use gatewright_core::rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Parts of requests that policies look at: nothing else is converted, and requests that differ in nothing else are decided on alike.
+//! Parts of requests that policies read, arguments included: nothing else is converted, and requests that differ in nothing else are
+//! decided on alike.
 
 use std::collections::{BTreeSet, HashSet};
 

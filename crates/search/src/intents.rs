@@ -1,4 +1,4 @@
-//! A request to its parts: "create a ticket and notify the owner" asks for two tools.
+//! Splits a request into its parts: "create a ticket and notify the owner" asks for two tools.
 
 /// Most parts of a query that are looked at one by one; what follows belongs to the last.
 pub(crate) const MAX_CLAUSES: usize = 12;

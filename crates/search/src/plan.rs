@@ -1,4 +1,4 @@
-//! A query's text to what is looked up: one slot per word, with the terms that may fill it.
+//! Turns the text of a query into what is looked up: one slot per word, with the terms that may fill it.
 
 use rustc_hash::FxHashMap;
 

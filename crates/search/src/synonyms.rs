@@ -1,6 +1,6 @@
-//! Words that stand in for one another in the names of tools.
+//! Words of a query that also find other words: a constant table, which `plan` reads.
 //!
-//! Few and safe on purpose: eager lists cost more than they find.
+//! Few and safe on purpose: eager lists cost more than they find. The texts of tools are in `document` and `fields`.
 
 /// Groups of stems; a word finds the others of its group at half weight.
 const GROUPS: &[&[&str]] = &[

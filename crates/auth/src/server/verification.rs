@@ -1,4 +1,5 @@
-//! The last check of an authorization request: only a request that passes it now is offered for consent or gets a code.
+//! The last check of an authorization request: only a request that passes it now is offered for consent or gets a code. Tokens are
+//! checked in `resource`.
 //!
 //! Pages and forms make the same check, so that nothing which ended between the two goes through.
 

@@ -1,4 +1,4 @@
-//! `/console/executions`: the latest executions, each with its calls over time.
+//! `/console/executions`: the latest executions, each with its calls over time, from the memory of `history`. Journals are in `runs`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `/console/runs`: journals of scripts: those that wait for somebody first, then those that run, then those that ended.
+//! `/console/runs`: journals of scripts, from the crate `executions`: those that wait for somebody first, then those that run, then
+//! those that ended.
 
 use std::{
     sync::Arc,

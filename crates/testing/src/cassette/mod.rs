@@ -1,6 +1,7 @@
-//! Cassettes: recorded responses in a JSON file, replayed on later runs. Secrets are redacted.
+//! The file of a cassette: recorded responses as JSON, without secrets.
 //!
-//! A recorder defines its own [`Entry`]: the HTTP mock for HTTP calls, the client for JSON-RPC requests.
+//! Recording and replaying is elsewhere, each with an [`Entry`] of its own: `client/transport/recording.rs` for MCP,
+//! `http_mock/recording.rs` for HTTP.
 
 mod file;
 pub(crate) mod redact;

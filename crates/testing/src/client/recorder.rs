@@ -1,4 +1,5 @@
-//! Everything the server sent on its own, and the handlers that answer its requests.
+//! Everything the server sent on its own, in memory, and the handlers that answer its requests. Cassettes are recorded in
+//! `transport/recording.rs`.
 
 use std::sync::Mutex;
 

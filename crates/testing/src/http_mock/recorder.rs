@@ -1,4 +1,4 @@
-//! Expectations and recorded calls of one HTTP mock.
+//! Expectations of one HTTP mock, and the calls that it saw. Entries of cassettes are in `recording`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A transport that records the responses of another, and one that replays them.
+//! Cassettes of MCP: a transport that records the responses of another, and one that replays them.
 
 use std::{
     path::PathBuf,
