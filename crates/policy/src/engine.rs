@@ -160,6 +160,12 @@ impl CedarPolicies {
         decision
     }
 
+    /// Returns `true` for a resource whose URI can be written in several ways, if policies name resources.
+    fn is_unclear(&self, object: &PolicyObject<'_>) -> bool {
+        let is_plain = !matches!(object, PolicyObject::Resource(resource) if !resource.is_plain);
+        !is_plain && !self.facts.resources.is_empty()
+    }
+
     /// Decides by the policies of `class` that depend on the context.
     fn decide_open(&self, class: &Class, user: &Entity, request: &PolicyRequest<'_>) -> Decision {
         let object = values::object(&name(&request.object), &request.object);
@@ -191,10 +197,7 @@ impl CedarPolicies {
 
 impl PolicyEngine for CedarPolicies {
     fn decide(&self, request: &PolicyRequest<'_>) -> Decision {
-        if let PolicyObject::Resource(resource) = &request.object
-            && !resource.is_plain
-            && !self.facts.resources.is_empty()
-        {
+        if self.is_unclear(&request.object) {
             return Decision::Forbid(Forbidden::Failed { policy: None, why: UNCLEAR.into() });
         }
         let (callers, class) = self.class(request.principal, &request.object);
@@ -206,6 +209,9 @@ impl PolicyEngine for CedarPolicies {
     }
 
     fn may_permit(&self, principal: &Principal, object: &PolicyObject<'_>) -> bool {
+        if self.is_unclear(object) {
+            return false;
+        }
         let (_, class) = self.class(principal, object);
         let is_template = matches!(object, PolicyObject::Template { .. });
         let permits = |at: usize| self.rules[at].grant != Grant::Forbid;

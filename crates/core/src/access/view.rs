@@ -207,6 +207,16 @@ impl View {
         self.routes(uri)
     }
 
+    /// The resources that `uri` may name and the caller may subscribe to: those that policies let it read.
+    ///
+    /// # Errors
+    /// There is none for this caller, the caller lacks scopes for each of them, or policies refuse to read them.
+    pub(crate) fn subscription(&self, uri: &str) -> Result<Vec<Permitted<ResourceItem>>, Denied> {
+        let mut items = self.resource(uri)?;
+        items.retain(Permitted::may_be_read);
+        if items.is_empty() { Err(Denied::Policies) } else { Ok(items) }
+    }
+
     /// A prompt by public name.
     ///
     /// # Errors

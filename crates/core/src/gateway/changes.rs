@@ -25,7 +25,7 @@ impl Gateway {
     async fn follow(&self, uri: &str, caller: &Caller) -> Result<Follow, ErrorData> {
         check_length(uri)?;
         let registry = &self.shared.registry;
-        let items = match registry.decide(caller, |view| view.resource(uri)).await {
+        let items = match registry.decide(caller, |view| view.subscription(uri)).await {
             Ok(items) => items,
             Err(denied) => {
                 let about = ("resource", uri);
@@ -50,7 +50,7 @@ impl Gateway {
     /// Asks the apps for every resource that somebody follows, for apps that came after the subscription.
     pub async fn follow_again(&self) {
         for (topic, caller, uri) in self.shared.subscriptions.all() {
-            let Ok(items) = self.shared.registry.view(&caller).resource(&uri) else { continue };
+            let Ok(items) = self.shared.registry.view(&caller).subscription(&uri) else { continue };
             for item in items.into_iter().filter(|item| Topic::of(item) == topic) {
                 if item.subscribe().await.is_ok() {
                     self.shared.subscriptions.renew(&topic, item);

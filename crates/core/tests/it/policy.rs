@@ -99,6 +99,18 @@ async fn every_method_that_scopes_guard_is_stopped_by_policies_too() {
 }
 
 #[tokio::test]
+async fn policies_refuse_a_subscription_whether_others_have_it_or_not() {
+    let gateway = gateway(AppOptions::default()).await;
+    let (_, modern, params) = row("resources/subscribe", "");
+    let first = client(&gateway, granted("ada", "*"), modern).await;
+    ask(&first, "resources/subscribe", params.clone()).await.unwrap();
+    rule(&gateway, &Engine::forbidding());
+    let second = client(&gateway, granted("bob", "*"), modern).await;
+    let error = ask(&second, "resources/subscribe", params).await.unwrap_err();
+    assert_eq!(error.data.as_ref().map(|data| &data["code"]), Some(&json!("ACCESS_DENIED")), "{error}");
+}
+
+#[tokio::test]
 async fn the_engine_sees_each_request_once_with_what_the_app_gets() {
     let gateway = gateway(AppOptions::default()).await;
     let engine = Engine::of(true, Decision::Permit);

@@ -248,7 +248,10 @@ fn a_uri_that_can_be_written_in_several_ways_is_denied_where_it_matters() {
             calls: 0,
             time: SystemTime::now(),
         };
-        match policies.decide(&request) {
+        let decision = policies.decide(&request);
+        let is_permitted = matches!(decision, Decision::Permit);
+        assert_eq!(policies.may_permit(&ada, &request.object), is_permitted, "completions and subscriptions");
+        match decision {
             Decision::Permit => "permit",
             Decision::Forbid(Forbidden::Failed { why, .. }) if why.contains("several ways") => "unclear",
             Decision::Forbid(_) => "forbid",
