@@ -258,7 +258,7 @@ fn too_large(most: usize, what: &str) -> String {
 /// A `Long` for whole numbers, a `decimal` for others and wherever the schema says `number`.
 fn convert_number(number: &Number, declared: Option<&Json>) -> Result<Value, String> {
     let is_decimal = declared.is_some_and(|declared| declared["type"] == "number");
-    if let Some(whole) = number.as_i64().filter(|_| !is_decimal) {
+    if let Some(whole) = whole(number).filter(|_| !is_decimal) {
         return Ok(Value::from(whole));
     }
     let mut text = number.to_string();
@@ -269,6 +269,18 @@ fn convert_number(number: &Number, declared: Option<&Json>) -> Result<Value, Str
     evaluated(&call).map_err(|_| {
         format!("is {text}, which policies cannot compare: they know numbers up to 922337203685477 with four decimal places")
     })
+}
+
+/// The whole number, however it is written: JSON Schema takes `7.0` and `7e0` for integers (draft 2020-12, section 4.2.3).
+fn whole(number: &Number) -> Option<i64> {
+    let of_float = || {
+        let value = number.as_f64()?;
+        let is_whole = value.fract() == 0.0 && value.abs() < 9_223_372_036_854_775_808.0;
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number within the bounds of i64")]
+        is_whole.then_some(value as i64)
+    };
+    // A number beyond i64 that has no fraction in its text is no Long.
+    number.as_i64().or_else(|| if number.is_u64() { None } else { of_float() })
 }
 
 fn clipped(name: &str) -> &str {
@@ -294,6 +306,11 @@ mod tests {
         for (value, declared, expected) in [
             (json!(7), None, "7"),
             (json!(7), Some(&number), "decimal(\"7.0\")"),
+            (json!(7.0), None, "7"),
+            (json!(7.77e2), Some(&json!({"type": "integer"})), "777"),
+            (json!(-0.0), None, "0"),
+            (json!([7, 7.0]), None, "[7]"),
+            (json!(7.0), Some(&number), "decimal(\"7.0\")"),
             (json!(7.25), None, "decimal(\"7.25\")"),
             (json!(-0.5), Some(&number), "decimal(\"-0.5\")"),
             (json!("a"), None, "\"a\""),
