@@ -66,7 +66,7 @@ pub(super) fn lines(arguments: &JsonObject) -> Vec<String> {
     let mut lines: Vec<String> = arguments
         .iter()
         .take(MOST_LINES)
-        .map(|(name, value)| format!("{}: {}", shown(name, LONGEST_NAME), value_line(value)))
+        .map(|(name, value)| format!("{}: {}", shown_name(name), value_line(value)))
         .collect();
     if arguments.len() > MOST_LINES {
         lines.push(format!("and {} more arguments, which are not shown", arguments.len() - MOST_LINES));
@@ -77,6 +77,14 @@ pub(super) fn lines(arguments: &JsonObject) -> Vec<String> {
 /// A reason of bounded length, on one line.
 pub(super) fn reason(reason: &str) -> String {
     shown(reason, LONGEST_REASON)
+}
+
+/// The name of an argument, in quotes unless it could not be anything else.
+fn shown_name(name: &str) -> String {
+    let is_plain =
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$'));
+    let quoted = if is_plain { name.to_owned() } else { Value::from(name).to_string() };
+    shown(&quoted, LONGEST_NAME)
 }
 
 fn value_line(value: &Value) -> String {
@@ -100,11 +108,16 @@ fn shown(text: &str, most: usize) -> String {
     line
 }
 
-/// Returns `true` for characters that break a line, change its direction or are invisible.
+/// Returns `true` for characters that break a line, change its direction, are blank or invisible: those that may be ignored where they
+/// cannot be shown (Unicode, `Default_Ignorable_Code_Point`) and all white space but the ordinary one among them.
 fn is_hidden(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || (c.is_whitespace() && c != ' ')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -118,10 +131,17 @@ mod tests {
             json!({"to": "ann\nApprove: yes", "a\u{202e}b": {"n": 5}, "text": long, "none": null});
         let lines = lines(arguments.as_object().unwrap());
         assert_eq!(lines[0], r#"to: "ann\nApprove: yes""#);
-        assert_eq!(lines[1], r#"a\u{202e}b: {"n":5}"#);
+        assert_eq!(lines[1], r#""a\u{202e}b": {"n":5}"#);
         assert!(lines[2].ends_with("x… (shortened: 1002 characters)"), "{}", lines[2]);
         assert_eq!(lines[3], "none: null");
         assert!(lines.iter().all(|line| line.chars().count() < 400 && !line.contains(is_hidden)));
+        for (name, value, line) in [
+            ("k: 1, amount", json!("x"), r#""k: 1, amount": "x""#),
+            ("", json!(1), r#""": 1"#),
+            ("größe", json!("a\u{2800}\u{a0}b c\u{fe0f}"), r#"größe: "a\u{2800}\u{a0}b c\u{fe0f}""#),
+        ] {
+            assert_eq!(super::lines(&JsonObject::from_iter([(name.to_owned(), value)])), [line]);
+        }
         let many: JsonObject = (0..100).map(|n| (format!("a{n}"), json!(n))).collect();
         let lines = super::lines(&many);
         assert_eq!((lines.len(), &*lines[20]), (21, "and 80 more arguments, which are not shown"));
