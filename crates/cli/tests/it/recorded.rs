@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
     sync::Arc,
@@ -115,6 +116,11 @@ async fn a_run_is_replayed_and_becomes_a_suite_that_passes_and_a_plan_that_works
     let export = ["executions", "export", &id, "--suite", "--output", suite.to_str().unwrap()];
     let (code, told) = place.command(&export);
     assert_eq!(code, 0, "{told}");
+    assert_eq!(
+        fs::metadata(&suite).unwrap().permissions().mode() & 0o777,
+        0o600,
+        "answers of tools are in it"
+    );
     let (code, told) = test(&suite);
     assert_eq!(code, 0, "{told}\n{}", fs::read_to_string(&suite).unwrap());
     let (code, told) = place.command(&export);

@@ -1,11 +1,7 @@
 //! `gatewright executions export`: writes what `suite` or `plan` makes of a run.
 
-use std::{fs::OpenOptions, io::Write as _};
-
-use anyhow::Context as _;
-
 use super::{plan, recorded, suite};
-use crate::{args::ExportArgs, exit::BadConfig, output};
+use crate::{args::ExportArgs, clients::files, exit::BadConfig, output};
 
 /// Writes the suite or the plan of an execution.
 pub async fn run(args: &ExportArgs) -> anyhow::Result<()> {
@@ -17,8 +13,7 @@ pub async fn run(args: &ExportArgs) -> anyhow::Result<()> {
         plan::of(&run, args.name.as_deref().or(stem), args.description.as_deref())?
     };
     let Some(file) = &args.output else { return output::raw(text.as_bytes()) };
-    let opened = OpenOptions::new().write(true).create_new(true).open(file);
-    let mut opened =
-        opened.map_err(|error| BadConfig(format!("{} cannot be written: {error}", file.display())))?;
-    opened.write_all(text.as_bytes()).with_context(|| format!("{} cannot be written", file.display()))
+    // What tools answered is for the user's eyes.
+    files::write_new(file, &text, 0o600)
+        .map_err(|error| BadConfig(format!("{} cannot be written: {error}", file.display())).into())
 }
