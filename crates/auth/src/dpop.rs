@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gatewright_core::read_json;
 use http::{StatusCode, request::Parts};
 use serde_json::Value;
 
@@ -77,7 +78,7 @@ async fn check(
     token: Option<&str>,
 ) -> Result<String, OAuthError> {
     let header = proof.split('.').next().and_then(unb64).ok_or_else(|| invalid("the proof is malformed"))?;
-    let header: Value = serde_json::from_slice(&header).map_err(|_| invalid("the proof is malformed"))?;
+    let header: Value = read_json(&header).map_err(|_| invalid("the proof is malformed"))?;
     if header.get("typ").and_then(Value::as_str) != Some("dpop+jwt") {
         return Err(invalid("the proof is of another type"));
     }

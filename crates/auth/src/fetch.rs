@@ -11,6 +11,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use gatewright_core::read_json;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
@@ -286,7 +287,7 @@ async fn error_code(mut response: reqwest::Response) -> Option<String> {
         }
         body.extend_from_slice(&chunk);
     }
-    let body: serde_json::Value = serde_json::from_slice(&body).ok()?;
+    let body: serde_json::Value = read_json(&body).ok()?;
     let code = body.get("error")?.as_str()?;
     let plain = |c: u8| c.is_ascii_lowercase() || c == b'_';
     (code.len() <= 64 && !code.is_empty() && code.bytes().all(plain)).then(|| code.to_owned())

@@ -8,7 +8,7 @@ use std::{
 };
 
 use axum::{Router, routing::get};
-use gatewright_core::{Claimant, Portion, Scopes, Shares};
+use gatewright_core::{Claimant, Portion, Scopes, Shares, read_json};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
@@ -107,7 +107,7 @@ impl KeySource {
             None => discover(&self.fetcher, &self.issuer).await?.jwks_uri.to_string(),
         };
         let body = self.fetcher.get(&uri, MAX_KEYS_BYTES).await.map_err(text)?.body;
-        serde_json::from_slice(&body).map_err(|_| "the key set is not one".to_owned())
+        read_json(&body).map_err(|_| "the key set is not one".to_owned())
     }
 
     fn is_fresh(&self, cached: &CachedKeys, now_s: u64) -> bool {
@@ -229,8 +229,7 @@ pub(crate) async fn discover(fetcher: &Fetcher, issuer: &str) -> Result<Provider
     for address in [format!("{base}/.well-known/openid-configuration"), inserted] {
         match fetcher.get(&address, MAX_KEYS_BYTES).await {
             Ok(fetched) => {
-                let found: ProviderMetadata =
-                    serde_json::from_slice(&fetched.body).map_err(|_| UNUSABLE.to_owned())?;
+                let found: ProviderMetadata = read_json(&fetched.body).map_err(|_| UNUSABLE.to_owned())?;
                 let endpoints = found.authorization_endpoint.iter().chain(&found.token_endpoint);
                 fetcher.allows(endpoints.chain([&found.jwks_uri])).await.map_err(|_| UNUSABLE.to_owned())?;
                 if found.issuer != issuer {
@@ -410,7 +409,7 @@ impl Transparent {
                 None
             },
         )?;
-        let claims: Claims = serde_json::from_slice(&answer.body).map_err(|_| None)?;
+        let claims: Claims = read_json(&answer.body).map_err(|_| None)?;
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(Some(TokenError::Revoked));
         }

@@ -4,7 +4,7 @@ use std::{io, time::Duration};
 
 use data_encoding::HEXLOWER;
 use gatewright_agentscript::{CallRecord, CallStatus, IllegalKind, Limits, Outcome, RunError, WorkerError};
-use gatewright_core::{arguments_digest, codes, rmcp::model::JsonObject};
+use gatewright_core::{arguments_digest, codes, read_json, rmcp::model::JsonObject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json, value::RawValue};
 
@@ -208,7 +208,7 @@ pub(crate) fn size(outcome: &Outcome) -> usize {
 }
 
 fn read(result: &RawValue) -> Option<Value> {
-    serde_json::from_str(result.get()).ok()
+    read_json(result.get()).ok()
 }
 
 /// The body of an answer, within [`Limits::result_bytes`] of JSON.

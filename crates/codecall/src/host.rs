@@ -11,7 +11,7 @@ use gatewright_agentscript::{
 };
 use gatewright_core::{
     AnswersByRetry, App, AskedAtOnce, Caller, CountedBefore, InvokeError, Invoker, OwnPaths, PermittedTool,
-    Rehearsed, ScriptRun, ScriptStep, codes, off_thread,
+    Rehearsed, ScriptRun, ScriptStep, codes, off_thread, read_json,
     rmcp::{
         RoleServer,
         model::{
@@ -146,7 +146,7 @@ impl ScriptHost {
             return Err(self.denied(&call.name));
         }
         let input = call.input;
-        let arguments = off_thread(input.get().len(), move || serde_json::from_str(input.get()));
+        let arguments = off_thread(input.get().len(), move || read_json(input.get()));
         let mut arguments = arguments.await.map_err(|_| ToolFailure {
             code: codes::VALIDATION_ERROR.to_owned(),
             message: format!("the input of `{}` must be an object", call.name),

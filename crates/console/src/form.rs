@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use gatewright_core::rmcp::model::JsonObject;
+use gatewright_core::{read_json, rmcp::model::JsonObject};
 use serde_json::Value;
 
 /// Most fields of one form. Input with more properties is typed as JSON.
@@ -192,7 +192,7 @@ fn value(field: &Field, text: &str) -> Result<Option<Value>, String> {
             field.required && matches!(field.kind, FieldKind::Text("text") | FieldKind::LongText);
         return Ok(empty_text.then(|| Value::from("")));
     }
-    let json = || serde_json::from_str::<Value>(trimmed);
+    let json = || read_json::<Value>(trimmed);
     Ok(Some(match &field.kind {
         FieldKind::Text(_) => trimmed.into(),
         // Forms send line ends as CR LF (WHATWG HTML, "constructing the entry list").
@@ -215,7 +215,7 @@ fn value(field: &Field, text: &str) -> Result<Option<Value>, String> {
 }
 
 fn number(text: &str, whole: bool) -> Result<Value, String> {
-    let value = serde_json::from_str::<Value>(text).ok().filter(Value::is_number);
+    let value = read_json::<Value>(text).ok().filter(Value::is_number);
     match value {
         Some(value) if !whole || value.is_i64() || value.is_u64() => Ok(value),
         _ if whole => Err("Type a whole number.".to_owned()),

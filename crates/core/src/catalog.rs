@@ -7,7 +7,7 @@ use rmcp::{
 };
 use serde::Serialize;
 
-use crate::bulk::{count_values, off_thread};
+use crate::bulk::{Unreadable, count_values, off_thread};
 
 /// Tools, resources and prompts of an app, under its own names, in its own order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -97,13 +97,12 @@ impl Meter {
         if self.bytes > most {
             return Err(too_large(list, format!("its lists have more than {most} bytes in all")));
         }
-        let Some(values) = values else {
-            return Err(too_large(
-                list,
-                format!("its lists have more than {most_values} keys and values in all"),
-            ));
-        };
-        self.values += values;
+        self.values += values.map_err(|why| match why {
+            Unreadable::TooMany => {
+                too_large(list, format!("its lists have more than {most_values} keys and values in all"))
+            }
+            Unreadable::ReservedKey => too_large(list, why.to_string()),
+        })?;
         Ok(items)
     }
 }

@@ -58,7 +58,7 @@ pub use approvals::{
     ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed, ScriptStep, Standing,
 };
 pub use authenticator::{AuthRefusal, Authenticator};
-pub use bulk::{begin_off_thread, count_values, off_thread};
+pub use bulk::{Unreadable, begin_off_thread, count_values, off_thread, read_json};
 pub use catalog::{Catalog, CatalogError, CatalogLimit};
 pub use credentials::{Authorize, BearerToken, UserCredentials};
 pub use error::{InvokeError, REQUEST_CANCELLED, whole_seconds};

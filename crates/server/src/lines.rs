@@ -2,10 +2,10 @@
 
 use std::{borrow::Cow, io, sync::Arc};
 
-use gatewright_core::{Line, LineReader, Revision, write_line};
+use gatewright_core::{Line, LineReader, Revision, count_values, write_line};
 use rmcp::{
     RoleServer,
-    model::{JsonRpcMessage, ServerResult},
+    model::{ErrorCode, JsonRpcMessage, ServerResult},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -147,6 +147,10 @@ where
             let line = self.next_line().await?;
             let line = line.trim_ascii();
             if line.is_empty() {
+                continue;
+            }
+            if let Err(unreadable) = count_values(line, usize::MAX) {
+                self.owe(ErrorCode::INVALID_REQUEST.0, &format!("Invalid Request: {unreadable}"));
                 continue;
             }
             match serde_json::from_slice(line) {

@@ -227,7 +227,7 @@ async fn many(
     mut place: Place,
     owner: &Owner,
 ) -> Result<Response<Body>, Response<Body>> {
-    let messages = batch::messages(body).map_err(|why| refusal::bad_batch(&why))?;
+    let messages = batch::messages(body).map_err(|why| refusal::invalid_request(&why))?;
     RequestGate::more_room(&mut place.permit, messages.len() - 1)?;
     let mut answers = Vec::with_capacity(messages.len());
     for message in messages {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use gatewright_core::count_values;
+use gatewright_core::{Unreadable, count_values};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,6 +29,8 @@ pub(crate) enum OverLimit {
     Meta(usize),
     /// It is long, and not JSON.
     NotJson,
+    /// An object has a key that is reserved.
+    Reserved,
 }
 
 /// Keys and values that a body may have where it may be `most_bytes` long.
@@ -39,7 +41,10 @@ fn most_values(most_bytes: usize) -> usize {
 /// Checks the number of keys and values in a body: one message or a batch.
 pub(crate) fn check(body: &[u8], most_bytes: usize) -> Result<(), OverLimit> {
     let most = most_values(most_bytes);
-    let count = count_values(body, most).ok_or(OverLimit::Body(most))?;
+    let count = count_values(body, most).map_err(|why| match why {
+        Unreadable::TooMany => OverLimit::Body(most),
+        Unreadable::ReservedKey => OverLimit::Reserved,
+    })?;
     let has_few = |message: &[u8], count: usize| -> Result<(), OverLimit> {
         let besides = count - of_arguments(message, most)?.min(count);
         match besides <= MOST_BESIDES_ARGUMENTS {
@@ -140,6 +145,14 @@ mod tests {
             ),
         ] {
             assert_eq!(check(body.as_bytes(), MOST_BYTES), expected, "{}", &body[..90]);
+        }
+    }
+
+    #[test]
+    fn a_reserved_key_is_refused_wherever_it_stands() {
+        let body = call(r#"{"name":"t","arguments":{"a":[{"$serde_json::private::RawValue":"1"}]}}"#);
+        for body in [body.clone(), format!("[{body}]")] {
+            assert_eq!(check(body.as_bytes(), MOST_BYTES), Err(OverLimit::Reserved));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use bytes::Bytes;
-use gatewright_core::{AuthRefusal, NoShare, Revision};
+use gatewright_core::{AuthRefusal, NoShare, Revision, Unreadable};
 use http::{HeaderValue, Response, StatusCode, header, response::Parts};
 use http_body_util::BodyExt;
 use rmcp::model::{ErrorCode, ErrorData};
@@ -228,6 +228,7 @@ pub(crate) fn encoded() -> Response<Body> {
 pub(crate) fn over_limit(why: OverLimit, body: &[u8]) -> Response<Body> {
     let message = match why {
         OverLimit::NotJson => return not_a_message(body),
+        OverLimit::Reserved => return invalid_request(&Unreadable::ReservedKey.to_string()),
         OverLimit::Body(most) => format!(
             "Invalid Request: the body has more than {most} keys and values; send less at once, or long data as one string. The limit is one \
              for 16 bytes of `http.maxBodyBytes`"
@@ -273,8 +274,8 @@ pub(crate) fn invalid(request: &[u8], why: &ErrorData) -> Response<Body> {
     rpc(StatusCode::BAD_REQUEST, id_of(request), why.code.0, &why.message, None)
 }
 
-/// The answer to a batch that is not served.
-pub(crate) fn bad_batch(why: &str) -> Response<Body> {
+/// The answer to a body that is not served, with the reason.
+pub(crate) fn invalid_request(why: &str) -> Response<Body> {
     let message = format!("Invalid Request: {why}");
     rpc(StatusCode::BAD_REQUEST, Value::Null, ErrorCode::INVALID_REQUEST.0, &message, None)
 }

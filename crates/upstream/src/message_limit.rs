@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::count_values;
+use gatewright_core::{Unreadable, count_values};
 use rmcp::{
     ErrorData,
     model::{RequestId, ServerJsonRpcMessage},
@@ -13,7 +13,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{json, value::RawValue};
 use sse_stream::Sse;
 
-use crate::result_kinds::set_apart;
+use crate::{failure::failed, result_kinds::set_apart};
 
 /// Bytes of the longest message for each key or value that a message may have.
 const BYTES_PER_VALUE: usize = 32;
@@ -44,30 +44,42 @@ impl MessageLimit {
         (self.longest / BYTES_PER_VALUE).max(LEAST_VALUES)
     }
 
-    /// Returns `true` if a message has few enough keys and values to be parsed. One that has not is logged.
-    pub(crate) fn allows(&self, json: &[u8]) -> bool {
+    /// Checks that a message may be parsed: it has few enough keys and values, and none that is reserved. One that may not is logged.
+    pub(crate) fn check(&self, json: &[u8]) -> Result<(), Unreadable> {
         let most = self.most_values();
-        let is_allowed = count_values(json, most).is_some();
-        if !is_allowed {
-            tracing::warn!(app.id = %self.id, limit = most,
-                "an app sent a message of too many keys and values; see `maxMessageBytes`");
-        }
-        is_allowed
+        count_values(json, most).map(drop).inspect_err(|why| match why {
+            Unreadable::TooMany => tracing::warn!(app.id = %self.id, limit = most,
+                "an app sent a message of too many keys and values; see `maxMessageBytes`"),
+            Unreadable::ReservedKey => {
+                tracing::warn!(app.id = %self.id, "a message of an app was skipped: {why}")
+            }
+        })
     }
 
     /// The event, if its message may be parsed; else one with an error in place of an answer, or without a message. A result of several
     /// kinds is set apart.
     pub(crate) fn apply(&self, mut event: Sse) -> Sse {
-        event.data = event.data.and_then(|data| match self.allows(data.as_bytes()) {
-            true => Some(set_apart(data.as_bytes()).map_or(data, |apart| apart.to_string())),
-            false => serde_json::to_string(&self.instead(data.as_bytes())?).ok(),
+        event.data = event.data.and_then(|data| match self.check(data.as_bytes()) {
+            Ok(()) => Some(set_apart(data.as_bytes()).map_or(data, |apart| apart.to_string())),
+            Err(why) => serde_json::to_string(&self.instead(data.as_bytes(), why)?).ok(),
         });
         event
     }
 
-    /// An error in place of an answer of too many keys and values; `None` for another message.
-    pub(crate) fn instead(&self, json: &[u8]) -> Option<ServerJsonRpcMessage> {
-        answered_id(json).map(|id| ServerJsonRpcMessage::error(self.too_many_values(), Some(id)))
+    /// An error in place of an answer that is not parsed; `None` for another message.
+    pub(crate) fn instead(&self, json: &[u8], why: Unreadable) -> Option<ServerJsonRpcMessage> {
+        answered_id(json).map(|id| ServerJsonRpcMessage::error(self.unreadable(why), Some(id)))
+    }
+
+    /// The error in place of an answer that is not parsed.
+    pub(crate) fn unreadable(&self, why: Unreadable) -> ErrorData {
+        match why {
+            Unreadable::TooMany => self.too_many_values(),
+            Unreadable::ReservedKey => failed(
+                format!("the answer of the server behind `{}` cannot be read: {why}", self.id),
+                "UPSTREAM_BAD_ANSWER",
+            ),
+        }
     }
 
     /// The error in place of an answer of too many bytes.
@@ -83,7 +95,7 @@ impl MessageLimit {
     }
 
     /// The error in place of an answer of too many keys and values.
-    pub(crate) fn too_many_values(&self) -> ErrorData {
+    fn too_many_values(&self) -> ErrorData {
         let (Self { id, longest }, most) = (self, self.most_values());
         ErrorData::internal_error(
             format!(
@@ -116,15 +128,27 @@ mod tests {
     fn two_million_empty_objects_are_over_the_default_limit_and_a_hundred_thousand_numbers_are_not() {
         let limit = MessageLimit::new("a", 16 << 20);
         let answer = |items: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":[{items}0]}}}}"#);
-        assert!(limit.allows(answer(&"1.5,".repeat(100_000)).as_bytes()));
+        assert_eq!(limit.check(answer(&"1.5,".repeat(100_000)).as_bytes()), Ok(()));
         let empty = answer(&"{},".repeat(2_000_000));
-        assert!(!limit.allows(empty.as_bytes()));
-        let Some(ServerJsonRpcMessage::Error(instead)) = limit.instead(empty.as_bytes()) else {
+        let why = limit.check(empty.as_bytes()).unwrap_err();
+        let Some(ServerJsonRpcMessage::Error(instead)) = limit.instead(empty.as_bytes(), why) else {
             panic!("no error")
         };
         assert_eq!(instead.id, Some(RequestId::Number(7)));
         let text = instead.error.message;
         assert!(text.contains("524288 keys and values") && text.contains("`maxMessageBytes`"), "{text}");
+    }
+
+    #[test]
+    fn an_answer_with_a_reserved_key_becomes_an_error() {
+        let limit = MessageLimit::new("a", 1024);
+        let data = r#"{"jsonrpc":"2.0","id":7,"result":{"a":{"$serde_json::private::RawValue":"1"}}}"#;
+        let event = limit.apply(Sse { data: Some(data.to_owned()), ..Sse::default() });
+        let message: serde_json::Value = serde_json::from_str(&event.data.unwrap()).unwrap();
+        assert_eq!(
+            (&message["id"], &message["error"]["data"]["code"]),
+            (&json!(7), &json!("UPSTREAM_BAD_ANSWER"))
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use axum::{
     extract::{Path, State},
     response::{IntoResponse, Response},
 };
+use gatewright_core::read_json;
 use http::{StatusCode, header};
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
@@ -130,7 +131,7 @@ impl Provider {
             self.fetcher.post_json(endpoint, &metadata(ctx, &issuer), 64 * 1024).await.map_err(|error| {
                 format!("its authorization server refused to register the gateway: {error}")
             })?;
-        let made: Registered = serde_json::from_slice(&answer.body)
+        let made: Registered = read_json(&answer.body)
             .map_err(|_| "the answer to our registration cannot be read".to_owned())?;
         let in_form = made.token_endpoint_auth_method.as_deref() == Some("client_secret_post");
         let secret =

@@ -1,5 +1,6 @@
 //! Discovery of a server's authorization server: RFC 9728, then RFC 8414 or OpenID Connect Discovery.
 
+use gatewright_core::read_json;
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::Url;
@@ -106,7 +107,7 @@ async fn resource(fetcher: &Fetcher, address: &str) -> Result<Option<ResourceMet
     for place in [inserted(address, "oauth-protected-resource")?, at_root] {
         match fetcher.get(&place, MAX_BYTES).await {
             Ok(fetched) => {
-                let found: ResourceMetadata = serde_json::from_slice(&fetched.body)
+                let found: ResourceMetadata = read_json(&fetched.body)
                     .map_err(|_| "its resource metadata cannot be read".to_owned())?;
                 if !covers(&found.resource, address) {
                     return Err("its resource metadata is about another resource".to_owned());
@@ -140,8 +141,7 @@ async fn server(fetcher: &Fetcher, issuer: &str) -> Result<ServerMetadata, Strin
     for place in places {
         match fetcher.get(&place, MAX_BYTES).await {
             Ok(fetched) => {
-                let found: ServerMetadata =
-                    serde_json::from_slice(&fetched.body).map_err(|_| UNREADABLE.to_owned())?;
+                let found: ServerMetadata = read_json(&fetched.body).map_err(|_| UNREADABLE.to_owned())?;
                 let endpoints = [&found.authorization_endpoint, &found.token_endpoint].into_iter();
                 if fetcher.allows(endpoints.chain(&found.registration_endpoint)).await.is_err() {
                     return Err(UNREADABLE.to_owned());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatewright_core::BearerToken;
+use gatewright_core::{BearerToken, read_json};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -59,7 +59,7 @@ impl UserTokens {
         server: (&str, &str),
     ) -> Result<Self, String> {
         let answer: TokenResponse =
-            serde_json::from_slice(body).map_err(|_| "the token answer cannot be read".to_owned())?;
+            read_json(body).map_err(|_| "the token answer cannot be read".to_owned())?;
         if !answer.token_type.as_deref().unwrap_or("bearer").eq_ignore_ascii_case("bearer") {
             return Err("the token is of a type the gateway cannot use".to_owned());
         }

@@ -1,5 +1,6 @@
 //! Signed tokens (RFC 7519, RFC 9068), parsed as strictly as RFC 8725 asks.
 
+use gatewright_core::read_json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -123,7 +124,7 @@ impl<'a> Token<'a> {
             return Err(TokenError::Malformed);
         }
         let header = unb64(header).ok_or(TokenError::Malformed)?;
-        let header: Header = serde_json::from_slice(&header).map_err(|_| TokenError::Malformed)?;
+        let header: Header = read_json(&header).map_err(|_| TokenError::Malformed)?;
         // The payload of a JSON Web Token is always encoded (RFC 7797 §7).
         if header.crit.is_some() || header.b64.as_ref().is_some_and(|encoded| *encoded != Value::Bool(true)) {
             return Err(TokenError::Critical);
@@ -145,7 +146,7 @@ impl<'a> Token<'a> {
     /// The payload is not a JSON object.
     pub fn unverified(&self) -> Result<Claims, TokenError> {
         let payload = unb64(self.payload).ok_or(TokenError::Malformed)?;
-        serde_json::from_slice(&payload).map_err(|_| TokenError::Malformed)
+        read_json(&payload).map_err(|_| TokenError::Malformed)
     }
 
     /// Returns the claims, when `key` signed them.

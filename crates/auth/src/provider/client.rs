@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::response::Response;
+use gatewright_core::read_json;
 use http::StatusCode;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
@@ -177,7 +178,7 @@ impl Provider {
         let endpoint = metadata.token_endpoint.as_ref().ok_or(FetchError::Refused)?;
         let Fetched { body, .. } =
             self.fetcher.post_form(endpoint, &pairs, basic, MAX_RESPONSE_BYTES).await?;
-        Ok(serde_json::from_slice(&body).unwrap_or_default())
+        Ok(read_json(&body).unwrap_or_default())
     }
 
     /// Returns the subject of a user of the provider. The issuer and its `sub` make the identity; a mail address never does.

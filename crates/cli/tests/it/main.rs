@@ -97,6 +97,8 @@ mod reload;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]
+mod reserved_key;
+#[cfg(test)]
 mod runs;
 #[cfg(test)]
 mod search;

@@ -1,6 +1,6 @@
 //! Turning what a tool answered into the value that scripts get, the same way each time.
 
-use gatewright_core::ToolEntry;
+use gatewright_core::{ToolEntry, read_json};
 use gatewright_shape::{keep_digits, loses_digits, spell_long_integers};
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ impl Reading {
         if self.text == Text::Plain {
             return None;
         }
-        let value: Value = serde_json::from_str(text).ok()?;
+        let value: Value = read_json(text).ok()?;
         match value {
             Value::Object(_) | Value::Array(_) => {
                 let kept = keep_digits(text);

@@ -1,6 +1,9 @@
 //! Results of tools and scripts.
 
-use gatewright_core::rmcp::model::{CallToolResult, ContentBlock};
+use gatewright_core::{
+    read_json,
+    rmcp::model::{CallToolResult, ContentBlock},
+};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -39,7 +42,7 @@ fn content(result: &CallToolResult) -> Markup {
         @for item in &result.content {
             @match item {
                 ContentBlock::Text(item) => {
-                    @match serde_json::from_str::<Value>(&item.text) {
+                    @match read_json::<Value>(&item.text) {
                         Ok(value) if value.is_object() || value.is_array() => (json(&value)),
                         _ => (block(&item.text)),
                     }

@@ -8,7 +8,7 @@ use std::{
 
 use axum::{Form, extract::State, response::Response};
 use gatewright_codecall::CodeCall;
-use gatewright_core::{CallRecord, Ending, Registry};
+use gatewright_core::{CallRecord, Ending, Registry, read_json};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     }
     let data = match sent.data.trim() {
         "" => Ok(None),
-        data => serde_json::from_str(data).map(Some),
+        data => read_json(data).map(Some),
     };
     let data = match data {
         Ok(data) => data,

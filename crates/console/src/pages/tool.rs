@@ -7,7 +7,7 @@ use axum::{
     extract::{Query, State},
     response::Response,
 };
-use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
+use gatewright_core::{ToolEntry, read_json, rmcp::model::JsonObject};
 use http::StatusCode;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -100,7 +100,7 @@ fn destructive(tool: &ToolEntry) -> bool {
 fn input(tool: &ToolEntry, typed: &HashMap<String, String>) -> Result<JsonObject, Vec<FieldError>> {
     if let Some(json) = typed.get(JSON) {
         let wrong = |text: String| vec![FieldError { field: JSON.to_owned(), text }];
-        return match serde_json::from_str(json) {
+        return match read_json(json) {
             Ok(Value::Object(input)) => Ok(input),
             Ok(_) => Err(wrong("The input must be a JSON object.".to_owned())),
             Err(error) => Err(wrong(format!("This is not JSON: {error}."))),

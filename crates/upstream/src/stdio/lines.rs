@@ -96,11 +96,11 @@ impl Parser {
     }
 
     fn whole(&mut self, line: &[u8]) -> Option<Received> {
-        if self.limit.allows(line) {
+        let Err(why) = self.limit.check(line) else {
             let messages = self.parse(line);
             return (!messages.is_empty()).then_some(Received::Messages(messages));
-        }
-        match self.limit.instead(line) {
+        };
+        match self.limit.instead(line, why) {
             Some(instead) => Some(Received::Messages(vec![instead])),
             // The requests that a batch answers would wait for ever.
             None if line.trim_ascii_start().starts_with(b"[") => Some(Received::TooLong),

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::Context as _;
 use gatewright_agentscript::HostFunction;
 use gatewright_codecall::{RecordedCall, RecordedRun, Verdict, WorkerConfig};
+use gatewright_core::read_json;
 use serde_json::{Map, Value, json};
 
 use crate::exit::BadConfig;
@@ -55,11 +56,11 @@ fn mocks(calls: &[RecordedCall<'_>]) -> Result<Mocks, String> {
         let Some((app, tool)) = call.name.split_once(':') else {
             return Err(format!("it calls `{}` without the name of its app; use `app:tool`", call.name));
         };
-        let input: Value = serde_json::from_str(call.input.get()).unwrap_or_default();
+        let input: Value = read_json(call.input.get()).unwrap_or_default();
         let mut mock = Map::from_iter([("with".to_owned(), input)]);
         match answer {
             Ok(value) => {
-                let value = serde_json::from_str(value.get()).unwrap_or_default();
+                let value = read_json(value.get()).unwrap_or_default();
                 mock.insert("value".to_owned(), answered(value));
             }
             Err(failure) => {
