@@ -4,9 +4,9 @@
 
 pub(crate) use cedar_policy_core::{
     ast::{
-        Context, Effect, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, ExprKind, Literal, Name,
-        PartialValue, Policy, PolicySet, PrincipalOrResourceConstraint, Request, RestrictedExpr, SlotEnv,
-        Unknown, Value, ValueKind, Var,
+        BinaryOp, Context, Effect, Eid, Entity, EntityType, EntityUID, EntityUIDEntry, Expr, ExprKind,
+        Literal, Name, PartialValue, Policy, PolicySet, PrincipalOrResourceConstraint, Request,
+        RestrictedExpr, SlotEnv, UnaryOp, Unknown, Value, ValueKind, Var,
     },
     entities::{Entities, NoEntitiesSchema, TCComputation},
     evaluator::{Evaluator, RestrictedEvaluator},

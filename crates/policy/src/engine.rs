@@ -1,7 +1,7 @@
 //! Decides by policies: a `forbid` comes first, then a `permit` with `@ask`, then any other `permit`. Without a `permit` nothing passes, nor
 //! does a request for which a policy fails.
 
-use std::{fmt, sync::Arc};
+use std::{cell::OnceCell, fmt, sync::Arc};
 
 use gatewright_core::{Decision, Forbidden, PolicyEngine, PolicyObject, PolicyRequest, Principal};
 
@@ -13,6 +13,7 @@ use crate::{
     classes::{Callers, Class, Classes},
     facts::Facts,
     load::{Grant, PolicyFile, PolicyProblem, Rule, explained, rules},
+    quick::Scene,
     residual::is_never_true,
     values,
 };
@@ -81,7 +82,8 @@ impl CedarPolicies {
         match values::context(request, &self.facts) {
             Ok(context) => {
                 let entities = entities(&user, &object);
-                let evaluator = evaluator(&user, &object, &request.object, Some(context), &entities);
+                let context = Some(Context::Value(context));
+                let evaluator = evaluator(&user, &object, &request.object, context, &entities);
                 for rule in &self.rules {
                     match outcome(&evaluator, rule) {
                         Ok(Outcome::True) => matched.push(self.matched(rule)),
@@ -168,17 +170,30 @@ impl CedarPolicies {
 
     /// Decides by the policies of `class` that depend on the context.
     fn decide_open(&self, class: &Class, user: &Entity, request: &PolicyRequest<'_>) -> Decision {
-        let object = values::object(&name(&request.object), &request.object);
         let context = match values::context(request, &self.facts) {
             Ok(context) => context,
             Err(why) => return Decision::Forbid(failure(&self.rules[class.open[0]], &why)),
         };
-        let entities = entities(user, &object);
-        let evaluator = evaluator(user, &object, &request.object, Some(context), &entities);
+        // Few requests need these: they are made for the first condition that does.
+        let (object, known, cedar) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        let object = || object.get_or_init(|| values::object(&name(&request.object), &request.object));
+        let scene = Scene { user, object: &object, context: &context };
+        let outcome = |at: usize| {
+            let rule = &self.rules[at];
+            // The scope of an open policy is fulfilled.
+            if let Some(is_true) = rule.policy.non_scope_constraints().and_then(|test| scene.is_true(test)) {
+                return Ok(if is_true { Outcome::True } else { Outcome::False });
+            }
+            let known = known.get_or_init(|| entities(user, object()));
+            let cedar = cedar.get_or_init(|| {
+                evaluator(user, object(), &request.object, Some(Context::Value(context.clone())), known)
+            });
+            outcome(cedar, rule)
+        };
         let (mut permits, mut failed) = (class.permits.clone(), None);
         for at in &class.open {
             let rule = &self.rules[*at];
-            match (outcome(&evaluator, rule), &rule.grant) {
+            match (outcome(*at), &rule.grant) {
                 (Ok(Outcome::True), Grant::Forbid) => {
                     return Decision::Forbid(Forbidden::Policy(rule.name.clone()));
                 }

@@ -1,7 +1,7 @@
 //! Policies in Cedar: a [`PolicyEngine`](gatewright_core::PolicyEngine) that decides on calls of tools, on resources and prompts.
 //!
 //! Files are read in `load`, and what their policies look at in `facts`; requests become Cedar's values in `values`, and are decided on in
-//! `engine` with what `classes` keeps. `check` compares policies with a catalog, by the schema that `schema` makes of it.
+//! `engine` with what `classes` keeps; `quick` evaluates the usual conditions. `check` compares policies with a catalog, by the schema that `schema` makes of it.
 #![forbid(unsafe_code)]
 
 mod cedar;
@@ -10,6 +10,7 @@ mod classes;
 mod engine;
 mod facts;
 mod load;
+mod quick;
 mod residual;
 mod schema;
 mod values;

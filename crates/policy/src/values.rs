@@ -14,8 +14,8 @@ use smol_str::SmolStr;
 
 use crate::{
     cedar::{
-        Context, Entity, EntityType, EntityUIDEntry, Expr, Extensions, Name, PartialValue,
-        RestrictedEvaluator, RestrictedExpr, Unknown, Value, entity_type, uid,
+        Entity, EntityType, EntityUIDEntry, Expr, Extensions, Name, PartialValue, RestrictedEvaluator,
+        RestrictedExpr, Unknown, Value, entity_type, uid,
     },
     facts::Facts,
 };
@@ -138,10 +138,13 @@ fn entity(
 }
 
 /// The context of a request, as far as policies look at it.
+pub(crate) type Record = Arc<BTreeMap<SmolStr, Value>>;
+
+/// Makes the context of a request.
 ///
 /// # Errors
 /// An argument has no value in Cedar, or the arguments are too large.
-pub(crate) fn context(request: &PolicyRequest<'_>, facts: &Facts) -> Result<Context, String> {
+pub(crate) fn context(request: &PolicyRequest<'_>, facts: &Facts) -> Result<Record, String> {
     let mut record = BTreeMap::new();
     let mut add = |name: &'static str, value: &dyn Fn() -> Value| {
         if facts.sees(name) {
@@ -165,7 +168,7 @@ pub(crate) fn context(request: &PolicyRequest<'_>, facts: &Facts) -> Result<Cont
         let arguments = arguments(request.arguments, schema, facts)?;
         record.insert(SmolStr::new_static("arguments"), arguments);
     }
-    Ok(Context::Value(Arc::new(record)))
+    Ok(Arc::new(record))
 }
 
 fn time(since: Duration) -> Result<Value, String> {
@@ -354,7 +357,7 @@ mod tests {
             time: friday,
         };
         let facts = Facts { context: None, ..Facts::default() };
-        let text = context(&request, &facts).unwrap().to_string();
+        let text = Value::record_arc(context(&request, &facts).unwrap(), None).to_string();
         for part in ["hour: 14", "weekday: \"Fri\"", "calls: 2", "script: false", "1785508200000ms"] {
             assert!(text.contains(part), "{part}: {text}");
         }
