@@ -2,17 +2,18 @@
 
 use gatewright_agentscript::{ContentRequest, Resumed, ToolAnswer, ToolFailure, excerpt};
 use gatewright_core::{
-    codes,
+    InvokeError, Rehearsed, RequestObject, Trail, codes,
     rmcp::{
-        ErrorData,
+        ErrorData, RoleServer,
         model::{
             ContentBlock, EmbeddedResource, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-            GetPromptResult, InputRequiredResult, ReadResourceRequestParams, ReadResourceResponse,
-            ReadResourceResult, ResourceContents,
+            GetPromptResult, InputRequiredResult, InputResponses, JsonObject, ReadResourceRequestParams,
+            ReadResourceResponse, ReadResourceResult, ResourceContents,
         },
+        service::RequestContext,
     },
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     host::ScriptHost,
@@ -42,26 +43,32 @@ impl ScriptHost {
             ContentRequest::GetPrompt { name, .. } => format!("{function} {name}"),
         };
         let name = excerpt::name(&name);
-        let asking = match self.questions.asking(index, &name, resumed, |_| false) {
+        let object = match &request {
+            ContentRequest::ReadResource { uri } => Some(RequestObject::Resource(uri.clone())),
+            ContentRequest::GetPrompt { name, .. } => Some(RequestObject::Prompt(name.clone())),
+            ContentRequest::ListResources {} => None,
+        };
+        let is_approval =
+            |state: &str| object.as_ref().is_some_and(|object| self.awaits_approval(object, state));
+        let asking = match self.questions.asking(index, &name, resumed, is_approval) {
             Ok(asking) => asking,
             Err(waits) => return Ok(waits),
         };
         let mut kept = Kept::default();
         let value = match request {
-            ContentRequest::ReadResource { .. } | ContentRequest::GetPrompt { .. }
-                if self.rehearsal.as_ref().is_some_and(|rehearsal| !rehearsal.reads()) =>
-            {
-                if let Some(rehearsal) = &self.rehearsal {
-                    rehearsal.assume_content(&name);
-                }
-                Ok(Reply::Value(no_content()))
-            }
-            ContentRequest::ReadResource { uri } => read(self, uri, asking, &mut kept).await,
             ContentRequest::ListResources {} => {
                 Ok(Reply::Value(json!(self.invoker.resources(&self.caller).await)))
             }
+            ContentRequest::ReadResource { uri } => match self.kept.read(&uri, &self.caller) {
+                Some(result) => contents(self, result, &mut kept).map(Reply::Value),
+                None => {
+                    let wanted = Wanted::Resource(ReadResourceRequestParams::new(uri));
+                    self.get(wanted, index, function, asking, &mut kept).await
+                }
+            },
             ContentRequest::GetPrompt { name, arguments } => {
-                prompt(self, name, arguments, asking, &mut kept).await
+                let params = GetPromptRequestParams::new(name).with_arguments(arguments);
+                self.get(Wanted::Prompt(params), index, function, asking, &mut kept).await
             }
         };
         let bytes = if let Ok(Reply::Value(value)) = &value { about(value) } else { 0 };
@@ -73,6 +80,114 @@ impl ScriptHost {
             Ok(Reply::Waits(waits)) => Ok(waits),
             Err(failure) => Err(self.tool_failure(&name, failure, sent).await),
         }
+    }
+
+    /// Gets what is `wanted`, which may ask and wait, or is rehearsed.
+    async fn get(
+        &self,
+        wanted: Wanted,
+        index: u32,
+        function: &str,
+        mut asking: Asking<'_>,
+        blocks: &mut Kept,
+    ) -> Result<Reply, Failure> {
+        let got = loop {
+            let (mut context, _cancel) = self.inner_context(function, index);
+            if let Some(rehearsal) = &self.rehearsal {
+                let rehearsed = if rehearsal.reads() { Rehearsed::made() } else { Rehearsed::unmade() };
+                context.extensions.insert(rehearsed.clone());
+                if !rehearsal.reads() {
+                    context.extensions.remove::<Trail>();
+                }
+                let mut entry = rehearsal.list(asking.name(), wanted.arguments());
+                let answer = wanted.send(self, (None, None), context).await;
+                let Ok(Got::Asks(asks)) = answer else {
+                    entry.decided(&rehearsed);
+                    break answer;
+                };
+                if rehearsed.has_passed() {
+                    entry.decided(&rehearsed);
+                    entry.asked(asks.input_requests.as_ref());
+                } else {
+                    entry.assume_from("nothing: it was not read", &rehearsed);
+                }
+                return Ok(Reply::Value(no_content()));
+            }
+            match wanted.send(self, asking.answers(), context).await {
+                Err(InvokeError::ApprovalRequired { request: Ok(request), .. })
+                    if let Some(waits) = asking.approval(&request) =>
+                {
+                    return Ok(Reply::Waits(waits));
+                }
+                Ok(Got::Asks(asks)) => {
+                    if let Some(waits) = asking.again(asks, Vec::new())? {
+                        return Ok(Reply::Waits(waits));
+                    }
+                }
+                answer => break answer,
+            }
+        };
+        match got {
+            Ok(Got::Contents(result)) => contents(self, result, blocks).map(Reply::Value),
+            Ok(Got::Messages(result)) => messages(self, result, blocks).map(Reply::Value),
+            Ok(Got::Asks(_) | Got::Unknown) => {
+                Err(Failure::new(codes::TOOL_EXECUTION_ERROR, "an unknown kind of answer"))
+            }
+            Err(InvokeError::App { error, .. }) => Err(failure(error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Content that a script asks for.
+enum Wanted {
+    Resource(ReadResourceRequestParams),
+    Prompt(GetPromptRequestParams),
+}
+
+/// The answer to a request for content.
+enum Got {
+    Contents(ReadResourceResult),
+    Messages(GetPromptResult),
+    Asks(InputRequiredResult),
+    Unknown,
+}
+
+impl Wanted {
+    fn arguments(&self) -> Option<&JsonObject> {
+        match self {
+            Self::Resource(_) => None,
+            Self::Prompt(params) => params.arguments.as_ref(),
+        }
+    }
+
+    /// Sends the request, with answers to what it asked before and the state of who asked.
+    async fn send(
+        &self,
+        host: &ScriptHost,
+        (responses, state): (Option<InputResponses>, Option<String>),
+        context: RequestContext<RoleServer>,
+    ) -> Result<Got, InvokeError> {
+        Ok(match self {
+            Self::Resource(params) => {
+                let mut params = params.clone();
+                (params.input_responses, params.request_state) = (responses, state);
+                match host.invoker.read_resource(params, &host.caller, context).await? {
+                    ReadResourceResponse::Complete(result) => Got::Contents(result),
+                    ReadResourceResponse::InputRequired(asks) => Got::Asks(asks),
+                    _ => Got::Unknown,
+                }
+            }
+            Self::Prompt(params) => {
+                let mut params = params.clone();
+                (params.input_responses, params.request_state) = (responses, state);
+                match host.invoker.get_prompt(params, &host.caller, context).await? {
+                    GetPromptResponse::Complete(result) => Got::Messages(result),
+                    GetPromptResponse::InputRequired(asks) => Got::Asks(asks),
+                    _ => Got::Unknown,
+                }
+            }
+        })
     }
 }
 
@@ -96,44 +211,6 @@ enum Reply {
     Waits(ToolAnswer),
 }
 
-async fn read(
-    host: &ScriptHost,
-    uri: String,
-    mut asking: Asking<'_>,
-    blocks: &mut Kept,
-) -> Result<Reply, Failure> {
-    if let Some(kept) = host.kept.read(&uri, &host.caller) {
-        return contents(host, kept, blocks).map(Reply::Value);
-    }
-    let mut params = ReadResourceRequestParams::new(uri);
-    loop {
-        (params.input_responses, params.request_state) = asking.answers();
-        let (context, _cancel) = host.inner_context("readResource");
-        match host.invoker.read_resource(params.clone(), &host.caller, context).await {
-            Ok(ReadResourceResponse::Complete(result)) => {
-                return contents(host, result, blocks).map(Reply::Value);
-            }
-            Ok(ReadResourceResponse::InputRequired(asks)) => {
-                if let Some(assumed) = assumed(host, asking.name(), &asks) {
-                    return Ok(Reply::Value(assumed));
-                }
-                if let Some(waits) = asking.again(asks)? {
-                    return Ok(Reply::Waits(waits));
-                }
-            }
-            Ok(_) => return Err(Failure::new(codes::TOOL_EXECUTION_ERROR, "an unknown kind of answer")),
-            Err(error) => return Err(failure(error)),
-        }
-    }
-}
-
-/// The value in place of content that asks, in a rehearsal: nobody is asked.
-fn assumed(host: &ScriptHost, name: &str, asks: &InputRequiredResult) -> Option<Value> {
-    let rehearsal = host.rehearsal.as_ref()?;
-    rehearsal.asked_for_content(name, asks.input_requests.as_ref());
-    Some(no_content())
-}
-
 /// Content in place of what was not read.
 fn no_content() -> Value {
     json!({"contents": [], "messages": []})
@@ -151,35 +228,6 @@ fn contents(host: &ScriptHost, result: ReadResourceResult, blocks: &mut Kept) ->
     };
     let parts: Result<Vec<Value>, Failure> = result.contents.into_iter().map(&mut part).collect();
     Ok(json!({"contents": parts?}))
-}
-
-async fn prompt(
-    host: &ScriptHost,
-    name: String,
-    arguments: Map<String, Value>,
-    mut asking: Asking<'_>,
-    blocks: &mut Kept,
-) -> Result<Reply, Failure> {
-    let mut params = GetPromptRequestParams::new(name).with_arguments(arguments);
-    loop {
-        (params.input_responses, params.request_state) = asking.answers();
-        let (context, _cancel) = host.inner_context("getPrompt");
-        match host.invoker.get_prompt(params.clone(), &host.caller, context).await {
-            Ok(GetPromptResponse::Complete(result)) => {
-                return messages(host, result, blocks).map(Reply::Value);
-            }
-            Ok(GetPromptResponse::InputRequired(asks)) => {
-                if let Some(assumed) = assumed(host, asking.name(), &asks) {
-                    return Ok(Reply::Value(assumed));
-                }
-                if let Some(waits) = asking.again(asks)? {
-                    return Ok(Reply::Waits(waits));
-                }
-            }
-            Ok(_) => return Err(Failure::new(codes::TOOL_EXECUTION_ERROR, "an unknown kind of answer")),
-            Err(error) => return Err(failure(error)),
-        }
-    }
 }
 
 /// The messages of a prompt. Images, audio and resources become handles.

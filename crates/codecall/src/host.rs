@@ -10,14 +10,11 @@ use gatewright_agentscript::{
     ToolFailure, excerpt,
 };
 use gatewright_core::{
-    AnswersByRetry, App, AskedAtOnce, Caller, CountedBefore, InvokeError, Invoker, OwnPaths, PermittedTool,
-    Rehearsed, ScriptRun, ScriptStep, codes, off_thread, read_json,
+    AnswersByRetry, App, AskedAtOnce, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, RequestObject,
+    ScriptRun, ScriptStep, codes, off_thread, read_json,
     rmcp::{
         RoleServer,
-        model::{
-            CallToolRequestParams, CallToolResponse, ContentBlock, JsonObject, RequestMetaObject,
-            TASKS_EXTENSION_ID, Tool,
-        },
+        model::{CallToolResponse, ContentBlock, RequestMetaObject, TASKS_EXTENSION_ID, Tool},
         service::RequestContext,
     },
 };
@@ -54,7 +51,7 @@ pub(crate) struct ScriptHost {
     /// Texts of the inputs of calls that failed.
     failed: Mutex<SentTexts>,
     own_paths: Arc<OwnPaths>,
-    shapes: Arc<Shapes>,
+    pub(crate) shapes: Arc<Shapes>,
     pub(crate) kept: Arc<KeptResults>,
     /// The runs that wait for this one, and the limits that they share.
     nesting: Nesting,
@@ -67,11 +64,11 @@ pub(crate) struct ScriptHost {
     pub(crate) questions: Questions,
     journal: Arc<RunJournal>,
     /// The gateway stops.
-    halt: CancellationToken,
+    pub(crate) halt: CancellationToken,
     /// The plan is only tried.
     pub(crate) rehearsal: Option<Rehearsal>,
     /// Apps of saved plans, which a rehearsal runs as rehearsals, too.
-    plans: Vec<Arc<dyn App>>,
+    pub(crate) plans: Vec<Arc<dyn App>>,
 }
 
 /// Copies of a block that there are while it is written to the journal.
@@ -154,81 +151,23 @@ impl ScriptHost {
         })?;
         restore_numbers(&mut arguments, tool.input_schema());
         let sent = SentTexts::of_input(&arguments);
-        if let Some(rehearsal) = &self.rehearsal {
-            if rehearsal.makes(&tool) || self.is_plan(&tool) {
-                rehearsal.made(&call.name);
-            } else {
-                return match self.rehearsed(rehearsal, &tool, arguments).await {
-                    Ok(answer) => Ok(answer),
-                    Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
-                };
-            }
-        }
-        let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(arguments);
-        let is_approval = |state: &str| self.invoker.awaits_approval(&tool, state);
-        let asking = self.questions.asking(call.index, &call.name, call.resumed.as_ref(), is_approval);
-        let mut asking = match asking {
-            Ok(asking) => asking,
-            Err(waits) => return Ok(waits),
+        let answer = match &self.rehearsal {
+            Some(rehearsal) => self.rehearse(rehearsal, &call.name, call.index, &tool, arguments).await,
+            None => self.make(call.index, &call.name, call.resumed.as_ref(), &tool, arguments).await,
         };
-        let answer = loop {
-            let is_repeated = asking.is_repeated();
-            (params.input_responses, params.request_state) = asking.answers();
-            let (mut context, _cancel) = self.inner_context(&call.name);
-            context.extensions.insert(ScriptStep(call.index));
-            if self.rehearsal.is_some() {
-                context.extensions.insert(Rehearsed);
-            }
-            if is_repeated {
-                context.extensions.insert(CountedBefore);
-            }
-            match self.invoker.call(&tool, params.clone(), context).await {
-                Err(InvokeError::ApprovalRequired { request: Ok(request), .. })
-                    if let Some(waits) = asking.approval(&request) =>
-                {
-                    return Ok(waits);
-                }
-                Ok(CallToolResponse::InputRequired(asks)) if let Some(rehearsal) = &self.rehearsal => {
-                    let shape = self.shapes.result_shape(tool.entry(), &self.caller);
-                    let asks = asks.input_requests.unwrap_or_default();
-                    return Ok(assumed(&rehearsal.asked(&tool, &asks, shape.as_ref())));
-                }
-                Ok(CallToolResponse::InputRequired(asks)) => match asking.again(asks) {
-                    Ok(Some(waits)) => return Ok(waits),
-                    // A plan in the background stopped with the gateway, and goes on with this run.
-                    Ok(None) if self.halt.is_cancelled() => return Ok(asking.parked()),
-                    Ok(None) => {}
-                    Err(failure) => return Err(self.tool_failure(&call.name, failure, sent).await),
-                },
-                answer => break answer,
-            }
-        };
-        match self.value(answer, &tool).await {
-            Ok(value) => Ok(value),
+        match answer {
+            Ok(answer) => Ok(answer),
             Err(failure) => Err(self.tool_failure(&call.name, failure, sent).await),
         }
     }
 
-    /// Returns `true` if `tool` is a saved plan that this gateway runs.
-    fn is_plan(&self, tool: &PermittedTool) -> bool {
-        let app = Arc::as_ptr(tool.app()).cast::<()>();
-        self.plans.iter().any(|plans| Arc::as_ptr(plans).cast::<()>() == app)
-    }
-
-    /// Checks a call that is not made, and answers it with what is assumed.
-    async fn rehearsed(
-        &self,
-        rehearsal: &Rehearsal,
-        tool: &PermittedTool,
-        arguments: JsonObject,
-    ) -> Result<ToolAnswer, Failure> {
-        let arguments = self.invoker.check(tool, arguments).await?;
-        let shape = self.shapes.result_shape(tool.entry(), &self.caller);
-        Ok(assumed(&rehearsal.assume(tool, &arguments, shape.as_ref())))
+    /// Returns `true` if `state` waits for an approval of a request of the script for `object`, by its public name.
+    pub(crate) fn awaits_approval(&self, object: &RequestObject, state: &str) -> bool {
+        self.invoker.awaits_approval(self.caller.principal(), object, state)
     }
 
     /// The value of an answer of `tool`, within the room that the run has for answers.
-    async fn value(
+    pub(crate) async fn value(
         &self,
         answer: Result<CallToolResponse, InvokeError>,
         tool: &PermittedTool,
@@ -270,12 +209,13 @@ impl ScriptHost {
         })
     }
 
-    /// The context of a call of `name` inside the run, with the guard that cancels it when the run ends first.
-    pub(crate) fn inner_context(&self, name: &str) -> (RequestContext<RoleServer>, DropGuard) {
+    /// The context of call `index` of `name` inside the run, with the guard that cancels it when the run ends first.
+    pub(crate) fn inner_context(&self, name: &str, index: u32) -> (RequestContext<RoleServer>, DropGuard) {
         let mut context = self.context.clone();
         context.ct = self.context.ct.child_token();
         let cancel = context.ct.clone().drop_guard();
         context.extensions.insert(self.nesting.clone());
+        context.extensions.insert(ScriptStep(index));
         if let Some(progress) = &self.progress {
             context.extensions.insert(progress.sink(name));
         }
@@ -402,11 +342,6 @@ impl ScriptHost {
             progress.step(message).await;
         }
     }
-}
-
-/// The answer to a call that was not made.
-fn assumed(value: &Value) -> ToolAnswer {
-    ToolAnswer::Value(to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
 }
 
 /// Returns `true` if a call of `tool` may be made again when it is not known whether the first one had its effect.

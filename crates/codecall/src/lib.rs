@@ -7,6 +7,7 @@
 
 mod advice;
 mod call_log;
+mod calls;
 mod code_call;
 mod config;
 mod config_embedding;

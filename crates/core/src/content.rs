@@ -15,11 +15,12 @@ use rmcp::{
 use serde_json::json;
 
 use crate::{
-    AppFuture, Caller, Denied, Forbidden, InvokeError, Invoker, Permitted, Registry, Trail, Unavailable,
-    access::Stopped,
+    Caller, Denied, Forbidden, InvokeError, Invoker, Permitted, Registry, RequestObject, Trail, Unavailable,
+    access::{Requested, decide},
     codes,
     names::{LONGEST_URI, clipped},
-    questions::{Answers, ArgumentsDigest, Asking, CallKey, Conversation, Response, Sending, Unanswered},
+    questions::{ArgumentsDigest, CallKey, Conversation, Unanswered},
+    way::{Brought, NotTaken, Way},
 };
 
 impl Invoker {
@@ -32,35 +33,40 @@ impl Invoker {
     /// Reads a resource for `caller`. The answer names it by the URI that was asked for.
     ///
     /// # Errors
-    /// The caller lacks scopes, nothing has this URI, or the app failed.
+    /// The caller lacks scopes, nothing has this URI, the policies forbid it, it is not approved, or the app failed.
     pub async fn read_resource(
         &self,
         mut params: ReadResourceRequestParams,
         caller: &Caller,
         context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        check_length(&params.uri)?;
+    ) -> Result<ReadResourceResponse, InvokeError> {
+        let object = RequestObject::Resource(params.uri.clone());
+        let failed = |error| failed(&object, error);
+        check_length(&params.uri).map_err(failed)?;
         let uri = params.uri.clone();
-        let items = match self.registry().decide(caller, |view| view.resource(&uri)).await {
+        let mut items = match self.registry().decide(caller, |view| view.resource(&uri)).await {
             Ok(items) => items,
             Err(denied) => {
-                let about = ("resource", &*uri);
-                return Err(refused_or_busy(self.registry(), denied, about, caller, || not_found(&uri)).await);
+                let error =
+                    refused_or_busy(self.registry(), denied, ("resource", &*uri), caller, || not_found(&uri));
+                return Err(failed(error.await));
             }
         };
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
-        let object = object("resource", &uri);
-        let principal = caller.principal();
+        let brought = || {
+            let brought =
+                self.brought(caller.principal(), &object.to_string(), responses.clone(), state.clone());
+            brought.map_err(|problem| failed(invalid(problem)))
+        };
+        // An answer is for the one that was asked about: others of this URI were not there before.
+        if let Some(answered) = brought()?.answered
+            && let Some(at) = items.iter().position(|item| answered.is_for(&item.request_object()))
+        {
+            items.drain(..at);
+        }
         for item in items {
-            let answers = self.answers(principal, &object, responses.clone(), state.clone());
-            let about =
-                About { object: &object, arguments: &JsonObject::new(), answers: answers.map_err(invalid)? };
-            let mut send = |answers: Answers, context, _| -> AppFuture<'static, _> {
-                let (item, mut params) = (item.clone(), params.clone());
-                (params.input_responses, params.request_state) = (answers.responses, answers.state);
-                Box::pin(async move { item.read(params, context).await })
-            };
-            let reading = self.respond(about, &item, context.clone(), &mut send);
+            let brought = brought()?;
+            let reading = self.respond(&object, &item, params.clone(), brought, context.clone());
             match noted("resources/read", &item, &context, reading).await {
                 Ok(mut response) => {
                     if let ReadResourceResponse::Complete(result) = &mut response {
@@ -68,23 +74,25 @@ impl Invoker {
                     }
                     return Ok(response);
                 }
-                Err(error) if is_not_found(&error) => {}
+                Err(InvokeError::App { error, .. }) if is_not_found(&error) => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(not_found(&uri))
+        Err(failed(not_found(&uri)))
     }
 
     /// Gets a prompt for `caller`.
     ///
     /// # Errors
-    /// The caller lacks scopes, no prompt has this name, or the app failed.
+    /// The caller lacks scopes, no prompt has this name, the policies forbid it, it is not approved, or the app failed.
     pub async fn get_prompt(
         &self,
         mut params: GetPromptRequestParams,
         caller: &Caller,
         context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    ) -> Result<GetPromptResponse, InvokeError> {
+        let object = RequestObject::Prompt(params.name.clone());
+        let failed = |error| failed(&object, error);
         let name = params.name.clone();
         let prompt = self.registry().decide(caller, |view| view.prompt(&name)).await;
         let unknown = || {
@@ -95,32 +103,30 @@ impl Invoker {
             Ok(prompt) => prompt,
             Err(denied) => {
                 let about = ("prompt", &*name);
-                return Err(refused_or_busy(self.registry(), denied, about, caller, unknown).await);
+                return Err(failed(refused_or_busy(self.registry(), denied, about, caller, unknown).await));
             }
         };
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
-        let object = object("prompt", &name);
-        let answers = self.answers(caller.principal(), &object, responses, state).map_err(invalid)?;
-        let arguments = params.arguments.clone().unwrap_or_default();
-        let about = About { object: &object, arguments: &arguments, answers };
-        let mut send = |answers: Answers, context, _| -> AppFuture<'static, _> {
-            let (prompt, mut params) = (prompt.clone(), params.clone());
-            (params.input_responses, params.request_state) = (answers.responses, answers.state);
-            Box::pin(async move { prompt.get(params, context).await })
-        };
-        let getting = self.respond(about, &prompt, context.clone(), &mut send);
+        let brought = self.brought(caller.principal(), &object.to_string(), responses, state);
+        let brought = brought.map_err(|problem| failed(invalid(problem)))?;
+        let getting = self.respond(&object, &prompt, params, brought, context.clone());
         noted("prompts/get", &prompt, &context, getting).await
     }
 
-    /// Sends a request to the app that owns `item`. Its questions are asked, or given to the caller.
-    async fn respond<K, T: Asking>(
+    /// Sends a request for `object`, by its public name, to the app that owns it, if the policies let it pass.
+    async fn respond<K>(
         &self,
-        about: About<'_>,
+        object: &RequestObject,
         item: &Permitted<K>,
+        params: <Permitted<K> as Requested>::Params,
+        brought: Brought,
         context: RequestContext<RoleServer>,
-        send: &mut Sending<'_, T>,
-    ) -> Result<T, ErrorData> {
-        let (principal, options) = (item.caller().principal(), item.options());
+    ) -> Result<<Permitted<K> as Requested>::Response, InvokeError>
+    where
+        Permitted<K>: Requested,
+    {
+        let (principal, options, sealed_for) =
+            (item.caller().principal(), item.options(), object.to_string());
         let conversation = Conversation {
             held: self.held(),
             principal,
@@ -128,28 +134,27 @@ impl Invoker {
             timeout: options.timeout,
             longest: options.question_timeout,
         };
-        let key = conversation
-            .may_hold(&context)
-            .then(|| CallKey::new(principal, about.object, ArgumentsDigest::of(about.arguments)));
-        let response = conversation.respond(about.answers, key, context, send).await;
-        match response.map_err(|why| unanswered(about.object, why, options.timeout))? {
-            Response::Held(asks, id) => Ok(self.held_asks(principal, about.object, asks, id).into()),
-            Response::App(response) => match response.question() {
-                Ok(mut asks) => {
-                    self.seal_state(principal, about.object, &mut asks);
-                    Ok(asks.into())
-                }
-                Err(response) => Ok(response),
-            },
-        }
+        let key = conversation.may_hold(&context).then(|| {
+            let none = JsonObject::new();
+            let arguments = <Permitted<K> as Requested>::arguments(&params).unwrap_or(&none);
+            CallKey::new(principal, &sealed_for, ArgumentsDigest::of(arguments))
+        });
+        let decided = decide(item, params, &context).await.map_err(|why| failed(object, why.into()))?;
+        let way = Way { sealed_for: &sealed_for, conversation, key, brought, decided };
+        self.take(way, context).await.map_err(|why| match why {
+            NotTaken::Stopped(InvokeError::InputExpired { .. }) => {
+                failed(object, unanswered(&sealed_for, Unanswered::Over, options.timeout))
+            }
+            NotTaken::Stopped(error) => error,
+            NotTaken::Unanswered(why) => failed(object, unanswered(&sealed_for, why, options.timeout)),
+            NotTaken::Cancelled => InvokeError::Cancelled { name: sealed_for.clone() },
+        })
     }
 }
 
-/// A request for a resource or prompt.
-struct About<'a> {
-    object: &'a str,
-    arguments: &'a JsonObject,
-    answers: Answers,
+/// A protocol error of a request for `object`.
+fn failed(object: &RequestObject, error: ErrorData) -> InvokeError {
+    InvokeError::App { name: clipped(&object.to_string()).to_owned(), error }
 }
 
 /// The error of a request that has no response.
@@ -181,14 +186,14 @@ async fn noted<K, T>(
     method: &str,
     item: &Permitted<K>,
     context: &RequestContext<RoleServer>,
-    work: impl Future<Output = Result<T, ErrorData>>,
-) -> Result<T, ErrorData> {
+    work: impl Future<Output = Result<T, InvokeError>>,
+) -> Result<T, InvokeError> {
     let Some(trail) = context.extensions.get::<Trail>() else { return work.await };
     let note = trail.begin(Arc::from(method), item.app_id().clone(), item.transport());
     let answer = work.await;
     note.end(&match &answer {
         Ok(_) => Ok(CallToolResult::success(Vec::new()).into()),
-        Err(error) => Err(InvokeError::App { name: method.to_owned(), error: error.clone() }),
+        Err(error) => Err(error.clone()),
     });
     answer
 }
@@ -214,16 +219,11 @@ pub(crate) fn check_length(uri: &str) -> Result<(), ErrorData> {
     Err(invalid(message))
 }
 
-/// Names what the state of a request belongs to. Tools are named by their colon form alone, which holds no space.
-fn object(kind: &str, key: &str) -> String {
-    format!("{kind} {key}")
-}
-
 /// The error of a request that its caller may not make: with the scopes that are missing, or as for something that does not exist.
 pub(crate) fn refused(denied: Denied, unknown: impl FnOnce() -> ErrorData) -> ErrorData {
     match denied {
         Denied::Unknown => unknown(),
-        Denied::Policies => Stopped::Forbidden(Forbidden::NotPermitted).into(),
+        Denied::Policies => Forbidden::NotPermitted.into(),
         Denied::Scopes(missing) => {
             let message = format!("this needs the scope {}", missing.join(" "));
             let data = json!({"code": codes::ACCESS_DENIED, "requiredScopes": missing});

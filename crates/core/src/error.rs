@@ -9,7 +9,8 @@ use rmcp::{
 use serde_json::json;
 
 use crate::{
-    ApprovalRequest, Forbidden, NotRequested, RequestDigest, Unasked, UnavailableApp, codes, names::clipped,
+    ApprovalRequest, Forbidden, NotRequested, RequestDigest, RequestObject, Unasked, UnavailableApp, codes,
+    names::clipped,
 };
 
 /// Why [`Invoker::call`](crate::Invoker::call) did not reach a result. Display is safe to show.
@@ -56,27 +57,27 @@ pub enum InvokeError {
         /// The policy.
         why: Forbidden,
     },
-    /// A policy asks for an approval, and the call brings none for exactly these arguments.
-    #[error("tool `{name}` needs an approval: {reason} (policy `{policy}`); {}", requested(.request))]
+    /// A policy asks for an approval, and the request brings none for exactly these arguments.
+    #[error("{} `{}` needs an approval: {reason} (policy `{policy}`); {}", .object.kind(), clipped(.object.name()), requested(.request))]
     ApprovalRequired {
-        /// The tool.
-        name: String,
+        /// The object.
+        object: RequestObject,
         /// Name of the policy.
         policy: Arc<str>,
         /// The reason that the approver reads.
         reason: Arc<str>,
-        /// `true` if an approval that was given for longer than one call counts.
+        /// `true` if an approval that was given for longer than one request counts.
         standing: bool,
-        /// The call: an [`Approved`](crate::Approved) with this digest lets it pass.
+        /// The request: an [`Approved`](crate::Approved) with this digest lets it pass.
         digest: RequestDigest,
         /// The approval that waits, or why none does.
         request: Result<Box<ApprovalRequest>, NotRequested>,
     },
-    /// Somebody refused the approval that the call needs.
-    #[error("the call of `{name}` was not approved{}", .by.as_ref().map(|_| ": somebody refused it").unwrap_or_default())]
+    /// Somebody refused the approval that the request needs.
+    #[error("{} `{}` was not approved{}", .object.request(), clipped(.object.name()), .by.as_ref().map(|_| ": somebody refused it").unwrap_or_default())]
     ApprovalDenied {
-        /// The tool.
-        name: String,
+        /// The object.
+        object: RequestObject,
         /// Whoever refused it; none for the caller.
         by: Option<String>,
     },
@@ -190,6 +191,19 @@ impl InvokeError {
             Self::Cancelled { .. } => Err(self.as_protocol_error(REQUEST_CANCELLED)),
             Self::App { error, .. } => Err(error),
             other => Ok(other.as_tool_error()),
+        }
+    }
+
+    /// The answer to `resources/read` and `prompts/get`, which have no error results: the app's own error, or one with
+    /// [`InvokeError::details`] as `data`.
+    pub(crate) fn into_protocol_error(self) -> ErrorData {
+        match self {
+            Self::App { error, .. } => error,
+            Self::Cancelled { .. } => self.as_protocol_error(REQUEST_CANCELLED),
+            other => {
+                let details = Some(other.details().into());
+                ErrorData::new(ErrorCode::INVALID_REQUEST, other.to_string(), details)
+            }
         }
     }
 

@@ -8,10 +8,7 @@ use std::{
 
 use rmcp::{
     ErrorData, RoleServer,
-    model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, InputResponses,
-        JsonObject,
-    },
+    model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult, JsonObject},
     service::RequestContext,
 };
 use serde_json::Value;
@@ -19,13 +16,11 @@ use serde_json::Value;
 use crate::{
     AppFuture, ApprovalStore, Caller, CallerAddress, CountedBefore, Denied, Forbidden, InvokeError,
     PermittedTool, Principal, Registry, SchemaMode, SealKey, ToolEntry, Trail,
-    access::{OpenTask, Sealer},
-    approvals::{Answered, Passage},
+    access::{OpenTask, Sealer, decide},
     bulk::{bulk, off_thread},
     names::clipped,
-    questions::{
-        Answers, ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Repetitions, Response, Unanswered,
-    },
+    questions::{ArgumentsDigest, CallKey, Conversation, HeldCalls, HeldId, Repetitions, Unanswered},
+    way::{NotTaken, Way},
 };
 
 /// Time to wait before the next try.
@@ -283,58 +278,27 @@ impl Invoker {
         params.arguments = Some(arguments);
         let (responses, state) = (params.input_responses.take(), params.request_state.take());
         let repeated = state.as_deref().and_then(|state| self.repetitions.take(state));
-        let (answers, answered) =
-            self.answers_of_call(principal, &tool.name, responses, state).map_err(|problem| {
-                // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
-                InvokeError::App { name: name(), error: ErrorData::invalid_params(problem, None) }
-            })?;
-        let decided = tool.decide(params, &context).await?;
+        let brought = self.brought(principal, &tool.name, responses, state).map_err(|problem| {
+            // A protocol error, as MCP wants it of a state that was changed (SEP-2322).
+            InvokeError::App { name: name(), error: ErrorData::invalid_params(problem, None) }
+        })?;
+        let decided = decide(tool, params, &context)
+            .await
+            .map_err(|why| InvokeError::Forbidden { name: name(), why })?;
         let by_script = context.extensions.remove::<CountedBefore>().is_some();
-        let is_held = answers.held.is_some();
         // A held call is gone on with once for each time that it asks.
-        if repeated.is_none() && !by_script && !is_held {
+        if repeated.is_none() && !by_script && brought.answers.held.is_none() {
             self.count(&tool.name, principal, &context).await?;
         }
-        let (decided, granted) = match self.passage(decided, answered, is_held, &context).await? {
-            Passage::Passes(call) => (call, None),
-            Passage::Approved(call, granted) => (call, Some(granted)),
-            Passage::Asks(asks) => {
-                self.remember(&asks, repeated);
-                return Ok(asks.into());
-            }
-        };
-
-        // An app that is taken out of the registry ends when the last of these is gone.
-        let _open = tool.owner.open.token();
-        let cancelled = context.ct.clone();
         let key = digest.map(|digest| CallKey::new(principal, &tool.name, digest));
-        let mut decided = Some(decided);
-        let mut send = |answers: Answers, context, again| -> AppFuture<'static, _> {
-            let call = if again { decided.clone() } else { decided.take() };
-            Box::pin(async move {
-                match call {
-                    Some(call) => call.make(answers, context).await,
-                    None => Err(ErrorData::internal_error("the call was made already", None)),
-                }
-            })
-        };
-        let response = tokio::select! {
-            biased;
-            response = conversation.respond(answers, key, context, &mut send) => response,
-            () = cancelled.cancelled() => return Err(InvokeError::Cancelled { name: name() }),
-        };
-        let mut response = match response.map_err(|why| missed(name(), why, options.timeout))? {
-            Response::App(response) => response,
-            Response::Held(asks, id) => return Ok(self.held_asks(principal, &tool.name, asks, id).into()),
-        };
+        let way = Way { sealed_for: &tool.name, conversation, key, brought, decided };
+        let mut response = self.take(way, context).await.map_err(|why| match why {
+            NotTaken::Stopped(error) => error,
+            NotTaken::Unanswered(why) => missed(name(), why, options.timeout),
+            NotTaken::Cancelled => InvokeError::Cancelled { name: name() },
+        })?;
         match &mut response {
-            CallToolResponse::InputRequired(asks) => {
-                match &granted {
-                    Some(granted) => self.seal_granted(tool, granted, asks),
-                    None => self.seal_state(principal, &tool.name, asks),
-                }
-                self.remember(asks, repeated);
-            }
+            CallToolResponse::InputRequired(asks) => self.remember(asks, repeated),
             CallToolResponse::Task(created) => {
                 let task = OpenTask {
                     app: tool.app_id.to_string(),
@@ -354,59 +318,10 @@ impl Invoker {
         Ok(response)
     }
 
-    /// The same of a call of `tool`, which may have been asked about an approval.
-    fn answers_of_call(
-        &self,
-        principal: &Principal,
-        tool: &str,
-        mut responses: Option<InputResponses>,
-        sealed: Option<String>,
-    ) -> Result<(Answers, Option<Answered>), String> {
-        let approval = sealed.as_ref().and_then(|sealed| self.sealer.open_approval(principal, tool, sealed));
-        match approval {
-            Some(state) => {
-                let (answered, state) = Answered::of(state, &mut responses);
-                Ok((Answers { responses, state, held: None }, Some(answered)))
-            }
-            None => self.answers(principal, tool, responses, sealed).map(|answers| (answers, None)),
-        }
-    }
-
     /// Remembers the state of a call that asks, which asked `repeated` times before: its retry is the same call for rate limits.
     fn remember(&self, asks: &InputRequiredResult, repeated: Option<usize>) {
         if let Some(state) = &asks.request_state {
             self.repetitions.add(state, repeated.unwrap_or(0));
-        }
-    }
-
-    /// What a request for `object` says about questions that were asked before.
-    ///
-    /// # Errors
-    /// A sentence, when its state was not given to this principal for this object.
-    pub(crate) fn answers(
-        &self,
-        principal: &Principal,
-        object: &str,
-        responses: Option<InputResponses>,
-        sealed: Option<String>,
-    ) -> Result<Answers, String> {
-        let Some(sealed) = sealed else { return Ok(Answers { responses, ..Answers::default() }) };
-        let state = sealed.split_once('.').map_or(&*sealed, |(state, _home)| state);
-        if let Some(id) = self.sealer.open_held(principal, object, state) {
-            return Ok(Answers { responses, held: HeldId::named(&id), state: None });
-        }
-        match self.sealer.open_state(principal, object, state) {
-            Some(state) => Ok(Answers { responses, state: Some(state), held: None }),
-            None => {
-                Err("`requestState` was not given to you for this request; repeat the request that got it, with its arguments"
-                    .to_owned())
-            }
-        }
-    }
-
-    pub(crate) fn seal_state(&self, principal: &Principal, object: &str, asks: &mut InputRequiredResult) {
-        if let Some(state) = &mut asks.request_state {
-            *state = self.sealer.state(principal, object, state);
         }
     }
 

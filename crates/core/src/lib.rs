@@ -46,6 +46,7 @@ mod tool;
 mod tool_meta;
 mod trace;
 mod unavailable;
+mod way;
 
 pub use access::{
     AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, OwnPaths, Permit, Permitted,
@@ -82,7 +83,7 @@ pub use observe::{
 pub use plugin::{DirectAccess, Plugin, PluginTasks};
 pub use policy::{
     Approval, Approvals, Approved, Decision, Effects, Forbidden, Policies, PolicyEngine, PolicyObject,
-    PolicyRequest, PolicyResource, PolicyTool, RequestDigest, ScriptRun,
+    PolicyRequest, PolicyResource, PolicyTool, RequestDigest, RequestObject, ScriptRun,
 };
 pub use principal::{Principal, Scopes};
 pub use progress::ProgressSink;

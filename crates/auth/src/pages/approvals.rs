@@ -32,7 +32,7 @@ pub(crate) fn approvals(content: &ApprovalsPage<'_>) -> Page {
             @if content.waiting.is_empty() {
                 p { "Nothing waits for you." }
             } @else {
-                p { "Each of these calls is made once you approve it, and only with exactly these arguments." }
+                p { "Each of these requests is made once you approve it, and only with exactly these arguments." }
                 ul.approvals {
                     @for (n, approval) in content.waiting.iter().take(MOST).enumerate() { (entry(content, n, approval)) }
                 }
@@ -51,16 +51,17 @@ fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Ma
     let standings = approval.standings();
     html! {
         li.approval {
-            h2 id={"approval" (n)} { (plain(&approval.tool, 120)) }
+            h2 id={"approval" (n)} { (plain(&approval.object.to_string(), 120)) }
             p { (plain(&approval.reason, 600)) }
             p {
-                @if approval.subject == content.subject { "Called for you" } @else { "Called for " strong { (plain(&approval.subject, 80)) } }
+                @if approval.subject == content.subject { "Requested for you" } @else { "Requested for " strong { (plain(&approval.subject, 80)) } }
                 @if let Some(client) = &approval.client { " by " (plain(client, 80)) }
                 @if let Some(place) = approval.place() { ", as " (plain(&place, 80)) }
                 ". Expires in " (minutes) " minutes."
             }
-            @if approval.arguments.is_empty() { p { "It has no arguments." } }
-            @else {
+            @if approval.arguments.is_empty() {
+                @if approval.object.takes_arguments() { p { "It has no arguments." } }
+            } @else {
                 p id={"arguments" (n)} { "Arguments:" }
                 ul.arguments aria-labelledby={"arguments" (n)} {
                     @for line in &approval.arguments { li { code { (plain(line, 400)) } } }
@@ -72,7 +73,7 @@ fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Ma
                 @if standings.len() > 1 {
                     label for={"for" (n)} { "Approve" }
                     select id={"for" (n)} name="for" {
-                        @for standing in standings { option value=(standing.name()) { (standing.label()) } }
+                        @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
                     }
                 }
                 button type="submit" name="decision" value="approve" aria-describedby={"approval" (n)} { "Approve" }

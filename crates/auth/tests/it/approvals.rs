@@ -10,7 +10,7 @@ use gatewright_auth::{
     store::{RedisStore, StoreRecords},
 };
 use gatewright_core::{
-    ApprovalRecord, ApprovalState, ApprovalStore, Approver, CannotDecide, SealKey, Standing,
+    ApprovalRecord, ApprovalState, ApprovalStore, Approver, CannotDecide, RequestObject, SealKey, Standing,
 };
 use http::{StatusCode, header};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn record(n: u8, subject: &str, approvers: Option<&str>) -> ApprovalRecord {
         id: format!("apr_{n:032x}"),
         subject: subject.to_owned(),
         client: Some("app".to_owned()),
-        tool: "shop:refund".to_owned(),
+        object: RequestObject::Tool("shop:refund".to_owned()),
         digest: "00".repeat(32),
         arguments: vec![format!("order: \"ord_{n}\""), HOSTILE.to_owned()],
         reason: "Refund over 1,000".to_owned(),
@@ -88,7 +88,7 @@ async fn callers_see_and_decide_on_their_own_calls_only() {
     let browser = site.browser();
     let page = open(&browser, "alice").await;
     for shown in
-        ["shop:refund", "Refund over 1,000", "ord_1", "as call 3 of the script exe_1", "Called for you"]
+        ["shop:refund", "Refund over 1,000", "ord_1", "as call 3 of the script exe_1", "Requested for you"]
     {
         assert!(page.text.contains(shown), "{shown}: {}", page.text);
     }

@@ -8,8 +8,8 @@ use gatewright_agentscript::{IllegalKind, Limits, Preset, WorkerError};
 use gatewright_auth::{ERRORS, ErrorCode};
 use gatewright_codecall::{MOST_ALLOWED_TOOLS, MOST_APP_IDS, MOST_TOOL_NAMES};
 use gatewright_core::{
-    ApprovalRequest, CannotAsk, Forbidden, InvokeError, RequestDigest, Unasked, Unavailable, UnavailableApp,
-    rmcp::ErrorData,
+    ApprovalRequest, CannotAsk, Forbidden, InvokeError, RequestDigest, RequestObject, Unasked, Unavailable,
+    UnavailableApp, rmcp::ErrorData,
 };
 use gatewright_executions::ExecutionError;
 
@@ -96,7 +96,7 @@ fn calls(text: &mut String) {
         ),
         (
             InvokeError::ApprovalRequired {
-                name: name(),
+                object: RequestObject::Tool(name()),
                 policy: "large-refunds".into(),
                 reason: "Refund over 1,000".into(),
                 standing: true,
@@ -111,7 +111,7 @@ fn calls(text: &mut String) {
             "Somebody has to approve the call with exactly these arguments; `approval` in `_meta` has its `id` and the `url` of the page. Then make the call again, or go on with the script (`resume`).",
         ),
         (
-            InvokeError::ApprovalDenied { name: name(), by: None },
+            InvokeError::ApprovalDenied { object: RequestObject::Tool(name()), by: None },
             "Do not make the call; a script can catch this and go on without it.",
         ),
         (

@@ -176,6 +176,48 @@ fn explain_names_the_decision_and_every_policy_that_applies() {
 }
 
 #[test]
+fn a_rehearsal_lists_what_policy_files_and_short_forms_decide_and_fails_where_they_forbid() {
+    let setup = Setup::new(
+        "@id(\"base\") permit (principal, action, resource);
+         @id(\"no-deletes\") forbid (principal, action, resource == Tool::\"crm:users_delete\");
+         @id(\"large-prices\") @ask(\"Price over 1,000.00\") @approvers(\"billing:approve\")
+         permit (principal, action == Action::\"call\", resource == Tool::\"billing:products_set_price\")
+         when { context.arguments.priceCents > 100000 };",
+    );
+    let config = fs::read_to_string(setup.path("gatewright.yaml")).unwrap();
+    let config = config.replace("codecall: { enabled: false }", "approvals: { writes: ask }");
+    fs::write(setup.path("gatewright.yaml"), config).unwrap();
+    let script = "
+        await callTool('billing:products_get', { id: 'prd_0005' });
+        await callTool('billing:products_set_price', { id: 'prd_0005', priceCents: 250000 });
+        await callTool('billing:products_set_price', { id: 'prd_0005', priceCents: 5 });
+        try { await callTool('crm:users_delete', { id: 'usr_0002' }) } catch (error) { return error.code }
+    ";
+    fs::write(setup.path("plan.js"), script).unwrap();
+    let plan = setup.path("plan.js");
+    let (_, text) = setup.run(&["tools", "run", "--dry-run", plan.to_str().unwrap()]);
+    let body: Value = serde_json::Deserializer::from_str(&text).into_iter().next().unwrap().unwrap();
+    assert_eq!((&body["status"], &body["result"]), (&json!("ok"), &json!("ACCESS_DENIED")), "{text}");
+    let calls = body["dryRun"]["calls"].as_array().unwrap();
+    assert_eq!((calls.len(), &calls[0]["made"], calls[0].get("policy")), (4, &json!(true), None), "{text}");
+    assert_eq!(
+        calls[1]["policy"],
+        json!({"decision": "ask", "id": "large-prices", "reason": "Price over 1,000.00",
+            "approver": "somebody else with the scope `billing:approve`"})
+    );
+    assert_eq!(
+        calls[2]["policy"],
+        json!({"decision": "ask", "id": "approvals.writes", "reason": "the tool may change something",
+            "approver": "the caller"})
+    );
+    assert_eq!((&calls[2]["arguments"]["priceCents"], &calls[2]["made"]), (&json!(5), &json!(false)));
+    assert_eq!(
+        calls[3]["policy"],
+        json!({"decision": "forbid", "id": "no-deletes", "reason": "the policy `no-deletes` forbids it"})
+    );
+}
+
+#[test]
 fn check_names_what_policies_get_wrong_with_file_line_and_advice() {
     let mut missed = Vec::new();
     for (policy, place, parts) in [

@@ -17,7 +17,7 @@ use super::{
     ask::{Round, ask},
     detached::running,
     flow::{EXECUTION, Entered, Next, Refusal, Run, of_execution},
-    questions::{Open, Waiting, by_call, described, held, requests},
+    questions::{ApprovalsWithin, Open, Waiting, by_call, described, held, requests},
 };
 use crate::{CodeCall, reply::answer};
 
@@ -177,6 +177,9 @@ impl CodeCall {
             let chunks: Vec<_> = chunks.iter().map(|chunk| String::from_utf8_lossy(chunk)).collect();
             let state = format!("[{}]", chunks.join(","));
             rests_on(context, &waiting);
+            if let Some(within) = context.extensions.get::<ApprovalsWithin>() {
+                within.note(&waiting);
+            }
             let asks = InputRequiredResult::new(Some(requests(&waiting)), Some(state));
             return Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))));
         }
@@ -250,7 +253,7 @@ impl CodeCall {
 }
 
 fn waits_for_approval(waiting: &[Waiting]) -> bool {
-    waiting.iter().any(|waiting| waiting.approval.is_some())
+    waiting.iter().any(|waiting| !waiting.approvals.is_empty())
 }
 
 /// Returns `true` if the question of call `index` among `asks` is one that waits.

@@ -23,7 +23,7 @@ pub(crate) use ask::{Asked, Ticket};
 pub(crate) use background::Background;
 pub(crate) use keeper::RunJournal;
 pub(crate) use outcome::KeptOutcome;
-pub(crate) use questions::{Asking, Questions};
+pub(crate) use questions::{ApprovalsWithin, Asking, Questions};
 pub(crate) use record::{Past, RunStart};
 pub use recorded::{NotRecorded, RecordedCall, RecordedRun};
 pub(crate) use rehearsal::{DryRun, Rehearsal};

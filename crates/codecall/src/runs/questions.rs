@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use gatewright_agentscript::{Resumed, ToolAnswer};
@@ -34,9 +34,9 @@ pub(crate) struct Waiting {
     pub(crate) request_state: Option<String>,
     /// Times that it has asked.
     pub(crate) round: usize,
-    /// It waits for an approval that may be given elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) approval: Option<WaitingApproval>,
+    /// Approvals that it waits for and that may be given elsewhere: its own, or those of calls of the saved plan that it is of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) approvals: Vec<WaitingApproval>,
 }
 
 /// An approval that a call waits for, as its record has it.
@@ -44,10 +44,33 @@ pub(crate) struct Waiting {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WaitingApproval {
     pub(crate) id: String,
+    /// The tool or content, as the script or the plan named it.
+    pub(crate) name: String,
     /// A sentence that names those who give it, and the place.
     pub(crate) text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) page: Option<String>,
+}
+
+/// Approvals that calls of a saved plan wait for: an extension of the context in which a script calls it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ApprovalsWithin(Arc<Mutex<Vec<WaitingApproval>>>);
+
+impl ApprovalsWithin {
+    /// Notes the approvals of the calls that wait.
+    pub(crate) fn note(&self, waiting: &[Waiting]) {
+        let approvals = waiting.iter().flat_map(|waiting| waiting.approvals.iter().cloned());
+        self.approvals().extend(approvals);
+    }
+
+    /// The approvals that were noted.
+    pub(crate) fn take(&self) -> Vec<WaitingApproval> {
+        std::mem::take(&mut *self.approvals())
+    }
+
+    fn approvals(&self) -> MutexGuard<'_, Vec<WaitingApproval>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An execution that waits.
@@ -77,7 +100,7 @@ impl Waiting {
 
     /// As the head of the execution lists it.
     fn described(&self) -> WaitingFor {
-        if let Some(approval) = &self.approval {
+        if let Some(approval) = self.approvals.first() {
             let text = &approval.text[..approval.text.floor_char_boundary(LONGEST_TEXT)];
             return WaitingFor::new(WaitKind::Approval, text).tool(self.name.clone());
         }
@@ -132,7 +155,7 @@ impl Questions {
         let Ok(waiting) = serde_json::from_str::<Waiting>(state.get()) else { return Ok(new) };
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
         let may_go_on =
-            waiting.approval.is_some() || waiting.request_state.as_deref().is_some_and(is_approval);
+            !waiting.approvals.is_empty() || waiting.request_state.as_deref().is_some_and(is_approval);
         if answers.is_none()
             && !may_go_on
             && let Some(waits) = self.wait(index, &waiting)
@@ -147,7 +170,7 @@ impl Questions {
 
     /// Notes that call `index` waits, and returns the host's answer to it; none if it asks nothing.
     fn wait(&self, index: u32, waiting: &Waiting) -> Option<ToolAnswer> {
-        if waiting.requests.is_empty() && waiting.approval.is_none() {
+        if waiting.requests.is_empty() && waiting.approvals.is_empty() {
             return None;
         }
         let answer = to_raw_value(waiting).ok().map(ToolAnswer::Waits)?;
@@ -197,12 +220,16 @@ impl Asking<'_> {
         (self.answers.take(), self.state.take())
     }
 
-    /// Takes the questions that came in place of a result. Returns the host's answer to a call that waits; none if it is to be called again at
+    /// Takes the questions that came in place of a result, with the `approvals` that calls of a saved plan wait for. Returns the host's answer to a call that waits; none if it is to be called again at
     /// once.
     ///
     /// # Errors
     /// It has asked too often.
-    pub(crate) fn again(&mut self, asks: InputRequiredResult) -> Result<Option<ToolAnswer>, Failure> {
+    pub(crate) fn again(
+        &mut self,
+        asks: InputRequiredResult,
+        approvals: Vec<WaitingApproval>,
+    ) -> Result<Option<ToolAnswer>, Failure> {
         self.round += 1;
         if self.round > MOST_ROUNDS {
             let message = format!("`{}` asked more than {MOST_ROUNDS} times in one call", self.name);
@@ -214,7 +241,7 @@ impl Asking<'_> {
             requests: asks.input_requests.unwrap_or_default(),
             request_state: asks.request_state,
             round: self.round,
-            approval: None,
+            approvals,
         };
         let waits = self.questions.wait(self.index, &waiting);
         self.state = waiting.request_state;
@@ -232,11 +259,12 @@ impl Asking<'_> {
             requests: asks.and_then(|asks| asks.input_requests.clone()).unwrap_or_default(),
             request_state: asks.and_then(|asks| asks.request_state.clone()),
             round: self.round + 1,
-            approval: Some(WaitingApproval {
+            approvals: vec![WaitingApproval {
                 id: request.id.clone(),
+                name: self.name.clone(),
                 text: request.place(),
                 page: request.page.clone(),
-            }),
+            }],
         };
         self.questions.wait(self.index, &waiting)
     }
@@ -250,7 +278,7 @@ impl Asking<'_> {
             request_state: self.state.take(),
             // It is no question.
             round: self.round.saturating_sub(1),
-            approval: None,
+            approvals: Vec::new(),
         };
         ToolAnswer::Waits(to_raw_value(&waiting).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }

@@ -1,16 +1,17 @@
 //! Rehearsals: a plan runs, read-only tools are called for real, and every other call is checked and listed in place of being made. Saved plans that it
 //! calls run as rehearsals, too.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    PermittedTool, outline,
+    Decision, PermittedTool, Rehearsed, outline,
     rmcp::model::{InputRequests, JsonObject},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{examples, results::json_len, shapes::ResultShape};
+use crate::{results::json_len, shapes::ResultShape};
 
 /// Calls that a rehearsal lists; more are counted.
 const MOST_LISTED: usize = 100;
@@ -62,6 +63,109 @@ struct Listed {
     calls: Vec<Value>,
     /// Calls that were left out.
     more: usize,
+    /// Calls with assumed answers, of all.
+    assumed: usize,
+}
+
+/// A call in the list; it counts as made until something else is noted.
+pub(crate) struct Entry<'r> {
+    rehearsal: &'r Rehearsal,
+    /// None for one that is counted only.
+    at: Option<usize>,
+    arguments: Option<Value>,
+}
+
+impl Entry<'_> {
+    /// Notes what the policies say of the call: that one is not made which they forbid, and of those that are made, only approvals are noted.
+    pub(crate) fn decided(&mut self, rehearsed: &Rehearsed) {
+        match rehearsed.decision() {
+            Some(decision @ Decision::Forbid(_)) => {
+                self.not_made();
+                self.note("policy", policy(&decision, false));
+            }
+            Some(decision @ Decision::Ask { .. }) => {
+                self.note("policy", policy(&decision, rehearsed.is_approved()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes that the call was not made, and that its answer is of `shape`.
+    pub(crate) fn assume(&mut self, shape: Option<&ResultShape>, rehearsed: &Rehearsed) {
+        let source = match shape {
+            Some(ResultShape { observed: Some(answers), .. }) => {
+                format!("the shape of {answers} earlier answers")
+            }
+            Some(_) => "the declared output schema".to_owned(),
+            None => "nothing: the tool declares no output schema, and no answer was seen yet, so it is {}"
+                .to_owned(),
+        };
+        self.assume_from(&source, rehearsed);
+    }
+
+    /// Notes that the call was not made, and the source of its answer.
+    pub(crate) fn assume_from(&mut self, source: &str, rehearsed: &Rehearsed) {
+        self.not_made();
+        if let Some(decision) = rehearsed.decision() {
+            self.note("policy", policy(&decision, rehearsed.is_approved()));
+        }
+        self.assumed(source);
+    }
+
+    /// Notes that the call was made and asks: its answer is assumed.
+    pub(crate) fn asked(&mut self, asks: Option<&InputRequests>) {
+        self.note("asks", asks.map(outline).unwrap_or_default().into());
+        self.assumed("no answer: nobody is asked");
+    }
+
+    fn assumed(&mut self, source: &str) {
+        self.note("answerFrom", source.into());
+        self.rehearsal.listed().assumed += 1;
+    }
+
+    fn not_made(&mut self) {
+        self.note("made", false.into());
+        if let Some(arguments) = self.arguments.take() {
+            self.note("arguments", arguments);
+        }
+    }
+
+    fn note(&self, key: &str, value: Value) {
+        if let Some(at) = self.at {
+            self.rehearsal.listed().calls[at][key] = value;
+        }
+    }
+}
+
+/// Arguments of a listed call.
+fn shown(arguments: &JsonObject) -> Value {
+    let arguments = Value::Object(arguments.clone());
+    if json_len(&arguments, LONGEST) <= LONGEST { arguments } else { json!("too long to be listed") }
+}
+
+/// A decision, as the list has it.
+fn policy(decision: &Decision, is_approved: bool) -> Value {
+    match decision {
+        Decision::Permit => json!({"decision": "permit"}),
+        Decision::Forbid(why) => {
+            let mut policy = json!({"decision": "forbid", "reason": excerpt::name(&why.to_string())});
+            if let Some(id) = why.policy() {
+                policy["id"] = (&**id).into();
+            }
+            policy
+        }
+        Decision::Ask { policy, reason, approvers, .. } => {
+            let approver = match approvers {
+                Some(scope) => format!("somebody else with the scope `{scope}`"),
+                None => "the caller".to_owned(),
+            };
+            let mut policy = json!({"decision": "ask", "id": &**policy, "reason": excerpt::name(reason), "approver": approver});
+            if is_approved {
+                policy["approved"] = true.into();
+            }
+            policy
+        }
+    }
 }
 
 impl Rehearsal {
@@ -90,80 +194,36 @@ impl Rehearsal {
         self.reads() && is_read_only
     }
 
-    /// Lists a call that was made.
-    pub(crate) fn made(&self, name: &str) {
-        self.list(json!({"name": name, "made": true}));
-    }
-
-    /// Lists a call that was not made, and returns the value in place of its answer.
-    pub(crate) fn assume(
-        &self,
-        tool: &PermittedTool,
-        arguments: &JsonObject,
-        shape: Option<&ResultShape>,
-    ) -> Value {
-        let assumed = shape.and_then(|shape| examples::result(tool.entry(), &shape.schema));
-        let source = match (shape, &assumed) {
-            (Some(ResultShape { observed: Some(answers), .. }), Some(_)) => {
-                format!("the shape of {answers} earlier answers")
-            }
-            (Some(_), Some(_)) => "the declared output schema".to_owned(),
-            _ => "nothing: the tool declares no output schema, and no answer was seen yet, so it is {}"
-                .to_owned(),
-        };
-        let arguments = Value::Object(arguments.clone());
-        let shown =
-            if json_len(&arguments, LONGEST) <= LONGEST { arguments } else { json!("too long to be listed") };
-        self.list(json!({"name": &*tool.name, "made": false, "arguments": shown, "answerFrom": source}));
-        assumed.unwrap_or_else(|| json!({}))
-    }
-
-    /// Lists a call that was made and asks: the value in place of its answer.
-    pub(crate) fn asked(
-        &self,
-        tool: &PermittedTool,
-        asks: &InputRequests,
-        shape: Option<&ResultShape>,
-    ) -> Value {
-        let assumed = shape.and_then(|shape| examples::result(tool.entry(), &shape.schema));
-        self.list(json!({"name": &*tool.name, "made": true, "asks": outline(asks), "answerFrom": "no answer: nobody is asked"}));
-        assumed.unwrap_or_else(|| json!({}))
-    }
-
-    /// Lists content that was read and asks.
-    pub(crate) fn asked_for_content(&self, name: &str, asks: Option<&InputRequests>) {
-        let asks = asks.map(outline).unwrap_or_default();
-        self.list(
-            json!({"name": name, "made": true, "asks": asks, "answerFrom": "no answer: nobody is asked"}),
-        );
-    }
-
-    /// Lists content that was not read.
-    pub(crate) fn assume_content(&self, name: &str) {
-        self.list(json!({"name": name, "made": false, "answerFrom": "nothing: it was not read"}));
-    }
-
-    fn list(&self, mut call: Value) {
-        let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-        if listed.calls.len() == MOST_LISTED {
-            listed.more += 1;
-            return;
-        }
+    /// Lists a call of the script, or content that it reads, with its checked arguments. What came of it is noted on the entry.
+    pub(crate) fn list(&self, name: &str, arguments: Option<&JsonObject>) -> Entry<'_> {
+        let mut call = json!({"name": name, "made": true});
         if let Some(plan) = &self.plan {
             call["plan"] = (&**plan).into();
         }
-        listed.calls.push(call);
+        let mut listed = self.listed();
+        let at = listed.calls.len();
+        let at = if at < MOST_LISTED {
+            listed.calls.push(call);
+            Some(at)
+        } else {
+            listed.more += 1;
+            None
+        };
+        Entry { rehearsal: self, at, arguments: arguments.map(shown) }
+    }
+
+    fn listed(&self) -> MutexGuard<'_, Listed> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The report, as the reply has it.
     pub(crate) fn report(&self) -> Value {
-        let (calls, more) = {
-            let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
-            (listed.calls.clone(), listed.more)
+        let (calls, more, not_made) = {
+            let listed = self.listed();
+            (listed.calls.clone(), listed.more, listed.assumed)
         };
-        let not_made = calls.iter().filter(|call| call.get("answerFrom").is_some()).count() + more;
         let note = if not_made == 0 {
-            "every call was made: they only read"
+            "every call was made, or failed as it would"
         } else {
             "calls with answerFrom were checked, and their answers are assumed; what follows them, and the result, rests on that"
         };

@@ -1,85 +1,20 @@
 //! Calls of scripts and of `codecall:invoke` that need an approval.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use gatewright_codecall::CodeCallConfig;
 use gatewright_core::{
     App, AppOptions, Approval, Approvals, Approver, LocalApp, Policies, Principal, Scopes, Standing,
     ToolOverride,
-    rmcp::{
-        ClientHandler, ErrorData, RoleClient,
-        model::{
-            CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
-            ElicitResult, InputRequiredResult, ProtocolVersion,
-        },
-        service::{ClientLifecycleMode, RequestContext, RunningService},
-    },
+    rmcp::model::{CallToolRequestParams, CallToolResponse, InputRequiredResult},
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{
+    person::{Client, Person, lifecycle, made, no, yes},
     support::{Fixture, Served, server, structured},
     waiting::Asking,
 };
-
-fn made<T: DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
-
-/// Answers forms, one after the other.
-#[derive(Clone, Default)]
-struct Person {
-    is_mute: bool,
-    says: Arc<Mutex<VecDeque<Value>>>,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Person {
-    fn saying(answers: impl IntoIterator<Item = Value>) -> Self {
-        Self { says: Arc::new(Mutex::new(answers.into_iter().collect())), ..Self::default() }
-    }
-
-    fn mute() -> Self {
-        Self { is_mute: true, ..Self::default() }
-    }
-
-    fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
-    }
-}
-
-impl ClientHandler for Person {
-    fn get_info(&self) -> ClientConfig {
-        let mut info = ClientConfig::default();
-        if !self.is_mute {
-            info.capabilities = ClientCapabilities::builder().enable_elicitation().build();
-        }
-        info
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let ElicitRequestParams::FormElicitationParams { message, .. } = request else { panic!("a form") };
-        self.asked.lock().unwrap().push(message);
-        let answer = self.says.lock().unwrap().pop_front();
-        Ok(made(answer.expect("it was not to be asked again")))
-    }
-}
-
-fn yes() -> Value {
-    json!({"action": "accept", "content": {"approve": true}})
-}
-
-fn no() -> Value {
-    json!({"action": "decline"})
-}
 
 /// A gateway whose tools need an approval each, under `terms`.
 async fn served_under(terms: Approvals) -> (Served, Asking) {
@@ -94,26 +29,20 @@ async fn served() -> (Served, Asking) {
     served_under(Approvals::default()).await
 }
 
-type Client = RunningService<RoleClient, Person>;
-
-async fn client(served: &Served, person: &Person, modern: bool) -> Client {
+pub(crate) async fn client(served: &Served, person: &Person, modern: bool) -> Client {
     let principal = Principal { subject: "ada".into(), client_id: None, scopes: Scopes::All };
-    let lifecycle = match modern {
-        true => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] },
-        false => ClientLifecycleMode::Initialize,
-    };
-    served.connect_in(principal, person.clone(), lifecycle).await
+    served.connect_in(principal, person.clone(), lifecycle(modern)).await
 }
 
-fn execute(input: Value) -> CallToolRequestParams {
+pub(crate) fn execute(input: Value) -> CallToolRequestParams {
     CallToolRequestParams::new("codecall:execute").with_arguments(made(input))
 }
 
-async fn body(client: &Client, params: CallToolRequestParams) -> Value {
+pub(crate) async fn body(client: &Client, params: CallToolRequestParams) -> Value {
     client.call_tool(params).await.unwrap().structured_content.unwrap()
 }
 
-async fn run(client: &Client, script: &str) -> Value {
+pub(crate) async fn run(client: &Client, script: &str) -> Value {
     body(client, execute(json!({"script": script}))).await
 }
 

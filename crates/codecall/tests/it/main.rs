@@ -3,6 +3,10 @@
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod approvals_in_plans;
+#[cfg(test)]
+mod approvals_of_content;
+#[cfg(test)]
 mod asking;
 #[cfg(test)]
 mod desk;
@@ -20,6 +24,9 @@ mod lost_lease;
 mod modes;
 #[cfg(test)]
 mod page;
+#[cfg(test)]
+#[path = "../../../../tests/person/mod.rs"]
+mod person;
 #[cfg(test)]
 mod plan_inputs;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
 
 use gatewright_codecall::{CodeCallConfig, Mode};
 use gatewright_core::{
-    App, AppOptions, LocalApp,
+    App, AppOptions, Approval, Approvals, LocalApp, Policies,
     rmcp::{
         ClientHandler,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult},
@@ -189,6 +189,8 @@ async fn the_rehearsal_of_the_clean_up_says_what_the_page_says_and_deletes_nobod
     })
     .await;
     let served = apps.served(None);
+    let approvals = Approvals { destructive: Some(Approval::Ask), ..Approvals::default() };
+    served.gateway.registry().set_policies(Some(Policies { engine: None, approvals }));
     let ada = served.client("ada").await;
     let input = json!({"script": example("Rehearse", "js"), "dryRun": true});
     let answer = ada.body("codecall:execute", input).await;

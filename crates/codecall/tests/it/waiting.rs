@@ -11,9 +11,10 @@ use gatewright_core::{
     rmcp::{
         ErrorData, RoleClient, RoleServer, ServerHandler,
         model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult,
-            ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-            ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+            CallToolRequestParams, CallToolResponse, CallToolResult, GetPromptRequestParams,
+            GetPromptResponse, InputRequiredResult, ListPromptsResult, ListResourcesResult, ListToolsResult,
+            PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+            ServerCapabilities, ServerConfig,
         },
         service::{ClientLifecycleMode, RequestContext, RunningService},
     },
@@ -25,7 +26,7 @@ pub(crate) use super::asking::{User, asks, made};
 use super::support::Served;
 
 /// Tools: `effect` counts its calls, `ask` asks for a name and greets, `again` asks without end, `picture` is an image, `wait` asks for nothing but to be
-/// called again, `hold` waits until it is let go. The resource `book://page` asks, too.
+/// called again, `hold` waits until it is let go. The resource `book://page` asks, too; `book://cover` and the prompt `greet` do not.
 #[derive(Clone, Default)]
 pub(crate) struct Asking {
     pub(crate) effects: Arc<AtomicUsize>,
@@ -40,7 +41,9 @@ fn text(text: &str) -> CallToolResponse {
 
 impl ServerHandler for Asking {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
+        ServerConfig::new(
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().build(),
+        )
     }
 
     async fn list_tools(
@@ -96,7 +99,8 @@ impl ServerHandler for Asking {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(made(json!({"resources": [{"uri": "book://page", "name": "page"}]})))
+        let cover = json!({"uri": "book://cover", "name": "cover"});
+        Ok(made(json!({"resources": [{"uri": "book://page", "name": "page"}, cover]})))
     }
 
     async fn read_resource(
@@ -105,10 +109,32 @@ impl ServerHandler for Asking {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         Ok(match request.input_responses {
+            None if request.uri == "book://cover" => ReadResourceResponse::Complete(made(
+                json!({"contents": [{"uri": request.uri, "text": "a book"}]}),
+            )),
             None => ReadResourceResponse::InputRequired(asks("Which page?", "open")),
             Some(answers) => ReadResourceResponse::Complete(made(json!({"contents": [
                 {"uri": request.uri, "text": answers["name"]["content"]["name"]}]}))),
         })
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(made(json!({"prompts": [{"name": "greet", "arguments": [{"name": "who"}]}]})))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let who = json!(request.arguments)["who"].take();
+        Ok(GetPromptResponse::Complete(made(
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": who}}]}),
+        )))
     }
 }
 
@@ -301,9 +327,16 @@ pub(crate) struct Planned {
 
 /// A gateway with the plan `plans:refund`, whose script is [`PLAN`].
 pub(crate) async fn planned(config: Value) -> (Served, Asking, Planned) {
+    planned_of(config, &[("refund", PLAN)]).await
+}
+
+/// The same with these plans, each with its script.
+pub(crate) async fn planned_of(config: Value, plans: &[(&str, &str)]) -> (Served, Asking, Planned) {
     let folder = tempfile::tempdir().unwrap();
-    let plan = format!("/* plan\nname: refund\ndescription: Asks who it is.\n*/\n{PLAN}");
-    std::fs::write(folder.path().join("refund.js"), plan).unwrap();
+    for (name, script) in plans {
+        let plan = format!("/* plan\nname: {name}\ndescription: Asks who it is.\n*/\n{script}");
+        std::fs::write(folder.path().join(name).with_extension("js"), plan).unwrap();
+    }
     let mut config = config;
     config["mode"] = "metadata_driven".into();
     let config: CodeCallConfig = made(config);

@@ -1,4 +1,4 @@
-//! `/console/approvals`: calls that wait for somebody's approval, which the operator may give.
+//! `/console/approvals`: requests that wait for somebody's approval, which the operator may give.
 
 use std::{
     collections::HashMap,
@@ -41,7 +41,7 @@ pub(crate) async fn decide(
     match store.decide(field("id"), approved, Approver::Operator(OPERATOR)).await {
         Ok(record) => {
             let word = if approved.is_some() { "Approved." } else { "Denied." };
-            let done = html! { p role="status" { strong { (word) } " The call of " code { (text::line(&record.tool, 100)) } " learns of it when it is made again." } };
+            let done = html! { p role="status" { strong { (word) } " The request for " code { (text::line(&record.object.to_string(), 100)) } " learns of it when it is made again." } };
             render(&state, StatusCode::OK, Some(done)).await
         }
         Err(error) => {
@@ -59,7 +59,7 @@ async fn render(state: &ConsoleState, status: StatusCode, note: Option<Markup>) 
             h1 { "Approvals" }
             a href="/console/approvals" { "Refresh" }
         }
-        p.soft { "Calls that policies let pass once somebody approved them. Each approval is for one call with exactly these arguments." }
+        p.soft { "Requests that policies let pass once somebody approved them. Each approval is for one request with exactly these arguments." }
         @if let Some(note) = &note { (note) }
         @match &listed {
             Ok(waiting) if waiting.is_empty() => p.soft { "None waits." },
@@ -79,7 +79,7 @@ fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
     let standings = approval.standings();
     html! {
         li {
-            h2 id={"approval" (n)} { code { (text::line(&approval.tool, 100)) } }
+            h2 id={"approval" (n)} { code { (text::line(&approval.object.to_string(), 100)) } }
             p { (text::line(&approval.reason, 600)) }
             dl.facts {
                 div { dt { "Caller" } dd { (text::line(&approval.subject, 60)) @if let Some(client) = &approval.client { " with " (text::line(client, 60)) } } }
@@ -89,15 +89,16 @@ fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
                 div { dt { "Asked" } dd { (time(at(approval.created_ms))) } }
                 div { dt { "Expires" } dd { (text::instant(at(approval.expires_ms))) } }
             }
-            @if approval.arguments.is_empty() { p.soft { "It has no arguments." } }
-            @else { ul { @for line in &approval.arguments { li { code { (text::line(line, 400)) } } } } }
+            @if approval.arguments.is_empty() {
+                @if approval.object.takes_arguments() { p.soft { "It has no arguments." } }
+            } @else { ul { @for line in &approval.arguments { li { code { (text::line(line, 400)) } } } } }
             form method="post" action="/console/approvals" {
                 (token(state))
                 input type="hidden" name="id" value=(approval.id);
                 @if standings.len() > 1 {
                     label for={"for" (n)} { "Approve" }
                     select id={"for" (n)} name="for" {
-                        @for standing in standings { option value=(standing.name()) { (standing.label()) } }
+                        @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
                     }
                 }
                 p.row {

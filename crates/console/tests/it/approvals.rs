@@ -1,6 +1,8 @@
 //! Approvals that the operator gives.
 
-use gatewright_core::{Approval, ApprovalRecord, ApprovalState, Approvals, Approver, Policies, Standing};
+use gatewright_core::{
+    Approval, ApprovalRecord, ApprovalState, Approvals, Approver, Policies, RequestObject, Standing,
+};
 use http::StatusCode;
 
 use crate::support::{HOSTILE, Site, assert_clean, site};
@@ -11,7 +13,7 @@ fn record(subject: &str, approvers: Option<&str>) -> ApprovalRecord {
         id: format!("apr_{:0>32}", "1"),
         subject: subject.to_owned(),
         client: Some(HOSTILE.to_owned()),
-        tool: HOSTILE.to_owned(),
+        object: RequestObject::Tool(HOSTILE.to_owned()),
         digest: String::new(),
         arguments: vec![HOSTILE.to_owned()],
         reason: HOSTILE.to_owned(),

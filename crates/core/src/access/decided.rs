@@ -1,4 +1,4 @@
-//! Decisions of policies on requests. Only a decision makes the [`CallContext`](super::CallContext) that calls of apps take.
+//! Proofs that policies were asked about a request. Only with one there is the [`CallContext`](super::CallContext) that calls of apps take.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -10,17 +10,18 @@ use rmcp::{
 use serde_json::json;
 
 use super::permit::Permit;
-use crate::{
-    Approved, Decision, Forbidden, PolicyObject, PolicyRequest, RequestDigest, ScriptRun,
-    bulk::{bulk_of, off_thread},
-    codes,
-};
+use crate::{Approved, Decision, Forbidden, PolicyObject, PolicyRequest, RequestDigest, ScriptRun, codes};
 
 /// Proof that policies were asked about a request and let it pass. Nothing else makes a `CallContext`.
 #[derive(Debug, Clone)]
 pub(super) struct Cleared(());
 
 impl Cleared {
+    /// For a request on which policies decided so, if they permit it.
+    pub(super) fn by_decision(decision: &Decision) -> Option<Self> {
+        (*decision == Decision::Permit).then_some(Self(()))
+    }
+
     /// For a request about one that was decided on when it was made: a task of a call.
     pub(super) fn with_its_call() -> Self {
         Self(())
@@ -37,13 +38,6 @@ impl Cleared {
     }
 }
 
-/// Why policies do not let a request pass.
-#[derive(Debug)]
-pub(crate) enum Stopped {
-    Forbidden(Forbidden),
-    Approval(NeededApproval),
-}
-
 /// The approval that a request needs.
 #[derive(Debug, Clone)]
 pub(crate) struct NeededApproval {
@@ -56,23 +50,10 @@ pub(crate) struct NeededApproval {
     pub(crate) digest: RequestDigest,
 }
 
-impl From<Stopped> for ErrorData {
-    fn from(stopped: Stopped) -> Self {
-        let (message, data) = match stopped {
-            Stopped::Forbidden(why) => {
-                let message = format!("this is not available: {why}");
-                (
-                    message,
-                    json!({"code": codes::ACCESS_DENIED, "policy": why.policy().map(|policy| &**policy)}),
-                )
-            }
-            Stopped::Approval(NeededApproval { policy, reason, digest, .. }) => (
-                format!("this needs an approval: {reason} (policy `{policy}`)"),
-                json!({"code": codes::APPROVAL_REQUIRED, "policy": &*policy, "reason": &*reason,
-                    "digest": digest.to_string()}),
-            ),
-        };
-        Self::new(ErrorCode::INVALID_REQUEST, message, Some(data))
+impl From<Forbidden> for ErrorData {
+    fn from(why: Forbidden) -> Self {
+        let data = json!({"code": codes::ACCESS_DENIED, "policy": why.policy().map(|policy| &**policy)});
+        Self::new(ErrorCode::INVALID_REQUEST, format!("this is not available: {why}"), Some(data))
     }
 }
 
@@ -98,28 +79,4 @@ pub(super) fn decision(
         time: SystemTime::now(),
     };
     permit.decide(object, request)
-}
-
-/// Asks the policies about a request of the caller of `permit`. `name` is that of its object in digests.
-pub(super) async fn decide(
-    permit: &Permit,
-    object: PolicyObject<'_>,
-    name: impl FnOnce() -> String,
-    arguments: &JsonObject,
-    context: &RequestContext<RoleServer>,
-) -> Result<Cleared, Stopped> {
-    match decision(permit, object, arguments, context) {
-        Decision::Permit => Ok(Cleared(())),
-        Decision::Forbid(why) => Err(Stopped::Forbidden(why)),
-        Decision::Ask { policy, reason, standing, approvers } => {
-            let name = name();
-            let size = bulk_of(arguments);
-            let arguments = arguments.clone();
-            let digest = off_thread(size, move || RequestDigest::of(&name, &arguments)).await;
-            let needed = NeededApproval { policy, reason, standing, approvers, digest };
-            let approved = context.extensions.get::<Approved>();
-            let cleared = approved.and_then(|approved| Cleared::by_approval(&needed, *approved));
-            cleared.ok_or(Stopped::Approval(needed))
-        }
-    }
 }

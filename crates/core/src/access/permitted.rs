@@ -13,14 +13,11 @@ use rmcp::{
 };
 
 use super::{
-    Audience, Caller,
-    decided::{Cleared, NeededApproval, Stopped, decide, decision},
-    permit::Permit,
-    plain::is_plain,
+    Audience, CallContext, Caller, decided::Cleared, permit::Permit, plain::is_plain, request::Requested,
 };
 use crate::{
-    AppEntry, AppOptions, Approvals, Approved, Decision, Forbidden, InvokeError, PolicyObject,
-    PolicyResource, ToolEntry, questions::Answers,
+    AppEntry, AppFuture, AppOptions, Forbidden, PolicyObject, PolicyResource, RequestObject, ToolEntry,
+    questions::Answers,
 };
 
 /// A tool that its caller may call.
@@ -57,100 +54,41 @@ impl PermittedTool {
     pub fn may_be_called(&self) -> bool {
         self.permit.may(&self.entry.policy_object())
     }
-
-    /// The decision of the policies on a call with `arguments`, which fit the tool's schema, without making it. It counts as a call of the run
-    /// that `context` belongs to.
-    pub fn decision(&self, arguments: &JsonObject, context: &RequestContext<RoleServer>) -> Decision {
-        decision(&self.permit, self.entry.policy_object(), arguments, context)
-    }
-
-    /// Asks the policies about a call. For the [`Invoker`](crate::Invoker), which keeps schema, rate limit and deadline.
-    ///
-    /// # Errors
-    /// They forbid it.
-    pub(crate) async fn decide(
-        &self,
-        mut params: CallToolRequestParams,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<Decided, InvokeError> {
-        let arguments = params.arguments.get_or_insert_default();
-        let object = self.entry.policy_object();
-        let name = || self.entry.name.to_string();
-        match decide(&self.permit, object, name, arguments, context).await {
-            Ok(cleared) => Ok(Decided::Passes(DecidedCall { tool: self.clone(), params, cleared })),
-            Err(Stopped::Approval(needed)) => {
-                Ok(Decided::Asks(PendingCall { tool: self.clone(), params, needed }))
-            }
-            Err(Stopped::Forbidden(why)) => Err(InvokeError::Forbidden { name: name(), why }),
-        }
-    }
-
-    /// The terms on which approvals are given.
-    pub(crate) fn approvals(&self) -> Approvals {
-        self.permit.approvals()
-    }
 }
 
-/// The decision of the policies on a call that they do not forbid.
-#[derive(Debug)]
-pub(crate) enum Decided {
-    Passes(DecidedCall),
-    Asks(PendingCall),
-}
+impl Requested for PermittedTool {
+    type Params = CallToolRequestParams;
+    type Response = CallToolResponse;
 
-/// A call that passes once it is approved, with the arguments that the policies saw.
-#[derive(Debug)]
-pub(crate) struct PendingCall {
-    tool: PermittedTool,
-    params: CallToolRequestParams,
-    needed: NeededApproval,
-}
-
-impl PendingCall {
-    pub(crate) fn tool(&self) -> &PermittedTool {
-        &self.tool
+    fn permit(&self) -> &Permit {
+        &self.permit
     }
 
-    pub(crate) fn arguments(&self) -> JsonObject {
-        self.params.arguments.clone().unwrap_or_default()
+    fn owner(&self) -> &AppEntry {
+        &self.entry.owner
     }
 
-    /// The approval that it needs.
-    pub(crate) fn needed(&self) -> &NeededApproval {
-        &self.needed
+    fn policy_object(&self) -> PolicyObject<'_> {
+        self.entry.policy_object()
     }
 
-    /// The call, if `approved` is exactly this one.
-    pub(crate) fn approved(self, approved: Approved) -> Option<DecidedCall> {
-        let cleared = Cleared::by_approval(&self.needed, approved)?;
-        Some(DecidedCall { tool: self.tool, params: self.params, cleared })
-    }
-}
-
-/// A call that the policies let pass, with the arguments that they saw.
-#[derive(Debug, Clone)]
-pub(crate) struct DecidedCall {
-    tool: PermittedTool,
-    params: CallToolRequestParams,
-    cleared: Cleared,
-}
-
-impl DecidedCall {
-    /// Name of the tool, in the colon form.
-    pub(crate) fn name(&self) -> &str {
-        &self.tool.name
+    fn request_object(&self) -> RequestObject {
+        RequestObject::Tool(self.entry.name.to_string())
     }
 
-    /// Calls the tool, with `answers` to what it asked before.
-    pub(crate) async fn make(
+    fn arguments(params: &CallToolRequestParams) -> Option<&JsonObject> {
+        params.arguments.as_ref()
+    }
+
+    fn send(
         self,
+        mut params: CallToolRequestParams,
         answers: Answers,
-        request: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let Self { tool: PermittedTool { entry, permit }, mut params, cleared } = self;
-        params.name = entry.local_name.to_string().into();
+        context: CallContext,
+    ) -> AppFuture<'static, Result<CallToolResponse, ErrorData>> {
+        params.name = self.entry.local_name.to_string().into();
         (params.input_responses, params.request_state) = (answers.responses, answers.state);
-        entry.owner.app.call_tool(params, permit.context(cleared, request)).await
+        Box::pin(async move { self.entry.owner.app.call_tool(params, context).await })
     }
 }
 
@@ -227,20 +165,43 @@ impl<K> Permitted<K> {
     }
 }
 
-impl Permitted<ResourceItem> {
-    pub(crate) async fn read(
-        &self,
-        mut params: ReadResourceRequestParams,
-        request: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        params.uri.clone_from(&self.local);
-        let name = || format!("resource {}", self.local);
-        let arguments = JsonObject::new();
-        let cleared = decide(&self.permit, self.object(), name, &arguments, &request).await?;
-        let _open = self.owner.open.token();
-        self.owner.app.read_resource(params, self.permit.context(cleared, request)).await
+impl Requested for Permitted<ResourceItem> {
+    type Params = ReadResourceRequestParams;
+    type Response = ReadResourceResponse;
+
+    fn permit(&self) -> &Permit {
+        &self.permit
     }
 
+    fn owner(&self) -> &AppEntry {
+        &self.owner
+    }
+
+    fn policy_object(&self) -> PolicyObject<'_> {
+        self.object()
+    }
+
+    fn request_object(&self) -> RequestObject {
+        RequestObject::Resource(format!("{}:{}", self.owner.id, self.local))
+    }
+
+    fn arguments(_: &ReadResourceRequestParams) -> Option<&JsonObject> {
+        None
+    }
+
+    fn send(
+        self,
+        mut params: ReadResourceRequestParams,
+        answers: Answers,
+        context: CallContext,
+    ) -> AppFuture<'static, Result<ReadResourceResponse, ErrorData>> {
+        params.uri.clone_from(&self.local);
+        (params.input_responses, params.request_state) = (answers.responses, answers.state);
+        Box::pin(async move { self.owner.app.read_resource(params, context).await })
+    }
+}
+
+impl Permitted<ResourceItem> {
     /// The object that policies see in it.
     pub fn object(&self) -> PolicyObject<'_> {
         let is_plain = self.is_listed || is_plain(&self.local, false);
@@ -255,7 +216,7 @@ impl Permitted<ResourceItem> {
     /// Subscribes to changes. The content is decided on when it is read.
     pub(crate) async fn subscribe(&self) -> Result<(), ErrorData> {
         if !self.may_be_read() {
-            return Err(Stopped::Forbidden(Forbidden::NotPermitted).into());
+            return Err(Forbidden::NotPermitted.into());
         }
         self.owner.app.subscribe(self.local.clone(), &self.permit).await
     }
@@ -270,19 +231,41 @@ impl Permitted<PromptItem> {
     pub fn object(&self) -> PolicyObject<'_> {
         PolicyObject::Prompt { app: &self.owner.id, name: &self.local }
     }
+}
 
-    pub(crate) async fn get(
-        &self,
+impl Requested for Permitted<PromptItem> {
+    type Params = GetPromptRequestParams;
+    type Response = GetPromptResponse;
+
+    fn permit(&self) -> &Permit {
+        &self.permit
+    }
+
+    fn owner(&self) -> &AppEntry {
+        &self.owner
+    }
+
+    fn policy_object(&self) -> PolicyObject<'_> {
+        self.object()
+    }
+
+    fn request_object(&self) -> RequestObject {
+        RequestObject::Prompt(format!("{}:{}", self.owner.id, self.local))
+    }
+
+    fn arguments(params: &GetPromptRequestParams) -> Option<&JsonObject> {
+        params.arguments.as_ref()
+    }
+
+    fn send(
+        self,
         mut params: GetPromptRequestParams,
-        request: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
+        answers: Answers,
+        context: CallContext,
+    ) -> AppFuture<'static, Result<GetPromptResponse, ErrorData>> {
         params.name.clone_from(&self.local);
-        let name = || format!("prompt {}:{}", self.owner.id, self.local);
-        let none = JsonObject::new();
-        let arguments = params.arguments.as_ref().unwrap_or(&none);
-        let cleared = decide(&self.permit, self.object(), name, arguments, &request).await?;
-        let _open = self.owner.open.token();
-        self.owner.app.get_prompt(params, self.permit.context(cleared, request)).await
+        (params.input_responses, params.request_state) = (answers.responses, answers.state);
+        Box::pin(async move { self.owner.app.get_prompt(params, context).await })
     }
 }
 

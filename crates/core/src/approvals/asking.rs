@@ -1,4 +1,4 @@
-//! The way of a call that needs an approval: somebody gave one, its caller is asked, or others are.
+//! The way of a request that needs an approval: somebody gave one, its caller is asked, or others are.
 
 use std::time::Duration;
 
@@ -12,36 +12,36 @@ use super::{
     Answered, ApprovalEventKind, ApprovalRecord, ApprovalRequest, ApprovalState, NotRequested, Rehearsed,
     ScriptStep, SealedState, Standing,
     question::{self, KEY, Reply},
-    record::{CallFacts, millis, now_ms},
+    record::{RequestFacts, millis, now_ms},
 };
 use crate::{
-    Approved, Era, InvokeError, Invoker, PermittedTool, RecordsError, ScriptRun,
-    access::{Decided, DecidedCall, NeededApproval, PendingCall},
+    Approved, Era, InvokeError, Invoker, Principal, RecordsError, RequestObject, ScriptRun,
+    access::{Decided, DecidedRequest, NeededApproval, PendingRequest, Requested},
     bulk::{bulk_of, off_thread},
     questions::{AskedAtOnce, CannotAsk, ask_client, can_answer},
 };
 
-/// Time for which an approved call may wait for answers to what its app asks.
+/// Time for which an approved request may wait for answers to what its app asks.
 const LONGEST_CONVERSATION: Duration = Duration::from_secs(24 * 3_600);
 
-/// The outcome for a call that policies do not forbid.
-pub(crate) enum Passage {
+/// The outcome for a request that policies do not forbid.
+pub(crate) enum Passage<O: Requested> {
     /// It needs no approval.
-    Passes(DecidedCall),
+    Passes(DecidedRequest<O>),
     /// It is approved.
-    Approved(DecidedCall, Granted),
+    Approved(DecidedRequest<O>, Granted),
     /// The caller is asked by the result.
     Asks(InputRequiredResult),
 }
 
-/// An approval under which a call is made.
+/// An approval under which a request is made.
 #[derive(Debug)]
 pub(crate) struct Granted {
     digest: crate::RequestDigest,
     approvers: Option<String>,
 }
 
-/// A decision that was found for a call.
+/// A decision that was found for a request.
 enum Found {
     Approved,
     Denied {
@@ -52,17 +52,17 @@ enum Found {
 }
 
 impl Invoker {
-    /// Returns `true` if `state` waits for an approval of a call of `tool` by the caller.
-    pub fn awaits_approval(&self, tool: &PermittedTool, state: &str) -> bool {
-        let principal = tool.caller().principal();
-        let state: Option<SealedState> = self.sealer().open_approval(principal, &tool.name, state);
+    /// Returns `true` if `state` waits for an approval of a request of `principal` for `object`, by its public name.
+    pub fn awaits_approval(&self, principal: &Principal, object: &RequestObject, state: &str) -> bool {
+        let state: Option<SealedState> = self.sealer().open_approval(principal, &object.to_string(), state);
         state.is_some_and(|state| !state.granted)
     }
 
-    /// Wraps the state of an approved call whose app asks, so that no approval is asked for again.
+    /// Wraps the state of an approved request whose app asks, so that no approval is asked for again.
     pub(crate) fn seal_granted(
         &self,
-        tool: &PermittedTool,
+        principal: &Principal,
+        sealed_for: &str,
         granted: &Granted,
         asks: &mut InputRequiredResult,
     ) {
@@ -72,45 +72,72 @@ impl Invoker {
             asks.request_state.take(),
             millis(LONGEST_CONVERSATION),
         );
-        asks.request_state = Some(self.sealer().approval(tool.caller().principal(), &tool.name, &state));
+        asks.request_state = Some(self.sealer().approval(principal, sealed_for, &state));
     }
 
-    /// Lets a call pass that needs no approval or has one, or asks for it. `is_held`: its app asks while it is held open, and the call was
-    /// decided on when it began.
-    pub(crate) async fn passage(
+    /// Lets a request pass that needs no approval or has one, or asks for it with a state that is `sealed_for` the public name of its
+    /// object. `is_held`: its app asks while it is held open, and the request was decided on when it began.
+    pub(crate) async fn passage<O: Requested>(
         &self,
-        decided: Decided,
+        decided: Decided<O>,
+        sealed_for: &str,
         answered: Option<Answered>,
         is_held: bool,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Passage, InvokeError> {
+    ) -> Result<Passage<O>, InvokeError> {
+        let rehearsed = context.extensions.get::<Rehearsed>();
+        let is_unmade = rehearsed.is_some_and(|rehearsed| !rehearsed.is_made());
         let call = match decided {
             // The policies changed meanwhile; the no stands.
             Decided::Passes(call) if answered.as_ref().is_some_and(Answered::is_refused) => {
-                return Err(InvokeError::ApprovalDenied { name: call.name().to_owned(), by: None });
+                let object = call.object().request_object();
+                return Err(InvokeError::ApprovalDenied { object, by: None });
             }
+            Decided::Passes(_) if is_unmade => return Ok(Passage::Asks(nothing())),
             Decided::Passes(call) => return Ok(Passage::Passes(call)),
             Decided::Asks(call) => call,
         };
+        if let Some(rehearsed) = rehearsed {
+            let stands = self.stands(&call, context).await.map_err(|error| unasked(&call, error.into()))?;
+            if stands {
+                rehearsed.note_standing();
+            }
+            return Ok(if stands && !is_unmade { passes(call) } else { Passage::Asks(nothing()) });
+        }
         if is_held {
             return Ok(passes(call));
         }
         match self.found(&call, answered, context).await.map_err(|error| unasked(&call, error.into()))? {
             Some(Found::Approved) => Ok(passes(call)),
             Some(Found::Denied { by }) => Err(denied(&call, by)),
-            Some(Found::Used) => Err(InvokeError::InputExpired { name: call.tool().name.to_string() }),
-            None => self.ask_for(call, context).await,
+            Some(Found::Used) => Err(InvokeError::InputExpired { name: call.object().to_string() }),
+            None => self.ask_for(call, sealed_for, context).await,
         }
     }
 
-    /// A decision that was made before: in the answer of the caller, for longer than a call, or by somebody else.
-    async fn found(
+    /// Returns `true` if an approval that was given for longer than a request covers this one.
+    async fn stands<O: Requested>(
         &self,
-        call: &PendingCall,
+        call: &PendingRequest<O>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<bool, RecordsError> {
+        let needed = call.needed();
+        if !needed.standing {
+            return Ok(false);
+        }
+        let (object, approvers) = (call.object().to_string(), needed.approvers.as_deref());
+        let about = (&*object, &*needed.policy);
+        self.approvals().stands(call.caller().principal(), about, approvers, run_of(context)).await
+    }
+
+    /// A decision that was made before: in the answer of the caller, for longer than a call, or by somebody else.
+    async fn found<O: Requested>(
+        &self,
+        call: &PendingRequest<O>,
         answered: Option<Answered>,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<Found>, RecordsError> {
-        let (needed, principal) = (call.needed(), call.tool().caller().principal());
+        let (needed, principal) = (call.needed(), call.caller().principal());
         let store = self.approvals();
         let approvers = needed.approvers.as_deref();
         let id = store.id(principal, needed.digest);
@@ -137,13 +164,14 @@ impl Invoker {
                 _ => {}
             }
         }
-        let about = (&*call.tool().name, &*needed.policy);
-        if needed.standing && store.stands(principal, about, approvers, run_of(context)).await? {
+        if self.stands(call, context).await? {
             return Ok(Some(Found::Approved));
         }
         match store.take(&id, approvers).await? {
             Some(Ok(standing)) => {
                 let standing = if needed.standing { standing } else { Standing::Once };
+                let object = call.object().to_string();
+                let about = (&*object, &*needed.policy);
                 store.stand(principal, standing, about, approvers, run_of(context)).await?;
                 Ok(Some(Found::Approved))
             }
@@ -153,14 +181,13 @@ impl Invoker {
     }
 
     /// Records the decision of the caller, and returns the outcome.
-    async fn replied(
+    async fn replied<O: Requested>(
         &self,
-        call: &PendingCall,
+        call: &PendingRequest<O>,
         reply: Reply,
         context: &RequestContext<RoleServer>,
     ) -> Result<Found, RecordsError> {
-        let (needed, tool) = (call.needed(), call.tool());
-        let principal = tool.caller().principal();
+        let (needed, principal) = (call.needed(), call.caller().principal());
         let by = Some(&*principal.subject);
         match reply {
             Reply::Denied => {
@@ -171,7 +198,8 @@ impl Invoker {
                 let offered = super::record::standings(needed.standing, run_of(context).is_some());
                 let standing = if offered.contains(&standing) { standing } else { Standing::Once };
                 self.approvals().tell(&facts(call).event(ApprovalEventKind::Approved, by, Some(standing)));
-                let about = (&*tool.name, &*needed.policy);
+                let object = call.object().to_string();
+                let about = (&*object, &*needed.policy);
                 self.approvals().stand(principal, standing, about, None, run_of(context)).await?;
                 Ok(Found::Approved)
             }
@@ -179,22 +207,20 @@ impl Invoker {
     }
 
     /// Asks the caller, if the caller may approve and can be asked; else lets the approval wait.
-    async fn ask_for(
+    async fn ask_for<O: Requested>(
         &self,
-        call: PendingCall,
+        call: PendingRequest<O>,
+        sealed_for: &str,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Passage, InvokeError> {
+    ) -> Result<Passage<O>, InvokeError> {
         let record = self.record(&call, context).await;
-        let life = call.tool().approvals().expires_in;
+        let (life, most) = (call.terms().expires_in, call.terms().max_per_principal);
         let questions = question::ask(&record);
         let state = || {
             let state = SealedState::asking(call.needed().digest, millis(life));
-            self.sealer().approval(call.tool().caller().principal(), &call.tool().name, &state)
+            self.sealer().approval(call.caller().principal(), sealed_for, &state)
         };
         let asks = || InputRequiredResult::new(Some(questions.clone()), Some(state()));
-        if context.extensions.get::<Rehearsed>().is_some() {
-            return Ok(Passage::Asks(asks()));
-        }
         let has = context.client_capabilities().unwrap_or_default();
         let is_own = record.approvers.is_none();
         if is_own && can_answer(&questions, &has).is_ok() {
@@ -206,13 +232,13 @@ impl Invoker {
             match ask_client(context, questions.clone(), life).await {
                 Ok(responses) => return self.decided(call, responses, context).await,
                 Err(CannotAsk::Gone) if context.ct.is_cancelled() => {
-                    return Err(InvokeError::Cancelled { name: call.tool().name.to_string() });
+                    return Err(InvokeError::Cancelled { name: call.object().to_string() });
                 }
                 // It waits for somebody at the page then.
                 Err(_) => {}
             }
         }
-        let most = usize::try_from(call.tool().approvals().max_per_principal).unwrap_or(usize::MAX);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         let waits = self.approvals().request(record, most).await.map_err(|why| unasked(&call, why))?;
         let request = ApprovalRequest {
             id: waits.id,
@@ -223,13 +249,13 @@ impl Invoker {
         Err(required(&call, Ok(Box::new(request))))
     }
 
-    /// The outcome for a call whose client was asked on the stream of its request.
-    async fn decided(
+    /// The outcome for a request whose client was asked on its stream.
+    async fn decided<O: Requested>(
         &self,
-        call: PendingCall,
+        call: PendingRequest<O>,
         mut responses: InputResponses,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Passage, InvokeError> {
+    ) -> Result<Passage<O>, InvokeError> {
         let reply = responses.remove(KEY).map_or(Reply::Denied, |reply| question::reply(&reply));
         match self.replied(&call, reply, context).await {
             Ok(Found::Approved) => Ok(passes(call)),
@@ -239,16 +265,19 @@ impl Invoker {
     }
 
     /// The approval of `call`, as people read it.
-    async fn record(&self, call: &PendingCall, context: &RequestContext<RoleServer>) -> ApprovalRecord {
-        let (needed, tool) = (call.needed(), call.tool());
-        let principal = tool.caller().principal();
+    async fn record<O: Requested>(
+        &self,
+        call: &PendingRequest<O>,
+        context: &RequestContext<RoleServer>,
+    ) -> ApprovalRecord {
+        let (needed, principal) = (call.needed(), call.caller().principal());
         let arguments = call.arguments();
         let created_ms = now_ms();
         ApprovalRecord {
             id: self.approvals().id(principal, needed.digest),
             subject: principal.subject.to_string(),
             client: principal.client_id.as_deref().map(str::to_owned),
-            tool: tool.name.to_string(),
+            object: call.object(),
             digest: needed.digest.to_string(),
             arguments: off_thread(bulk_of(&arguments), move || question::lines(&arguments)).await,
             reason: question::reason(&needed.reason),
@@ -258,7 +287,7 @@ impl Invoker {
             may_stand: needed.standing,
             approvers: needed.approvers.as_deref().map(str::to_owned),
             created_ms,
-            expires_ms: created_ms.saturating_add(millis(tool.approvals().expires_in)),
+            expires_ms: created_ms.saturating_add(millis(call.terms().expires_in)),
             state: ApprovalState::Waiting,
             standing: Standing::Once,
             by: None,
@@ -270,33 +299,41 @@ fn run_of(context: &RequestContext<RoleServer>) -> Option<&str> {
     context.extensions.get::<ScriptRun>().and_then(ScriptRun::id)
 }
 
-/// The call under an approval of exactly this call.
-fn passes(call: PendingCall) -> Passage {
+/// The request under an approval of exactly this one.
+fn passes<O: Requested>(call: PendingRequest<O>) -> Passage<O> {
     let NeededApproval { digest, approvers, .. } = call.needed();
     let granted = Granted { digest: *digest, approvers: approvers.as_deref().map(str::to_owned) };
     let approved = Approved(granted.digest);
     Passage::Approved(call.approved(approved).expect("it is its own digest"), granted)
 }
 
-fn facts(call: &PendingCall) -> CallFacts<'_> {
-    let principal = call.tool().caller().principal();
-    CallFacts {
+/// The answer to a request that is only tried, and is not made.
+fn nothing() -> InputRequiredResult {
+    InputRequiredResult::new(None, None)
+}
+
+fn facts<O: Requested>(call: &PendingRequest<O>) -> RequestFacts<'_> {
+    let principal = call.caller().principal();
+    RequestFacts {
         subject: &principal.subject,
         client: principal.client_id.as_deref(),
-        tool: &call.tool().name,
+        object: call.object(),
         policy: &call.needed().policy,
         digest: call.needed().digest,
     }
 }
 
-fn denied(call: &PendingCall, by: Option<String>) -> InvokeError {
-    InvokeError::ApprovalDenied { name: call.tool().name.to_string(), by }
+fn denied<O: Requested>(call: &PendingRequest<O>, by: Option<String>) -> InvokeError {
+    InvokeError::ApprovalDenied { object: call.object(), by }
 }
 
-fn required(call: &PendingCall, request: Result<Box<ApprovalRequest>, NotRequested>) -> InvokeError {
+fn required<O: Requested>(
+    call: &PendingRequest<O>,
+    request: Result<Box<ApprovalRequest>, NotRequested>,
+) -> InvokeError {
     let NeededApproval { policy, reason, standing, digest, .. } = call.needed();
     InvokeError::ApprovalRequired {
-        name: call.tool().name.to_string(),
+        object: call.object(),
         policy: policy.clone(),
         reason: reason.clone(),
         standing: *standing,
@@ -305,6 +342,6 @@ fn required(call: &PendingCall, request: Result<Box<ApprovalRequest>, NotRequest
     }
 }
 
-fn unasked(call: &PendingCall, why: NotRequested) -> InvokeError {
+fn unasked<O: Requested>(call: &PendingRequest<O>, why: NotRequested) -> InvokeError {
     required(call, Err(why))
 }

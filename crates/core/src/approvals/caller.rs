@@ -31,14 +31,15 @@ struct Used {
     until_ms: u64,
 }
 
-/// An approval that stands for a tool.
+/// An approval that stands for an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stands {
-    pub(super) tool: String,
+    /// The text of the object.
+    pub(super) object: String,
     pub(super) policy: String,
     /// The scope whose holder gave it.
     pub(super) approvers: Option<String>,
-    /// The script that it is for; none: all calls.
+    /// The script that it is for; none: all requests.
     pub(super) run: Option<String>,
     pub(super) until_ms: u64,
 }
@@ -70,17 +71,17 @@ impl CallerRecord {
         self.standing.push(stands);
     }
 
-    /// Returns `true` if an approval stands for a call of `tool` that `policy` asks about.
+    /// Returns `true` if an approval stands for requests for `object` that `policy` asks about.
     pub(super) fn stands(
         &self,
-        (tool, policy): (&str, &str),
+        (object, policy): (&str, &str),
         approvers: Option<&str>,
         run: Option<&str>,
         now_ms: u64,
     ) -> bool {
         self.standing.iter().any(|one| {
             one.until_ms > now_ms
-                && one.tool == tool
+                && one.object == object
                 && one.policy == policy
                 && one.approvers.as_deref() == approvers
                 && (one.run.is_none() || one.run.as_deref() == run)
@@ -96,10 +97,10 @@ impl CallerRecord {
 }
 
 impl Stands {
-    /// The approval that stands after one was given for `standing`; none for one call.
+    /// The approval that stands after one was given for `standing`; none for one request.
     pub(super) fn of(
         standing: Standing,
-        (tool, policy): (&str, &str),
+        (object, policy): (&str, &str),
         approvers: Option<&str>,
         run: Option<&str>,
         until_ms: u64,
@@ -110,7 +111,7 @@ impl Stands {
             (Standing::Hour, _) => None,
         };
         Some(Self {
-            tool: tool.to_owned(),
+            object: object.to_owned(),
             policy: policy.to_owned(),
             approvers: approvers.map(str::to_owned),
             run,

@@ -1,9 +1,9 @@
-//! Approvals: calls that are made once somebody said yes.
+//! Approvals: requests that are made once somebody said yes.
 //!
 //! A client that can be asked is asked like by an app: with a form (`question`), whose state (`state`) comes back sealed with the answer.
-//! For clients that cannot be asked, and where others have to approve, the call becomes an [`ApprovalRecord`] in the [`ApprovalStore`]; once
-//! somebody decided on it, the same call passes once. `asking` is the way of a call through all of this. Which calls need an approval is
-//! decided by the policies.
+//! For clients that cannot be asked, and where others have to approve, the request becomes an [`ApprovalRecord`] in the [`ApprovalStore`]; once
+//! somebody decided on it, the same request passes once. `asking` is the way of a request through all of this. Which requests need an approval
+//! is decided by the policies.
 
 mod asking;
 mod caller;

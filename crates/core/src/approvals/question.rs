@@ -3,7 +3,7 @@
 use rmcp::model::{InputRequests, JsonObject};
 use serde_json::{Value, json};
 
-use super::{ApprovalRecord, Standing};
+use super::{ApprovalRecord, Standing, record::call};
 
 /// Name of the question.
 pub(super) const KEY: &str = "approval";
@@ -12,8 +12,8 @@ const MOST_LINES: usize = 20;
 /// Longest name of an argument, and longest value that is shown, in characters.
 const LONGEST_NAME: usize = 60;
 const LONGEST_VALUE: usize = 200;
-/// Longest name of a tool that is shown, in characters.
-const LONGEST_TOOL: usize = 200;
+/// Longest name of an object that is shown, in characters.
+const LONGEST_OBJECT: usize = 200;
 /// Longest reason that is shown, in characters.
 const LONGEST_REASON: usize = 500;
 
@@ -26,13 +26,15 @@ pub(super) enum Reply {
 
 /// The question for the approval that `record` describes.
 pub(super) fn ask(record: &ApprovalRecord) -> InputRequests {
-    let tool = shown(&record.tool, LONGEST_TOOL);
-    let mut message = format!("Approve the call of `{tool}`?\n{}", record.reason);
+    let object = &record.object;
+    let name = shown(object.name(), LONGEST_OBJECT);
+    let mut message = format!("Approve {} `{name}`?\n{}", object.request(), record.reason);
     if let Some(place) = record.place() {
         message.push_str(&format!("\nIt is {place}."));
     }
     match record.arguments.is_empty() {
-        true => message.push_str("\nIt has no arguments."),
+        true if object.takes_arguments() => message.push_str("\nIt has no arguments."),
+        true => {}
         false => {
             message.push_str("\nArguments:");
             record.arguments.iter().for_each(|line| {
@@ -41,8 +43,9 @@ pub(super) fn ask(record: &ApprovalRecord) -> InputRequests {
             });
         }
     }
-    let mut properties = json!({"approve": {"type": "boolean", "title": "Approve this call"}});
-    let standings: Vec<&str> = record.standings().iter().map(|standing| standing.label()).collect();
+    let title = format!("Approve this {}", call(object));
+    let mut properties = json!({"approve": {"type": "boolean", "title": title}});
+    let standings: Vec<String> = record.standings().iter().map(|standing| standing.label(object)).collect();
     if standings.len() > 1 {
         properties["for"] = json!({"type": "string", "title": "Approve for", "enum": standings});
     }
@@ -58,7 +61,7 @@ pub(super) fn reply(response: &Value) -> Reply {
         return Reply::Denied;
     }
     let asked = content["for"].as_str().unwrap_or_default();
-    Reply::Approved(Standing::labelled(asked).unwrap_or_default())
+    Reply::Approved(Standing::labelled(asked))
 }
 
 /// Arguments as people read them: one line each, of bounded length.

@@ -7,19 +7,31 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RecordsError, RequestDigest};
+use crate::{RecordsError, RequestDigest, RequestObject};
 
 /// Time for which an approval stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// For one call.
+    /// For one request.
     #[default]
     Once,
-    /// For all calls of the tool by the same script.
+    /// For all requests for the object by the same script.
     Run,
-    /// For all calls of the tool by the same caller in the next hour.
+    /// For all requests for the object by the same caller in the next hour.
     Hour,
+}
+
+/// Ends of labels.
+const IN_SCRIPT: &str = " in this script";
+const FOR_HOUR: &str = " for an hour";
+
+/// A word for a request for `object`.
+pub(super) fn call(object: &RequestObject) -> &'static str {
+    match object {
+        RequestObject::Tool(_) => "call",
+        RequestObject::Resource(_) | RequestObject::Prompt(_) => "request",
+    }
 }
 
 impl Standing {
@@ -30,17 +42,21 @@ impl Standing {
         Self::ALL.into_iter().find(|standing| standing.name() == name)
     }
 
-    /// The value that [`Standing::label`] gives this label.
-    pub(super) fn labelled(label: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|standing| standing.label() == label)
+    /// The value that [`Standing::label`] gives this label, whatever the object.
+    pub(super) fn labelled(label: &str) -> Self {
+        match label {
+            label if label.ends_with(IN_SCRIPT) => Self::Run,
+            label if label.ends_with(FOR_HOUR) => Self::Hour,
+            _ => Self::Once,
+        }
     }
 
-    /// The words of forms for it.
-    pub fn label(self) -> &'static str {
+    /// The words of forms for it, in a question about `object`.
+    pub fn label(self, object: &RequestObject) -> String {
         match self {
-            Self::Once => "this call",
-            Self::Run => "this tool in this script",
-            Self::Hour => "this tool for an hour",
+            Self::Once => format!("this {}", call(object)),
+            Self::Run => format!("this {}{IN_SCRIPT}", object.kind()),
+            Self::Hour => format!("this {}{FOR_HOUR}", object.kind()),
         }
     }
 
@@ -54,32 +70,33 @@ impl Standing {
     }
 }
 
-/// The decision on a call that needs an approval.
+/// The decision on a request that needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApprovalState {
     /// Nobody decided yet.
     Waiting,
-    /// The call passes once.
+    /// The request passes once.
     Approved,
-    /// The call fails once.
+    /// The request fails once.
     Denied,
 }
 
-/// A call that needs an approval which its caller could not give at once.
+/// A request that needs an approval which its caller could not give at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRecord {
-    /// Its id: the same for the same call of the same caller.
+    /// Its id: the same for the same request of the same caller.
     pub id: String,
     /// Subject of the caller.
     pub subject: String,
     /// Client of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// Name of the tool, in the colon form.
-    pub tool: String,
-    /// Digest of the tool and its arguments: exactly this call.
+    /// The object.
+    #[serde(flatten)]
+    pub object: RequestObject,
+    /// Digest of the object and the arguments: exactly this request.
     pub digest: String,
     /// The arguments as people read them: one line each.
     pub arguments: Vec<String>,
@@ -87,13 +104,13 @@ pub struct ApprovalRecord {
     pub reason: String,
     /// Name of the policy that asks.
     pub policy: String,
-    /// The script that makes the call.
+    /// The script that makes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Number of the call in its script, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
-    /// `true` if it may be given for longer than one call.
+    /// `true` if it may be given for longer than one request.
     pub may_stand: bool,
     /// The scope whose holders decide; none: the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +130,7 @@ pub struct ApprovalRecord {
 }
 
 impl ApprovalRecord {
-    /// The place of the call in its script, for people.
+    /// The place in its script, for people.
     pub fn place(&self) -> Option<String> {
         place(self.run.as_deref(), self.step)
     }
@@ -230,11 +247,11 @@ pub struct ApprovalEvent {
     pub subject: String,
     /// Client of the caller.
     pub client: Option<String>,
-    /// Name of the tool, in the colon form.
-    pub tool: String,
+    /// The object of the request.
+    pub object: RequestObject,
     /// Name of the policy that asks.
     pub policy: String,
-    /// Digest of the tool and its arguments, as hexadecimal digits.
+    /// Digest of the object and the arguments, as hexadecimal digits.
     pub digest: String,
     /// Whoever decided.
     pub by: Option<String>,
@@ -257,19 +274,19 @@ pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A call, as approvals see it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CallFacts<'a> {
+/// A request, as approvals see it.
+#[derive(Debug, Clone)]
+pub(super) struct RequestFacts<'a> {
     pub(super) subject: &'a str,
     pub(super) client: Option<&'a str>,
-    pub(super) tool: &'a str,
+    pub(super) object: RequestObject,
     pub(super) policy: &'a str,
     pub(super) digest: RequestDigest,
 }
 
-impl CallFacts<'_> {
+impl RequestFacts<'_> {
     pub(super) fn event(
-        &self,
+        self,
         kind: ApprovalEventKind,
         by: Option<&str>,
         standing: Option<Standing>,
@@ -279,7 +296,7 @@ impl CallFacts<'_> {
             at: SystemTime::now(),
             subject: self.subject.to_owned(),
             client: self.client.map(str::to_owned),
-            tool: self.tool.to_owned(),
+            object: self.object,
             policy: self.policy.to_owned(),
             digest: self.digest.to_string(),
             by: by.map(str::to_owned),

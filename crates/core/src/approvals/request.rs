@@ -1,10 +1,15 @@
-//! The answer to a call that needs an approval, and marks of calls that say how it is asked for.
+//! The answer to a request that needs an approval, and marks of requests that say how it is asked for.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use rmcp::model::InputRequiredResult;
 
-/// A call that waits for an approval, as its caller learns of it.
+use crate::Decision;
+
+/// A request that waits for an approval, as its caller learns of it.
 #[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     /// Id of the [`ApprovalRecord`](super::ApprovalRecord).
@@ -46,7 +51,7 @@ impl ApprovalRequest {
 
 impl fmt::Display for ApprovalRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; make the same call again once it is given", self.place())
+        write!(f, "{}; make the same request again once it is given", self.place())
     }
 }
 
@@ -54,6 +59,66 @@ impl fmt::Display for ApprovalRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptStep(pub u32);
 
-/// Marks a call that is only tried: it asks nobody for an approval. An extension of its context.
-#[derive(Debug, Clone, Copy)]
-pub struct Rehearsed;
+/// Marks a request that is only tried: an extension of its context, which learns what the policies say. Nobody is asked for an approval, none
+/// that was given is used up, and a request that needs one is answered by a question without content.
+#[derive(Debug, Clone)]
+pub struct Rehearsed {
+    is_made: bool,
+    learned: Arc<Mutex<Option<Learned>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Learned {
+    decision: Decision,
+    stands: bool,
+}
+
+impl Rehearsed {
+    /// For a request that is made, if the policies and the approvals that stand let it pass.
+    pub fn made() -> Self {
+        Self { is_made: true, learned: Arc::default() }
+    }
+
+    /// For a request that is not made: it is answered by a question without content, too.
+    pub fn unmade() -> Self {
+        Self { is_made: false, ..Self::made() }
+    }
+
+    /// The decision of the policies, once they were asked.
+    pub fn decision(&self) -> Option<Decision> {
+        self.learned().as_ref().map(|learned| learned.decision.clone())
+    }
+
+    /// Returns `true` if an approval that stands covers the request.
+    pub fn is_approved(&self) -> bool {
+        self.learned().as_ref().is_some_and(|learned| learned.stands)
+    }
+
+    /// Returns `true` if the request reached its app.
+    pub fn has_passed(&self) -> bool {
+        self.is_made
+            && self.learned().as_ref().is_some_and(|learned| match learned.decision {
+                Decision::Permit => true,
+                Decision::Ask { .. } => learned.stands,
+                Decision::Forbid(_) => false,
+            })
+    }
+
+    pub(crate) fn note(&self, decision: &Decision) {
+        *self.learned() = Some(Learned { decision: decision.clone(), stands: false });
+    }
+
+    pub(super) fn is_made(&self) -> bool {
+        self.is_made
+    }
+
+    pub(super) fn note_standing(&self) {
+        if let Some(learned) = &mut *self.learned() {
+            learned.stands = true;
+        }
+    }
+
+    fn learned(&self) -> std::sync::MutexGuard<'_, Option<Learned>> {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,21 +1,22 @@
-//! The state of a request whose call needs an approval, as its client keeps it.
+//! The state of a request that needs an approval, as its client keeps it.
 
-use rmcp::model::InputResponses;
+use rmcp::model::{InputResponses, JsonObject};
 use serde::{Deserialize, Serialize};
 
 use super::{
     question::{self, KEY, Reply},
     record::now_ms,
 };
-use crate::RequestDigest;
+use crate::{RequestDigest, RequestObject};
 
-/// The state that a client keeps while its user thinks about an approval, or about what an app asks after one. It is sealed for the caller and the tool.
+/// The state that a client keeps while its user thinks about an approval, or about what an app asks after one. It is sealed for the caller and the
+/// object.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SealedState {
     pub(super) nonce: String,
-    /// The call with exactly its arguments.
+    /// The object with exactly its arguments.
     digest: [u8; 32],
-    /// The call was approved: what comes back is for the app.
+    /// The request was approved: what comes back is for the app.
     pub(super) granted: bool,
     /// The scope whose holder approved it.
     pub(super) approvers: Option<String>,
@@ -26,7 +27,7 @@ pub(crate) struct SealedState {
 }
 
 impl SealedState {
-    /// The state of a call that waits for an approval.
+    /// The state of a request that waits for an approval.
     pub(super) fn asking(digest: RequestDigest, life_ms: u64) -> Self {
         let issued_ms = now_ms();
         Self {
@@ -40,7 +41,7 @@ impl SealedState {
         }
     }
 
-    /// The state of an approved call whose app asks, with the app's own state.
+    /// The state of an approved request whose app asks, with the app's own state.
     pub(super) fn granted(
         digest: RequestDigest,
         approvers: Option<&str>,
@@ -55,7 +56,7 @@ impl SealedState {
         }
     }
 
-    /// Returns `true` if it is about the call with this digest.
+    /// Returns `true` if it is about the request with this digest.
     pub(super) fn fits(&self, digest: RequestDigest) -> bool {
         self.digest == *digest.as_bytes()
     }
@@ -73,6 +74,11 @@ impl Answered {
     /// Returns `true` if the caller refused.
     pub(crate) fn is_refused(&self) -> bool {
         self.reply == Some(Reply::Denied)
+    }
+
+    /// Returns `true` if it is about `object` without arguments.
+    pub(crate) fn is_for(&self, object: &RequestObject) -> bool {
+        self.state.fits(RequestDigest::of(&object.to_string(), &JsonObject::new()))
     }
 
     /// Takes the decision out of `responses`; the rest is for the app.

@@ -18,7 +18,7 @@ use super::{
     record::now_ms,
     sealed::{SealedRecords, Write},
 };
-use crate::{MemoryRecords, Principal, RecordsError, RequestDigest, SealKey, SharedRecords};
+use crate::{MemoryRecords, Principal, RecordsError, RequestDigest, RequestObject, SealKey, SharedRecords};
 
 /// Approvals that wait at the same time, of all callers.
 const MOST_WAITING: usize = 500;
@@ -46,7 +46,7 @@ impl From<RecordsError> for NotRequested {
     }
 }
 
-/// A decision that was taken for its call.
+/// A decision that was taken for its request.
 pub(super) type Taken = Result<Standing, Option<String>>;
 
 /// An approval that waits, as the list has it.
@@ -55,7 +55,8 @@ struct Entry {
     id: String,
     subject: String,
     client: Option<String>,
-    tool: String,
+    #[serde(flatten)]
+    object: RequestObject,
     policy: String,
     digest: String,
     expires_ms: u64,
@@ -87,13 +88,13 @@ impl ApprovalStore {
     }
 
     pub(super) fn tell(&self, event: &ApprovalEvent) {
-        tracing::debug!(tool.name = %event.tool, "{}", event.kind.name());
+        tracing::debug!(object = %event.object, "{}", event.kind.name());
         if let Some(listener) = self.listener.get() {
             listener.notice(event);
         }
     }
 
-    /// The id of the approval of one call: hard to guess, and the same for the same call of the same caller.
+    /// The id of the approval of one request: hard to guess, and the same for the same request of the same caller.
     pub(super) fn id(&self, principal: &Principal, digest: RequestDigest) -> String {
         let mut call = caller_name(principal);
         call.extend_from_slice(digest.as_bytes());
@@ -117,18 +118,18 @@ impl ApprovalStore {
         .await
     }
 
-    /// Keeps what follows from an approval that was given for longer than a call.
+    /// Keeps what follows from an approval that was given for longer than a request for an object that a policy asks `about`.
     pub(super) async fn stand(
         &self,
         principal: &Principal,
         standing: Standing,
-        (tool, policy): (&str, &str),
+        about: (&str, &str),
         approvers: Option<&str>,
         run: Option<&str>,
     ) -> Result<(), RecordsError> {
         // A script is forgotten in a day or so; an hour bounds both.
         let until_ms = now_ms() + super::record::millis(HOUR);
-        let Some(stands) = Stands::of(standing, (tool, policy), approvers, run, until_ms) else {
+        let Some(stands) = Stands::of(standing, about, approvers, run, until_ms) else {
             return Ok(());
         };
         self.change_caller(principal, |record, now| {
@@ -156,7 +157,7 @@ impl ApprovalStore {
             .await
     }
 
-    /// Returns `true` if an approval stands for a call of `tool` that `policy` asks about.
+    /// Returns `true` if an approval stands for requests for an object that a policy asks `about`.
     pub(super) async fn stands(
         &self,
         principal: &Principal,
@@ -168,7 +169,7 @@ impl ApprovalStore {
         Ok(record.is_some_and(|record| record.stands(about, approvers, run, now_ms())))
     }
 
-    /// Takes the decision on a call, if there is one that `approvers` made. Nobody else can take it then.
+    /// Takes the decision on a request, if there is one that `approvers` made. Nobody else can take it then.
     pub(super) async fn take(
         &self,
         id: &str,
@@ -191,7 +192,7 @@ impl ApprovalStore {
             .await
     }
 
-    /// Lets an approval wait, of which `most_of_caller` of one subject may. The same call waits once, however often it is made; then the earlier
+    /// Lets an approval wait, of which `most_of_caller` of one subject may. The same request waits once, however often it is made; then the earlier
     /// record is returned.
     ///
     /// # Errors
@@ -205,7 +206,7 @@ impl ApprovalStore {
             id: record.id.clone(),
             subject: record.subject.clone(),
             client: record.client.clone(),
-            tool: record.tool.clone(),
+            object: record.object.clone(),
             policy: record.policy.clone(),
             digest: record.digest.clone(),
             expires_ms: record.expires_ms,
@@ -271,7 +272,7 @@ impl ApprovalStore {
         Ok(waiting)
     }
 
-    /// Decides on the approval `id`: for `Some`, the call passes once, and for as long as that stands; for `None` it fails once.
+    /// Decides on the approval `id`: for `Some`, the request passes once, and for as long as that stands; for `None` it fails once.
     ///
     /// # Errors
     /// No such approval waits for `approver`, or the store does not answer.
@@ -371,7 +372,7 @@ impl ApprovalStore {
                 at: std::time::SystemTime::now(),
                 subject: entry.subject,
                 client: entry.client,
-                tool: entry.tool,
+                object: entry.object,
                 policy: entry.policy,
                 digest: entry.digest,
                 by: None,
@@ -407,7 +408,7 @@ fn event(record: &ApprovalRecord, kind: ApprovalEventKind) -> ApprovalEvent {
         at: std::time::SystemTime::now(),
         subject: record.subject.clone(),
         client: record.client.clone(),
-        tool: record.tool.clone(),
+        object: record.object.clone(),
         policy: record.policy.clone(),
         digest: record.digest.clone(),
         by: record.by.clone(),

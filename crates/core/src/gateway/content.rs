@@ -11,7 +11,7 @@ use rmcp::{
 
 use super::{Gateway, stamp};
 use crate::{
-    AnswersByRetry, AskedAtOnce, Caller, Permitted, PluginTasks, TaskItem,
+    AnswersByRetry, AskedAtOnce, Caller, InvokeError, Permitted, PluginTasks, TaskItem,
     content::{check_length, invalid, refused, refused_or_busy},
     names::clipped,
 };
@@ -32,7 +32,8 @@ impl Gateway {
         let mut asked = context.clone();
         asked.extensions.insert(AnswersByRetry);
         asked.extensions.insert(AskedAtOnce);
-        let mut response = self.shared.invoker.read_resource(params, caller, asked).await?;
+        let response = self.shared.invoker.read_resource(params, caller, asked).await;
+        let mut response = response.map_err(InvokeError::into_protocol_error)?;
         match &mut response {
             ReadResourceResponse::Complete(result) => self.complete_read(result, &context),
             ReadResourceResponse::InputRequired(result) => self.stamp(&context, &mut result.meta),
@@ -56,7 +57,8 @@ impl Gateway {
         let mut asked = context.clone();
         asked.extensions.insert(AnswersByRetry);
         asked.extensions.insert(AskedAtOnce);
-        let mut response = self.shared.invoker.get_prompt(params, caller, asked).await?;
+        let response = self.shared.invoker.get_prompt(params, caller, asked).await;
+        let mut response = response.map_err(InvokeError::into_protocol_error)?;
         match &mut response {
             GetPromptResponse::Complete(result) => {
                 stamp::complete(&mut result.result_type);

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 pub struct RequestDigest([u8; 32]);
 
 impl RequestDigest {
-    /// The digest for `object`: the name of a tool in the colon form, `resource <uri>` with the app's own URI, or `prompt <app>:<name>`.
+    /// The digest for `object`: the text of a [`RequestObject`](super::RequestObject).
     pub fn of(object: &str, arguments: &JsonObject) -> Self {
         let mut hasher = Sha256::new();
         // No object has this byte in its name.

@@ -1,11 +1,12 @@
 //! Policies: rules on single requests, beside scopes.
 //!
 //! [`PolicyEngine`] is what an engine implements; the crate `gatewright-policy` has one for Cedar. Approvals of the configuration are in
-//! `approval`, digests of requests in `digest`. The policies are asked in `access`: nothing reaches an app before.
+//! `approval`, digests of requests in `digest`, names of their objects in `object`. The policies are asked in `access`: nothing reaches an app before.
 
 mod approval;
 mod digest;
 mod effects;
+mod object;
 
 use std::{
     fmt,
@@ -21,6 +22,7 @@ use rmcp::model::JsonObject;
 pub use approval::{Approval, Approvals};
 pub use digest::{Approved, RequestDigest};
 pub use effects::Effects;
+pub use object::RequestObject;
 
 use crate::Principal;
 

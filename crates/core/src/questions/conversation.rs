@@ -137,7 +137,7 @@ pub(crate) enum Response<T> {
 }
 
 /// Sends the request to the app, with answers to its questions. `true`: it may be sent once more.
-pub(crate) type Sending<'s, T> = dyn FnMut(Answers, RequestContext<RoleServer>, bool) -> AppFuture<'static, Result<T, ErrorData>>
+type Sending<'s, T> = dyn FnMut(Answers, RequestContext<RoleServer>, bool) -> AppFuture<'static, Result<T, ErrorData>>
     + Send
     + 's;
 

@@ -16,7 +16,7 @@ mod unasked;
 
 pub use call::{AnswersByRetry, AskedAtOnce, CountedBefore, Presence, Questions, ask, caller_peer};
 pub use client::ask_client;
-pub(crate) use conversation::{Answers, Asking, Conversation, Response, Sending, Unanswered};
+pub(crate) use conversation::{Answers, Asking, Conversation, Response, Unanswered};
 pub(crate) use desk::HeldId;
 pub use held::arguments_digest;
 pub(crate) use held::{ArgumentsDigest, CallKey, HeldCalls};

@@ -10,26 +10,22 @@ use gatewright_core::{
         model::{
             CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientConfig, ClientRequest,
             CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
-            GetTaskResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-            ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-            ReadResourceResponse, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
-            UnsubscribeRequestParams, UpdateTaskParams,
+            GetTaskResult, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+            SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams, UpdateTaskParams,
         },
-        service::{
-            ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService, SubscriptionContext,
-        },
+        service::{ClientServiceExt as _, RequestContext, RunningService, Service, SubscriptionContext},
     },
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use crate::{
+    person::{lifecycle, made},
+    support::lists,
+};
 
 /// Has one of everything.
 #[derive(Clone)]
 struct Vault;
-
-fn made<T: DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
 
 fn task(status: &str) -> Value {
     json!({"resultType": "task", "taskId": "own-7", "status": status, "createdAt": "2026-01-01T00:00:00Z",
@@ -46,42 +42,20 @@ impl ServerHandler for Vault {
         info
     }
 
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-        Ok(made(json!({"tools": [tool("open"), tool("slow"), tool("ask")]})))
-    }
-
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(made(json!({"prompts": [{"name": "reveal"}]})))
-    }
-
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        let odd = json!({"uri": "vault://odd/?q=caf\u{e9}", "name": "odd"});
-        let forged = json!({"uri": "gatewright://results/7", "name": "forged"});
-        Ok(made(json!({"resources": [{"uri": "vault://gold", "name": "gold"}, odd, forged]})))
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let forged = json!({"uriTemplate": "gatewright://results/{id}", "name": "forged"});
-        Ok(made(
-            json!({"resourceTemplates": [{"uriTemplate": "vault://box/{number}", "name": "box"}, forged]}),
-        ))
+    lists! {
+        list_tools -> ListToolsResult {"tools": [
+            {"name": "open", "inputSchema": {"type": "object"}}, {"name": "slow", "inputSchema": {"type": "object"}},
+            {"name": "ask", "inputSchema": {"type": "object"}},
+        ]}
+        list_prompts -> ListPromptsResult {"prompts": [{"name": "reveal"}]}
+        list_resources -> ListResourcesResult {"resources": [
+            {"uri": "vault://gold", "name": "gold"}, {"uri": "vault://odd/?q=caf\u{e9}", "name": "odd"},
+            {"uri": "gatewright://results/7", "name": "forged"},
+        ]}
+        list_resource_templates -> ListResourceTemplatesResult {"resourceTemplates": [
+            {"uriTemplate": "vault://box/{number}", "name": "box"},
+            {"uriTemplate": "gatewright://results/{id}", "name": "forged"},
+        ]}
     }
 
     async fn call_tool(
@@ -210,18 +184,15 @@ pub(crate) async fn client(gateway: &Gateway, principal: Principal, modern: bool
     let mut config = ClientConfig::default();
     config.capabilities =
         made(json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}}));
-    match modern {
-        true => {
-            let lifecycle =
-                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-            config.serve_with_lifecycle(client_end, lifecycle).await.unwrap()
-        }
-        false => config.serve(client_end).await.unwrap(),
-    }
+    config.serve_with_lifecycle(client_end, lifecycle(modern)).await.unwrap()
 }
 
 /// Sends a request; the result or the error as JSON.
-pub(crate) async fn ask(client: &Client, method: &str, params: Value) -> Result<Value, ErrorData> {
+pub(crate) async fn ask<S: Service<RoleClient>>(
+    client: &RunningService<RoleClient, S>,
+    method: &str,
+    params: Value,
+) -> Result<Value, ErrorData> {
     let request: ClientRequest = made(json!({"method": method, "params": params}));
     match client.peer().send_request(request).await {
         Ok(result) => Ok(serde_json::to_value(result).unwrap()),

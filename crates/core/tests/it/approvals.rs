@@ -1,230 +1,35 @@
 //! Approvals of direct calls: in the client, in both eras, and by others.
 
 use std::{
-    collections::VecDeque,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use gatewright_core::{
-    AppFuture, AppOptions, Approval, ApprovalEvent, ApprovalListener, ApprovalRecord, ApprovalStore,
-    Approvals, Approver, CannotDecide, Gateway, GatewayConfig, Invoker, LocalApp, MemoryRecords, Policies,
-    Principal, RateLimiter, Registry, RetryAfter, SealKey, SharedRecords, Standing, ToolNames, ToolOverride,
-    memory_transport,
-    rmcp::{
-        ClientHandler, ErrorData, RoleClient, RoleServer, ServerHandler, ServiceExt as _,
-        model::{
-            CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig,
-            ElicitRequestParams, ElicitResult, InputRequiredResult, ListToolsResult, PaginatedRequestParams,
-            ProtocolVersion, ServerCapabilities, ServerConfig,
-        },
-        service::{ClientLifecycleMode, ClientServiceExt as _, RequestContext, RunningService},
-    },
+    Approval, Approvals, Approver, CannotDecide, MemoryRecords, Policies, SharedRecords, Standing,
+    rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, InputRequiredResult},
 };
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::access::granted;
-
-fn made<T: DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
-
-/// Tools: `pay` and `send` count their calls, `ask` asks for a name first and counts what it gets.
-#[derive(Clone, Default)]
-struct Shop {
-    made: Arc<AtomicUsize>,
-}
-
-impl Shop {
-    fn made(&self) -> usize {
-        self.made.load(Ordering::SeqCst)
-    }
-}
-
-impl ServerHandler for Shop {
-    fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
-    }
-
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-        let tools = ["pay", "send", "ask"].map(tool);
-        Ok(made(json!({"tools": tools})))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let text = match (&*request.name, request.request_state.as_deref()) {
-            ("ask", None) => {
-                return Ok(CallToolResponse::InputRequired(made(json!({"resultType": "input_required",
-                    "requestState": "asked", "inputRequests": {"approval": {"method": "elicitation/create",
-                    "params": {"mode": "form", "message": "Who are you?",
-                        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}}}}))));
-            }
-            ("ask", Some("asked")) => {
-                let answer =
-                    request.input_responses.unwrap_or_default().remove("approval").unwrap_or_default();
-                answer["content"]["name"].to_string()
-            }
-            (name, None) => name.to_owned(),
-            (_, Some(state)) => return Err(ErrorData::invalid_params(format!("odd state {state}"), None)),
-        };
-        self.made.fetch_add(1, Ordering::SeqCst);
-        Ok(CallToolResponse::Complete(made(json!({"content": [{"type": "text", "text": text}]}))))
-    }
-}
-
-/// Keeps what it hears.
-#[derive(Default)]
-struct Listener(Mutex<Vec<ApprovalEvent>>);
-
-impl ApprovalListener for Listener {
-    fn notice(&self, event: &ApprovalEvent) {
-        self.0.lock().unwrap().push(event.clone());
-    }
-}
-
-impl Listener {
-    fn heard(&self) -> Vec<String> {
-        let events = std::mem::take(&mut *self.0.lock().unwrap());
-        let line = |event: &ApprovalEvent| {
-            let by = event.by.as_deref().unwrap_or("nobody");
-            format!("{} {} {} {by}", event.kind.name(), event.subject, event.tool)
-        };
-        events.iter().map(line).collect()
-    }
-}
-
-/// Counts calls as rate limits do.
-#[derive(Default)]
-struct Counted(AtomicUsize);
-
-impl RateLimiter for Counted {
-    fn check<'a>(
-        &'a self,
-        _: &'a str,
-        _: &'a Principal,
-        _: Option<std::net::IpAddr>,
-    ) -> AppFuture<'a, Result<(), RetryAfter>> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(()) })
-    }
-}
-
-/// A gateway, one of several that share their records.
-struct Instance {
-    gateway: Gateway,
-    counted: Arc<Counted>,
-    store: Arc<ApprovalStore>,
-    listener: Arc<Listener>,
-}
+use crate::{
+    access::granted,
+    person::{Client, Person, made, yes},
+    shop::{Instance, Shop},
+};
 
 /// The terms of the tests: every tool that may change something.
 fn terms() -> Approvals {
     Approvals { writes: Some(Approval::Ask), ..Approvals::default() }
 }
 
-impl Instance {
-    async fn over(shop: &Shop, terms: Approvals, records: Arc<dyn SharedRecords>) -> Self {
-        let registry = Registry::new(ToolNames::Colon);
-        let app = Arc::new(LocalApp::start(shop.clone()).await.unwrap());
-        let always = ToolOverride { approval: Some(Approval::Always), ..ToolOverride::default() };
-        let options = AppOptions { tools: [("send".to_owned(), always)].into(), ..AppOptions::default() };
-        registry.add("shop", app, options);
-        registry.set_policies(Some(Policies { engine: None, approvals: terms }));
-        let key = SealKey::derived(b"shared");
-        let (store, listener) = (Arc::new(ApprovalStore::new(records, key.clone())), Arc::default());
-        store.notify(Arc::clone(&listener) as Arc<dyn ApprovalListener>);
-        let counted = Arc::new(Counted::default());
-        let invoker = Invoker::new(registry).seal_key(&key).approvals_in(store.clone());
-        let invoker = invoker.rate_limiter(counted.clone());
-        let gateway = Gateway::new(GatewayConfig::new("test", "1"), Arc::new(invoker), Vec::new());
-        Self { gateway, counted, store, listener }
-    }
-
-    async fn new(terms: Approvals) -> (Self, Shop) {
-        let shop = Shop::default();
-        (Self::over(&shop, terms, Arc::new(MemoryRecords::default())).await, shop)
-    }
-
-    async fn client(&self, principal: Principal, person: &Person, modern: bool) -> Client {
-        let (client_end, server_end) = memory_transport();
-        let serving = self.gateway.session_of(principal).serve(server_end);
-        tokio::spawn(async move { serving.await.unwrap().waiting().await });
-        let lifecycle = match modern {
-            true => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] },
-            false => ClientLifecycleMode::Initialize,
-        };
-        person.clone().serve_with_lifecycle(client_end, lifecycle).await.unwrap()
-    }
-
-    async fn ada(&self, person: &Person, modern: bool) -> Client {
-        self.client(granted("ada", "*"), person, modern).await
-    }
-
-    async fn waiting(&self, subject: &str) -> Vec<ApprovalRecord> {
-        self.store.list(Approver::User { subject, holds: &|_| true }).await.unwrap()
-    }
+/// A gateway over `shop` under these terms.
+async fn over(shop: &Shop, approvals: Approvals, records: Arc<dyn SharedRecords>) -> Instance {
+    Instance::under(shop, Policies { engine: None, approvals }, records).await
 }
 
-type Client = RunningService<RoleClient, Person>;
-
-/// Answers forms, one after the other.
-#[derive(Clone, Default)]
-struct Person {
-    is_mute: bool,
-    says: Arc<Mutex<VecDeque<Value>>>,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-fn yes() -> Value {
-    json!({"action": "accept", "content": {"approve": true}})
-}
-
-impl Person {
-    fn saying(answers: impl IntoIterator<Item = Value>) -> Self {
-        Self { says: Arc::new(Mutex::new(answers.into_iter().collect())), ..Self::default() }
-    }
-
-    fn mute() -> Self {
-        Self { is_mute: true, ..Self::default() }
-    }
-
-    fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
-    }
-}
-
-impl ClientHandler for Person {
-    fn get_info(&self) -> ClientConfig {
-        let mut info = ClientConfig::default();
-        if !self.is_mute {
-            info.capabilities = ClientCapabilities::builder().enable_elicitation().build();
-        }
-        info
-    }
-
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        let ElicitRequestParams::FormElicitationParams { message, .. } = request else { panic!("a form") };
-        self.asked.lock().unwrap().push(message);
-        let answer = self.says.lock().unwrap().pop_front();
-        Ok(made(answer.expect("it was not to be asked again")))
-    }
+async fn new(terms: Approvals) -> (Instance, Shop) {
+    let shop = Shop::default();
+    (over(&shop, terms, Arc::new(MemoryRecords::default())).await, shop)
 }
 
 fn call(tool: &str, arguments: Value) -> CallToolRequestParams {
@@ -264,7 +69,7 @@ fn retry(params: &CallToolRequestParams, state: &str, answer: Value) -> CallTool
 #[tokio::test]
 async fn a_client_of_either_era_is_asked_and_the_call_is_made_once() {
     for modern in [true, false] {
-        let (instance, shop) = Instance::new(terms()).await;
+        let (instance, shop) = new(terms()).await;
         let person = Person::saying([yes()]);
         let ada = instance.ada(&person, modern).await;
         let paid = ada.call_tool(call("pay", json!({"to": "ann\nbob", "amount": 5}))).await.unwrap();
@@ -296,7 +101,7 @@ async fn a_no_in_any_form_is_a_denial_and_nothing_is_called() {
             json!({"action": "cancel"}),
             json!({"action": "accept", "content": {"approve": false}}),
         ] {
-            let (instance, shop) = Instance::new(terms()).await;
+            let (instance, shop) = new(terms()).await;
             let ada = instance.ada(&Person::saying([no]), modern).await;
             let denied = ada.call_tool(call("pay", json!({}))).await.unwrap();
             assert_eq!((denied.is_error, code(&denied), shop.made()), (Some(true), "APPROVAL_DENIED", 0));
@@ -308,7 +113,7 @@ async fn a_no_in_any_form_is_a_denial_and_nothing_is_called() {
 #[tokio::test]
 async fn an_app_that_asks_after_the_approval_does_not_have_it_asked_again() {
     for modern in [true, false] {
-        let (instance, shop) = Instance::new(terms()).await;
+        let (instance, shop) = new(terms()).await;
         let name = json!({"action": "accept", "content": {"name": "Ada"}});
         let person = Person::saying([yes(), name]);
         let ada = instance.ada(&person, modern).await;
@@ -321,7 +126,7 @@ async fn an_app_that_asks_after_the_approval_does_not_have_it_asked_again() {
 
 #[tokio::test]
 async fn a_state_of_somebody_else_of_another_tool_or_other_arguments_approves_nothing() {
-    let (instance, shop) = Instance::new(terms()).await;
+    let (instance, shop) = new(terms()).await;
     let ada = instance.ada(&Person::default(), true).await;
     let eve = instance.client(granted("eve", "*"), &Person::default(), true).await;
     let pay = call("pay", json!({"amount": 5}));
@@ -353,8 +158,8 @@ async fn a_state_of_somebody_else_of_another_tool_or_other_arguments_approves_no
 #[tokio::test]
 async fn of_two_retries_at_two_instances_one_is_made_and_a_third_asks_again() {
     let (shop, records) = (Shop::default(), Arc::new(MemoryRecords::default()));
-    let one = Instance::over(&shop, terms(), records.clone()).await;
-    let other = Instance::over(&shop, terms(), records).await;
+    let one = over(&shop, terms(), records.clone()).await;
+    let other = over(&shop, terms(), records).await;
     let (here, there) = (one.ada(&Person::default(), true).await, other.ada(&Person::default(), true).await);
     let pay = call("pay", json!({"amount": 5}));
     let state = question(&here, &pay).await;
@@ -385,7 +190,7 @@ async fn of_two_retries_at_two_instances_one_is_made_and_a_third_asks_again() {
 
 #[tokio::test]
 async fn a_late_answer_is_no_approval() {
-    let (instance, shop) = Instance::new(Approvals { expires_in: Duration::ZERO, ..terms() }).await;
+    let (instance, shop) = new(Approvals { expires_in: Duration::ZERO, ..terms() }).await;
     let ada = instance.ada(&Person::default(), true).await;
     let pay = call("pay", json!({}));
     let state = question(&ada, &pay).await;
@@ -396,7 +201,7 @@ async fn a_late_answer_is_no_approval() {
 
 #[tokio::test]
 async fn an_approval_for_an_hour_is_for_one_tool_and_none_that_asks_each_time() {
-    let (instance, shop) = Instance::new(terms()).await;
+    let (instance, shop) = new(terms()).await;
     let hour = json!({"action": "accept", "content": {"approve": true, "for": "this tool for an hour"}});
     let person = Person::saying([hour.clone(), hour.clone(), hour, yes()]);
     let ada = instance.ada(&person, false).await;
@@ -416,7 +221,7 @@ async fn an_approval_for_an_hour_is_for_one_tool_and_none_that_asks_each_time() 
 #[tokio::test]
 async fn a_client_that_cannot_be_asked_learns_where_and_its_call_passes_once_when_it_is_approved() {
     for modern in [true, false] {
-        let (instance, shop) = Instance::new(terms()).await;
+        let (instance, shop) = new(terms()).await;
         instance.store.decided_at("https://mcp.example/oauth/account/approvals");
         let ada = instance.ada(&Person::mute(), modern).await;
         let pay = || call("pay", json!({"amount": 5}));
@@ -459,8 +264,8 @@ async fn a_client_that_cannot_be_asked_learns_where_and_its_call_passes_once_whe
 #[tokio::test]
 async fn of_two_instances_one_uses_an_approval_that_was_given_elsewhere() {
     let (shop, records) = (Shop::default(), Arc::new(MemoryRecords::default()));
-    let one = Instance::over(&shop, terms(), records.clone()).await;
-    let other = Instance::over(&shop, terms(), records).await;
+    let one = over(&shop, terms(), records.clone()).await;
+    let other = over(&shop, terms(), records).await;
     let (here, there) = (one.ada(&Person::mute(), true).await, other.ada(&Person::mute(), true).await);
     let pay = || call("pay", json!({}));
     here.call_tool(pay()).await.unwrap();
@@ -475,7 +280,7 @@ async fn of_two_instances_one_uses_an_approval_that_was_given_elsewhere() {
 #[tokio::test]
 async fn with_approvers_nobody_approves_an_own_call_nor_one_without_the_scope() {
     let terms = Approvals { approvers: Some("shop:approve".to_owned()), ..terms() };
-    let (instance, shop) = Instance::new(terms).await;
+    let (instance, shop) = new(terms).await;
     // It could be asked, and is not.
     let ada = instance.ada(&Person::default(), true).await;
     let pay = || call("pay", json!({}));
@@ -499,7 +304,7 @@ async fn with_approvers_nobody_approves_an_own_call_nor_one_without_the_scope() 
 
 #[tokio::test]
 async fn approvals_that_wait_are_bounded_for_each_caller() {
-    let (instance, shop) = Instance::new(Approvals { max_per_principal: 2, ..terms() }).await;
+    let (instance, shop) = new(Approvals { max_per_principal: 2, ..terms() }).await;
     let ada = instance.ada(&Person::mute(), true).await;
     let eve = instance.client(granted("eve", "*"), &Person::mute(), true).await;
     for amount in 0..3 {

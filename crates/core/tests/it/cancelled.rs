@@ -8,21 +8,20 @@ use gatewright_core::{
         ErrorData, RoleServer, ServerHandler,
         model::{
             CallToolRequestParams, CallToolResponse, ClientRequest, CompleteRequestParams, CompleteResult,
-            GetPromptRequestParams, GetPromptResponse, ListPromptsResult, ListResourcesResult,
-            ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+            GetPromptRequestParams, GetPromptResponse, ReadResourceRequestParams, ReadResourceResponse,
             ServerConfig,
         },
         service::{PeerRequestOptions, RequestContext},
     },
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::access::{ask, client};
-
-fn made<T: serde::de::DeserializeOwned>(value: Value) -> T {
-    serde_json::from_value(value).unwrap()
-}
+use crate::{
+    access::{ask, client},
+    person::made,
+    support::lists,
+};
 
 /// Answers nothing until it is cancelled. Says `began` and `ended`.
 #[derive(Clone)]
@@ -52,28 +51,10 @@ impl ServerHandler for Waits {
         info
     }
 
-    async fn list_tools(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        Ok(made(json!({"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]})))
-    }
-
-    async fn list_prompts(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(made(json!({"prompts": [{"name": "wait"}]})))
-    }
-
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(made(json!({"resources": [{"uri": "wait://here", "name": "here"}]})))
+    lists! {
+        list_tools -> ListToolsResult {"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]}
+        list_prompts -> ListPromptsResult {"prompts": [{"name": "wait"}]}
+        list_resources -> ListResourcesResult {"resources": [{"uri": "wait://here", "name": "here"}]}
     }
 
     async fn call_tool(

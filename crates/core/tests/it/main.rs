@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod approvals_of_content;
+#[cfg(test)]
 mod cancelled;
 #[cfg(test)]
 mod eras;
@@ -13,7 +15,12 @@ mod local_app;
 #[cfg(test)]
 mod observe;
 #[cfg(test)]
+#[path = "../../../../tests/person/mod.rs"]
+mod person;
+#[cfg(test)]
 mod policy;
+#[cfg(test)]
+mod shop;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -12,6 +12,20 @@ use gatewright_core::rmcp::{
 };
 use serde_json::json;
 
+/// Methods of a `ServerHandler` that answer every request for a list with this JSON.
+macro_rules! lists {
+    ($($method:ident -> $result:ident $list:tt)*) => {$(
+        async fn $method(
+            &self,
+            _: Option<gatewright_core::rmcp::model::PaginatedRequestParams>,
+            _: RequestContext<RoleServer>,
+        ) -> Result<gatewright_core::rmcp::model::$result, ErrorData> {
+            Ok(crate::person::made(serde_json::json!($list)))
+        }
+    )*};
+}
+pub(crate) use lists;
+
 /// Serves the tools named in a list that a test can change.
 #[derive(Clone, Default)]
 pub struct Handler {

@@ -9,7 +9,7 @@ use std::{
 
 use gatewright_auth::{AuditEvent, AuditSink};
 use gatewright_core::{
-    ApprovalEvent, ApprovalListener, CallRecord, Execution, Observer, Standing, TraceContext,
+    ApprovalEvent, ApprovalListener, CallRecord, Execution, Observer, RequestObject, Standing, TraceContext,
     rmcp::model::JsonObject,
 };
 use gatewright_operator::audit::{AuditFile, hex};
@@ -194,10 +194,12 @@ impl Observer for Audit {
 struct ApprovalLine<'a> {
     at_ms: u64,
     event: &'static str,
-    tool: &'a str,
+    /// `tool`, `resource` or `prompt`.
+    #[serde(flatten)]
+    object: &'a RequestObject,
     actor: &'a str,
     policy: &'a str,
-    /// Digest of the tool and its arguments.
+    /// Digest of the object and its arguments.
     call: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     client: Option<&'a str>,
@@ -212,7 +214,7 @@ impl ApprovalListener for Audit {
         self.file.append(&ApprovalLine {
             at_ms: at_ms(event.at),
             event: event.kind.name(),
-            tool: &event.tool,
+            object: &event.object,
             actor: &event.subject,
             policy: &event.policy,
             call: &event.digest,

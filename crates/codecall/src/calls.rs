@@ -1,0 +1,110 @@
+//! Calls of tools by a script: made, where they may ask and wait, or rehearsed.
+
+use std::sync::Arc;
+
+use gatewright_agentscript::{Resumed, ToolAnswer};
+use gatewright_core::{
+    CountedBefore, InvokeError, PermittedTool, Rehearsed, RequestObject, Trail,
+    rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject},
+};
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
+
+use crate::{
+    examples,
+    host::ScriptHost,
+    runs::{ApprovalsWithin, Rehearsal},
+    unwrap::Failure,
+};
+
+impl ScriptHost {
+    /// Calls `tool`, which may ask and wait.
+    pub(crate) async fn make(
+        &self,
+        index: u32,
+        name: &str,
+        resumed: Option<&Resumed>,
+        tool: &PermittedTool,
+        arguments: JsonObject,
+    ) -> Result<ToolAnswer, Failure> {
+        let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        let is_approval =
+            |state: &str| self.awaits_approval(&RequestObject::Tool(tool.name.to_string()), state);
+        let mut asking = match self.questions.asking(index, name, resumed, is_approval) {
+            Ok(asking) => asking,
+            Err(waits) => return Ok(waits),
+        };
+        let answer = loop {
+            let is_repeated = asking.is_repeated();
+            (params.input_responses, params.request_state) = asking.answers();
+            let (mut context, _cancel) = self.inner_context(name, index);
+            let within = ApprovalsWithin::default();
+            context.extensions.insert(within.clone());
+            if is_repeated {
+                context.extensions.insert(CountedBefore);
+            }
+            match self.invoker.call(tool, params.clone(), context).await {
+                Err(InvokeError::ApprovalRequired { request: Ok(request), .. })
+                    if let Some(waits) = asking.approval(&request) =>
+                {
+                    return Ok(waits);
+                }
+                Ok(CallToolResponse::InputRequired(asks)) => match asking.again(asks, within.take())? {
+                    Some(waits) => return Ok(waits),
+                    // A plan in the background stopped with the gateway, and goes on with this run.
+                    None if self.halt.is_cancelled() => return Ok(asking.parked()),
+                    None => {}
+                },
+                answer => break answer,
+            }
+        };
+        self.value(answer, tool).await
+    }
+
+    /// Tries a call of `tool`: one that only reads is made, and a saved plan is rehearsed. Of others the policies are asked, and the answer is
+    /// assumed.
+    pub(crate) async fn rehearse(
+        &self,
+        rehearsal: &Rehearsal,
+        name: &str,
+        index: u32,
+        tool: &PermittedTool,
+        arguments: JsonObject,
+    ) -> Result<ToolAnswer, Failure> {
+        let arguments = self.invoker.check(tool, arguments).await?;
+        let is_made = rehearsal.makes(tool) || self.is_plan(tool);
+        let mut entry = rehearsal.list(if is_made { name } else { &tool.name }, Some(&arguments));
+        let rehearsed = if is_made { Rehearsed::made() } else { Rehearsed::unmade() };
+        let (mut context, _cancel) = self.inner_context(name, index);
+        context.extensions.insert(rehearsed.clone());
+        if !is_made {
+            // What is not made counts for no rate limit, and is in no audit.
+            context.extensions.insert(CountedBefore);
+            context.extensions.remove::<Trail>();
+        }
+        let params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
+        let answer = self.invoker.call(tool, params, context).await;
+        let Ok(CallToolResponse::InputRequired(asks)) = answer else {
+            entry.decided(&rehearsed);
+            return self.value(answer, tool).await;
+        };
+        let shape = self.shapes.result_shape(tool.entry(), &self.caller);
+        let value = shape.as_ref().and_then(|shape| examples::result(tool.entry(), &shape.schema));
+        if rehearsed.has_passed() {
+            entry.decided(&rehearsed);
+            entry.asked(asks.input_requests.as_ref());
+        } else {
+            entry.assume(shape.as_ref().filter(|_| value.is_some()), &rehearsed);
+        }
+        let value = to_raw_value(&value.unwrap_or_else(|| json!({})));
+        Ok(ToolAnswer::Value(value.unwrap_or_else(|_| RawValue::NULL.to_owned())))
+    }
+
+    /// Returns `true` if `tool` is a saved plan that this gateway runs.
+    fn is_plan(&self, tool: &PermittedTool) -> bool {
+        let app = Arc::as_ptr(tool.app()).cast::<()>();
+        self.plans.iter().any(|plans| Arc::as_ptr(plans).cast::<()>() == app)
+    }
+}
