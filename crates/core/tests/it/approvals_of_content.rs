@@ -29,7 +29,11 @@ impl PolicyEngine for AskAll {
 }
 
 async fn instances(approvals: Approvals) -> (Instance, Instance, Shop) {
-    let (shop, records) = (Shop::default(), Arc::new(MemoryRecords::default()));
+    instances_of(Shop::default(), approvals).await
+}
+
+async fn instances_of(shop: Shop, approvals: Approvals) -> (Instance, Instance, Shop) {
+    let records = Arc::new(MemoryRecords::default());
     let policies = || Policies { engine: Some(Arc::new(AskAll)), approvals: approvals.clone() };
     let one = Instance::under(&shop, policies(), records.clone()).await;
     (one, Instance::under(&shop, policies(), records).await, shop)
@@ -235,16 +239,16 @@ async fn an_approval_for_an_hour_is_for_one_object_of_one_kind() {
 
 #[tokio::test]
 async fn a_uri_that_two_apps_may_have_is_approved_for_each_in_turn() {
-    let (instance, _, shop) = instances(Approvals::default()).await;
-    let annex = Shop { has_hidden: true, ..shop.clone() };
-    let app = Arc::new(LocalApp::start(annex).await.unwrap());
+    let shop = Shop { has_hidden: true, ..Shop::default() };
+    let (instance, ..) = instances_of(shop, Approvals::default()).await;
+    let app = Arc::new(LocalApp::start(Shop::default()).await.unwrap());
     instance.gateway.registry().add("annex", app, AppOptions::default());
     let read = json!({"uri": "shop:hidden"});
     let person = Person::saying([yes(), yes()]);
     let older = instance.ada(&person, false).await;
     assert_eq!(told(&older, "resources/read", &read).await, "hidden");
     let asked = person.asked();
-    assert!(asked[0].contains("`shop:shop:hidden`") && asked[1].contains("`annex:shop:hidden`"), "{asked:?}");
+    assert!(asked[0].contains("`annex:shop:hidden`") && asked[1].contains("`shop:shop:hidden`"), "{asked:?}");
 
     let modern = instance.ada(&Person::default(), true).await;
     let first = answered(&modern, "resources/read", &read, yes()).await;
