@@ -82,7 +82,7 @@ async function harmless(page) {
     images: document.querySelectorAll("img, iframe, object, embed, base").length,
     inline: [...document.querySelectorAll("*")].filter((one) => [...one.attributes].some(({ name }) => name.startsWith("on"))).length,
     scripts: [...document.scripts].filter((script) => !script.src || script.textContent).length,
-    links: [...document.querySelectorAll("[href], [src], [action]")]
+    links: [...document.querySelectorAll("[href]:not([rel=icon]), [src], [action]")]
       .map((one) => one.href ?? one.src ?? one.action)
       .filter((address) => new URL(address).origin !== location.origin),
     wide: document.documentElement.scrollWidth - window.innerWidth,

@@ -14,7 +14,7 @@ use data_encoding::HEXLOWER;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, uri::Authority};
 
 /// Content security policy: pages load only our own style and script, and connect only to us.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; \
 form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Name of the form field that carries the token.

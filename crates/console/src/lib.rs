@@ -16,7 +16,7 @@ mod pages;
 mod state;
 mod text;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::{
     Router,
@@ -39,6 +39,10 @@ use tokio_util::sync::CancellationToken;
 const MAX_FORM: usize = 1 << 20;
 /// Pages that may receive live updates at the same time.
 const MAX_LIVE: usize = 32;
+
+/// The style sheet: that of every page, and what only the console has.
+static STYLE: LazyLock<String> =
+    LazyLock::new(|| [gatewright_pages::STYLE.text(), include_str!("assets/console.css")].concat());
 
 /// Options of the console.
 #[derive(Debug, Clone)]
@@ -103,15 +107,11 @@ impl Console {
             .route("/console/runs/{id}", get(pages::runs::show))
             .route("/console/approvals", get(pages::approvals::list).post(pages::approvals::decide))
             .route("/console/live", get(live::follow))
-            .route(
-                "/console/style.css",
-                get(|| asset("text/css; charset=utf-8", include_str!("assets/console.css"))),
-            )
+            .route("/console/style.css", get(|| asset("text/css; charset=utf-8", &STYLE)))
             .route(
                 "/console/script.js",
                 get(|| asset("text/javascript; charset=utf-8", include_str!("assets/console.js"))),
             )
-            .route("/console/icon.svg", get(|| asset("image/svg+xml", include_str!("assets/icon.svg"))))
             .fallback(pages::not_found)
             .with_state(self.state.clone())
             .layer(DefaultBodyLimit::max(MAX_FORM))

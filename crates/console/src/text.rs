@@ -78,6 +78,11 @@ pub(crate) fn instant(at: SystemTime) -> String {
     humantime::format_rfc3339_seconds(at).to_string()
 }
 
+/// Day and time for people: `2026-11-23 08:15:09 UTC`.
+pub(crate) fn moment(at: SystemTime) -> String {
+    instant(at).replace('T', " ").replace('Z', " UTC")
+}
+
 /// Time of day in UTC: `08:15:09`.
 pub(crate) fn clock(at: SystemTime) -> String {
     instant(at).get(11..19).unwrap_or_default().to_owned()
@@ -133,6 +138,7 @@ mod tests {
             (grouped(7), grouped(1_000), grouped(10_000_000)),
             ("7".into(), "1,000".into(), "10,000,000".into())
         );
+        assert_eq!(moment(SystemTime::UNIX_EPOCH), "1970-01-01 00:00:00 UTC");
         assert_eq!(clock(SystemTime::UNIX_EPOCH + Duration::from_secs(3_661)), "01:01:01");
     }
 }

@@ -1,12 +1,11 @@
 // Adds a button to each snippet that copies it. Without scripts the page is the same without buttons.
-for (const pre of document.querySelectorAll('pre')) {
-  const box = document.createElement('div');
+for (const box of document.querySelectorAll('.snippet')) {
+  const pre = box.firstElementChild;
   const button = document.createElement('button');
-  box.className = 'snippet';
+  button.className = 'quiet';
   button.type = 'button';
   button.textContent = 'Copy';
-  pre.before(box);
-  box.append(pre, button);
+  box.append(button);
   button.addEventListener('click', async () => {
     let copied = false;
     try {

@@ -1,13 +1,15 @@
 //! The page at `/`: what is served, and how to connect the common clients.
 //!
-//! Plain HTML; the one script adds buttons that copy. The instructions for clients come from `clients`. When requests need authentication it shows the name and the snippets only.
+//! `gatewright-pages` has its look; the one script adds buttons that copy. The instructions for clients come from `clients`. When requests
+//! need authentication it shows the name and the snippets only.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{Router, body::Body, extract::State, routing::get};
-use gatewright_core::{AppHealth, Revision};
+use gatewright_core::{AppHealth, Revision, ToolEntry};
+use gatewright_pages::{Frame, Inline, Width, breakable};
 use http::{HeaderMap, HeaderValue, Response, header};
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 use rmcp::ServerHandler;
 use serde_json::json;
 use url::Url;
@@ -17,7 +19,10 @@ use crate::{
     gate::RequestGate,
 };
 
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static SCRIPT: Inline = Inline::new(include_str!("landing.js"));
+
+/// Tools of an app that are named. The rest is counted.
+const MOST_TOOLS: usize = 50;
 
 /// Content of the page.
 pub(crate) struct Page {
@@ -28,29 +33,21 @@ pub(crate) struct Page {
     pub(crate) path: String,
 }
 
-/// The page, its style sheet and its script.
+/// The page.
 pub(crate) fn routes(page: Page) -> Router {
-    Router::new()
-        .route("/", get(show).with_state(Arc::new(page)))
-        .route("/style.css", get(async || file("text/css; charset=utf-8", include_str!("landing.css"))))
-        .route(
-            "/landing.js",
-            get(async || file("text/javascript; charset=utf-8", include_str!("landing.js"))),
-        )
-}
-
-fn file(kind: &'static str, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    Router::new().route("/", get(show).with_state(Arc::new(page)))
 }
 
 async fn show(State(page): State<Arc<Page>>, headers: HeaderMap) -> Response<Body> {
-    let mut response = Response::new(Body::from(page.render(&headers).into_string()));
+    let name = page.gate.gateway.get_info().server_info.name;
+    let body = page.render(&headers);
+    let frame = Frame { title: &name, width: Width::Wide, body, footer: None, script: Some(&SCRIPT) };
+    let policy = HeaderValue::try_from(frame.policy("'none'")).expect("a policy is ASCII");
+    let mut response = Response::new(Body::from(frame.html()));
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     for (name, value) in [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::CACHE_CONTROL, "no-store"),
     ] {
@@ -80,28 +77,21 @@ impl Page {
         let open = self.gate.is_open_to_all();
         let endpoint = self.endpoint(headers);
         html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (info.name) }
-                    link rel="stylesheet" href="/style.css";
-                    script src="/landing.js" defer {}
-                }
-                body {
-                    main {
-                        header {
-                            h1 { (info.name) @if open { " " small { (info.version) } } }
-                            p { "An MCP server. Its endpoint is " code { (endpoint) } "." }
-                        }
-                        @if open { (self.apps()) }
-                        h2 { "Connect" }
-                        p { "On this machine, " code { "gatewright connect cursor" } " and the like change the client's file for you." }
-                        @for instruction in instructions(&server_name(&info.name), &endpoint, open) {
-                            h3 { (instruction.client) @if let Some(file) = &instruction.file { " (" code { (file) } ")" } }
-                            pre tabindex="0" { code { (instruction.text) } }
+            h1 { (breakable(&info.name)) @if open { " " span.tag { (info.version) } } }
+            p.soft { "An MCP server. Its endpoint:" }
+            (snippet(&endpoint))
+            @if open { (self.apps()) }
+            section {
+                h2 { "Connect" }
+                p.soft { "On this machine, " code { "gatewright connect cursor" } " and the like change the client's file for you." }
+                div.group.offer {
+                    @for instruction in instructions(&server_name(&info.name), &endpoint, open) {
+                        details name="client" {
+                            summary { (instruction.client) }
+                            div {
+                                @if let Some(file) = &instruction.file { p.hint { "In " code { (breakable(file)) } } }
+                                (snippet(&instruction.text))
+                            }
                         }
                     }
                 }
@@ -111,35 +101,52 @@ impl Page {
 
     fn apps(&self) -> Markup {
         let snapshot = self.gate.gateway.registry().operator_snapshot();
+        let mut tools: HashMap<&str, Vec<&ToolEntry>> = HashMap::new();
+        for tool in &snapshot.tools {
+            tools.entry(&*tool.app_id).or_default().push(tool);
+        }
         html! {
-            h2 { "Apps" }
-            @if snapshot.apps.is_empty() { p { "No apps are configured." } }
-            @for app in &snapshot.apps {
-                @let tools: Vec<_> = snapshot.tools.iter().filter(|tool| tool.app_id == app.id).collect();
-                details {
-                    summary {
-                        strong { (app.id) } " "
-                        @match app.app.health() {
-                            AppHealth::Up => span.up { "up" },
-                            AppHealth::Starting => span.starting { "starting" },
-                            AppHealth::Down(why) => span.down { "down: " (why) },
-                        }
-                        " " span.count { (tools.len()) @if tools.len() == 1 { " tool" } @else { " tools" } }
-                    }
-                    ul {
-                        @for tool in tools {
-                            li {
-                                code { (tool.tool.name) }
-                                @if let Some(line) = tool.tool.description.as_deref().and_then(|d| d.lines().next()) {
-                                    " " (line)
-                                }
+            section {
+                h2 { "Apps" }
+                @if snapshot.apps.is_empty() { p.soft { "No apps are configured." } }
+                div.group { @for app in &snapshot.apps {
+                    @let tools = tools.get(&*app.id).map(Vec::as_slice).unwrap_or_default();
+                    details {
+                        summary {
+                            span { (breakable(&app.id)) }
+                            @match app.app.health() {
+                                AppHealth::Up => span.status.ok { "up" },
+                                AppHealth::Starting => span.status { "starting" },
+                                AppHealth::Down(_) => span.status.bad { "down" },
                             }
+                            span.soft { (tools.len()) @if tools.len() == 1 { " tool" } @else { " tools" } }
+                        }
+                        @if let AppHealth::Down(why) = app.app.health() { p.error { "down: " (why) } }
+                        ul.tools {
+                            @for tool in tools.iter().take(MOST_TOOLS) { (listed(tool)) }
+                            @if tools.len() > MOST_TOOLS { li.soft { "and " (tools.len() - MOST_TOOLS) " more" } }
                         }
                     }
-                }
+                } }
             }
         }
     }
+}
+
+fn listed(tool: &ToolEntry) -> Markup {
+    html! {
+        li {
+            code.name { (breakable(&tool.tool.name)) }
+            @if let Some(line) = tool.tool.description.as_deref().and_then(|text| text.lines().next()) {
+                p.hint { (line) }
+            }
+        }
+    }
+}
+
+/// Text to copy.
+fn snippet(text: &str) -> Markup {
+    html! { div.snippet { pre tabindex="0" { code { (text) } } } }
 }
 
 /// Every client and what to paste there, and two programs to try the server with.

@@ -41,7 +41,7 @@ pub(crate) async fn decide(
     match store.decide(field("id"), approved, Approver::Operator(OPERATOR)).await {
         Ok(record) => {
             let word = if approved.is_some() { "Approved." } else { "Denied." };
-            let done = html! { p role="status" { strong { (word) } " The request for " code { (text::line(&record.object.to_string(), 100)) } " learns of it when it is made again." } };
+            let done = html! { p.notice role="status" { strong { (word) } " The request for " code { (text::line(&record.object.to_string(), 100)) } " learns of it when it is made again." } };
             render(&state, StatusCode::OK, Some(done)).await
         }
         Err(error) => {
@@ -64,7 +64,7 @@ async fn render(state: &ConsoleState, status: StatusCode, note: Option<Markup>) 
         @match &listed {
             Ok(waiting) if waiting.is_empty() => p.soft { "None waits." },
             Ok(waiting) => {
-                ol { @for (n, approval) in waiting.iter().take(MOST).enumerate() { (entry(state, n, approval)) } }
+                ol.waiting { @for (n, approval) in waiting.iter().take(MOST).enumerate() { (entry(state, n, approval)) } }
                 @if waiting.len() > MOST { p.soft { "There are " (waiting.len() - MOST) " more." } }
             },
             Err(error) => (alert("The approvals cannot be shown.", &format!("{error}."))),
@@ -78,7 +78,7 @@ fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
     let at = |ms| UNIX_EPOCH + Duration::from_millis(ms);
     let standings = approval.standings();
     html! {
-        li {
+        li.card {
             h2 id={"approval" (n)} { code { (text::line(&approval.object.to_string(), 100)) } }
             p { (text::line(&approval.reason, 600)) }
             dl.facts {
@@ -87,23 +87,25 @@ fn entry(state: &ConsoleState, n: usize, approval: &ApprovalRecord) -> Markup {
                 div { dt { "Policy" } dd { (text::line(&approval.policy, 100)) } }
                 @if let Some(scope) = &approval.approvers { div { dt { "Approvers" } dd { "holders of " code { (text::line(scope, 60)) } } } }
                 div { dt { "Asked" } dd { (time(at(approval.created_ms))) } }
-                div { dt { "Expires" } dd { (text::instant(at(approval.expires_ms))) } }
+                div { dt { "Expires" } dd { (text::moment(at(approval.expires_ms))) } }
             }
             @if approval.arguments.is_empty() {
                 @if approval.object.takes_arguments() { p.soft { "It has no arguments." } }
-            } @else { ul { @for line in &approval.arguments { li { code { (text::line(line, 400)) } } } } }
+            } @else { ul.arguments aria-label="Arguments" { @for line in &approval.arguments { li { code { (text::line(line, 400)) } } } } }
             form method="post" action="/console/approvals" {
                 (token(state))
                 input type="hidden" name="id" value=(approval.id);
                 @if standings.len() > 1 {
-                    label for={"for" (n)} { "Approve" }
-                    select id={"for" (n)} name="for" {
-                        @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
+                    div.field {
+                        label for={"for" (n)} { "Approve" }
+                        select id={"for" (n)} name="for" {
+                            @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
+                        }
                     }
                 }
-                p.row {
+                div.buttons {
                     button type="submit" name="decision" value="approve" aria-describedby={"approval" (n)} { "Approve" }
-                    button type="submit" name="decision" value="deny" aria-describedby={"approval" (n)} { "Deny" }
+                    button.quiet.danger type="submit" name="decision" value="deny" aria-describedby={"approval" (n)} { "Deny" }
                 }
             }
         }

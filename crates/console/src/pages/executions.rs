@@ -34,8 +34,8 @@ pub(crate) async fn list(State(state): State<Arc<ConsoleState>>, Query(params): 
             (state.history.total()) " since the start; the last " (state.history.capacity()) " are kept. "
             @if before.is_none() { span #news role="status" { "New ones appear here by themselves." } }
         }
-        @if before.is_none() { (rows(&shown, ROWS)) } @else { ol.runs { @for one in &shown { (row(one)) } } }
-        @if let Some(last) = older { p { a href=(format!("/console/executions?before={}", last.id)) { "Older" } } }
+        @if before.is_none() { (rows(&shown, ROWS)) } @else { ol.list.runs { @for one in &shown { (row(one)) } } }
+        @if let Some(last) = older { p { a.button.quiet href=(format!("/console/executions?before={}", last.id)) { "Older" } } }
     };
     page(&state, StatusCode::OK, NavItem::Executions, "Executions", body)
 }
@@ -66,7 +66,7 @@ pub(crate) fn rows(entries: &[Arc<Entry>], most: usize) -> Markup {
     let newest = entries.first().map_or(0, |newest| newest.id);
     html! {
         @if entries.is_empty() { p.soft #none { "Nothing ran yet. Calls by clients and by this console appear here." } }
-        ol.runs #runs data-most=(most) data-newest=(newest) { @for one in entries { (row(one)) } }
+        ol.list.runs #runs data-most=(most) data-newest=(newest) { @for one in entries { (row(one)) } }
     }
 }
 

@@ -21,6 +21,7 @@ use gatewright_core::{
     Ending,
     rmcp::{ServerHandler, model::ToolAnnotations},
 };
+use gatewright_pages::{mark, metadata};
 use http::{HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
@@ -63,20 +64,17 @@ pub(crate) fn page(
         (DOCTYPE)
         html lang="en" {
             head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
+                (metadata())
                 title { (text::line(title, 80)) " · " (text::line(&info.name, 60)) }
-                link rel="icon" href="/console/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/console/style.css";
                 script src="/console/script.js" defer {}
             }
-            body {
+            body.console {
                 a.skip href="#content" { "Skip to content" }
                 header.top {
                     div.brand {
-                        strong { (text::line(&info.name, 60)) }
-                        span.soft { (text::line(&info.version, 20)) }
+                        (mark())
+                        span { (text::line(&info.name, 64)) " " span.soft { (text::line(&info.version, 20)) } }
                     }
                     nav aria-label="Console" {
                         @for (at, path, name) in NAV_ITEMS {

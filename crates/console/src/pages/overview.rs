@@ -32,6 +32,12 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>) -> Response {
 pub(crate) fn apps(state: &ConsoleState) -> Markup {
     let snapshot = state.operator.gateway().registry().operator_snapshot();
     let up = snapshot.apps.iter().filter(|app| app.app.health() == AppHealth::Up).count();
+    let mut attention_first: Vec<_> = snapshot.apps.iter().collect();
+    attention_first.sort_by_key(|app| match app.app.health() {
+        AppHealth::Down(_) => 0,
+        AppHealth::Starting => 1,
+        AppHealth::Up => 2,
+    });
     html! {
         dl.figures {
             div { dt { "Apps up" } dd { (up) span.soft { " of " (snapshot.apps.len()) } } }
@@ -41,13 +47,13 @@ pub(crate) fn apps(state: &ConsoleState) -> Markup {
         }
         @if snapshot.apps.is_empty() { p { "No apps are configured." } }
         ul.cards {
-            @for app in &snapshot.apps {
+            @for app in attention_first {
                 @let known = state.health.of(&app.id);
                 @let health = app.app.health();
                 @let tools = snapshot.tools.iter().filter(|tool| tool.app_id == app.id).count();
                 li.card.broken[matches!(health, AppHealth::Down(_))] {
                     div.row {
-                        h2 { (text::line(&app.id, 60)) }
+                        h2 { (text::line(&app.id, 64)) }
                         @match &health {
                             AppHealth::Up => span.status.ok { "up" },
                             AppHealth::Starting => span.status { "starting" },

@@ -50,8 +50,10 @@ fn groups(listed: &[Listed]) -> Markup {
     html! {
         @if listed.is_empty() { p.soft { "None yet. Scripts of clients and of this console appear here." } }
         @for (title, runs) in groups.iter().filter(|(_, runs)| !runs.is_empty()) {
-            h2 { (title) }
-            ol.runs { @for one in runs { (row(one)) } }
+            section {
+                h2 { (title) }
+                ol.list.runs { @for one in runs { (row(one)) } }
+            }
         }
         @if listed.len() >= MOST { p.soft { "There are more: " code { "gatewright executions list" } " shows them." } }
     }
@@ -90,7 +92,7 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Path(id): Path<
             div { dt { "Id" } dd { code { (head.id) } } }
             div { dt { "Started" } dd { (time(at(head.created_ms))) } }
             div { dt { "Changed" } dd { (time(at(head.updated_ms))) } }
-            div { dt { "Kept until" } dd { (text::instant(at(head.expires_ms))) } }
+            div { dt { "Kept until" } dd { (text::moment(at(head.expires_ms))) } }
             div { dt { "Caller" } dd { (owner(&head)) } }
             @if head.about.detached { div { dt { "Client" } dd { "runs in the background" } } }
             div { dt { "Tool calls" } dd { (head.calls.made) @if head.calls.failed > 0 { ", " (head.calls.failed) " failed" } } }
@@ -98,8 +100,10 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Path(id): Path<
             div { dt { "Journal" } dd { @if head.complete { (text::size(head.bytes)) } @else { "too large to be kept" } } }
         }
         @if !head.waiting_for.is_empty() {
-            h2 { "Waits for" }
-            ul { @for waiting in &head.waiting_for { li { (question(waiting)) } } }
+            section {
+                h2 { "Waits for" }
+                ul.list { @for waiting in &head.waiting_for { li { (question(waiting)) } } }
+            }
         }
     };
     page(&state, StatusCode::OK, NavItem::Runs, "Run", body)

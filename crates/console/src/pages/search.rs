@@ -46,7 +46,7 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
         }
         @if !query.is_empty() {
             p.soft role="status" { (text::count(found.len(), "hit")) }
-            ol.hits { @for (hit, meaning) in &found { (row(hit, meaning.as_ref())) } }
+            ol.list.hits { @for (hit, meaning) in &found { (row(hit, meaning.as_ref())) } }
         }
     };
     page(&state, StatusCode::OK, NavItem::Search, "Search", body)

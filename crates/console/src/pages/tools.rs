@@ -68,11 +68,11 @@ pub(crate) async fn show(State(state): State<Arc<ConsoleState>>, Query(params): 
             (text::count(found.len(), "tool"))
             @if found.len() != all.len() { " of " (all.len()) }
         }
-        ul.tools { @for tool in shown { (row(tool)) } }
+        ul.list.tools { @for tool in shown { (row(tool)) } }
         @if at > 0 || found.len() > (at + 1).saturating_mul(ROWS) {
             nav.pages aria-label="Pages" {
-                @if at > 0 { a href=(link(at - 1)) { "Previous" } }
-                @if found.len() > (at + 1).saturating_mul(ROWS) { a href=(link(at + 1)) { "Next" } }
+                @if at > 0 { a.button.quiet href=(link(at - 1)) { "Previous" } }
+                @if found.len() > (at + 1).saturating_mul(ROWS) { a.button.quiet href=(link(at + 1)) { "Next" } }
             }
         }
     };

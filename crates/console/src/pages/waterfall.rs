@@ -28,7 +28,7 @@ pub(crate) fn waterfall(calls: &[CallRecord], more: usize, total: Duration) -> M
             div.scale aria-hidden="true" {
                 @for part in 0..=4_u32 { span { (text::duration(end / 4 * part)) } }
             }
-            ol.waterfall {
+            ol.list.waterfall {
                 @for call in calls {
                     li {
                         a.name href=(tool_path(&call.tool)) { (text::line(&call.tool, 100)) }

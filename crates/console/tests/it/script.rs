@@ -10,7 +10,9 @@ async fn a_script_runs_and_shows_result_logs_and_calls() {
     let script = "console.log('hello');\r\nconst users = await callTool('crm:users_list', {limit: 1});\r\nreturn codecallContext.n + 1;";
     let page = site.post("/console/script", &[("script", script), ("context", "{\"n\": 41}")]).await;
     assert_eq!(page.status, StatusCode::OK);
-    for expected in ["status ok\">ok", "<code>42</code>", "hello", "class=\"waterfall\"", "crm:users_list"] {
+    for expected in
+        ["status ok\">ok", "<code>42</code>", "hello", "class=\"list waterfall\"", "crm:users_list"]
+    {
         assert!(page.text.contains(expected), "{expected}: {}", page.text);
     }
 }
