@@ -13,14 +13,13 @@ use gatewright_core::{ApprovalStore, Approver, CannotDecide, RecordsError, Stand
 use http::{HeaderMap, Request, StatusCode, request::Parts};
 
 use crate::{
-    ceiling::{Ceiling, Grantor},
     pages::{self, ApprovalsPage},
     records::{AuthorizationRequest, Session},
-    scopes::RecordedScopes,
     server::{
         AuthorizationServer, Services,
         flow::{Step, advance},
         router::below_issuer,
+        services::APPROVALS_PATH,
     },
     web::{
         params::{Params, read_form},
@@ -28,7 +27,6 @@ use crate::{
     },
 };
 
-const PATH: &str = "/oauth/account/approvals";
 /// Purpose of the page's CSRF tokens.
 const PURPOSE: &str = "approvals";
 
@@ -48,17 +46,18 @@ impl std::fmt::Debug for ApprovalPages {
 impl ApprovalPages {
     /// The page on `server` for the approvals in `store`.
     pub fn new(server: &AuthorizationServer, store: Arc<ApprovalStore>) -> Self {
+        server.services().set_approvals(store.clone());
         Self { services: server.services().clone(), store }
     }
 
     /// Its address.
     pub fn address(&self) -> String {
-        self.services.ctx.url(PATH)
+        self.services.ctx.url(APPROVALS_PATH)
     }
 
     /// The endpoint.
     pub fn router(&self) -> Router {
-        let routes = Router::new().route(PATH, get(show).post(decide));
+        let routes = Router::new().route(APPROVALS_PATH, get(show).post(decide));
         below_issuer(&self.services.ctx.deployment.public_url, routes).with_state(self.clone())
     }
 
@@ -80,23 +79,23 @@ impl ApprovalPages {
         error: Option<&str>,
     ) -> Result<Response, Response> {
         let ctx = &self.services.ctx;
-        let holds = |scope: &str| self.holds(&session.sub, scope);
+        let holds = |scope: &str| self.services.may_hold(&session.sub, scope);
         let approver = Approver::User { subject: &session.sub, holds: &holds };
         let waiting = self.store.list(approver).await.map_err(no_store)?;
         let mut page = pages::approvals(&ApprovalsPage {
             server: &ctx.deployment.name,
             user: &pages::plain(&session.name, 80),
             subject: &session.sub,
-            action: &ctx.url(PATH),
+            action: &ctx.url(APPROVALS_PATH),
             csrf: &self.services.authorizations.csrf_token(session_id, PURPOSE, ""),
             waiting: &waiting,
             now_ms: ctx.clock.now_ms(),
-            sign_out: &ctx.url("/oauth/logout"),
             error,
         });
         if error.is_some() {
             page.status = StatusCode::BAD_REQUEST;
         }
+        page.account = self.services.account_url();
         Ok(page.into_response())
     }
 
@@ -112,10 +111,10 @@ impl ApprovalPages {
         };
         authorizations.check_csrf(&params, &authorizations.csrf_token(&id, PURPOSE, ""))?;
         let approved = decision_of(&params)?;
-        let holds = |scope: &str| self.holds(&session.sub, scope);
+        let holds = |scope: &str| self.services.may_hold(&session.sub, scope);
         let approver = Approver::User { subject: &session.sub, holds: &holds };
         match self.store.decide(params.get("id").unwrap_or_default(), approved, approver).await {
-            Ok(_) => Ok(redirect(StatusCode::SEE_OTHER, &ctx.url(PATH))),
+            Ok(_) => Ok(redirect(StatusCode::SEE_OTHER, &ctx.url(APPROVALS_PATH))),
             Err(CannotDecide::Store(error)) => Err(no_store(error)),
             Err(_) => {
                 let error = "This approval does not wait for you any more: it was decided on already, or has expired.";
@@ -124,20 +123,12 @@ impl ApprovalPages {
         }
     }
 
-    /// Returns `true` if a configured user may have `scope`. Users of another identity provider hold none here: their tokens elsewhere are not known.
-    fn holds(&self, sub: &str, scope: &str) -> bool {
-        let Some(user) = self.services.users.by_subject(sub) else { return false };
-        let grantor = Grantor::User(user.config.scopes.as_deref());
-        let ceiling = Ceiling { config: &self.services.ctx.config, grantor, client: None };
-        !ceiling.narrow(&RecordedScopes::new(vec![scope.to_owned()])).is_empty()
-    }
-
     /// Signs the user in, which leads back to the page.
     async fn sign_in(&self, headers: &HeaderMap) -> Result<Response, Response> {
         let Services { ctx, authorizations, .. } = &*self.services;
         let browser = authorizations.browser_cookie(headers);
         let now_ms = ctx.clock.now_ms();
-        let request = AuthorizationRequest::of_page("Your approvals", PATH, &browser.value, now_ms);
+        let request = AuthorizationRequest::of_page("your approvals", APPROVALS_PATH, &browser.value, now_ms);
         let id = ctx.new_secret();
         authorizations.save(&id, None, &request).await.map_err(store_page)?;
         let step = Step { id: &id, browser: &browser.value, silent: false, status: StatusCode::FOUND };

@@ -10,7 +10,7 @@ pub struct AuditEvent {
     /// Name of the event: `login.ok`, `login.failed`, `consent.given`, `consent.denied`, `token.issued`, `token.refreshed`,
     /// `token.reuse_detected`, `code.reuse_detected`, `token.revoked`, `client.registered`, `client.deleted`, `logout`, `keys.rotated`, `keys.retired`, `admin.user_revoked`,
     /// `admin.client_revoked`, `passkey.login`, `passkey.added`, `passkey.renamed`, `passkey.removed`, `passkey.ended_everything`,
-    /// `passkey.invited`, `passkey.clone_suspected`, `upstream.connected`, `upstream.refreshed`, `upstream.lost`,
+    /// `passkey.invited`, `passkey.clone_suspected`, `upstream.connected`, `upstream.refreshed`, `upstream.lost`, `upstream.disconnected`, `session.ended`,
     /// `provider.confirmed`, `provider.refused`.
     pub event: &'static str,
     /// Subject, when known.

@@ -5,6 +5,7 @@
 //! SQLite file or in Redis, where every redemption and rotation is one atomic step. Signing [`keys`] rotate.
 #![forbid(unsafe_code)]
 
+mod accounts;
 mod approvals;
 mod audit;
 mod authorizations;
@@ -13,6 +14,7 @@ mod clients;
 mod clock;
 pub mod config;
 mod connect;
+mod connections;
 mod consent_tools;
 mod consents;
 mod context;

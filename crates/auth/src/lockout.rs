@@ -4,6 +4,8 @@
 //! many networks (NIST SP 800-63B §5.2.2: no more than 100) an account accepts passwords only from networks that its user signed in from
 //! before. A network that tries many accounts is stopped for all of them.
 
+use std::time::Duration;
+
 use crate::{
     net::Caller,
     store::{Key, Store, StoreError},
@@ -38,25 +40,20 @@ impl Lockout {
         }
     }
 
-    /// Returns whether a login is refused without a check. `limit` is the number of failures of an account from one network.
-    pub(crate) async fn is_locked(&self, store: &dyn Store, limit: u64) -> Result<bool, StoreError> {
-        let Self { both, networks, account, known } = self;
-        let mut keys = vec![both.clone(), account.clone(), known.clone()];
-        keys.extend(networks.iter().map(|(key, _)| key.clone()));
-        let records = store.get_many(&keys).await?;
-        let count = |at: usize| {
-            let text = records
-                .get(at)
-                .and_then(Option::as_deref)
-                .and_then(|record| std::str::from_utf8(record).ok());
-            text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
-        };
-        let is_known = records.get(2).is_some_and(Option::is_some);
-        let of_networks = || {
-            let mut times = networks.iter().map(|(_, times)| times).enumerate();
-            times.any(|(at, times)| count(3 + at) >= limit.saturating_mul(OF_NETWORK).saturating_mul(*times))
-        };
-        Ok(count(0) >= limit || (count(1) >= limit.saturating_mul(OF_ACCOUNT) && !is_known) || of_networks())
+    /// Returns the time for which logins are refused without a check, if they are. `limit` is the number of failures of an account from one
+    /// network.
+    pub(crate) async fn locked_for(
+        &self,
+        store: &dyn Store,
+        limit: u64,
+    ) -> Result<Option<Duration>, StoreError> {
+        let mut counters = vec![(&self.both, limit)];
+        if store.get(&self.known).await?.is_none() {
+            counters.push((&self.account, limit.saturating_mul(OF_ACCOUNT)));
+        }
+        let of_network = limit.saturating_mul(OF_NETWORK);
+        counters.extend(self.networks.iter().map(|(key, times)| (key, of_network.saturating_mul(*times))));
+        remaining_lock(store, &counters).await
     }
 
     /// Counts a check that begins as a failure, so that checks at the same time see it. Returns `false` if there were `limit` already.
@@ -78,4 +75,22 @@ impl Lockout {
         store.remove(&self.both).await?;
         store.put(&self.known, b"1", KNOWN_NETWORK).await
     }
+}
+
+/// Returns the time until none of `counters` has reached its limit; `None` when none has.
+pub(crate) async fn remaining_lock(
+    store: &dyn Store,
+    counters: &[(&Key, u64)],
+) -> Result<Option<Duration>, StoreError> {
+    let keys: Vec<Key> = counters.iter().map(|(key, _)| (*key).clone()).collect();
+    let records = store.get_many(&keys).await?;
+    let mut left = None;
+    for ((key, limit), record) in counters.iter().zip(records) {
+        let text = record.as_deref().and_then(|record| std::str::from_utf8(record).ok());
+        if text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0) >= *limit {
+            // Beyond the limit one more changes nothing, and a window does not begin anew: only a counter knows when its own ends.
+            left = left.max(Some(store.hit(key, LOCKOUT_WINDOW).await?.resets_in));
+        }
+    }
+    Ok(left)
 }

@@ -1,7 +1,8 @@
 //! The pages, rendered by the server with nothing from elsewhere. The only script is that of `passkeys`, on pages with a passkey button.
 //!
-//! This file has the frame, the headers and the policy of every page. Each kind of page has a file of its own.
+//! `gatewright-pages` has their look. This file has the headers and the policy of every page. Each kind of page has a file of its own.
 
+mod account;
 mod approvals;
 mod consent;
 mod enrol;
@@ -11,27 +12,26 @@ mod passkeys;
 mod text;
 
 use axum::response::{IntoResponse, Response};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gatewright_pages::{Frame, Width};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 
 pub(crate) use self::{
+    account::{AccountPage, PasskeyChange, PasskeySection, account},
     approvals::{ApprovalsPage, approvals},
     consent::{ConsentPage, OfferedScope, consent},
     enrol::{enrol, link},
-    login::{FormStep, LoginFailure, LoginPage, login},
+    login::{FormStep, LoginPage, login},
     logout::{sign_out, signed_out},
-    passkeys::{AccountPage, PasskeyPrompt, account},
+    passkeys::PasskeyPrompt,
     text::plain,
 };
-use crate::crypto::sha256;
-
-const STYLE: &str = include_str!("pages.css");
 
 /// A page.
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) body: Markup,
+    pub(crate) width: Width,
     pub(crate) status: StatusCode,
     /// Source that the answer to its form may lead to, besides this server.
     pub(crate) form_target: Option<String>,
@@ -43,42 +43,24 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn new(title: &str, body: Markup) -> Self {
-        let title = title.to_owned();
-        Self { title, body, status: StatusCode::OK, form_target: None, account: None, script: false }
+        let (title, width) = (title.to_owned(), Width::Slim);
+        Self { title, body, width, status: StatusCode::OK, form_target: None, account: None, script: false }
     }
 }
 
 impl IntoResponse for Page {
     fn into_response(self) -> Response {
-        let document = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (self.title) }
-                    style { (maud::PreEscaped(STYLE)) }
-                }
-                body {
-                    main {
-                        (self.body)
-                        @if let Some(account) = &self.account { p { a href=(account) { "Your account and passkeys" } } }
-                    }
-                    @if self.script { script { (maud::PreEscaped(passkeys::SCRIPT)) } }
-                }
-            }
+        let account = self.account.as_ref();
+        let frame = Frame {
+            title: &self.title,
+            width: self.width,
+            body: self.body,
+            footer: account.map(|account| html! { a href=(account) { "Your account" } }),
+            script: self.script.then_some(&passkeys::SCRIPT),
         };
-        let script = match self.script {
-            true => format!("script-src 'sha256-{}'; ", STANDARD.encode(sha256(passkeys::SCRIPT))),
-            false => String::new(),
-        };
-        let policy = format!(
-            "default-src 'none'; {script}style-src 'sha256-{}'; form-action 'self'{}; frame-ancestors 'none'; base-uri 'none'",
-            STANDARD.encode(sha256(STYLE)),
-            self.form_target.map(|target| format!(" {target}")).unwrap_or_default(),
-        );
-        let mut response = (self.status, document.into_string()).into_response();
+        let target = self.form_target.map(|target| format!(" {target}")).unwrap_or_default();
+        let policy = frame.policy(&format!("'self'{target}"));
+        let mut response = (self.status, frame.html()).into_response();
         let headers = response.headers_mut();
         let set = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
@@ -104,13 +86,17 @@ pub(crate) fn connected(server: &str, app: &str) -> Page {
         &format!("Connected to {app}"),
         html! {
             h1 { "Connected" }
-            p { strong { (server) } " can now act for you at " strong { (app) } "." }
-            p { "You can close this window and go on." }
+            p.notice role="status" { strong { (server) } " can now act for you at " strong { (app) } "." }
+            p.soft { "You can close this window and go on." }
         },
     )
 }
 
 pub(crate) fn error(status: StatusCode, text: &str) -> Page {
-    let body = html! { h1 { "This did not work" } p role="alert" { (text) } p { "Go back to the application and start again." } };
+    let body = html! {
+        h1 { "This did not work" }
+        p.alert role="alert" { (text) }
+        p.soft { "Go back to the application and start again." }
+    };
     Page { status, ..Page::new("This did not work", body) }
 }

@@ -91,6 +91,22 @@ pub(crate) struct AuthorizationRequest {
     pub(crate) return_path: Option<String>,
     #[serde(default, rename = "wish")]
     pub(crate) login: LoginRequest,
+    /// Failure of the last try to sign in, which the login page shows.
+    #[serde(default)]
+    pub(crate) failure: Option<LoginFailure>,
+}
+
+/// A try to sign in that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum LoginFailure {
+    /// The name and the password do not fit.
+    Password,
+    /// The passkey was not accepted.
+    Passkey,
+    /// The passkey button of the page has expired or was used.
+    PageExpired,
+    /// There were too many failures: no try counts before this time.
+    Locked { until_ms: u64 },
 }
 
 impl AuthorizationRequest {
@@ -107,12 +123,14 @@ impl AuthorizationRequest {
             upstream: None,
             return_path: Some(path.to_owned()),
             login: LoginRequest::default(),
+            failure: None,
         }
     }
 
     /// Records who signed in, and when: a revocation from then on ends the request.
     pub(crate) fn log_in(&mut self, session: &Session, id: Option<String>, now_ms: u64) {
         self.logged_in = true;
+        self.failure = None;
         self.grant.issued_ms = now_ms;
         self.grant.sub.clone_from(&session.sub);
         self.grant.auth_s = session.auth_s;

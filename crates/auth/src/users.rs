@@ -128,9 +128,9 @@ impl Users {
         let store = &*self.ctx.store;
         let lockout = Lockout::of(name, caller);
         let limit = self.ctx.config.limits.wrong_passwords;
-        let refuse_locked = async || {
-            let is_locked = lockout.is_locked(store, limit).await?;
-            if is_locked { Err(OAuthError::too_many(LOCKOUT_WINDOW)) } else { Ok(()) }
+        let refuse_locked = async || match lockout.locked_for(store, limit).await? {
+            Some(left) => Err(OAuthError::too_many(left)),
+            None => Ok(()),
         };
         refuse_locked().await?;
         let permit = self.password_checks.acquire(caller.widest_network()).await;

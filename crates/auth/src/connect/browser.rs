@@ -246,7 +246,7 @@ async fn sign_in_first(
     let request = AuthorizationRequest {
         // The form may lead on to the other service: the page's policy names its origin.
         grant: Grant { redirect: authorization_endpoint.to_owned(), ..Grant::default() },
-        client_name: format!("The connection to {}", link.app),
+        client_name: format!("the connection to {}", link.app),
         state: String::new(),
         browser: sha256_hex(&browser.value),
         expires_ms: ctx.clock.now_ms() + lifetime.as_millis() as u64,
@@ -255,6 +255,7 @@ async fn sign_in_first(
         upstream: None,
         return_path: Some(with_query("/oauth/connect", &[("id", id)])),
         login: LoginRequest::default(),
+        failure: None,
     };
     let step = ctx.new_secret();
     authorizations.save(&step, None, &request).await.map_err(store_page)?;

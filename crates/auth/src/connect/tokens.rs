@@ -88,7 +88,7 @@ impl UserTokens {
 
 impl Provider {
     /// Returns the record of a user. The server's address is part of its name: a token is never sent to another server.
-    fn key(&self, sub: &str) -> Key {
+    pub(super) fn key(&self, sub: &str) -> Key {
         let (app, resource) = (&self.settings.app, &self.settings.resource);
         Key::secret("vault", &format!("{}:{app}{}:{resource}{sub}", app.len(), resource.len()))
     }

@@ -5,15 +5,18 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use async_trait::async_trait;
 use gatewright_core::{AppFuture, Authorize, BearerToken, Principal, UserCredentials};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::discovery::Discovery;
 use crate::{
+    connections::{Connection, Connections},
     fetch::Fetcher,
     server::{AuthorizationServer, Services},
-    store::Key,
+    store::{Key, StoreError},
     tuning::CONNECT_LIFETIME,
     users::{PROVIDER_PREFIX, USER_PREFIX},
 };
@@ -69,7 +72,11 @@ impl std::fmt::Debug for UpstreamVault {
 impl UpstreamVault {
     /// A vault in the store of `server`, encrypted with its key.
     pub fn new(server: &AuthorizationServer) -> Self {
-        Self(Arc::new(Vault { services: server.services().clone(), providers: RwLock::default() }))
+        let services = server.services().clone();
+        let vault = Arc::new(Vault { services: services.clone(), providers: RwLock::default() });
+        let connections: Arc<dyn Connections> = vault.clone();
+        services.set_connections(Arc::downgrade(&connections));
+        Self(vault)
     }
 
     /// Adds an app, or replaces its settings.
@@ -87,6 +94,42 @@ impl UpstreamVault {
     pub(super) fn provider(&self, app: &str) -> Result<Arc<Provider>, String> {
         let providers = self.0.providers.read().unwrap_or_else(PoisonError::into_inner);
         providers.get(app).cloned().ok_or_else(|| format!("`{app}` is not connected with OAuth"))
+    }
+}
+
+impl Vault {
+    /// Returns all providers, by app.
+    fn all(&self) -> Vec<Arc<Provider>> {
+        let providers = self.providers.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = providers.values().cloned().collect();
+        all.sort_by(|a, b| a.settings.app.cmp(&b.settings.app));
+        all
+    }
+}
+
+#[async_trait]
+impl Connections for Vault {
+    async fn of(&self, sub: &str) -> Result<Option<Vec<Connection>>, StoreError> {
+        let all = self.all();
+        let keys: Vec<Key> = all.iter().map(|provider| provider.key(sub)).collect();
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let records = self.services.ctx.store.get_many(&keys).await?;
+        let connected = all.iter().zip(records).filter(|(_, record)| record.is_some());
+        let connection = |provider: &Provider| {
+            let url = Url::parse(&provider.settings.resource).ok();
+            let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
+            Connection { app: provider.settings.app.clone(), host }
+        };
+        Ok(Some(connected.map(|(provider, _)| connection(provider)).collect()))
+    }
+
+    async fn disconnect(&self, sub: &str, app: &str) -> Result<bool, StoreError> {
+        let Some(provider) = self.all().into_iter().find(|provider| provider.settings.app == app) else {
+            return Ok(false);
+        };
+        Ok(self.services.ctx.store.take(&provider.key(sub)).await?.is_some())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The page where users decide on approvals.
 
 use gatewright_core::ApprovalRecord;
+use gatewright_pages::{Width, breakable, wait};
 use maud::{Markup, html};
 
 use super::{Page, plain};
@@ -17,52 +18,53 @@ pub(crate) struct ApprovalsPage<'a> {
     pub(crate) csrf: &'a str,
     pub(crate) waiting: &'a [ApprovalRecord],
     pub(crate) now_ms: u64,
-    pub(crate) sign_out: &'a str,
     /// Error of the last decision.
     pub(crate) error: Option<&'a str>,
 }
 
 pub(crate) fn approvals(content: &ApprovalsPage<'_>) -> Page {
-    Page::new(
-        &format!("Approvals at {}", content.server),
-        html! {
-            h1 { "Approvals at " (content.server) }
-            p { "Signed in as " strong { (content.user) } "." }
-            @if let Some(error) = content.error { p.error role="alert" { (error) } }
-            @if content.waiting.is_empty() {
-                p { "Nothing waits for you." }
-            } @else {
-                p { "Each of these requests is made once you approve it, and only with exactly these arguments." }
-                ul.approvals {
-                    @for (n, approval) in content.waiting.iter().take(MOST).enumerate() { (entry(content, n, approval)) }
-                }
-                @if content.waiting.len() > MOST {
-                    p { "There are " (content.waiting.len() - MOST) " more." }
-                }
+    let body = html! {
+        div.row {
+            h1 { "Approvals at " (breakable(content.server)) }
+            a href=(content.action) { "Refresh" }
+        }
+        p.soft { "Signed in as " strong { (content.user) } "." }
+        @if let Some(error) = content.error { p.alert role="alert" { (error) } }
+        @if content.waiting.is_empty() {
+            p.card.offer { "Nothing waits for you." }
+        } @else {
+            p.soft { "Each of these requests is made once you approve it, and only with exactly these arguments." }
+            ul.approvals {
+                @for (n, approval) in content.waiting.iter().take(MOST).enumerate() { (entry(content, n, approval)) }
             }
-            p { a href=(content.action) { "Refresh" } }
-            p { a href=(content.sign_out) { "Sign out" } }
-        },
-    )
+            @if content.waiting.len() > MOST {
+                p.soft { "There are " (content.waiting.len() - MOST) " more." }
+            }
+        }
+    };
+    Page { width: Width::Wide, ..Page::new(&format!("Approvals at {}", content.server), body) }
 }
 
 fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Markup {
-    let minutes = approval.expires_ms.saturating_sub(content.now_ms) / 60_000;
+    let left = wait(approval.expires_ms.saturating_sub(content.now_ms) / 1000);
     let standings = approval.standings();
     html! {
-        li.approval {
-            h2 id={"approval" (n)} { (plain(&approval.object.to_string(), 120)) }
+        li.approval.card {
+            div.row {
+                h2 id={"approval" (n)} { code { (breakable(&plain(&approval.object.to_string(), 120))) } }
+                span.soft { "expires in " (left) }
+            }
             p { (plain(&approval.reason, 600)) }
-            p {
+            p.hint {
                 @if approval.subject == content.subject { "Requested for you" } @else { "Requested for " strong { (plain(&approval.subject, 80)) } }
                 @if let Some(client) = &approval.client { " by " (plain(client, 80)) }
                 @if let Some(place) = approval.place() { ", as " (plain(&place, 80)) }
-                ". Expires in " (minutes) " minutes."
+                "."
             }
             @if approval.arguments.is_empty() {
-                @if approval.object.takes_arguments() { p { "It has no arguments." } }
+                @if approval.object.takes_arguments() { p.soft { "It has no arguments." } }
             } @else {
-                p id={"arguments" (n)} { "Arguments:" }
+                h3.offer id={"arguments" (n)} { "Arguments" }
                 ul.arguments aria-labelledby={"arguments" (n)} {
                     @for line in &approval.arguments { li { code { (plain(line, 400)) } } }
                 }
@@ -71,13 +73,17 @@ fn entry(content: &ApprovalsPage<'_>, n: usize, approval: &ApprovalRecord) -> Ma
                 input type="hidden" name="csrf" value=(content.csrf);
                 input type="hidden" name="id" value=(approval.id);
                 @if standings.len() > 1 {
-                    label for={"for" (n)} { "Approve" }
-                    select id={"for" (n)} name="for" {
-                        @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
+                    div.field {
+                        label for={"for" (n)} { "Approve" }
+                        select id={"for" (n)} name="for" {
+                            @for standing in standings { option value=(standing.name()) { (standing.label(&approval.object)) } }
+                        }
                     }
                 }
-                button type="submit" name="decision" value="approve" aria-describedby={"approval" (n)} { "Approve" }
-                button.quiet type="submit" name="decision" value="deny" aria-describedby={"approval" (n)} { "Deny" }
+                div.buttons {
+                    button type="submit" name="decision" value="approve" aria-describedby={"approval" (n)} { "Approve" }
+                    button.quiet.danger type="submit" name="decision" value="deny" aria-describedby={"approval" (n)} { "Deny" }
+                }
             }
         }
     }

@@ -18,8 +18,10 @@ pub(crate) fn link(server: &str, action: &str, csrf: &str) -> Page {
             h1 { "Set up your passkey for " (server) }
             form method="post" action=(action) data-link {
                 input type="hidden" name="csrf" value=(csrf);
-                label for="token" { "Code: what follows the # in your link" }
-                input id="token" name="token" autocomplete="off" autocapitalize="none" spellcheck="false" required;
+                div.field {
+                    label for="token" { "Code: what follows the # in your link" }
+                    input id="token" name="token" autocomplete="off" autocapitalize="none" spellcheck="false" required;
+                }
                 button type="submit" { "Go on" }
             }
         },
@@ -40,15 +42,17 @@ pub(crate) fn enrol(
     let fields = html! {
         input type="hidden" name="csrf" value=(csrf);
         input type="hidden" name="token" value=(token);
-        label for="name" { "Name of the passkey" }
-        input id="name" name="name" maxlength="60" placeholder="My laptop" autocomplete="off";
+        div.field {
+            label for="name" { "Name of the passkey" }
+            input id="name" name="name" maxlength="60" placeholder="My laptop" autocomplete="off";
+        }
     };
     let mut page = Page::new(
         &format!("Set up your passkey for {server}"),
         html! {
             h1 { "Set up your passkey for " (server) }
-            p { "You will sign in as " strong { (user) } " with it. This link works once." }
-            @if let Some(error) = error { p.error role="alert" { (error) } }
+            p.soft { "You will sign in as " strong { (user) } " with it. This link works once." }
+            @if let Some(error) = error { p.alert role="alert" { (error) } }
             (needs_script())
             (prompt.form("create", &fields, "Make a passkey"))
         },

@@ -1,9 +1,11 @@
 //! The login page, and the hidden fields of the forms of an authorization request.
 
+use gatewright_pages::wait;
 use http::StatusCode;
 use maud::{Markup, html};
 
 use super::{Page, PasskeyPrompt};
+use crate::records::LoginFailure;
 
 /// A form of a step of an authorization request.
 pub(crate) struct FormStep<'a> {
@@ -21,27 +23,6 @@ impl FormStep<'_> {
     }
 }
 
-/// A login that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LoginFailure {
-    /// The name and the password do not fit.
-    Password,
-    /// The passkey was not accepted.
-    Passkey,
-    /// The passkey button of the page has expired or was used.
-    PageExpired,
-}
-
-impl LoginFailure {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Password => "That name and password do not fit.",
-            Self::Passkey => "That passkey was not accepted.",
-            Self::PageExpired => "The page was open too long, or was used already. Try again.",
-        }
-    }
-}
-
 /// Contents of the login page.
 pub(crate) struct LoginPage<'a> {
     pub(crate) server: &'a str,
@@ -49,30 +30,54 @@ pub(crate) struct LoginPage<'a> {
     pub(crate) step: &'a FormStep<'a>,
     /// Text to fill in as user name.
     pub(crate) hint: Option<&'a str>,
-    pub(crate) failure: Option<LoginFailure>,
+    /// Failure of the last try, and the time now in milliseconds.
+    pub(crate) failure: Option<(LoginFailure, u64)>,
     /// Any name passes, without a password.
     pub(crate) demo: bool,
     pub(crate) passkey: Option<&'a PasskeyPrompt>,
 }
 
+/// Status and words of a failure.
+fn told((failure, now_ms): (LoginFailure, u64)) -> (StatusCode, String) {
+    let text = match failure {
+        LoginFailure::Password => "That name and password do not fit.",
+        LoginFailure::Passkey => "That passkey was not accepted.",
+        LoginFailure::PageExpired => "The page was open too long, or was used already. Try again.",
+        LoginFailure::Locked { until_ms } if until_ms > now_ms => {
+            let left = wait((until_ms - now_ms).div_ceil(1000));
+            return (
+                StatusCode::TOO_MANY_REQUESTS,
+                format!("There were too many failed tries. Try again in {left}."),
+            );
+        }
+        LoginFailure::Locked { .. } => "You can try again now.",
+    };
+    (StatusCode::UNAUTHORIZED, text.to_owned())
+}
+
 pub(crate) fn login(content: &LoginPage<'_>) -> Page {
     let &LoginPage { server, client, step, hint, failure, demo, passkey } = content;
-    let described = failure.map(|_| "wrong");
+    let failure = failure.map(told);
+    let described = failure.is_some().then_some("wrong");
     let mut page = Page::new(
         &format!("Sign in to {server}"),
         html! {
             h1 { "Sign in to " (server) }
-            p { strong { (client) } " asks for access." }
-            @if let Some(failure) = failure { p.error role="alert" id="wrong" { (failure.words()) } }
+            p.soft { "You will go on to " strong { (client) } "." }
+            @if let Some((_, text)) = &failure { p.alert role="alert" id="wrong" { (text) } }
             form method="post" action=(step.action) {
                 (step.fields())
-                label for="username" { "User name" }
-                input id="username" name="username" value=[hint] autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus aria-describedby=[described];
+                div.field {
+                    label for="username" { "User name" }
+                    input id="username" name="username" value=[hint] autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus aria-describedby=[described];
+                }
                 @if demo {
-                    p { "This is a demonstration: any name passes." }
+                    p.hint { "This is a demonstration: any name passes." }
                 } @else {
-                    label for="password" { "Password" }
-                    input id="password" name="password" type="password" autocomplete="current-password" required aria-describedby=[described];
+                    div.field {
+                        label for="password" { "Password" }
+                        input id="password" name="password" type="password" autocomplete="current-password" required aria-describedby=[described];
+                    }
                 }
                 button type="submit" { "Sign in" }
             }
@@ -80,8 +85,8 @@ pub(crate) fn login(content: &LoginPage<'_>) -> Page {
         },
     );
     page.script = passkey.is_some();
-    if failure.is_some() {
-        page.status = StatusCode::UNAUTHORIZED;
+    if let Some((status, _)) = failure {
+        page.status = status;
     }
     page
 }

@@ -91,6 +91,7 @@ async fn start(
         upstream: None,
         return_path: None,
         login,
+        failure: None,
     };
     use_session(services, headers, &client, &mut request).await?;
     let id = ctx.new_secret();

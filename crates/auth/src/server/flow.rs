@@ -9,12 +9,14 @@ use super::{
     views::{consent_page, login_page},
 };
 use crate::{
+    accounts::AccountApplication,
     authorizations::Stored,
     clients::Origin,
     config::SessionMode,
     crypto::sha256_hex,
+    error::OAuthError,
     error_codes::Code,
-    records::{AuthorizationRequest, Session},
+    records::{AuthorizationRequest, LoginFailure, Session},
     store::StoreError,
     web::responses::{bad_request, redirect, store_page, with_query},
 };
@@ -50,7 +52,7 @@ async fn try_advance(
         }
         return match &services.provider {
             Some(provider) => provider.begin(authorizations, step.id, request, step.status).await,
-            None => Ok(login_page(services, step.id, &request, step.browser, None)),
+            None => Ok(login_page(services, step.id, &request, step.browser)),
         };
     }
     if let Some(path) = &request.return_path {
@@ -138,7 +140,7 @@ pub(super) async fn finish(
     verified: VerifiedRequest,
     status: StatusCode,
 ) -> Result<Response, StoreError> {
-    let VerifiedRequest { request, scopes, at_ms, .. } = verified;
+    let VerifiedRequest { request, client, scopes, at_ms, .. } = verified;
     if !services.authorizations.consume(id).await? {
         return Ok(bad_request("This sign-in is over."));
     }
@@ -146,7 +148,34 @@ pub(super) async fn finish(
         return Ok(error_redirect(services, &request, Code::AccessDenied, "nothing was allowed", status));
     }
     let code = services.tokens.issue_code(&request.grant, &scopes, at_ms).await?;
+    let (id, name, scopes) = (client.id, client.name, scopes.names().to_vec());
+    let application = AccountApplication { client: id, name, scopes, at_ms };
+    services.accounts.add_application(&request.grant.sub, application).await?;
     Ok(back_to_client(services, &request, &[("code", code.as_str())], status))
+}
+
+/// Records a try to sign in that failed, and goes on to the login page, which shows it: a reload of that page does not repeat the try.
+pub(super) async fn failed(
+    services: &Services,
+    id: &str,
+    stored: &Stored,
+    failure: LoginFailure,
+) -> Result<Response, StoreError> {
+    let request = AuthorizationRequest { failure: Some(failure), ..stored.request.clone() };
+    // Where another request of the browser came between, the page shows the outcome of that one.
+    services.authorizations.save(id, Some(&stored.record), &request).await?;
+    let page = with_query(&services.ctx.url("/oauth/login"), &[("pending", id)]);
+    Ok(redirect(StatusCode::SEE_OTHER, &page))
+}
+
+/// Returns the failure of a login that was refused without a check; the error itself, when it was refused for another reason.
+pub(super) fn locked(services: &Services, error: OAuthError) -> Result<LoginFailure, OAuthError> {
+    match (error.status, error.retry_after_s) {
+        (StatusCode::TOO_MANY_REQUESTS, Some(seconds)) => {
+            Ok(LoginFailure::Locked { until_ms: services.ctx.clock.now_ms() + seconds * 1000 })
+        }
+        _ => Err(error),
+    }
 }
 
 /// Starts the session of a user who just signed in, and goes on to the next step.

@@ -6,13 +6,12 @@ use axum::{body::Body, extract::State, response::Response};
 use http::{Request, StatusCode, request::Parts};
 
 use super::{
-    flow::{Step, advance, signed_in},
+    flow::{Step, advance, failed, locked, signed_in},
     services::Services,
-    views::login_page,
 };
 use crate::{
     authorizations::{Stored, SubmittedStep},
-    pages::LoginFailure,
+    records::LoginFailure,
     web::{
         params::Params,
         responses::{bad_request, error_page, store_page},
@@ -56,12 +55,17 @@ async fn log_in(services: &Services, parts: &Parts, body: Body) -> Result<Respon
     let client = stored.request.grant.client.clone();
     let name = params.get("username").unwrap_or_default();
     let password = params.get("password").unwrap_or_default();
-    let checked = services.users.check_password(name, password, ip).await.map_err(error_page)?;
-    let Some(session) = checked else {
+    let session = match services.users.check_password(name, password, ip).await {
+        Ok(session) => session,
+        Err(error) => {
+            let failure = locked(services, error).map_err(error_page)?;
+            return failed(services, &id, &stored, failure).await.map_err(store_page);
+        }
+    };
+    let Some(session) = session else {
         let actor: String = name.chars().take(64).collect();
         ctx.record_event("login.failed", Some(&actor), Some(&client), Some(ip), None);
-        let failure = Some(LoginFailure::Password);
-        return Ok(login_page(services, &id, &stored.request, &stored.browser, failure));
+        return failed(services, &id, &stored, LoginFailure::Password).await.map_err(store_page);
     };
     ctx.record_event("login.ok", Some(&session.sub), Some(&client), Some(ip), None);
     signed_in(services, &parts.headers, &id, stored, &session).await.map_err(store_page)

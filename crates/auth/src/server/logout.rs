@@ -9,7 +9,7 @@ use axum::{
 };
 use http::{Request, StatusCode, header, request::Parts};
 
-use super::{passkeys::prompt::account_url, services::Services};
+use super::services::Services;
 use crate::{
     pages::{self, Page},
     web::{
@@ -50,12 +50,17 @@ async fn ask(services: &Services, parts: &Parts) -> Result<Response, Response> {
     // Browsers apply the policy of a page to the redirect that answers its form, too.
     let form_target = return_url(services, &params).await.and_then(|target| form_target(&target));
     let csrf = services.authorizations.csrf_token(&session, "logout", "");
-    let page = pages::sign_out(&csrf, &services.ctx.url("/oauth/logout"), &logout_parameters(&params));
+    let page = pages::sign_out(
+        &csrf,
+        &services.ctx.url("/oauth/logout"),
+        &logout_parameters(&params),
+        services.account_url().as_deref(),
+    );
     Ok(Page { form_target, ..page }.into_response())
 }
 
 fn signed_out_page(services: &Services) -> Response {
-    Page { account: account_url(services), ..pages::signed_out() }.into_response()
+    Page { account: services.account_url(), ..pages::signed_out() }.into_response()
 }
 
 async fn sign_out(services: &Services, parts: &Parts, body: Body) -> Result<Response, Response> {

@@ -1,5 +1,6 @@
 //! The authorization server: its endpoints, one file each, over the services of this crate.
 
+mod account;
 mod authorization_server;
 mod authorize;
 mod consent;

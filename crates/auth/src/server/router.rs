@@ -13,8 +13,8 @@ use axum::{
 use http::{HeaderValue, Method, Request, StatusCode, header};
 
 use super::{
-    authorize, consent, introspect, login, logout, metadata, openapi, par, passkeys, provider_callback,
-    register, revoke, services::Services, token, userinfo,
+    account, authorize, consent, introspect, login, logout, metadata, openapi, par, passkeys,
+    provider_callback, register, revoke, services::Services, token, userinfo,
 };
 use crate::web::responses::ProviderUnavailable;
 
@@ -32,7 +32,7 @@ pub(super) fn router(services: Arc<Services>) -> Router {
         .route("/oauth/authorize", get(authorize::endpoint).post(authorize::endpoint))
         .route("/oauth/login", get(login::show).post(login::submit))
         .route("/oauth/login/passkey", post(passkeys::login::submit))
-        .route("/oauth/account", get(passkeys::account::show).post(passkeys::account::change))
+        .route("/oauth/account", get(account::show).post(account::change))
         .route("/oauth/enrol", get(passkeys::enrol::show).post(passkeys::enrol::finish))
         .route("/oauth/consent", get(login::show).post(consent::submit))
         .route("/oauth/callback", get(provider_callback::endpoint))

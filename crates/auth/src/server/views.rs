@@ -1,28 +1,24 @@
 //! The login and consent pages, filled in.
 
 use axum::response::{IntoResponse as _, Response};
+use http::header;
 use url::Url;
 
-use super::{
-    passkeys::prompt::{account_url, login_prompt},
-    services::Services,
-    verification::VerifiedRequest,
-};
+use super::{passkeys::prompt::login_prompt, services::Services, verification::VerifiedRequest};
 use crate::{
     config::LoginMethod,
     net,
-    pages::{self, FormStep, LoginFailure, OfferedScope, Page},
-    records::{AuthorizationRequest, Consent},
+    pages::{self, FormStep, OfferedScope, Page},
+    records::{AuthorizationRequest, Consent, LoginFailure},
     web::responses::form_target,
 };
 
-/// Returns the login page, with the failure of the last try.
+/// Returns the login page, with the failure of the last try, if it failed.
 pub(crate) fn login_page(
     services: &Services,
     id: &str,
     request: &AuthorizationRequest,
     browser: &str,
-    failure: Option<LoginFailure>,
 ) -> Response {
     let ctx = &services.ctx;
     let csrf = services.authorizations.csrf_token(browser, "login", id);
@@ -32,12 +28,19 @@ pub(crate) fn login_page(
         client: &request.client_name,
         step: &step,
         hint: request.login.hint.as_deref(),
-        failure,
+        failure: request.failure.map(|failure| (failure, ctx.clock.now_ms())),
         demo: ctx.config.local.login == LoginMethod::Demo,
         passkey: login_prompt(services, id, browser).as_ref(),
     });
-    let account = account_url(services).filter(|_| request.return_path.is_none());
-    Page { form_target: form_target(&request.grant.redirect), account, ..page }.into_response()
+    let account = services.account_url().filter(|_| request.return_path.is_none());
+    let form_target = form_target(&request.grant.redirect);
+    let mut response = Page { form_target, account, ..page }.into_response();
+    if let Some(LoginFailure::Locked { until_ms }) = request.failure
+        && let left @ 1.. = until_ms.saturating_sub(ctx.clock.now_ms()).div_ceil(1000)
+    {
+        response.headers_mut().insert(header::RETRY_AFTER, left.into());
+    }
+    response
 }
 
 /// Returns the consent page. `before` is the consent that the user gave earlier.
@@ -82,7 +85,7 @@ pub(super) fn consent_page(
         },
         &step,
     );
-    let (form_target, account) = (form_target(&request.grant.redirect), account_url(services));
+    let (form_target, account) = (form_target(&request.grant.redirect), services.account_url());
     Page { form_target, account, ..page }.into_response()
 }
 

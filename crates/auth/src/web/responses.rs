@@ -1,6 +1,7 @@
 //! Pages and redirects.
 
 use axum::response::{IntoResponse, Response};
+use gatewright_pages::wait;
 use http::{HeaderValue, StatusCode, header};
 use url::Url;
 
@@ -22,12 +23,14 @@ pub(crate) fn bad_request(text: &str) -> Response {
 
 /// An [`OAuthError`] as a page.
 pub(crate) fn error_page(error: OAuthError) -> Response {
-    let text = match error.status {
-        StatusCode::TOO_MANY_REQUESTS => "There were too many tries. Wait a little.",
-        StatusCode::SERVICE_UNAVAILABLE => "The service is not available at the moment.",
-        _ => &error.description,
+    let text = match (error.status, error.retry_after_s) {
+        (StatusCode::TOO_MANY_REQUESTS, Some(seconds)) => {
+            format!("There were too many tries. Try again in {}.", wait(seconds)).into()
+        }
+        (StatusCode::SERVICE_UNAVAILABLE, _) => "The service is not available at the moment.".into(),
+        _ => error.description,
     };
-    let mut response = page(error.status, text);
+    let mut response = page(error.status, &text);
     if let Some(seconds) = error.retry_after_s {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }

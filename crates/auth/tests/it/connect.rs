@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use crate::support::{
+    account::{ACCOUNT, account},
     site::{Answer, Browser, ISSUER, PASSWORD, Site},
     web::{Reply, Web},
 };
@@ -316,6 +317,27 @@ async fn a_refused_token_is_exchanged_and_forgotten_when_that_is_refused_too() {
     assert!(vault.refused(APP, &who, &other).await.unwrap().is_none());
     assert_eq!(token(&vault, "alice").await, None, "the user must authorize again");
     assert_eq!(site.events("upstream.lost"), 1);
+}
+
+#[tokio::test]
+async fn the_account_page_shows_what_is_connected_and_disconnects_it() {
+    let (web, (clock, store)) = (other().await, shared());
+    let (site, vault) = site(&web, &clock, &store).await;
+    let browser = site.browser();
+    let page = account(&browser, "alice").await;
+    assert!(page.text.contains("asks you to connect it"), "{}", page.text);
+    for user in ["alice", "bob"] {
+        connect(&site, &vault, &web, user).await;
+    }
+    let page = browser.get(ACCOUNT).await;
+    assert!(page.text.contains("value=\"notes\"") && page.text.contains("127.0.0.1"), "{}", page.text);
+    let csrf = page.field("csrf");
+    let disconnect = [("csrf", csrf.as_str()), ("action", "disconnect"), ("app", APP)];
+    assert_eq!(browser.post(ACCOUNT, &disconnect).await.status, 303);
+    assert_eq!((token(&vault, "alice").await, site.events("upstream.disconnected")), (None, 1));
+    assert!(token(&vault, "bob").await.is_some(), "of another user");
+    let again = browser.post(ACCOUNT, &disconnect).await;
+    assert!(again.status == 400 && again.text.contains("not connected any more"), "{}", again.text);
 }
 
 #[tokio::test]

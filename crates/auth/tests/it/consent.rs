@@ -27,7 +27,7 @@ async fn the_consent_page_names_the_apps_and_tools_that_the_scopes_reach() {
         ]
     });
     let page = site.browser().to_consent(&[("scope", "read")]).await.text;
-    assert!(page.contains("<summary><strong>notes</strong>: 2 of 3 tools</summary>"), "{page}");
+    assert!(page.contains("<summary><span><strong>notes</strong>: 2 of 3 tools</span></summary>"), "{page}");
     assert!(page.contains("<code>notes:list</code> needs: Read your notes"));
     assert!(page.contains("<code>notes:&lt;b&gt;ping</code>") && !page.contains("notes:delete"));
     assert!(!page.contains("secrets"), "an app without a tool in reach is not covered");

@@ -333,7 +333,7 @@ mod tests {
             for (path, status) in [
                 ("authorize", 302),
                 ("authorize", 200),
-                ("login", 401),
+                ("login", 303),
                 ("token", 200),
                 ("token", 400),
                 ("par", 201),

@@ -214,13 +214,40 @@ async fn b16_the_sixth_wrong_password_is_429_and_the_right_one_works_after_the_w
     for _ in 0..5 {
         assert_eq!(browser.log_in(&page, "alice", "wrong").await.status, 401);
     }
+    site.clock.advance(Duration::from_secs(590));
     let locked = browser.log_in(&page, "alice", PASSWORD).await;
     assert_eq!(locked.status, 429);
-    assert!(!locked.header("retry-after").is_empty());
+    assert_eq!(locked.header("retry-after"), "310", "what is left of the window");
+    assert!(locked.text.contains("Try again in 6 minutes."), "{}", locked.text);
     assert_eq!(browser.log_in(&page, "bob", PASSWORD).await.status, 303, "others are not locked out");
-    site.clock.advance(Duration::from_secs(901));
+    site.clock.advance(Duration::from_secs(311));
     let page = browser.get(&ask(&[("prompt", "login")])).await;
     assert_eq!(browser.log_in(&page, "alice", PASSWORD).await.status, 303);
+}
+
+#[tokio::test]
+async fn a_reload_after_a_failed_login_shows_the_failure_and_does_not_repeat_the_try() {
+    let site = Site::new().await;
+    let browser = site.browser();
+    let page = browser.get(&ask(&[])).await;
+    let fields = [
+        ("pending", page.field("pending")),
+        ("csrf", page.field("csrf")),
+        ("username", "alice".into()),
+        ("password", "wrong".into()),
+    ];
+    let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let answer = browser.post("/oauth/login", &fields).await;
+    assert_eq!(answer.status, 303, "a page that a form is answered with would be sent again");
+    assert!(!answer.header("location").contains("wrong"), "{}", answer.header("location"));
+    for _ in 0..10 {
+        let shown = browser.follow(&answer).await;
+        assert_eq!(shown.status, 401);
+        assert!(shown.text.contains("do not fit") && shown.text.contains("name=\"password\""));
+    }
+    assert_eq!(site.events("login.failed"), 1);
+    let next = browser.log_in(&browser.follow(&answer).await, "alice", PASSWORD).await;
+    assert!(browser.follow(&next).await.text.contains("name=\"decision\""));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

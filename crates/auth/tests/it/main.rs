@@ -1,6 +1,8 @@
 //! Integration tests, one file per capability.
 
 #[cfg(test)]
+mod account;
+#[cfg(test)]
 mod approvals;
 #[cfg(test)]
 mod authorize;

@@ -16,13 +16,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ceremony::{Ceremony, seal},
-    prompt::ACCOUNT_PATH,
     registration::{off, register},
 };
 use crate::{
     crypto::same,
     pages::{self, PasskeyPrompt},
-    server::services::Services,
+    server::services::{ACCOUNT_PATH, Services},
     store::{Key, PasskeyStore as _, StoreError},
     users::User,
     web::{

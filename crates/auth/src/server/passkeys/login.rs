@@ -11,12 +11,15 @@ use crate::{
     authorizations::SubmittedStep,
     crypto::b64,
     error::OAuthError,
+    lockout::remaining_lock,
     net::Caller,
-    pages::LoginFailure,
-    records::{AuthorizationRequest, Session},
+    records::{AuthorizationRequest, LoginFailure, Session},
     relying_party::CeremonyError,
-    server::{flow::signed_in, services::Services, views::login_page},
-    store::{Key, PasskeyStore as _, StoreError},
+    server::{
+        flow::{failed, locked, signed_in},
+        services::Services,
+    },
+    store::{Key, PasskeyStore as _},
     tuning::LOCKOUT_WINDOW,
     web::responses::{bad_request, error_page, store_page},
 };
@@ -48,15 +51,18 @@ async fn log_in(services: &Services, parts: &Parts, body: Body) -> Result<Respon
     if stored.request.logged_in || services.relying_party.is_none() {
         return Err(bad_request("This step is not open."));
     }
-    let failed =
-        |failure: LoginFailure| login_page(services, &id, &stored.request, &stored.browser, Some(failure));
+    let failed = async |failure| failed(services, &id, &stored, failure).await.map_err(store_page);
     let ceremony = Ceremony { step: "login", browser: &stored.browser, subject: &id };
     let field = params.get("ceremony").unwrap_or_default();
     let Some(state) = take(ctx, field, &ceremony).await.map_err(store_page)? else {
-        return Ok(failed(LoginFailure::PageExpired));
+        return failed(LoginFailure::PageExpired).await;
     };
     let response = params.get("credential").unwrap_or_default();
-    match verify(services, &state, response, ip).await.map_err(error_page)? {
+    let outcome = match verify(services, &state, response, ip).await {
+        Ok(outcome) => outcome,
+        Err(error) => return failed(locked(services, error).map_err(error_page)?).await,
+    };
+    match outcome {
         Outcome::SignedIn(session) => {
             for event in ["passkey.login", "login.ok"] {
                 ctx.record_event(event, Some(&session.sub), client_of(&stored.request), Some(ip), None);
@@ -65,7 +71,7 @@ async fn log_in(services: &Services, parts: &Parts, body: Body) -> Result<Respon
         }
         Outcome::Refused(sub) => {
             ctx.record_event("login.failed", sub.as_deref(), client_of(&stored.request), Some(ip), None);
-            Ok(failed(LoginFailure::Passkey))
+            failed(LoginFailure::Passkey).await
         }
     }
 }
@@ -146,14 +152,11 @@ async fn refuse(
 
 /// Refuses a login when a counter has reached its limit.
 async fn check_failures(services: &Services, counter: &Key, limit: u64) -> Result<(), OAuthError> {
-    let count = failures(services, counter).await?;
-    if count >= limit { Err(OAuthError::too_many(LOCKOUT_WINDOW)) } else { Ok(()) }
-}
-
-async fn failures(services: &Services, counter: &Key) -> Result<u64, StoreError> {
-    let record = services.ctx.store.get(counter).await?;
-    let text = record.as_deref().and_then(|record| std::str::from_utf8(record).ok());
-    Ok(text.and_then(|text| text.parse().ok()).unwrap_or(0))
+    let store = &*services.ctx.store;
+    match remaining_lock(store, &[(counter, limit)]).await? {
+        Some(left) => Err(OAuthError::too_many(left)),
+        None => Ok(()),
+    }
 }
 
 fn client_of(request: &AuthorizationRequest) -> Option<&str> {

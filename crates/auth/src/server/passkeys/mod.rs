@@ -1,8 +1,8 @@
-//! Passkey endpoints: login, the account page where passkeys are added and removed, and the first passkey of a user without a password.
+//! Passkey endpoints: login, changes on the account page, and the first passkey of a user without a password.
 
-pub(super) mod account;
 mod ceremony;
+pub(super) mod changes;
 pub(super) mod enrol;
 pub(super) mod login;
 pub(super) mod prompt;
-mod registration;
+pub(super) mod registration;

@@ -1,10 +1,7 @@
-//! The passkey button of the login page, and the link to the account page.
+//! The passkey button of the login page.
 
 use super::ceremony::{Ceremony, seal};
 use crate::{pages::PasskeyPrompt, server::services::Services};
-
-/// Path of the account page.
-pub(super) const ACCOUNT_PATH: &str = "/oauth/account";
 
 /// Returns the passkey button of the login page; `None` where passkeys are off.
 pub(in crate::server) fn login_prompt(services: &Services, id: &str, browser: &str) -> Option<PasskeyPrompt> {
@@ -12,9 +9,4 @@ pub(in crate::server) fn login_prompt(services: &Services, id: &str, browser: &s
     let ceremony = seal(&services.ctx, &started, &Ceremony { step: "login", browser, subject: id });
     let action = services.ctx.url("/oauth/login/passkey");
     Some(PasskeyPrompt { action, options: started.options, ceremony })
-}
-
-/// Returns the address of the account page; `None` where passkeys are off.
-pub(in crate::server) fn account_url(services: &Services) -> Option<String> {
-    services.relying_party.as_ref().map(|_| services.ctx.url(ACCOUNT_PATH))
 }

@@ -14,7 +14,7 @@ use crate::{
 const MAX_NAME_CHARS: usize = 60;
 
 /// The page where passkeys are off.
-pub(super) fn off() -> Response {
+pub(in crate::server) fn off() -> Response {
     page(StatusCode::NOT_FOUND, "Passkeys are turned off on this server.")
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{ACCOUNT, account, act, add, log_in, passkey, site};
 use crate::support::{
     authenticator::{Authenticator, PRESENT, b64, options},
-    site::{Site, post},
+    site::{PASSWORD, Site, post},
 };
 
 #[tokio::test]
@@ -57,8 +57,14 @@ async fn the_account_page_wants_a_recent_login_our_form_and_our_origin() {
     assert_eq!(site.browser().post(ACCOUNT, &pairs(&csrf)).await.status, 403, "no session");
     site.clock.advance(Duration::from_secs(601));
     assert_eq!(browser.post(ACCOUNT, &pairs(&csrf)).await.status, 403, "too long ago");
-    let again = browser.get(ACCOUNT).await;
+    let page = browser.get(ACCOUNT).await;
+    assert!(!page.text.contains("data-options") && page.text.contains("Sign in again to change passkeys"));
+    let again = browser.get("/oauth/account?again=yes").await;
     assert!(again.text.contains("name=\"password\""), "the page asks for the login again");
+    let back = browser.log_in(&again, "alice", PASSWORD).await;
+    let page = browser.follow(&browser.follow(&back).await).await;
+    assert!(page.text.contains("data-options"), "{}", page.text);
+    assert!(browser.get("/oauth/account?again=yes").await.text.contains("data-options"), "recent enough");
     assert_eq!(site.events("passkey.added"), 0);
 }
 

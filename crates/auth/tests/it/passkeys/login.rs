@@ -116,6 +116,7 @@ async fn a_challenge_is_used_once_and_only_where_it_was_shown() {
             ("credential", &answer),
         ];
         let answer = browser.post("/oauth/login/passkey", &pairs).await;
+        let answer = browser.after_failure(answer).await;
         assert!(answer.status == 401 && answer.text.contains("used already"), "another {what}");
     }
     let answer = key.get(&options(&mine));
@@ -193,8 +194,8 @@ async fn wrong_passkeys_lock_an_account_s_passkeys_and_not_its_password() {
     }
     key.spoil_signature = false;
     let locked = log_in(&site, &mut key).await;
-    assert_eq!(locked.status, 429);
-    assert!(!locked.header("retry-after").is_empty());
+    assert_eq!((locked.status.as_u16(), locked.header("retry-after")), (429, "900"));
+    assert!(locked.text.contains("Try again in 15 minutes."), "{}", locked.text);
     let mut other = passkey(&site, "bob").await;
     assert_eq!(log_in(&site, &mut other).await.status, 303, "others are not locked out");
     let browser = site.browser();

@@ -9,11 +9,10 @@ mod pages;
 use serde_json::{Value, json};
 
 use crate::support::{
+    account::{ACCOUNT, account},
     authenticator::{Authenticator, options},
-    site::{Answer, Browser, ISSUER, PASSWORD, Site, ask},
+    site::{Answer, Browser, ISSUER, Site, ask},
 };
-
-const ACCOUNT: &str = "/oauth/account";
 
 fn on() -> Value {
     json!({"local": {"passkeys": {"enabled": true}}})
@@ -21,16 +20,6 @@ fn on() -> Value {
 
 async fn site() -> Site {
     Site::with(on()).await
-}
-
-/// The account page of a user who signs in with the password.
-async fn account(browser: &Browser<'_>, name: &str) -> Answer {
-    let page = browser.get(ACCOUNT).await;
-    let next = browser.log_in(&page, name, PASSWORD).await;
-    let back = browser.follow(&next).await;
-    let page = browser.follow(&back).await;
-    assert!(page.text.contains("Your account at Notes"), "{}", page.text);
-    page
 }
 
 async fn add(browser: &Browser<'_>, page: &Answer, key: &mut Authenticator, name: &str) -> Answer {
@@ -59,7 +48,8 @@ async fn send(browser: &Browser<'_>, page: &Answer, answer: &str) -> Answer {
     let (pending, csrf, ceremony) = (page.field("pending"), page.field("csrf"), page.field("ceremony"));
     let pairs =
         [("pending", pending.as_str()), ("csrf", &csrf), ("ceremony", &ceremony), ("credential", answer)];
-    browser.post("/oauth/login/passkey", &pairs).await
+    let answer = browser.post("/oauth/login/passkey", &pairs).await;
+    browser.after_failure(answer).await
 }
 
 /// A login with `key` in the middle of an authorization.

@@ -1,5 +1,6 @@
 //! Servers and values that several files need.
 
+pub(crate) mod account;
 pub(crate) mod authenticator;
 pub(crate) mod idp;
 pub(crate) mod log;

@@ -204,7 +204,8 @@ impl Site {
             status: parts.status,
             refusal: parts.extensions.get().copied(),
             headers: parts.headers,
-            text: String::from_utf8(bytes.to_vec()).unwrap(),
+            // Where lines may break does not count.
+            text: String::from_utf8(bytes.to_vec()).unwrap().replace("<wbr>", ""),
         }
     }
 
@@ -350,12 +351,21 @@ impl Browser<'_> {
         self.get(&path).await
     }
 
-    /// Fills the login page in.
+    /// Fills the login page in. After a failure: the login page that the browser is sent to.
     pub(crate) async fn log_in(&self, page: &Answer, name: &str, password: &str) -> Answer {
         let (pending, csrf) = (page.field("pending"), page.field("csrf"));
         let pairs =
             [("pending", pending.as_str()), ("csrf", &csrf), ("username", name), ("password", password)];
-        self.post("/oauth/login", &pairs).await
+        let answer = self.post("/oauth/login", &pairs).await;
+        self.after_failure(answer).await
+    }
+
+    /// The login page that a failed login leads to; any other answer as it is.
+    pub(crate) async fn after_failure(&self, answer: Answer) -> Answer {
+        match answer.header("location").split_once("/oauth/login?") {
+            Some((_, query)) => self.get(&format!("/oauth/login?{query}")).await,
+            None => answer,
+        }
     }
 
     /// Goes to the consent page.
