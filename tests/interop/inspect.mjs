@@ -28,7 +28,7 @@ export function launch() {
 
 /// Looks at a page as a screen reader, a phone and a person would.
 export async function inspect(page, name) {
-  await page.screenshot({ path: join(folder, `auth-${name}.png`), fullPage: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
   // The page's own policy forbids scripts: axe is put in from outside.
   const session = await page.context().newCDPSession(page);
   const { frameTree } = await session.send("Page.getFrameTree");

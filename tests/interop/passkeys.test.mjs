@@ -106,7 +106,7 @@ async function add(page, name) {
 }
 
 async function signOut(page) {
-  await page.click("text=Sign out >> nth=-1");
+  await page.click("a:text-is('Sign out') >> nth=0");
   await page.getByRole("heading", { name: "Sign out?", exact: true }).waitFor();
   await page.click("button");
   await page.getByRole("heading", { name: "Signed out", exact: true }).waitFor();
@@ -147,9 +147,11 @@ for (const [look, settings] of Object.entries(LOOKS)) {
 
     await page.goto(at("/oauth/account"));
     assert.match(await page.innerText("main"), /last used on/);
+    await page.click("summary");
     await page.fill("input[value='Work laptop']", "Old laptop");
     await page.click("button:text-is('Rename')");
     await page.getByRole("heading", { name: "Old laptop", exact: true }).waitFor();
+    await page.click("summary");
     await page.click("button:text-is('Remove')");
     await page.getByText("You have none yet").waitFor();
     await close();
@@ -160,6 +162,7 @@ test("a passkey that is not verified or not known signs nobody in, and the page 
   const { page, verified, close } = await visit();
   await account(page, "failing");
   await add(page, "Key");
+  await page.click("summary");
   await page.click("button:text-is('Remove')");
   await page.getByText("You have none yet").waitFor();
   await signOut(page);

@@ -55,7 +55,7 @@ export async function demo() {
   throw new Error("gatewright demo ended before it served");
 }
 
-/// Starts `gatewright serve` with a configuration; gives its MCP endpoint and an end.
+/// Starts `gatewright serve` with a configuration; gives its MCP endpoint, the address for operators if it has `admin`, and an end.
 export async function serve(config) {
   if (INSTANCES > 1) return behindProxy(config);
   const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
@@ -66,10 +66,12 @@ export async function serve(config) {
   const lines = createInterface({ input: child.stderr }).on("line", (line) => log.push(line));
   let complete = false;
   lines.on("close", () => (complete = true));
-  const url = await new Promise((found, failed) => {
+  const { url, admin } = await new Promise((found, failed) => {
+    const at = {};
     lines.on("line", (line) => {
-      const [address] = line.match(/http:\/\/\S+\/mcp/) ?? [];
-      if (address) found(new URL(address));
+      at.url ??= line.match(/http:\/\/\S+\/mcp/)?.[0];
+      at.admin ??= line.match(/for operators on (http:\/\/\S+)/)?.[1];
+      if (at.url && (at.admin || !config.admin)) found({ url: new URL(at.url), admin: at.admin });
     });
     lines.on("close", () => failed(new Error(`gatewright serve ended before it served:\n${log.join("\n")}`)));
   });
@@ -80,7 +82,7 @@ export async function serve(config) {
     if (!complete) await once(lines, "close", { signal: AbortSignal.timeout(60_000) });
     searched(log);
   };
-  return { url, instances: 1, stop: end };
+  return { url, admin, instances: 1, stop: end };
 }
 
 async function stop(child) {
