@@ -1,52 +1,25 @@
 // The console over a server whose every text is an attack, with 3,000 tools, and answers of megabytes.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 
 import { chromium } from "playwright-core";
 
-import { gatewright } from "./support.mjs";
+import { ready, serve } from "./support.mjs";
 
 const MANY = 3_000;
 let browser;
 let server;
 
 async function start() {
-  const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
-  const file = join(folder, "gatewright.json");
   const hostile = { command: process.execPath, args: [join(import.meta.dirname, "hostile.mjs"), `${MANY}`] };
   // Wall-clock time for a busy machine.
   const codecall = { vm: { timeoutMs: 60_000, preset: "experimental" } };
-  await writeFile(file, JSON.stringify({ apps: { hostile }, codecall, http: { port: 0 }, admin: { port: 0 } }));
-  const child = spawn(gatewright, ["serve", "--config", file], { stdio: ["ignore", "ignore", "pipe"] });
-  const found = {};
-  await new Promise((resolve, reject) => {
-    createInterface({ input: child.stderr }).on("line", (line) => {
-      found.mcp ??= line.match(/serving MCP on (http:\/\/[^/\s]+)/)?.[1];
-      found.admin ??= line.match(/for operators on (http:\/\/\S+)/)?.[1];
-      if (found.mcp && found.admin) resolve();
-    });
-    child.once("exit", () => reject(new Error("gatewright serve ended")));
-  });
-  const stop = async () => {
-    child.kill("SIGTERM");
-    await once(child, "exit");
-    await rm(folder, { recursive: true, force: true });
-  };
-  const deadline = Date.now() + 60_000;
-  for (;;) {
-    const { apps } = await (await fetch(`${found.mcp}/readyz`)).json();
-    if (apps.hostile.tools >= MANY) break;
-    assert.ok(Date.now() < deadline, JSON.stringify(apps));
-    await new Promise((done) => setTimeout(done, 50));
-  }
-  return { console: `${found.admin}/console`, admin: found.admin, stop };
+  const started = await serve({ apps: { hostile }, codecall, admin: { port: 0 } });
+  const { apps } = await ready(started.url);
+  assert.ok(apps.hostile.tools >= MANY, JSON.stringify(apps));
+  return { ...started, console: `${started.admin}/console` };
 }
 
 before(async () => {

@@ -1,19 +1,16 @@
 // The operator's console in a real browser: with a mouse, with keys only, without scripts, and from a hostile page.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 
 import { chromium } from "playwright-core";
 
-import { gatewright } from "./support.mjs";
+import { serve } from "./support.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PAGES = ["", "/tools", "/tool?name=crm:users_create", "/search?q=unpaid+invoices", "/script", "/executions", "/runs", "/approvals"];
@@ -29,36 +26,16 @@ let server;
 
 /// Starts a server with its console; gives both addresses and an end.
 async function start() {
-  const folder = await mkdtemp(join(tmpdir(), "gatewright-"));
-  const file = join(folder, "gatewright.json");
   const apps = {
     crm: { builtin: "crm" },
     billing: { builtin: "billing" },
     support: { builtin: "support" },
     archive: { command: "/nonexistent/archive-server" },
   };
-  const info = { name: "acme-tools", version: "1.0.0" };
   // Wall-clock time for a busy machine.
   const codecall = { vm: { timeoutMs: 60_000 } };
-  await writeFile(file, JSON.stringify({ info, apps, codecall, http: { port: 0 }, admin: { port: 0 } }));
-  const child = spawn(gatewright, ["serve", "--config", file], { stdio: ["ignore", "ignore", "pipe"] });
-  const log = [];
-  const found = {};
-  await new Promise((resolve, reject) => {
-    createInterface({ input: child.stderr }).on("line", (line) => {
-      log.push(line);
-      found.mcp ??= line.match(/serving MCP on (http:\/\/\S+)/)?.[1];
-      found.admin ??= line.match(/for operators on (http:\/\/\S+)/)?.[1];
-      if (found.mcp && found.admin) resolve();
-    });
-    child.once("exit", () => reject(new Error(`gatewright serve ended:\n${log.join("\n")}`)));
-  });
-  const stop = async () => {
-    child.kill("SIGTERM");
-    await once(child, "exit");
-    await rm(folder, { recursive: true, force: true });
-  };
-  return { ...found, console: `${found.admin}/console`, stop };
+  const started = await serve({ info: { name: "acme-tools", version: "1.0.0" }, apps, codecall, admin: { port: 0 } });
+  return { ...started, mcp: started.url.href, console: `${started.admin}/console` };
 }
 
 /// Calls a meta-tool as a client of the public port does.
