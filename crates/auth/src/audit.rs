@@ -11,7 +11,7 @@ pub struct AuditEvent {
     /// `token.reuse_detected`, `code.reuse_detected`, `token.revoked`, `client.registered`, `client.deleted`, `logout`, `keys.rotated`, `keys.retired`, `admin.user_revoked`,
     /// `admin.client_revoked`, `passkey.login`, `passkey.added`, `passkey.renamed`, `passkey.removed`, `passkey.ended_everything`,
     /// `passkey.invited`, `passkey.clone_suspected`, `upstream.connected`, `upstream.refreshed`, `upstream.lost`, `upstream.disconnected`, `session.ended`,
-    /// `provider.confirmed`, `provider.refused`.
+    /// `provider.confirmed`, `provider.refused`, `api_key.created`, `api_key.revoked`.
     pub event: &'static str,
     /// Subject, when known.
     #[serde(skip_serializing_if = "Option::is_none")]

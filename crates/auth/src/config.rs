@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::keys::{Algorithm, JwkSet};
 
+mod api_keys;
 mod environment;
 pub(crate) mod passkeys;
 mod production;
@@ -19,6 +20,7 @@ mod sign_key;
 mod storage;
 mod validate;
 
+pub use api_keys::{ApiKeyConfig, ApiKeyHash, Expiry};
 pub use passkeys::PasskeyConfig;
 pub use production::{Deployment, Finding, is_guessable, trusts_everybody};
 pub use sign_key::SignKey;
@@ -94,6 +96,8 @@ pub struct AuthConfig {
     pub cimd: CimdConfig,
     /// Clients known in advance.
     pub clients: Vec<ClientConfig>,
+    /// Static keys of machines that cannot do OAuth, sent as bearer tokens (`gatewright api-key generate`). Changes apply without a restart.
+    pub api_keys: Vec<ApiKeyConfig>,
     /// Scopes that can be granted, with what each means in words. When empty there is one, `mcp`, which opens whatever asks for no other scope;
     /// clients that name no scope get it, and so do anonymous callers without `anonymousScopes`.
     pub scopes: BTreeMap<String, String>,
@@ -438,6 +442,8 @@ pub struct LimitsConfig {
     pub fetch: u64,
     /// Wrong passwords allowed for an account in 15 minutes. Default 5.
     pub wrong_passwords: u64,
+    /// Unknown API keys of a network that the store is asked for. Default 60.
+    pub unknown_keys: u64,
 }
 
 impl Default for LimitsConfig {
@@ -450,6 +456,7 @@ impl Default for LimitsConfig {
             revoke: 600,
             fetch: 30,
             wrong_passwords: 5,
+            unknown_keys: 60,
         }
     }
 }

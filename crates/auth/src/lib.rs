@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
+mod api_keys;
 mod approvals;
 mod audit;
 mod authorizations;
@@ -66,8 +67,8 @@ pub use metrics::Metrics;
 pub use password::hash_password;
 pub use resource::ResourceServer;
 pub use server::{
-    AuthorizationServer, ClientInfo, ConsentInfo, EnrolError, Enrolment, OPENAPI, OpenError, RemovedClient,
-    RevokedToken, ServerParts, open_peers, open_store,
+    ApiKeyError, ApiKeyInfo, AuthorizationServer, ClientInfo, ConsentInfo, EnrolError, Enrolment, NewApiKey,
+    OPENAPI, OpenError, RemovedClient, RevokedApiKey, RevokedToken, ServerParts, open_peers, open_store,
 };
 pub use transparent::Transparent;
 pub use tuning::RECHECK;

@@ -16,6 +16,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use crate::{
+    api_keys::{ApiKeys, KeyRefusal, SUBJECT_PREFIX, is_api_key},
+    config::ApiKeyConfig,
     crypto::sha256,
     dpop,
     error::OAuthError,
@@ -27,7 +29,7 @@ use crate::{
     store::{FamilyId, StoreError},
     token_cache::{CachedToken, TokenCache},
     transparent::Transparent,
-    tuning::{RECHECK, STREAM_RECHECK},
+    tuning::{RATE_WINDOW, RECHECK, STREAM_RECHECK},
 };
 
 /// Issuer of the tokens that are accepted.
@@ -38,6 +40,7 @@ enum TokenIssuer {
 
 struct Resource {
     issuer: TokenIssuer,
+    api_keys: ApiKeys,
     cache: Mutex<TokenCache>,
     metadata_url: String,
     scopes: String,
@@ -73,6 +76,8 @@ enum AuthError {
     Malformed,
     Token(TokenError),
     Proof(OAuthError),
+    /// Too many unknown API keys came from the caller's network.
+    Flood,
     /// The token cannot be checked now.
     Unavailable,
 }
@@ -87,6 +92,16 @@ impl From<StoreError> for AuthError {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "a caller cannot be checked: the token store failed");
         Self::Unavailable
+    }
+}
+
+impl From<KeyRefusal> for AuthError {
+    fn from(refusal: KeyRefusal) -> Self {
+        match refusal {
+            KeyRefusal::Token(why) => why.into(),
+            KeyRefusal::Flood => Self::Flood,
+            KeyRefusal::Store(error) => error.into(),
+        }
     }
 }
 
@@ -108,8 +123,10 @@ impl AuthorizationServer {
         let ctx = services.ctx.clone();
         let scopes = ctx.config.scopes.keys().cloned().collect::<Vec<_>>().join(" ");
         let anonymous = services.grants.anonymous_scopes().map(Scopes::from);
+        let api_keys = ApiKeys::new(&ctx.config, ctx.clock.clone(), Some(ctx.store.clone()));
         ResourceServer::new(
             TokenIssuer::BuiltIn(services),
+            api_keys,
             metadata_url(&ctx.deployment.resource),
             scopes,
             anonymous,
@@ -118,13 +135,29 @@ impl AuthorizationServer {
 }
 
 impl ResourceServer {
-    fn new(issuer: TokenIssuer, metadata_url: String, scopes: String, anonymous: Option<Scopes>) -> Self {
+    fn new(
+        issuer: TokenIssuer,
+        api_keys: ApiKeys,
+        metadata_url: String,
+        scopes: String,
+        anonymous: Option<Scopes>,
+    ) -> Self {
         let metrics = match &issuer {
             TokenIssuer::BuiltIn(services) => services.ctx.metrics.clone(),
             TokenIssuer::External(validator) => validator.metrics().clone(),
         };
         let cache = Mutex::default();
-        Self { resource: Arc::new(Resource { issuer, cache, metadata_url, scopes, anonymous, metrics }) }
+        Self {
+            resource: Arc::new(Resource {
+                issuer,
+                api_keys,
+                cache,
+                metadata_url,
+                scopes,
+                anonymous,
+                metrics,
+            }),
+        }
     }
 
     /// Returns the resource server for tokens of an external provider.
@@ -133,7 +166,13 @@ impl ResourceServer {
         let url = metadata_url(validator.resource());
         let scopes = validator.scopes();
         let anonymous = validator.anonymous();
-        Self::new(TokenIssuer::External(validator), url, scopes, anonymous)
+        let api_keys = validator.api_keys();
+        Self::new(TokenIssuer::External(validator), api_keys, url, scopes, anonymous)
+    }
+
+    /// Accepts these API keys in place of those of the configuration. Streams of keys that are not among them end.
+    pub fn replace_api_keys(&self, keys: &[ApiKeyConfig]) {
+        self.resource.api_keys.replace(keys);
     }
 
     fn challenge(&self, status: StatusCode, error: Option<&str>, text: &str) -> AuthRefusal {
@@ -182,17 +221,11 @@ impl ResourceServer {
                 }
                 response
             }
-            AuthError::Unavailable => {
-                let mut response = respond(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "",
-                    "temporarily_unavailable",
-                    "try again later",
-                );
-                response.headers_mut().remove(header::WWW_AUTHENTICATE);
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-                response
+            AuthError::Flood => {
+                let text = "too many unknown API keys came from this network; try again later";
+                try_later(StatusCode::TOO_MANY_REQUESTS, text, RATE_WINDOW.as_secs())
             }
+            AuthError::Unavailable => try_later(StatusCode::SERVICE_UNAVAILABLE, "try again later", 5),
         }
     }
 
@@ -228,6 +261,9 @@ impl ResourceServer {
 
     /// Verifies the token of a caller at an address.
     async fn verify(&self, token: &str, caller: Option<IpAddr>) -> Result<CachedToken, AuthError> {
+        if is_api_key(token) {
+            return Ok(self.resource.api_keys.verify(token, caller).await?);
+        }
         match &self.resource.issuer {
             TokenIssuer::BuiltIn(services) => self.verify_cached(services, token).await,
             TokenIssuer::External(validator) => {
@@ -295,6 +331,7 @@ impl Authenticator for ResourceServer {
         let this = self.clone();
         let interval = match &self.resource.issuer {
             TokenIssuer::BuiltIn(_) => STREAM_RECHECK,
+            TokenIssuer::External(_) if is_api_key(token.expose_secret()) => STREAM_RECHECK,
             // Nothing announces revocations, and each check may verify a signature.
             TokenIssuer::External(_) => RECHECK,
         };
@@ -343,13 +380,17 @@ async fn look_up(
     Ok(CachedToken { grant: Some(grant), ..caller_of(&claims, scopes.into())? })
 }
 
-/// Reads the only `Authorization` header. Tokens anywhere else are ignored.
+/// Reads the only `Authorization` header, or the only API key in an `X-API-Key` header. Tokens anywhere else are ignored.
 fn credentials(parts: &Parts) -> Result<Credentials<'_>, AuthError> {
+    let keys = parts.headers.get_all("x-api-key").iter().filter_map(|value| value.to_str().ok());
+    // Keys of others, such as those of a proxy, are none of ours.
+    let mut keys = keys.filter(|value| is_api_key(value));
     let mut headers = parts.headers.get_all(header::AUTHORIZATION).iter();
-    let Some(value) = headers.next() else { return Ok(Credentials::None) };
-    if headers.next().is_some() {
+    let (key, value) = (keys.next(), headers.next());
+    if keys.next().is_some() || headers.next().is_some() || (key.is_some() && value.is_some()) {
         return Err(AuthError::Malformed);
     }
+    let Some(value) = value else { return Ok(key.map_or(Credentials::None, Credentials::Bearer)) };
     let (scheme, token) =
         value.to_str().ok().and_then(|text| text.split_once(' ')).ok_or(AuthError::Malformed)?;
     let token = token.trim();
@@ -379,6 +420,9 @@ fn caller_of(claims: &Claims, scopes: Scopes) -> Result<CachedToken, TokenError>
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     let subject = text("sub").filter(|sub| !sub.is_empty()).ok_or(TokenError::Subject)?;
     let client = text("client_id").or_else(|| text("azp"));
+    if subject.starts_with(SUBJECT_PREFIX) || client.is_some_and(|id| id.starts_with(SUBJECT_PREFIX)) {
+        return Err(TokenError::Subject);
+    }
     Ok(CachedToken {
         principal: Principal { subject: subject.into(), client_id: client.map(Into::into), scopes },
         expires_s: claims.get("exp").and_then(Value::as_u64).unwrap_or_default(),
@@ -389,6 +433,14 @@ fn caller_of(claims: &Claims, scopes: Scopes) -> Result<CachedToken, TokenError>
             .get("cnf")
             .map(|cnf| cnf.get("jkt").and_then(Value::as_str).unwrap_or("unsupported").to_owned()),
     })
+}
+
+/// A refusal that is not the caller's last word: no challenge, and the time after which to try again.
+fn try_later(status: StatusCode, text: &str, seconds: u64) -> AuthRefusal {
+    let mut response = respond(status, "", "temporarily_unavailable", text);
+    response.headers_mut().remove(header::WWW_AUTHENTICATE);
+    response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    response
 }
 
 fn respond(status: StatusCode, challenge: &str, error: &str, text: &str) -> AuthRefusal {

@@ -15,6 +15,7 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use self::answers::Answers;
 use crate::{
+    api_keys::ApiKeys,
     clock::Clock,
     config::{AuthConfig, Deployment, ProviderConfig},
     crypto::sha256,
@@ -335,6 +336,11 @@ impl Transparent {
 
     pub(crate) fn scopes(&self) -> String {
         self.config.scopes.keys().cloned().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the API keys of the configuration. Stored ones need the built-in server.
+    pub(crate) fn api_keys(&self) -> ApiKeys {
+        ApiKeys::new(&self.config, self.clock.clone(), None)
     }
 
     pub(crate) fn anonymous(&self) -> Option<Scopes> {

@@ -40,6 +40,9 @@ pub(crate) const STREAM_RECHECK: Duration = Duration::from_secs(1);
 /// Verified tokens cached at most.
 pub(crate) const MAX_CACHED_TOKENS: usize = 10_000;
 
+/// Networks whose unknown API keys an instance counts at most.
+pub(crate) const MAX_COUNTED_NETWORKS: usize = 100_000;
+
 /// Greatest distance of a DPoP proof's `iat` from now, in seconds.
 pub(crate) const DPOP_WINDOW_S: u64 = 60;
 /// Time for which a DPoP nonce is given out, in seconds; the one before is accepted too.

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod api_keys;
 mod clients;
 mod identity;
 mod login;
@@ -9,6 +10,7 @@ mod testing;
 
 use std::{net::IpAddr, path::PathBuf};
 
+pub use api_keys::{ApiKeyArgs, ApiKeyCommand, KeyGrantArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use clients::{AddArgs, ConnectArgs, DisconnectArgs, EntryArgs, InitArgs, PROJECT};
 pub use identity::{
@@ -76,6 +78,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Generate, list, rotate and retire the keys that sign access tokens.
     Key(KeyArgs),
+    /// Make, list and revoke the static API keys of machines that cannot do OAuth.
+    ApiKey(ApiKeyArgs),
     /// Hash passwords, enrol passkeys, and sign users out.
     User(UserArgs),
     /// List and remove OAuth clients.

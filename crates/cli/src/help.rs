@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["demo", "init", "add", "connect", "disconnect", "serve", "check"]),
     ("Use", &["tools", "login", "logout"]),
     ("Operate", &["health", "executions", "policy", "audit"]),
-    ("Users and clients", &["user", "client", "consent", "key"]),
+    ("Users and clients", &["user", "client", "consent", "api-key", "key"]),
     ("Test", &["test", "mock", "token", "eval"]),
 ];
 const MORE: &str = "More";

@@ -77,6 +77,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Audit(args) => commands::audit::run(&args),
         Command::Check(args) => commands::check::run(&args).await,
         Command::Key(args) => commands::key::run(args).await,
+        Command::ApiKey(args) => commands::api_key::run(&args).await,
         Command::User(args) => commands::user::run(&args).await,
         Command::Client(args) => commands::client::run(&args).await,
         Command::Consent(args) => commands::consent::run(&args).await,

@@ -78,7 +78,7 @@ impl CredentialPatterns {
                 )?,
                 // A signed JWT, and tokens that are known by their first letters.
                 other(
-                    r"(?-u:\b)(?:eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+|(?:sk-|sk_live_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza)[A-Za-z0-9_-]{12,})",
+                    r"(?-u:\b)(?:eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+|(?:sk-|sk_live_|rk_live_|gh[pousr]_|github_pat_|glpat-|xox[abeprs]-|AKIA|ASIA|AIza|gwk_)[A-Za-z0-9_-]{12,})",
                     MASK.to_owned(),
                 )?,
                 // A password in an address.

@@ -110,6 +110,7 @@ impl AuthConfig {
     pub fn check_production(&self, deployment: &Deployment) -> Vec<Finding> {
         let mut found = Findings::default();
         self.check_exposure(deployment, &mut found);
+        self.check_keys_of_machines(&mut found);
         if self.mode == Mode::Orchestrated {
             self.check_store_and_keys(&mut found);
             self.check_login(&mut found);
@@ -176,6 +177,15 @@ impl AuthConfig {
             "whoever connects is believed about the caller's address and about HTTPS",
             "name the addresses or the networks of your proxies, /8 or smaller",
         );
+    }
+
+    /// Checks that API keys expire.
+    fn check_keys_of_machines(&self, found: &mut Findings) {
+        for (at, key) in self.api_keys.iter().enumerate() {
+            let path = format!("auth.apiKeys[{at}].expires");
+            let fix = "set `expires`, and replace the key before that day";
+            found.when(key.expires.is_none(), &path, "an API key never expires", fix);
+        }
     }
 
     /// Checks the token store and the signing keys.
@@ -279,6 +289,7 @@ impl AuthConfig {
             ("revoke", limits.revoke, 6_000),
             ("fetch", limits.fetch, 600),
             ("wrongPasswords", limits.wrong_passwords, 100),
+            ("unknownKeys", limits.unknown_keys, 6_000),
         ] {
             let path = format!("auth.limits.{field}");
             found.when(

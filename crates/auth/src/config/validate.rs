@@ -2,6 +2,7 @@
 
 use super::{AuthConfig, DEFAULT_SCOPE, Deployment, LoginMethod, LoginSource, Mode, StorageKind};
 use crate::{
+    api_keys::SUBJECT_PREFIX,
     keys::{Algorithm, Jwk, JwkSet, SigningKey},
     net, password,
     scopes::{USER_SCOPES, is_scope_token},
@@ -29,6 +30,7 @@ impl AuthConfig {
         let mut say = |path: &str, message: String| {
             found.push(Problem { path: format!("auth.{path}"), message });
         };
+        self.check_api_keys(&mut say);
         if self.mode == Mode::Public {
             if !deployment.is_local() && !self.allow_default_public {
                 let problem = "is `public`, which turns authentication off, and the server can be reached from other machines (`http.host`, \
@@ -81,8 +83,16 @@ impl AuthConfig {
         }
         for (at, client) in self.clients.iter().enumerate() {
             let id = &client.client_id;
-            if id.is_empty() || id.starts_with("user:") || id.starts_with("idp:") || id == "anonymous" {
-                say(&format!("clients[{at}].clientId"), "is empty, or reserved for users".into());
+            if id.is_empty()
+                || id.starts_with("user:")
+                || id.starts_with("idp:")
+                || id.starts_with(SUBJECT_PREFIX)
+                || id == "anonymous"
+            {
+                say(
+                    &format!("clients[{at}].clientId"),
+                    "is empty, or reserved for users and API keys".into(),
+                );
             }
             if self.clients[..at].iter().any(|other| other.client_id == *id) {
                 say(&format!("clients[{at}].clientId"), "is used twice".into());

@@ -69,8 +69,10 @@ pub enum TokenError {
     Revoked,
     #[error("it is bound to a key the caller did not show")]
     Binding,
-    #[error("it names nobody (`sub`)")]
+    #[error("it names nobody (`sub`), or somebody else")]
     Subject,
+    #[error("it is no API key of this server")]
+    UnknownApiKey,
 }
 
 /// The header of a token. Keys and key addresses in it (`jwk`, `jku`, `x5u`, `x5c`) are ignored.

@@ -1,6 +1,7 @@
 //! The authorization server: its endpoints, one file each, over the services of this crate.
 
 mod account;
+mod api_keys;
 mod authorization_server;
 mod authorize;
 mod consent;
@@ -26,6 +27,7 @@ mod views;
 
 pub(crate) use self::services::Services;
 pub use self::{
+    api_keys::{ApiKeyError, ApiKeyInfo, NewApiKey, RevokedApiKey},
     authorization_server::{AuthorizationServer, OpenError, ServerParts, open_peers, open_store},
     openapi::OPENAPI,
     operator::{ClientInfo, ConsentInfo, RemovedClient, RevokedToken},

@@ -50,6 +50,11 @@ fn the_production_example_is_fit_and_each_step_away_from_it_is_found() {
         (json!({"encryptionKey": "changeme-changeme-changeme-changeme"}), "auth.encryptionKey"),
         (json!({"dcr": {"initialAccessToken": "short"}}), "auth.dcr.initialAccessToken"),
         (
+            json!({"apiKeys": [{"name": "ci", "hash": format!("sha256:{}", "0a".repeat(32)), "scopes": []}]}),
+            "auth.apiKeys[0].expires",
+        ),
+        (json!({"limits": {"unknownKeys": 0}}), "auth.limits.unknownKeys"),
+        (
             json!({"clients": [{"clientId": "c", "clientSecret": "short", "grantTypes": ["client_credentials"]}]}),
             "auth.clients[0].clientSecret",
         ),

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod account;
+mod api_keys;
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]

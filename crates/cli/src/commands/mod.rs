@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod add;
+pub mod api_key;
 pub mod audit;
 pub mod check;
 pub mod client;

@@ -95,6 +95,12 @@ async fn serve_over_http(
     let origin = config.http.origin_at(address);
     tracing::info!(%address, path = %config.http.path, apps = config.apps.len(), "serving MCP on {origin}{}", config.http.path);
     let background = stop.child_token();
+    if let Some(resource) = server.resource_server().cloned() {
+        reloader.live(vec!["auth.apiKeys"], move |config| {
+            resource.replace_api_keys(&config.auth.api_keys);
+            Ok(())
+        });
+    }
     if let Some(certificate) = server.certificate() {
         files.follow(certificate, &mut reloader, background.clone());
     }

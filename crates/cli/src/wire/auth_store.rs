@@ -43,7 +43,8 @@ pub async fn open_shared(store: &StoreArgs) -> anyhow::Result<AuthorizationServe
         ),
         (Mode::Orchestrated, _) => None,
         (Mode::Transparent, _) => Some(
-            "tokens, users and clients belong to the identity provider (`auth.mode: transparent`); use its tools",
+            "tokens, users and clients belong to the identity provider (`auth.mode: transparent`); use its tools. API keys are in \
+             `auth.apiKeys`: `gatewright api-key generate` makes one",
         ),
         (Mode::Public, _) => {
             Some("authentication is off (`auth.mode: public`): there are no tokens, users or clients")

@@ -5,6 +5,8 @@ mod access;
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
+mod api_keys;
+#[cfg(test)]
 mod arrows;
 #[cfg(test)]
 mod audit;

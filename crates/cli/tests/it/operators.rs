@@ -1,4 +1,4 @@
-//! `gatewright token revoke`, `user sign-out`, `client`, `consent` and `key retire`, against the store of a running server.
+//! `gatewright token revoke`, `user sign-out`, `client`, `consent`, `api-key` and `key retire`, against the store of a running server.
 
 use std::{os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
@@ -151,11 +151,47 @@ async fn a_key_is_retired_and_a_configured_one_is_not() {
     assert!(code == 2 && told.as_str().unwrap().contains("no key"), "{told}");
 }
 
+#[tokio::test]
+async fn a_key_of_a_machine_works_until_it_is_revoked_and_is_printed_once() {
+    let place = Place::start();
+    let gate = place.site.gate();
+    let make = |name: &str, scope: &str| {
+        let (code, made) = place.run(&["api-key", "create", name, "--scope", scope, "--days", "1"]);
+        assert_eq!(code, 0, "{made}");
+        made["key"].as_str().unwrap().to_owned()
+    };
+    let (reader, biller) = (make("reader", "crm:read"), make("biller", "billing:read"));
+    for (key, subject, tool) in
+        [(&reader, "key:reader", "crm:users_list"), (&biller, "key:biller", "billing:products_list")]
+    {
+        assert_eq!(gate.mcp(Some(key), "tools/list", json!({})).await.status, 200);
+        gate.call(Some(key), tool, json!({})).await;
+        let audit = std::fs::read_to_string(place.folder.path().join("audit.jsonl")).unwrap();
+        assert!(audit.contains(&format!("\"{subject}\"")), "{audit}");
+    }
+    let (code, listed) = place.run(&["api-key", "list"]);
+    let names: Vec<_> = listed.as_array().unwrap().iter().map(|key| key["name"].clone()).collect();
+    assert_eq!((code, names), (0, vec![json!("biller"), json!("reader")]));
+    assert!(!listed.to_string().contains("gwk_"), "{listed}");
+    let (code, told) = place.run(&["api-key", "create", "reader"]);
+    assert!(code == 2 && told.as_str().unwrap().contains("already"), "{told}");
+    let (code, told) = place.run(&["api-key", "create", "third", "--scope", "crm:reed"]);
+    assert!(code == 2 && told.as_str().unwrap().contains("did you mean `crm:read`?"), "{told}");
+    assert_eq!(place.run(&["api-key", "revoke", "reader"]), (0, json!({"revoked": "reader"})));
+    assert_eq!(gate.mcp(Some(&reader), "tools/list", json!({})).await.status, 401);
+    assert_eq!(gate.mcp(Some(&biller), "tools/list", json!({})).await.status, 200);
+    let (code, told) = place.run(&["api-key", "revoke", "reader"]);
+    assert!(code == 2 && told.as_str().unwrap().contains("no key"), "{told}");
+}
+
 #[test]
 fn commands_that_need_a_shared_store_say_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gatewright.json");
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 9] = [
+        &["api-key", "create", "ci"],
+        &["api-key", "list"],
+        &["api-key", "revoke", "ci"],
         &["token", "revoke"],
         &["user", "sign-out", "ada"],
         &["client", "list"],

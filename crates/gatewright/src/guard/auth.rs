@@ -6,7 +6,7 @@ use gatewright_auth::{
     AuditSink, AuthorizationServer, ConsentTool, Deployment, Metrics, ResourceServer, SystemClock,
     Transparent, UpstreamVault, config::Mode,
 };
-use gatewright_core::{Authenticator, Gateway, rmcp::model::Tool};
+use gatewright_core::{Gateway, rmcp::model::Tool};
 use gatewright_server::axum::Router;
 
 use super::{Audit, GuardConfig, GuardError};
@@ -14,7 +14,7 @@ use super::{Audit, GuardConfig, GuardError};
 /// Authentication as the HTTP server needs it.
 pub(super) struct AuthLayer {
     /// Identifies the caller of a request.
-    pub(super) authenticator: Arc<dyn Authenticator>,
+    pub(super) authenticator: ResourceServer,
     /// `/oauth/*` and `/.well-known/*`.
     pub(super) routes: Router,
     /// Counts of logins, tokens and rejected requests.
@@ -61,7 +61,7 @@ pub(super) async fn open(
             let server = config.authorization_server(address, audit).await?;
             let vault = UpstreamVault::new(&server);
             AuthLayer {
-                authenticator: Arc::new(server.resource_server()),
+                authenticator: server.resource_server(),
                 routes: server.router().merge(vault.router()),
                 metrics: server.metrics().clone(),
                 issuer: Some((server, vault)),
@@ -71,7 +71,7 @@ pub(super) async fn open(
             let validator = Transparent::new(config.auth.clone(), &deployment, Arc::new(SystemClock))
                 .map_err(GuardError::Config)?;
             let (routes, metrics) = (validator.router(), validator.metrics().clone());
-            let authenticator = Arc::new(ResourceServer::transparent(validator));
+            let authenticator = ResourceServer::transparent(validator);
             AuthLayer { authenticator, routes, metrics, issuer: None }
         }
     }))

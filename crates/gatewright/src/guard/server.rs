@@ -1,8 +1,8 @@
 //! A guard in front of a running gateway: over HTTP, with the endpoints of the authorization server, or over stdio.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
-use gatewright_auth::{ApprovalPages, AuthorizationServer};
+use gatewright_auth::{ApprovalPages, AuthorizationServer, ResourceServer};
 use gatewright_server::{Bound, Certificate, serve_stdio, until_ctrl_c};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -20,6 +20,7 @@ pub struct GuardedServer {
     bound: Bound,
     admin: Option<AdminServer>,
     issuer: Option<AuthorizationServer>,
+    resource: Option<ResourceServer>,
     /// Stops the admin listener.
     background: DropGuard,
 }
@@ -52,7 +53,7 @@ impl Guard {
             TcpListener::bind(address).await.map_err(|source| GuardError::Listen { address, source })?;
         let address = listener.local_addr().map_err(|source| GuardError::Listen { address, source })?;
         server = server.listener(listener);
-        let (mut counts, mut issuer) = (None, None);
+        let (mut counts, mut issuer, mut resource) = (None, None, None);
         if let Some(layer) = auth::open(&self.config, address, self.audit).await? {
             let AuthLayer { authenticator, routes, metrics, issuer: opened } = layer;
             if let Some((opened, vault)) = opened {
@@ -64,7 +65,8 @@ impl Guard {
                 server = server.merge(pages.router());
                 issuer = Some(opened);
             }
-            server = server.authenticator(authenticator).merge(routes);
+            server = server.authenticator(Arc::new(authenticator.clone())).merge(routes);
+            resource = Some(authenticator);
             counts = Some(metrics);
         }
         let bound = server.bind().await?;
@@ -75,7 +77,13 @@ impl Guard {
             let sources = MetricSources { http, auth: counts, limits: self.limits, more: self.metrics };
             admin_server = Some(admin.serve(running, sources, background.clone()).await?);
         }
-        Ok(GuardedServer { bound, admin: admin_server, issuer, background: background.drop_guard() })
+        Ok(GuardedServer {
+            bound,
+            admin: admin_server,
+            issuer,
+            resource,
+            background: background.drop_guard(),
+        })
     }
 
     /// Serves one client on standard input and output, without authentication, and operators, until the client leaves or `stop`.
@@ -113,6 +121,11 @@ impl GuardedServer {
     /// The built-in authorization server, where there is one.
     pub fn authorization_server(&self) -> Option<&AuthorizationServer> {
         self.issuer.as_ref()
+    }
+
+    /// The check of callers, where there is authentication. Its API keys can be replaced while the server runs.
+    pub fn resource_server(&self) -> Option<&ResourceServer> {
+        self.resource.as_ref()
     }
 
     /// Serves until SIGINT (Ctrl-C) or SIGTERM, then lets requests under way finish. A second signal cuts them off.
