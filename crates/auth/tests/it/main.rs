@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod account;
+#[cfg(test)]
 mod api_keys;
 #[cfg(test)]
 mod approvals;

@@ -1,17 +1,14 @@
 //! Any interleaving of two instances at one execution.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Mutex, time::Duration};
 
-use gatewright_core::{NewRecord, RecordsFuture, SharedRecords};
+use gatewright_core::RecordsFuture;
 use gatewright_executions::{
     CallCounts, Ending, ExecutionError, Executions, ExecutionsConfig, Lease, Reader,
 };
 use proptest::prelude::*;
 
-use crate::support::{Clock, TestRecords, detached, principal};
+use crate::support::{Clock, TestRecords, Through, Way, detached, principal};
 
 /// A step of one instance.
 #[derive(Debug, Clone, Copy)]
@@ -42,47 +39,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-/// Records whose answers take different times.
-struct Delayed {
-    records: Arc<TestRecords>,
-    delays: Mutex<std::iter::Cycle<std::vec::IntoIter<u8>>>,
-}
+/// Answers take different times.
+struct Delays(Mutex<std::iter::Cycle<std::vec::IntoIter<u8>>>);
 
-impl Delayed {
-    async fn after<T>(&self, step: RecordsFuture<'_, T>) -> Result<T, gatewright_core::RecordsError> {
-        let turns = self.delays.lock().unwrap().next().unwrap_or_default();
-        for _ in 0..turns {
-            tokio::task::yield_now().await;
-        }
-        let answer = step.await;
-        for _ in 0..turns / 2 {
-            tokio::task::yield_now().await;
-        }
-        answer
-    }
-}
-
-impl SharedRecords for Delayed {
-    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
-        Box::pin(self.after(self.records.get_many(keys)))
-    }
-
-    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
-        Box::pin(self.after(self.records.put_many(records)))
-    }
-
-    fn replace<'a>(
-        &'a self,
-        key: &'a str,
-        before: Option<&'a [u8]>,
-        after: &'a [u8],
-        ttl: Duration,
-    ) -> RecordsFuture<'a, bool> {
-        Box::pin(self.after(self.records.replace(key, before, after, ttl)))
-    }
-
-    fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
-        Box::pin(self.after(self.records.remove_many(keys)))
+impl Way for Delays {
+    fn pass<'a, T: Send + 'a>(&'a self, step: RecordsFuture<'a, T>) -> RecordsFuture<'a, T> {
+        Box::pin(async move {
+            let turns = self.0.lock().unwrap().next().unwrap_or_default();
+            for _ in 0..turns {
+                tokio::task::yield_now().await;
+            }
+            let answer = step.await;
+            for _ in 0..turns / 2 {
+                tokio::task::yield_now().await;
+            }
+            answer
+        })
     }
 }
 
@@ -138,10 +110,8 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let clock = Clock::default();
-            let records = Arc::new(Delayed {
-                records: TestRecords::new(&clock),
-                delays: Mutex::new(delays.into_iter().cycle()),
-            });
+            let delays = Delays(Mutex::new(delays.into_iter().cycle()));
+            let records = Through::to(TestRecords::new(&clock), delays);
             let [first, second] = [0, 1].map(|_| clock.shared(ExecutionsConfig::default(), records.clone()));
             let lease = first.create(&principal("ada", None), detached(), b"start").await.unwrap();
             let id = lease.id().to_string();

@@ -5,7 +5,7 @@ use std::{
     future::pending,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -149,53 +149,33 @@ pub(crate) enum Fault {
     Unreachable,
 }
 
-/// A connection to records on which `fault` happens at the step number `at`.
-pub(crate) struct Faulty {
-    pub(crate) records: Arc<dyn SharedRecords>,
-    pub(crate) fault: Fault,
-    pub(crate) at: usize,
-    pub(crate) steps: AtomicUsize,
+/// A connection to records, of which every step goes through `way`.
+pub(crate) struct Through<W> {
+    records: Arc<dyn SharedRecords>,
+    pub(crate) way: W,
 }
 
-impl Faulty {
-    pub(crate) fn new(records: Arc<dyn SharedRecords>, fault: Fault, at: usize) -> Arc<Self> {
-        Arc::new(Self { records, fault, at, steps: AtomicUsize::new(0) })
-    }
+/// What happens to the steps of a connection.
+pub(crate) trait Way: Send + Sync + 'static {
+    fn pass<'a, T: Send + 'a>(&'a self, step: RecordsFuture<'a, T>) -> RecordsFuture<'a, T>;
+}
 
-    /// Returns `true` once the fault happened.
-    pub(crate) fn has_happened(&self) -> bool {
-        self.steps.load(Ordering::SeqCst) > self.at
-    }
-
-    async fn step<T>(&self, step: RecordsFuture<'_, T>) -> Result<T, RecordsError> {
-        let number = self.steps.fetch_add(1, Ordering::SeqCst);
-        match self.fault {
-            Fault::Killed if number >= self.at => pending().await,
-            Fault::KilledAfter if number > self.at => pending().await,
-            Fault::KilledAfter if number == self.at => {
-                let _ = step.await;
-                pending().await
-            }
-            Fault::AnswerLost if number == self.at => {
-                let _ = step.await;
-                Err(RecordsError::Unavailable)
-            }
-            Fault::Unreachable if number >= self.at => Err(RecordsError::Unavailable),
-            _ => step.await,
-        }
+impl<W: Way> Through<W> {
+    pub(crate) fn to(records: Arc<dyn SharedRecords>, way: W) -> Arc<Self> {
+        Arc::new(Self { records, way })
     }
 }
 
-impl SharedRecords for Faulty {
+impl<W: Way> SharedRecords for Through<W> {
     fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
-        Box::pin(self.step(self.records.get_many(keys)))
+        self.way.pass(self.records.get_many(keys))
     }
 
     fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
         // Not in one step: an instance may die between them.
         Box::pin(async move {
             for record in records {
-                self.step(self.records.put_many(std::slice::from_ref(record))).await?;
+                self.way.pass(self.records.put_many(std::slice::from_ref(record))).await?;
             }
             Ok(())
         })
@@ -208,58 +188,80 @@ impl SharedRecords for Faulty {
         after: &'a [u8],
         ttl: Duration,
     ) -> RecordsFuture<'a, bool> {
-        Box::pin(self.step(self.records.replace(key, before, after, ttl)))
+        self.way.pass(self.records.replace(key, before, after, ttl))
     }
 
     fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
-        Box::pin(self.step(self.records.remove_many(keys)))
+        self.way.pass(self.records.remove_many(keys))
     }
 }
 
-/// A connection to records that can be cut and restored.
-pub(crate) struct Silent {
-    records: Arc<dyn SharedRecords>,
-    silent: std::sync::atomic::AtomicBool,
+/// `fault` happens at the step number `at`.
+pub(crate) struct Faults {
+    fault: Fault,
+    at: usize,
+    steps: AtomicUsize,
 }
+
+pub(crate) type Faulty = Through<Faults>;
+
+impl Faulty {
+    pub(crate) fn new(records: Arc<dyn SharedRecords>, fault: Fault, at: usize) -> Arc<Self> {
+        Self::to(records, Faults { fault, at, steps: AtomicUsize::new(0) })
+    }
+
+    /// Returns `true` once the fault happened.
+    pub(crate) fn has_happened(&self) -> bool {
+        self.way.steps.load(Ordering::SeqCst) > self.way.at
+    }
+}
+
+impl Way for Faults {
+    fn pass<'a, T: Send + 'a>(&'a self, step: RecordsFuture<'a, T>) -> RecordsFuture<'a, T> {
+        Box::pin(async move {
+            let number = self.steps.fetch_add(1, Ordering::SeqCst);
+            match self.fault {
+                Fault::Killed if number >= self.at => pending().await,
+                Fault::KilledAfter if number > self.at => pending().await,
+                Fault::KilledAfter if number == self.at => {
+                    let _ = step.await;
+                    pending().await
+                }
+                Fault::AnswerLost if number == self.at => {
+                    let _ = step.await;
+                    Err(RecordsError::Unavailable)
+                }
+                Fault::Unreachable if number >= self.at => Err(RecordsError::Unavailable),
+                _ => step.await,
+            }
+        })
+    }
+}
+
+/// The connection can be cut and restored.
+#[derive(Default)]
+pub(crate) struct Cut(AtomicBool);
+
+pub(crate) type Silent = Through<Cut>;
 
 impl Silent {
     pub(crate) fn new(records: Arc<dyn SharedRecords>) -> Arc<Self> {
-        Arc::new(Self { records, silent: Default::default() })
+        Self::to(records, Cut::default())
     }
 
     /// Cuts the connection, or restores it.
     pub(crate) fn turn(&self, silent: bool) {
-        self.silent.store(silent, Ordering::SeqCst);
-    }
-
-    async fn step<T>(&self, step: RecordsFuture<'_, T>) -> Result<T, RecordsError> {
-        match self.silent.load(Ordering::SeqCst) {
-            true => Err(RecordsError::Unavailable),
-            false => step.await,
-        }
+        self.way.0.store(silent, Ordering::SeqCst);
     }
 }
 
-impl SharedRecords for Silent {
-    fn get_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, Vec<Option<Vec<u8>>>> {
-        Box::pin(self.step(self.records.get_many(keys)))
-    }
-
-    fn put_many<'a>(&'a self, records: &'a [NewRecord]) -> RecordsFuture<'a, ()> {
-        Box::pin(self.step(self.records.put_many(records)))
-    }
-
-    fn replace<'a>(
-        &'a self,
-        key: &'a str,
-        before: Option<&'a [u8]>,
-        after: &'a [u8],
-        ttl: Duration,
-    ) -> RecordsFuture<'a, bool> {
-        Box::pin(self.step(self.records.replace(key, before, after, ttl)))
-    }
-
-    fn remove_many<'a>(&'a self, keys: &'a [String]) -> RecordsFuture<'a, ()> {
-        Box::pin(self.step(self.records.remove_many(keys)))
+impl Way for Cut {
+    fn pass<'a, T: Send + 'a>(&'a self, step: RecordsFuture<'a, T>) -> RecordsFuture<'a, T> {
+        Box::pin(async move {
+            match self.0.load(Ordering::SeqCst) {
+                true => Err(RecordsError::Unavailable),
+                false => step.await,
+            }
+        })
     }
 }
