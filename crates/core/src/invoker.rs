@@ -166,13 +166,23 @@ impl Invoker {
     /// `UPSTREAM_STARTING`, `UPSTREAM_DOWN` or `AUTHORIZATION_REQUIRED` when the tool's app is not there for the caller. An app that
     /// makes its first connection is waited for.
     pub async fn find(&self, name: &str, caller: &Caller) -> Result<PermittedTool, InvokeError> {
+        self.find_among(name, caller, |_| true).await
+    }
+
+    /// The same for a way of calling that reaches only tools that `reaches` accepts: no other one is named as the nearest.
+    pub async fn find_among(
+        &self,
+        name: &str,
+        caller: &Caller,
+        reaches: impl Fn(&ToolEntry) -> bool,
+    ) -> Result<PermittedTool, InvokeError> {
         let mut found = self.registry.decide(caller, |view| view.tool(name)).await;
         if matches!(found, Err(Denied::Unknown)) && self.registry.first_connection_for(name).await {
             found = self.registry.decide(caller, |view| view.tool(name)).await;
         }
         match found {
             Ok(tool) => Ok(tool),
-            Err(Denied::Unknown) => Err(self.unknown(name, caller).await),
+            Err(Denied::Unknown) => Err(self.unknown(name, caller, reaches).await),
             Err(Denied::Policies) => {
                 Err(InvokeError::Forbidden { name: clipped(name).to_owned(), why: Forbidden::NotPermitted })
             }
@@ -183,11 +193,16 @@ impl Invoker {
     }
 
     /// Why there is no tool `name` for `caller`.
-    async fn unknown(&self, name: &str, caller: &Caller) -> InvokeError {
+    async fn unknown(
+        &self,
+        name: &str,
+        caller: &Caller,
+        reaches: impl Fn(&ToolEntry) -> bool,
+    ) -> InvokeError {
         let view = self.registry.ready_view(caller).await;
         match view.unavailable_owner(name) {
             Some(app) => InvokeError::Unavailable { name: name.to_owned(), app },
-            None => InvokeError::NotFound { name: name.to_owned(), nearest: view.nearest(name, |_| true) },
+            None => InvokeError::NotFound { name: name.to_owned(), nearest: view.nearest(name, reaches) },
         }
     }
 

@@ -9,6 +9,7 @@ use rmcp::{
 use super::{Gateway, stamp};
 use crate::{
     AccessMode, AnswersByRetry, AskedAtOnce, Caller, DirectAccess, Era, InvokeError, REQUEST_CANCELLED,
+    ToolEntry,
     observe::{Begun, ExecutionWatch},
 };
 
@@ -146,8 +147,9 @@ impl Gateway {
         caller: &Caller,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, InvokeError> {
-        let tool = self.shared.invoker.find(&params.name, caller).await?;
         let mode = caller.mode();
+        let reaches = |tool: &ToolEntry| self.direct_access(tool, mode) != DirectAccess::Refused;
+        let tool = self.shared.invoker.find_among(&params.name, caller, reaches).await?;
         if self.direct_access(&tool, mode) == DirectAccess::Refused {
             let strictest =
                 self.shared.plugins.iter().find(|p| p.direct_access(&tool, mode) == DirectAccess::Refused);
