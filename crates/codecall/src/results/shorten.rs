@@ -176,8 +176,9 @@ impl Shortener {
         let mut path: String =
             self.path.iter().map(|name| format!("/{}", name.replace('~', "~0").replace('/', "~1"))).collect();
         if path.len() > LONGEST_PATH {
-            path.truncate(path.floor_char_boundary(LONGEST_PATH));
-            path.push('…');
+            // Places that begin alike end in other keys.
+            let (head, tail) = (LONGEST_PATH / 2, path.len() - LONGEST_PATH / 2);
+            path.replace_range(path.floor_char_boundary(head)..path.ceil_char_boundary(tail), "…");
         }
         self.cuts.listed.insert(at, Cut { path, kept, of, unit });
     }
@@ -305,6 +306,16 @@ mod tests {
         let cuts = shorten(&mut value, 16_000);
         assert_eq!(cuts.listed[0], cut("", 3, 100, "items"));
         assert_eq!((cuts.listed[19].path.as_str(), cuts.more), ("/0/team28", 71));
+    }
+
+    #[test]
+    fn long_places_that_begin_alike_are_told_apart() {
+        let texts: Map<String, Value> =
+            (0..5).map(|n| (format!("{}{n}", "ö".repeat(150)), "x".repeat(2_000).into())).collect();
+        let (_, cuts) = shortened(json!({"ä".repeat(90): texts}), 5_000);
+        let paths: std::collections::HashSet<&str> = cuts.iter().map(|cut| cut.path.as_str()).collect();
+        assert_eq!((paths.len(), cuts.len()), (5, 5), "{cuts:?}");
+        assert!(paths.iter().all(|path| path.starts_with("/ää") && path.contains('…')));
     }
 
     #[test]
