@@ -152,11 +152,14 @@ pub(crate) const MAX_DEPTH: usize = 100;
 
 /// Memory of one JSON value once it is read, in bytes, its text apart.
 const VALUE_BYTES: u64 = 80;
+/// Memory of an object and an array beside that of their values, unless they are empty: they have room for several.
+const OBJECT_BYTES: u64 = 400;
+const ARRAY_BYTES: u64 = 240;
 
 /// Memory that JSON text takes together with the values it is read into, in bytes; `None` when it nests deeper than 100 levels.
 pub fn weight(json: &str) -> Option<u64> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    let mut values = 1_u64;
+    let (mut values, mut bytes, mut opened) = (1_u64, json.len() as u64, 0);
     for byte in json.bytes() {
         if in_string {
             match byte {
@@ -167,11 +170,16 @@ pub fn weight(json: &str) -> Option<u64> {
             }
             continue;
         }
+        if opened > 0 && !byte.is_ascii_whitespace() {
+            bytes += if matches!(byte, b']' | b'}') { 0 } else { opened };
+            opened = 0;
+        }
         match byte {
             b'"' => in_string = true,
             b'[' | b'{' => {
                 depth += 1;
                 values += 1;
+                opened = if byte == b'{' { OBJECT_BYTES } else { ARRAY_BYTES };
                 if depth > MAX_DEPTH {
                     return None;
                 }
@@ -181,7 +189,7 @@ pub fn weight(json: &str) -> Option<u64> {
             _ => {}
         }
     }
-    Some(json.len() as u64 + values * VALUE_BYTES)
+    Some(bytes + values * VALUE_BYTES)
 }
 
 /// Tests for JSON text that nests deeper than [`MAX_DEPTH`].
@@ -227,6 +235,10 @@ mod tests {
         assert_eq!(weight(&text), Some(text.len() as u64 + VALUE_BYTES));
         let list = format!("[{}0]", "[],".repeat(1_000));
         assert!(weight(&list).unwrap() > 2_000 * VALUE_BYTES);
+        let beyond_empty = |text: &str, empty: &str| weight(text).unwrap() - weight(empty).unwrap();
+        assert_eq!(beyond_empty("{ }", "{}"), 1);
+        assert_eq!(beyond_empty("{ \"\":1}", "{}"), OBJECT_BYTES + 5);
+        assert_eq!(beyond_empty("[1]", "[]"), ARRAY_BYTES + 1);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::{
     results::{Kept, contents_len},
     runs::Asking,
     sent::SentTexts,
+    shapes::reading::Read,
     unwrap::Failure,
 };
 
@@ -74,7 +75,7 @@ impl ScriptHost {
         let bytes = if let Ok(Reply::Value(value)) = &value { about(value) } else { 0 };
         match value {
             Ok(Reply::Value(value)) => self
-                .with_blocks(value, bytes, kept)
+                .with_blocks(Read::Value(value), bytes, kept)
                 .await
                 .map_err(|error| self.failure(codes::TOOL_EXECUTION_ERROR, &error.to_string())),
             Ok(Reply::Waits(waits)) => Ok(waits),

@@ -11,7 +11,7 @@ use gatewright_agentscript::{
 };
 use gatewright_core::{
     AnswersByRetry, App, AskedAtOnce, Caller, InvokeError, Invoker, OwnPaths, PermittedTool, RequestObject,
-    ScriptRun, ScriptStep, codes, off_thread, read_json,
+    ScriptRun, ScriptStep, ToolEntry, codes, off_thread, read_json,
     rmcp::{
         RoleServer,
         model::{CallToolResponse, ContentBlock, RequestMetaObject, TASKS_EXTENSION_ID, Tool},
@@ -32,7 +32,7 @@ use crate::{
     results::{Handles, Kept, KeptResults, Room, answer_weight, reading_weight},
     runs::{Questions, Rehearsal, RunJournal, RunStart},
     sent::{SentTexts, clean},
-    shapes::{Shapes, restore_numbers},
+    shapes::{Shapes, reading::Read, restore_numbers},
     unwrap::{Failure, ToolValue},
 };
 
@@ -181,7 +181,7 @@ impl ScriptHost {
         let keep = |block| kept.keep(&self.handles, block, &mut taken);
         match ToolValue::of(answer, reading, keep).await {
             ToolValue::Ok(value) => self
-                .with_blocks(value, 0, kept)
+                .with_blocks(value, usize::try_from(bytes).unwrap_or(usize::MAX), kept)
                 .await
                 .map_err(|error| Failure::new(codes::TOOL_EXECUTION_ERROR, error.to_string())),
             ToolValue::Failed(failure) => Err(failure),
@@ -191,7 +191,7 @@ impl ScriptHost {
     /// The answer to the script, with the blocks that it has handles to, for the journal.
     pub(crate) async fn with_blocks(
         &self,
-        value: Value,
+        value: Read,
         bytes: usize,
         kept: Kept,
     ) -> Result<ToolAnswer, serde_json::Error> {
@@ -201,7 +201,11 @@ impl ScriptHost {
         let bytes = bytes.saturating_add(usize::try_from(of_blocks).unwrap_or(usize::MAX));
         let written = off_thread(bytes, move || {
             let kept = (!blocks.is_empty()).then(|| to_raw_value(&blocks)).transpose()?;
-            Ok((to_raw_value(&value)?, kept))
+            let value = match value {
+                Read::Value(value) => to_raw_value(&value)?,
+                Read::Json(json) => json,
+            };
+            Ok((value, kept))
         });
         Ok(match written.await? {
             (value, Some(kept)) => ToolAnswer::Kept { value, kept },
@@ -216,6 +220,7 @@ impl ScriptHost {
         let cancel = context.ct.clone().drop_guard();
         context.extensions.insert(self.nesting.clone());
         context.extensions.insert(ScriptStep(index));
+        context.extensions.insert(self.room.for_answers());
         if let Some(progress) = &self.progress {
             context.extensions.insert(progress.sink(name));
         }
@@ -240,7 +245,8 @@ impl ScriptHost {
                 return Err(self.denied(name));
             }
         }
-        let tool = match self.invoker.find(name, &self.caller).await {
+        let reaches = |tool: &ToolEntry| self.mode.in_code(tool);
+        let tool = match self.invoker.find_among(name, &self.caller, reaches).await {
             Ok(tool) => tool,
             Err(error) => return Err(self.tool_failure(name, error.into(), SentTexts::default()).await),
         };

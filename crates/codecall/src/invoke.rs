@@ -2,7 +2,7 @@
 
 use gatewright_agentscript::excerpt;
 use gatewright_core::{
-    AnswersByRetry, AskedAtOnce, Caller, InvokeError, PermittedTool, codes, off_thread,
+    AnswersByRetry, AskedAtOnce, Caller, InvokeError, PermittedTool, ToolEntry, codes, off_thread,
     rmcp::{
         RoleServer,
         model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject},
@@ -68,7 +68,9 @@ impl CodeCall {
         let (size, finish) = (size(&answered), self.finish(caller));
         let value = ToolValue::of(answered, reading, |block| Ok(blocks.add(block))).await;
         let body = match value {
-            ToolValue::Ok(result) => json!({"status": "ok", "result": result}),
+            ToolValue::Ok(result) => {
+                off_thread(size, move || json!({"status": "ok", "result": result.into_value()})).await
+            }
             ToolValue::Failed(failure) => {
                 let (sanitizer, own) = (self.settings().sanitizer, self.own_paths());
                 sent.add_roots(sanitizer, &failure.message, caller, &peer, &own).await;
@@ -91,8 +93,10 @@ impl CodeCall {
             let message = format!("`{name}` cannot be called from within code mode; call a tool of an app");
             return Err(Failure::new(codes::SELF_REFERENCE_BLOCKED, message));
         }
-        let tool = self.invoker.find(name, caller).await?;
-        if !self.settings().config.mode.in_code(&tool) {
+        let settings = self.settings();
+        let reaches = |tool: &ToolEntry| settings.config.mode.in_code(tool);
+        let tool = self.invoker.find_among(name, caller, reaches).await?;
+        if !settings.config.mode.in_code(&tool) {
             let why = "it is not enabled in code mode; call it directly".to_owned();
             return Err(InvokeError::Denied { name: tool.name.to_string(), why }.into());
         }

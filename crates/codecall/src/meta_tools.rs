@@ -129,7 +129,7 @@ fn describe_input() -> Value {
 const EXECUTE_TEXT: &str = "Run JavaScript, an async function body, that calls tools and returns only the JSON you need. \
 `await callTool(name, input)` gives the result or throws; with a third argument `{throwOnError: false}`: `{success, data, error}`. \
 `await __safe_parallel([() => callTool(...), ...])` runs up to 100 at once; `{settle: true}` gives each outcome. \
-`progress(value)` survives a failure. `getTool(name).types` declares a tool; `codecallContext` is `context`. No timers, imports or \
+`progress(value)` survives a failure. `getTool(name).types` declares a tool; integers beyond 2^53 are strings; `codecallContext` is `context`. No timers, imports or \
 network.";
 
 fn execute_input() -> Value {

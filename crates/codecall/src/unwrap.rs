@@ -10,13 +10,13 @@ use gatewright_core::{
 };
 use serde_json::{Value, json};
 
-use crate::shapes::reading::Reading;
+use crate::shapes::reading::{Read, Reading};
 
 /// The outcome of a tool call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) enum ToolValue {
     /// The tool's value.
-    Ok(Value),
+    Ok(Read),
     /// The tool's failure, or why it was not reached.
     Failed(Failure),
 }
@@ -109,7 +109,7 @@ async fn unwrap_result(
         return failure(&result);
     }
     if let Some(value) = result.structured_content {
-        return ToolValue::Ok(reading.structured(value));
+        return ToolValue::Ok(Read::Value(reading.structured(value)));
     }
     if let [ContentBlock::Text(text)] = result.content.as_mut_slice() {
         let text = std::mem::take(&mut text.text);
@@ -126,7 +126,7 @@ async fn unwrap_result(
             Err(failure) => return ToolValue::Failed(failure),
         }
     }
-    ToolValue::Ok(items.into())
+    ToolValue::Ok(Read::Value(items.into()))
 }
 
 fn failure(result: &CallToolResult) -> ToolValue {
@@ -170,30 +170,30 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn value(of: Value) -> ToolValue {
-        let reading = Reading { unwraps: true, text: Text::Json };
-        unwrap_result(result(of), reading, |_| Ok(json!({"handle": "kept"}))).now_or_never().unwrap()
+    fn value(of: Value) -> Result<Value, Failure> {
+        let reading = Reading { unwraps: true, text: Text::Json, declared: None };
+        match unwrap_result(result(of), reading, |_| Ok(json!({"handle": "kept"}))).now_or_never().unwrap() {
+            ToolValue::Ok(read) => Ok(read.into_value()),
+            ToolValue::Failed(failure) => Err(failure),
+        }
     }
 
     #[test]
     fn structured_content_wins_over_text() {
         let both = json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"a": 1}});
-        assert_eq!(value(both), ToolValue::Ok(json!({"a": 1})));
+        assert_eq!(value(both), Ok(json!({"a": 1})));
     }
 
     #[test]
     fn one_text_is_parsed_when_it_is_json_and_kept_when_not() {
-        assert_eq!(
-            value(json!({"content": [{"type": "text", "text": "[1, 2]"}]})),
-            ToolValue::Ok(json!([1, 2]))
-        );
-        assert_eq!(value(json!({"content": [{"type": "text", "text": "hi"}]})), ToolValue::Ok(json!("hi")));
+        assert_eq!(value(json!({"content": [{"type": "text", "text": "[1, 2]"}]})), Ok(json!([1, 2])));
+        assert_eq!(value(json!({"content": [{"type": "text", "text": "hi"}]})), Ok(json!("hi")));
     }
 
     #[test]
     fn several_items_stay_a_content_array() {
         let two = json!({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]});
-        let ToolValue::Ok(Value::Array(items)) = value(two) else { panic!("an array") };
+        let Ok(Value::Array(items)) = value(two) else { panic!("an array") };
         assert_eq!(items.len(), 2);
     }
 
@@ -203,15 +203,15 @@ mod tests {
         let text = json!({"type": "text", "text": "a"});
         assert_eq!(
             value(json!({"content": [image, text]})),
-            ToolValue::Ok(json!([{"handle": "kept"}, {"type": "text", "text": "a"}]))
+            Ok(json!([{"handle": "kept"}, {"type": "text", "text": "a"}]))
         );
     }
 
     #[test]
     fn the_tools_own_code_is_found_where_servers_put_it() {
         let failed = |of| match value(of) {
-            ToolValue::Failed(failure) => (failure.code, failure.message),
-            ToolValue::Ok(_) => panic!("a failure"),
+            Err(failure) => (failure.code, failure.message),
+            Ok(_) => panic!("a failure"),
         };
         let text = json!([{"type": "text", "text": "no such user"}]);
         assert_eq!(
@@ -227,8 +227,8 @@ mod tests {
     #[test]
     fn the_time_to_wait_is_found_where_servers_put_it() {
         let seconds = |of| match value(of) {
-            ToolValue::Failed(failure) => failure.retry_after_seconds,
-            ToolValue::Ok(_) => panic!("a failure"),
+            Err(failure) => failure.retry_after_seconds,
+            Ok(_) => panic!("a failure"),
         };
         let error = json!({"code": "RATE_LIMIT", "retryAfterSeconds": 7});
         assert_eq!(seconds(json!({"isError": true, "content": [], "structuredContent": error})), Some(7));

@@ -47,6 +47,7 @@ mod tool_meta;
 mod trace;
 mod unavailable;
 mod way;
+mod weight;
 
 pub use access::{
     AccessMode, Audience, CallContext, Caller, Completion, Denied, Listed, OwnPaths, Permit, Permitted,
@@ -101,5 +102,6 @@ pub use tool::ToolEntry;
 pub use tool_meta::{ToolMeta, ToolOverride, UsageExample};
 pub use trace::{Incoming, TraceContext};
 pub use unavailable::{Unavailable, UnavailableApp};
+pub use weight::{AnswerRoom, Reserved, parsed_bytes, value_bytes};
 
 pub use rmcp;

@@ -82,8 +82,25 @@ impl<'t> Literal<'t> {
     }
 }
 
-/// The valid JSON text `json` with quotes around each number that loses its digits.
-pub fn keep_digits(json: &str) -> Cow<'_, str> {
+/// The numbers whose digits are kept as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digits {
+    /// Every number that loses one.
+    All,
+    /// Integers that do, and numbers beyond the range of JavaScript. Decimals are rounded as JavaScript rounds them.
+    OfIntegers,
+}
+
+impl Digits {
+    /// Returns `true` if the JSON number `text` has to be text to keep its digits.
+    pub fn are_lost(self, text: &str) -> bool {
+        let is_decimal = || text.contains(['.', 'e', 'E']) && text.parse().is_ok_and(f64::is_finite);
+        loses_digits(text) && (self == Self::All || !is_decimal())
+    }
+}
+
+/// The valid JSON text `json` with quotes around each number that has to be text.
+pub fn keep_digits(json: &str, digits: Digits) -> Cow<'_, str> {
     let bytes = json.as_bytes();
     let (mut kept, mut copied, mut at) = (String::new(), 0, 0);
     while at < bytes.len() {
@@ -92,7 +109,7 @@ pub fn keep_digits(json: &str) -> Cow<'_, str> {
             b'-' | b'0'..=b'9' => {
                 let length = bytes[at..].iter().position(|byte| !is_of_number(*byte));
                 let end = length.map_or(bytes.len(), |length| at + length);
-                if loses_digits(&json[at..end]) {
+                if digits.are_lost(&json[at..end]) {
                     kept.push_str(&json[copied..at]);
                     kept.push('"');
                     kept.push_str(&json[at..end]);
@@ -182,13 +199,13 @@ mod tests {
     #[test]
     fn numbers_are_quoted_outside_of_text_only() {
         let json = r#"{"id": 12345678901234567890, "1.10": "9.50 \" 1.10", "price": [1.10, 2.5, -0.10]}"#;
-        let kept = keep_digits(json);
+        let kept = keep_digits(json, Digits::All);
         let value: Value = serde_json::from_str(&kept).unwrap();
         assert_eq!(
             value,
             json!({"id": "12345678901234567890", "1.10": "9.50 \" 1.10", "price": ["1.10", 2.5, "-0.10"]})
         );
-        assert!(matches!(keep_digits(r#"{"a": [1, 2.5, 5.0, "1.10"]}"#), Cow::Borrowed(_)));
+        assert!(matches!(keep_digits(r#"{"a": [1, 2.5, 5.0, "1.10"]}"#, Digits::All), Cow::Borrowed(_)));
     }
 
     #[test]
@@ -196,5 +213,14 @@ mod tests {
         let mut value = json!({"a": [u64::MAX, i64::MIN, 7, 1.5], "b": SAFE});
         spell_long_integers(&mut value);
         assert_eq!(value, json!({"a": ["18446744073709551615", "-9223372036854775808", 7, 1.5], "b": SAFE}));
+    }
+
+    #[test]
+    fn of_integers_alone_decimals_are_rounded_unless_they_are_out_of_range() {
+        let json = r#"[9007199254740993, 1.10, 0.12345678901234567890, 123456789012345678901234567890, 1e400, -1E-7]"#;
+        assert_eq!(
+            keep_digits(json, Digits::OfIntegers),
+            r#"["9007199254740993", 1.10, 0.12345678901234567890, "123456789012345678901234567890", "1e400", -1E-7]"#
+        );
     }
 }

@@ -12,6 +12,6 @@ mod names;
 mod schema;
 mod shape;
 
-pub use digits::{keep_digits, loses_digits, spell_long_integers};
+pub use digits::{Digits, keep_digits, loses_digits, spell_long_integers};
 pub use names::LONGEST_NAME;
 pub use shape::{DEEPEST, ENOUGH_WITNESSES, MOST_FIELDS, MOST_NODES, Shape, Witness};

@@ -18,6 +18,7 @@ use sse_stream::{Error as SseError, Sse};
 use crate::{
     failure::{chain, failed},
     message_limit::MessageLimit,
+    open_calls::OpenCalls,
     post::{Events, Failed, Headers},
     task_tools::TaskTools,
     user::User,
@@ -34,6 +35,7 @@ pub(crate) struct BoundedClient {
     /// Whose token goes with the requests.
     pub(crate) user: Option<User>,
     pub(crate) task_tools: Arc<TaskTools>,
+    pub(crate) calls: Arc<OpenCalls>,
 }
 
 impl BoundedClient {
@@ -112,7 +114,7 @@ impl StreamableHttpClient for BoundedClient {
             }
             _ => (None, false),
         };
-        let limit = MessageLimit::new(self.id.clone(), longest);
+        let limit = MessageLimit::new(self.id.clone(), longest, self.calls.clone());
         let posting = self.with_token(auth, |auth| {
             let (uri, message, session, headers) = (&uri, &message, session.as_deref(), &headers);
             let limit = &limit;
@@ -184,7 +186,7 @@ impl StreamableHttpClient for BoundedClient {
             let (uri, session, last) = (uri.clone(), session.clone(), last.clone());
             self.inner.get_stream_with_max_sse_event_size(uri, session, last, auth, headers.clone(), longest)
         });
-        let limit = MessageLimit::new(self.id.clone(), longest);
+        let limit = MessageLimit::new(self.id.clone(), longest, self.calls.clone());
         Ok(getting.await?.map(move |event| event.map(|event| limit.apply(event))).boxed())
     }
 }

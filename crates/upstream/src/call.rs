@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use gatewright_core::{
-    Audience, CallContext, CannotAsk, Era, Presence, ProgressSink, SessionLogLevel, ask, caller_peer,
-    question_capabilities,
+    AnswerRoom, Audience, CallContext, CannotAsk, Era, Presence, ProgressSink, SessionLogLevel, ask,
+    caller_peer, question_capabilities,
 };
 use rmcp::{
     ErrorData, RoleClient, RoleServer, ServiceError,
@@ -47,7 +47,8 @@ impl Upstream {
         // While this waited, the server may have been restarted.
         let connection = self.connection()?;
         let turn = connection.calls.turn(&context.caller().claimant()).await;
-        let (guard, events) = connection.calls.open(caller(context));
+        let answers = context.request().extensions.get::<AnswerRoom>().cloned();
+        let (guard, events) = connection.calls.open(caller(context), answers);
         let relay = Relay::new(context.request(), events);
         let seat =
             Seat { held: Some((place, turn)), regained: None, presence: Presence::of(context.request()) };

@@ -72,7 +72,7 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
         shared,
         era,
         handler,
-        calls,
+        calls: calls.clone(),
         stale,
         task_tools: task_tools_of_it,
         limit,
@@ -87,7 +87,7 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
                     .map_err(failed)?;
             let redactor = shared.redactor.clone();
             let (transport, input_lost) =
-                StdioTransport::new(&shared.id, stdin, stdout, config, redactor, task_tools);
+                StdioTransport::new(&shared.id, stdin, stdout, config, redactor, task_tools, calls);
             let starting = Starting { input_lost: Some(input_lost), ..starting };
             starting.shake_hands(transport, Some(process)).await
         }
@@ -95,13 +95,13 @@ pub(crate) async fn connect(shared: &Arc<Upstream>, era: Era) -> Result<Live, No
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
             let (id, user) = (shared.id.clone(), shared.user.clone());
-            let client = BoundedClient { id, inner: client, user, task_tools };
+            let client = BoundedClient { id, inner: client, user, task_tools, calls };
             starting.shake_hands(http::streamable(client, config, headers), None).await
         }
         TransportType::Sse => {
             let headers = config.request_headers().map_err(|bad| failed(bad.problem))?;
             let client = http::client(config).map_err(failed)?;
-            let connecting = SseTransport::connect(&shared.id, client, config, headers, task_tools);
+            let connecting = SseTransport::connect(&shared.id, client, config, headers, task_tools, calls);
             let transport = tokio::select! {
                 transport = tokio::time::timeout(config.connect_timeout, connecting) => transport,
                 () = shared.stop.cancelled() => return Err(failed("the gateway is ending".to_owned())),

@@ -19,7 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     UpstreamConfig, bounded::BoundedClient, failure::chain, message_limit::MessageLimit,
-    task_tools::TaskTools,
+    open_calls::OpenCalls, task_tools::TaskTools,
 };
 
 /// The HTTP client of one upstream. It follows no redirect: a redirect could carry credentials to another host.
@@ -78,6 +78,7 @@ impl SseTransport {
         config: &UpstreamConfig,
         headers: HashMap<HeaderName, HeaderValue>,
         task_tools: Arc<TaskTools>,
+        calls: Arc<OpenCalls>,
     ) -> Result<Self, String> {
         let base = url::Url::parse(config.url.as_deref().unwrap_or_default()).map_err(|e| e.to_string())?;
         let mut events = client
@@ -93,7 +94,7 @@ impl SseTransport {
             .map_err(|error| format!("its event stream cannot be opened: {}", chain(&error)))?;
         let endpoint = endpoint(&base, &mut events).await?;
         let (sender, messages) = mpsc::channel(64);
-        let limit = MessageLimit::new(id, config.max_message_bytes);
+        let limit = MessageLimit::new(id, config.max_message_bytes, calls);
         let reader: JoinHandle<()> = tokio::spawn(read(id.to_owned(), events, limit, sender, task_tools));
         Ok(Self { client, endpoint, headers, messages, _reader: AbortOnDropHandle::new(reader) })
     }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use gatewright_core::{Unreadable, count_values};
+use gatewright_core::{Unreadable, count_values, parsed_bytes};
 use rmcp::{
     ErrorData,
     model::{RequestId, ServerJsonRpcMessage},
@@ -13,12 +13,16 @@ use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{json, value::RawValue};
 use sse_stream::Sse;
 
-use crate::{failure::failed, result_kinds::set_apart};
+use crate::{failure::failed, open_calls::OpenCalls, result_kinds::set_apart};
 
 /// Bytes of the longest message for each key or value that a message may have.
 const BYTES_PER_VALUE: usize = 32;
 /// Keys and values that a message may have, however short the longest one is.
 const LEAST_VALUES: usize = 10_000;
+/// Bytes that each key and value takes twice while `rmcp` finds out what kind of message it belongs to.
+const PARSING: u64 = 2 * 32;
+/// Bytes of a message that takes little memory whatever is in it.
+const SHORT: usize = 4 * 1024;
 /// Bytes of the id of a request, at most.
 const MOST_ID: usize = 256;
 
@@ -27,12 +31,13 @@ const MOST_ID: usize = 256;
 pub(crate) struct MessageLimit {
     id: Arc<str>,
     longest: usize,
+    calls: Arc<OpenCalls>,
 }
 
 impl MessageLimit {
-    /// Limits of the app of this id, whose `maxMessageBytes` is `longest`.
-    pub(crate) fn new(id: impl Into<Arc<str>>, longest: usize) -> Self {
-        Self { id: id.into(), longest }
+    /// Limits of the app of this id, whose `maxMessageBytes` is `longest`. Answers to `calls` have the room of their calls.
+    pub(crate) fn new(id: impl Into<Arc<str>>, longest: usize, calls: Arc<OpenCalls>) -> Self {
+        Self { id: id.into(), longest, calls }
     }
 
     /// Bytes of the longest message.
@@ -44,16 +49,19 @@ impl MessageLimit {
         (self.longest / BYTES_PER_VALUE).max(LEAST_VALUES)
     }
 
-    /// Checks that a message may be parsed: it has few enough keys and values, and none that is reserved. One that may not is logged.
-    pub(crate) fn check(&self, json: &[u8]) -> Result<(), Unreadable> {
-        let most = self.most_values();
-        count_values(json, most).map(drop).inspect_err(|why| match why {
-            Unreadable::TooMany => tracing::warn!(app.id = %self.id, limit = most,
-                "an app sent a message of too many keys and values; see `maxMessageBytes`"),
-            Unreadable::ReservedKey => {
-                tracing::warn!(app.id = %self.id, "a message of an app was skipped: {why}")
-            }
-        })
+    /// Checks that a message may be parsed. Takes room for the answer to a call until the call is over.
+    ///
+    /// # Errors
+    /// It has too many keys and values or one that is reserved, which is logged, or its call has no room for what they take.
+    pub(crate) fn check(&self, json: &[u8]) -> Result<(), ErrorData> {
+        let values = count_values(json, self.most_values()).map_err(|why| self.unreadable(why))?;
+        if json.len() <= SHORT || !self.calls.bound_answers() {
+            return Ok(());
+        }
+        let Some(id) = answered_id(json) else { return Ok(()) };
+        self.calls
+            .reserve(&id, parsed_bytes(json) + PARSING * values as u64)
+            .map_err(|why| ErrorData::internal_error(why, Some(json!({"code": "UPSTREAM_TOO_LARGE"}))))
     }
 
     /// The event, if its message may be parsed; else one with an error in place of an answer, or without a message. A result of several
@@ -61,30 +69,32 @@ impl MessageLimit {
     pub(crate) fn apply(&self, mut event: Sse) -> Sse {
         event.data = event.data.and_then(|data| match self.check(data.as_bytes()) {
             Ok(()) => Some(set_apart(data.as_bytes()).map_or(data, |apart| apart.to_string())),
-            Err(why) => serde_json::to_string(&self.instead(data.as_bytes(), why)?).ok(),
+            Err(error) => serde_json::to_string(&instead(data.as_bytes(), error)?).ok(),
         });
         event
     }
 
-    /// An error in place of an answer that is not parsed; `None` for another message.
-    pub(crate) fn instead(&self, json: &[u8], why: Unreadable) -> Option<ServerJsonRpcMessage> {
-        answered_id(json).map(|id| ServerJsonRpcMessage::error(self.unreadable(why), Some(id)))
-    }
-
     /// The error in place of an answer that is not parsed.
-    pub(crate) fn unreadable(&self, why: Unreadable) -> ErrorData {
+    fn unreadable(&self, why: Unreadable) -> ErrorData {
         match why {
-            Unreadable::TooMany => self.too_many_values(),
-            Unreadable::ReservedKey => failed(
-                format!("the answer of the server behind `{}` cannot be read: {why}", self.id),
-                "UPSTREAM_BAD_ANSWER",
-            ),
+            Unreadable::TooMany => {
+                tracing::warn!(app.id = %self.id, limit = self.most_values(),
+                    "an app sent a message of too many keys and values; see `maxMessageBytes`");
+                self.too_many_values()
+            }
+            Unreadable::ReservedKey => {
+                tracing::warn!(app.id = %self.id, "a message of an app was skipped: {why}");
+                failed(
+                    format!("the answer of the server behind `{}` cannot be read: {why}", self.id),
+                    "UPSTREAM_BAD_ANSWER",
+                )
+            }
         }
     }
 
     /// The error in place of an answer of too many bytes.
     pub(crate) fn too_long(&self) -> ErrorData {
-        let Self { id, longest } = self;
+        let Self { id, longest, .. } = self;
         ErrorData::internal_error(
             format!(
                 "the answer of the server behind `{id}` is longer than {longest} bytes; ask it for less, or raise \
@@ -96,7 +106,7 @@ impl MessageLimit {
 
     /// The error in place of an answer of too many keys and values.
     fn too_many_values(&self) -> ErrorData {
-        let (Self { id, longest }, most) = (self, self.most_values());
+        let (Self { id, longest, .. }, most) = (self, self.most_values());
         ErrorData::internal_error(
             format!(
                 "the answer of the server behind `{id}` has more than {most} keys and values; ask it for less, or raise \
@@ -105,6 +115,11 @@ impl MessageLimit {
             Some(json!({"code": "UPSTREAM_TOO_LARGE", "maxMessageBytes": longest, "maxValues": most})),
         )
     }
+}
+
+/// `error` in place of an answer; `None` for another message.
+pub(crate) fn instead(json: &[u8], error: ErrorData) -> Option<ServerJsonRpcMessage> {
+    answered_id(json).map(|id| ServerJsonRpcMessage::error(error, Some(id)))
 }
 
 /// The id of the request that a message answers. Builds nothing but the id.
@@ -126,12 +141,12 @@ mod tests {
 
     #[test]
     fn two_million_empty_objects_are_over_the_default_limit_and_a_hundred_thousand_numbers_are_not() {
-        let limit = MessageLimit::new("a", 16 << 20);
+        let limit = MessageLimit::new("a", 16 << 20, Arc::default());
         let answer = |items: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":[{items}0]}}}}"#);
-        assert_eq!(limit.check(answer(&"1.5,".repeat(100_000)).as_bytes()), Ok(()));
+        assert!(limit.check(answer(&"1.5,".repeat(100_000)).as_bytes()).is_ok());
         let empty = answer(&"{},".repeat(2_000_000));
-        let why = limit.check(empty.as_bytes()).unwrap_err();
-        let Some(ServerJsonRpcMessage::Error(instead)) = limit.instead(empty.as_bytes(), why) else {
+        let error = limit.check(empty.as_bytes()).unwrap_err();
+        let Some(ServerJsonRpcMessage::Error(instead)) = instead(empty.as_bytes(), error) else {
             panic!("no error")
         };
         assert_eq!(instead.id, Some(RequestId::Number(7)));
@@ -167,7 +182,7 @@ mod tests {
 
     #[test]
     fn an_event_over_the_limit_keeps_its_own_id_and_loses_its_message() {
-        let limit = MessageLimit::new("a", 1024);
+        let limit = MessageLimit::new("a", 1024, Arc::default());
         let event = |data: String| Sse { data: Some(data), id: Some("e".to_owned()), ..Sse::default() };
         let note = event(format!(r#"{{"method":"n","params":[{}0]}}"#, "0,".repeat(LEAST_VALUES)));
         let kept = limit.apply(note);

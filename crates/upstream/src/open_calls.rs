@@ -7,6 +7,7 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, hash_map::Entry},
+    fmt,
     future::Future,
     sync::{
         Arc, Mutex, PoisonError,
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{Claimant, Principal, count_values};
+use gatewright_core::{AnswerRoom, Claimant, Principal, Reserved, count_values};
 use rmcp::{
     ErrorData, RoleClient,
     model::{
@@ -103,13 +104,21 @@ impl Caller {
 }
 
 /// One call a server works on.
-#[derive(Debug)]
 pub(crate) struct OpenCall {
     caller: Caller,
     events: mpsc::Sender<(Event, Room)>,
     room: Arc<Semaphore>,
     over: AtomicBool,
     status: Notify,
+    /// Room for its answer, and the part of it that the answer takes.
+    answers: Option<AnswerRoom>,
+    reserved: Mutex<Option<Reserved>>,
+}
+
+impl fmt::Debug for OpenCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenCall").field("caller", &self.caller).finish_non_exhaustive()
+    }
 }
 
 impl OpenCall {
@@ -172,11 +181,16 @@ pub(crate) struct OpenCalls {
 
 impl OpenCalls {
     /// A new call. It is over when the guard is dropped.
-    pub(crate) fn open(self: &Arc<Self>, caller: Caller) -> (OpenGuard, mpsc::Receiver<(Event, Room)>) {
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        caller: Caller,
+        answers: Option<AnswerRoom>,
+    ) -> (OpenGuard, mpsc::Receiver<(Event, Room)>) {
         let (events, receiver) = mpsc::channel(KEPT);
         let room = Arc::new(Semaphore::new(KEPT_BYTES));
         let (over, status) = (AtomicBool::new(false), Notify::new());
-        let call = Arc::new(OpenCall { caller, events, room, over, status });
+        let reserved = Mutex::default();
+        let call = Arc::new(OpenCall { caller, events, room, over, status, answers, reserved });
         self.lock().all.push(call.clone());
         (OpenGuard { calls: self.clone(), call }, receiver)
     }
@@ -214,6 +228,23 @@ impl OpenCalls {
         };
         let bytes = weight(&question.request).min(KEPT_BYTES);
         call.hand_on(Event::Ask(Box::new(question)), bytes)
+    }
+
+    /// Returns `true` if an open call bounds the memory of its answer.
+    pub(crate) fn bound_answers(&self) -> bool {
+        self.lock().all.iter().any(|call| call.answers.is_some())
+    }
+
+    /// Takes room for the answer to request `id`, of `bytes` once it is parsed, until its call is over.
+    ///
+    /// # Errors
+    /// The call has no room for it.
+    pub(crate) fn reserve(&self, id: &RequestId, bytes: u64) -> Result<(), String> {
+        let Some(call) = self.lock().by_id.get(id).cloned() else { return Ok(()) };
+        let Some(room) = &call.answers else { return Ok(()) };
+        let reserved = room.reserve(bytes)?;
+        *call.reserved.lock().unwrap_or_else(PoisonError::into_inner) = Some(reserved);
+        Ok(())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
@@ -410,7 +441,7 @@ mod tests {
     #[test]
     fn messages_that_wait_for_a_slow_caller_are_bounded_in_bytes_and_one_long_question_fits() {
         let calls = Arc::new(OpenCalls::default());
-        let (_guard, mut events) = calls.open(caller(1));
+        let (_guard, mut events) = calls.open(caller(1), None);
         let mut waiting = |bytes: usize| {
             for _ in 0..200 {
                 assert!(calls.received(&log(bytes)));
@@ -431,8 +462,8 @@ mod tests {
         let calls = Arc::new(OpenCalls::default());
         let nobody = Claimant::default();
         assert!(calls.turn(&nobody).await.is_none());
-        let (first, _events) = calls.open(caller(1));
-        let (second, _events_too) = calls.open(caller(2));
+        let (first, _events) = calls.open(caller(1), None);
+        let (second, _events_too) = calls.open(caller(2), None);
         assert_eq!(calls.ask(None, question(10)), Err(Unasked::Ambiguous));
         drop(second);
         let turn = calls.turn(&nobody).now_or_never().flatten().expect("calls take turns now");

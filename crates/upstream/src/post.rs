@@ -100,8 +100,8 @@ impl BoundedClient {
             _ => None,
         };
         off_thread(body.len(), move || {
-            if let Err(why) = limit.check(&body) {
-                return Ok(ServerJsonRpcMessage::error(limit.unreadable(why), request));
+            if let Err(error) = limit.check(&body) {
+                return Ok(ServerJsonRpcMessage::error(error, request));
             }
             if let Some(Ok(message)) = set_apart(&body).map(serde_json::from_value) {
                 task_tools.read(&body);

@@ -285,7 +285,8 @@ const UPSTREAM: [(&str, &str); 14] = [
     ("UPSTREAM_BAD_ANSWER", "the answer does not match the request"),
     (
         "UPSTREAM_TOO_LARGE",
-        "the answer is longer than `maxMessageBytes` of the app, or has more keys and values than that allows",
+        "the answer is longer than `maxMessageBytes` of the app, or has more keys and values than that allows, or its values would take more \
+         memory than `codecall.vm.hostMemoryMib` leaves to the script",
     ),
     (
         "UPSTREAM_TASK_LOST",

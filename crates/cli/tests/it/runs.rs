@@ -5,6 +5,7 @@ use std::{fs, sync::Arc};
 use gatewright::{
     rmcp::{
         ErrorData,
+        model::{CallToolResult, ContentBlock},
         transport::streamable_http_server::{
             StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
         },
@@ -61,10 +62,8 @@ struct Waiting {
 impl Waiting {
     /// Serves it over HTTP; gives the address.
     async fn serve(&self) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let (own, tools) = (self.clone(), json!([{"name": "wait", "inputSchema": {"type": "object"}}]));
-        let server = ToolServer::new(tools, move |_, context| {
+        served_over_http(ToolServer::new(tools, move |_, context| {
             let own = own.clone();
             async move {
                 own.started.notify_one();
@@ -72,16 +71,23 @@ impl Waiting {
                 own.cancelled.notify_one();
                 Err(ErrorData::internal_error("cancelled", None))
             }
-        });
-        let service = StreamableHttpService::new(
-            move || Ok(server.clone()),
-            Arc::new(LocalSessionManager::default()),
-            StreamableHttpServerConfig::default(),
-        );
-        let router = axum::Router::new().route_service("/mcp", service);
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        url
+        }))
+        .await
     }
+}
+
+/// Serves `server` over HTTP; gives the address.
+async fn served_over_http(server: ToolServer) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let service = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(LocalSessionManager::default()),
+        StreamableHttpServerConfig::default(),
+    );
+    let router = axum::Router::new().route_service("/mcp", service);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
 }
 
 #[tokio::test]
@@ -170,6 +176,47 @@ async fn greedy_scripts_of_several_callers_leave_the_host_its_memory_and_get_sho
     let (_, body) =
         execute(&server, "return (await callTool('crm:users_list', { limit: 1 })) !== null").await;
     assert_eq!(body["result"], true, "{body}");
+}
+
+#[tokio::test]
+async fn one_answer_of_many_small_values_leaves_the_host_its_memory() {
+    const MIB: u64 = 1024 * 1024;
+    let list = |item: &str, count: usize| format!(r#"{{"rows":[{}]}}"#, vec![item; count].join(","));
+    let shapes = [
+        list("0", 250_000),
+        list(r#"{"a":1}"#, 125_000),
+        list("[0]", 125_000),
+        list(r#"{"id":1,"name":"ann","ok":true}"#, 83_000),
+    ];
+    let names =
+        (0..2 * shapes.len()).map(|n| json!({"name": format!("t{n}"), "inputSchema": {"type": "object"}}));
+    let tools = ToolServer::new(names.collect(), move |call, _| {
+        let at: usize = call.name[1..].parse().unwrap();
+        let json = shapes[at / 2].clone();
+        async move {
+            Ok(match at % 2 {
+                0 => CallToolResult::structured(serde_json::from_str(&json).unwrap()),
+                _ => CallToolResult::success(vec![ContentBlock::text(json)]),
+            })
+        }
+    });
+    let url = served_over_http(tools).await;
+    for tool in 0..8 {
+        let server =
+            Served::start(&format!("http: {{ sessions: false }}\napps:\n  a: {{ url: '{url}' }}\n"), &[]);
+        execute(&server, "return 1").await;
+        let before = peak(&server);
+        let script = format!(
+            "try {{ return (await callTool('a:t{tool}', {{}})).rows.length }} catch (e) {{ return e.message }}"
+        );
+        let (_, body) = execute(&server, &script).await;
+        let grown = peak(&server).saturating_sub(before);
+        println!("t{tool}: {} MiB more: {body}", grown / MIB);
+        assert!(grown < HELD * MIB, "t{tool}: {} MiB more: {body}", grown / MIB);
+        // What is not refused arrives whole.
+        let is_refused = body["result"].as_str().is_some_and(|why| why.contains("codecall.vm.hostMemoryMib"));
+        assert!(is_refused || body["result"].is_u64() || body["status"] != "ok", "t{tool}: {body}");
+    }
 }
 
 /// Memory that the host may need for one run of the preset `secure`, in MiB: twice `codecall.vm.hostMemoryMib`, because what is

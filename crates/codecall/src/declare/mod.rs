@@ -16,7 +16,7 @@ use gatewright_core::ToolEntry;
 
 pub(crate) use words::{clean_descriptions, misleads, sentence};
 
-use crate::{hints, result_shape::ResultShape};
+use crate::{hints, result_shape::ResultShape, shapes::declared::may_have_long_integers};
 use node::{Graph, Id};
 use print::{BRIEF, LEVELS, Level, Printer, plain};
 use read::{Reader, quoted};
@@ -25,6 +25,8 @@ use words::short;
 /// Room of an answer, in bytes, as JSON: so much, and so much more for each tool.
 const ROOM: usize = 100;
 const ROOM_OF_A_TOOL: usize = 440;
+/// What is not in the type `number` of results. JSON has no type for such an integer that JavaScript reads.
+const LONG_INTEGERS: &str = "// Returned integers beyond 2^53 are strings.\n";
 /// Longest example that is shown.
 const LONGEST_EXAMPLE: usize = 240;
 
@@ -59,10 +61,13 @@ pub(crate) fn declarations(tools: &[Declared<'_>]) -> String {
     let results: Vec<Id> = types.iter().filter_map(|types| types.result).collect();
     let names = graph.names(&inputs, &results);
     let writer = Writer { graph: &graph, names: &names };
-    let room = ROOM + ROOM_OF_A_TOOL * tools.len();
+    let may_be_long =
+        |one: &Declared<'_>| one.result.is_some_and(|shape| may_have_long_integers(&shape.schema));
+    let note = if tools.iter().any(may_be_long) { LONG_INTEGERS } else { "" };
+    let room = ROOM + ROOM_OF_A_TOOL * tools.len() - note.len();
     let shared = writer.shared(room / 2);
     let methods = writer.methods(tools, &types, room.saturating_sub(shared.len()));
-    format!("{shared}interface Tools {{\n{}\n}}", methods.join("\n"))
+    format!("{shared}{note}interface Tools {{\n{}\n}}", methods.join("\n"))
 }
 
 /// The types of one tool on their own.

@@ -58,7 +58,8 @@ async fn a_tool_becomes_a_method_with_comments_for_what_its_names_do_not_say() {
     .await;
     assert_eq!(
         types,
-        "interface Tools {\n\
+        "// Returned integers beyond 2^53 are strings.\n\
+         interface Tools {\n\
          /** List issues of a repository. Newest first. */\n\
          't:list_issues'(input: {\n \
          owner: string; // The user or organization * / that owns it\n \

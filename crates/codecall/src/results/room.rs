@@ -5,20 +5,21 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use gatewright_agentscript::json_weight;
 use gatewright_core::{
-    InvokeError, codes,
+    AnswerRoom, InvokeError, Reserved, codes,
     rmcp::model::{CallToolResponse, ContentBlock, ResourceContents},
+    value_bytes,
 };
-use serde_json::Value;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::unwrap::Failure;
 
 /// Bytes of an answer from which on it is read alone: reading it may take many times its length.
 const BIG: u64 = 64 * 1024;
-/// Memory of a JSON value or a block beside its texts, in bytes.
-const VALUE_BYTES: u64 = 80;
+/// Memory of a block beside its texts, in bytes.
+const BLOCK_BYTES: u64 = 80;
+/// Copies of a text that there are while it is read as JSON.
+const COPIES: u64 = 2;
 
 /// The room for answers of one run.
 #[derive(Debug)]
@@ -57,6 +58,15 @@ impl Room {
     pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Result<Taken, Failure> {
         let mut taken = Taken { room: self.clone(), bytes: 0 };
         taken.grow(bytes).map(|()| taken)
+    }
+
+    /// The room as servers of apps know it: answers take their part of it before they are parsed.
+    pub(crate) fn for_answers(self: &Arc<Self>) -> AnswerRoom {
+        let room = self.clone();
+        AnswerRoom::new(move |bytes| {
+            let taken = room.take(bytes).map_err(|failure| failure.message)?;
+            Ok(Box::new(taken) as Reserved)
+        })
     }
 
     /// Waits until no other big answer of the run is read, if this one of `bytes` is big.
@@ -110,15 +120,15 @@ impl Drop for Taken {
 pub(crate) fn answer_weight(answer: &Result<CallToolResponse, InvokeError>) -> u64 {
     let Ok(CallToolResponse::Complete(result)) = answer else { return 0 };
     let blocks: u64 = result.content.iter().map(block_weight).sum();
-    blocks + result.structured_content.as_ref().map_or(0, value_weight)
+    blocks + result.structured_content.as_ref().map_or(0, value_bytes)
 }
 
-/// Memory that reading an answer takes beside its own: that of the JSON values in its only text.
+/// Memory that reading an answer takes beside its own: its only text is read as JSON without building values.
 pub(crate) fn reading_weight(answer: &Result<CallToolResponse, InvokeError>) -> u64 {
     let Ok(CallToolResponse::Complete(result)) = answer else { return 0 };
     match result.content.as_slice() {
-        [ContentBlock::Text(text)] if text.text.trim_start().starts_with(['[', '{']) => {
-            json_weight(&text.text).unwrap_or(0)
+        [ContentBlock::Text(text)] if text.text.trim_ascii_start().starts_with(['[', '{']) => {
+            COPIES * text.text.len() as u64
         }
         _ => 0,
     }
@@ -133,7 +143,7 @@ pub(crate) fn block_weight(block: &ContentBlock) -> u64 {
         ContentBlock::Resource(embedded) => contents_len(&embedded.resource),
         _ => 0,
     };
-    bytes as u64 + VALUE_BYTES
+    bytes as u64 + BLOCK_BYTES
 }
 
 /// Bytes of the text or blob of a resource.
@@ -143,19 +153,6 @@ pub(crate) fn contents_len(contents: &ResourceContents) -> usize {
         ResourceContents::BlobResourceContents { blob, .. } => blob.len(),
         _ => 0,
     }
-}
-
-/// Memory of a JSON value, in bytes.
-fn value_weight(value: &Value) -> u64 {
-    let inner: u64 = match value {
-        Value::String(text) => text.len() as u64,
-        Value::Array(items) => items.iter().map(value_weight).sum(),
-        Value::Object(members) => {
-            members.iter().map(|(name, member)| name.len() as u64 + value_weight(member)).sum()
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    };
-    inner + VALUE_BYTES
 }
 
 #[cfg(test)]
@@ -177,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_many_values_weighs_what_they_take_once_they_are_read() {
+    fn a_text_that_is_read_as_json_weighs_its_copies() {
         let answer = |text: String| {
             let result =
                 gatewright_core::rmcp::model::CallToolResult::success(vec![ContentBlock::text(text)]);
             Ok(CallToolResponse::Complete(result))
         };
         let list = answer(format!("[{}0]", "0,".repeat(1_000)));
-        assert!(answer_weight(&list) < 2_200 && reading_weight(&list) > 80_000);
+        assert_eq!((answer_weight(&list), reading_weight(&list)), (2_003 + BLOCK_BYTES, 2 * 2_003));
         assert_eq!(reading_weight(&answer("a, b, c".to_owned())), 0);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gatewright_core::{ToolEntry, rmcp::model::JsonObject};
+use gatewright_shape::spell_long_integers;
 use serde_json::{Value, json};
 
 use super::ResultShape;
@@ -42,7 +43,7 @@ pub(crate) fn as_scripts_see_it(schema: &Arc<JsonObject>) -> Option<Arc<JsonObje
     if is_vacuous(&inner) {
         return None;
     }
-    if has_long_integers(&inner, DEEPEST) {
+    if any_part(&inner, DEEPEST, is_long_integer) {
         allow_digits(Arc::make_mut(&mut inner), DEEPEST);
     }
     Some(inner)
@@ -115,48 +116,84 @@ pub(crate) fn is_vacuous(schema: &JsonObject) -> bool {
     kind_is_open && !has_properties && members_open && open("items") && !TELLING.iter().any(telling)
 }
 
-/// Returns `true` for a schema of integers that JavaScript may round.
-fn is_long_integer(schema: &JsonObject) -> bool {
-    const SAFE: f64 = 9_007_199_254_740_991.0;
-    let is_integer = match schema.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "integer"),
-        Some(kind) => kind == "integer",
+/// The greatest integer up to which every integer is a JavaScript number of its own.
+const SAFE: f64 = 9_007_199_254_740_991.0;
+
+/// Returns `true` for a schema that allows values of this type.
+fn allows(schema: &JsonObject, kind: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|own| own == kind),
+        Some(own) => own == kind,
         None => false,
-    };
+    }
+}
+
+/// Returns `true` for a schema of integers that JavaScript is likely to round: by its format or its range, or because it names one.
+fn is_long_integer(schema: &JsonObject) -> bool {
     let beyond =
         |name: &str| schema.get(name).and_then(Value::as_f64).is_some_and(|bound| bound.abs() > SAFE);
     let long_format = schema.get("format").is_some_and(|format| format == "int64" || format == "uint64");
-    is_integer && (long_format || beyond("maximum") || beyond("minimum"))
+    let is_integer = allows(schema, "integer");
+    is_integer && (beyond("maximum") || beyond("minimum"))
+        || long_format && (is_integer || allows(schema, "number"))
+        || beyond("const")
+        || schema.get("enum").and_then(Value::as_array).into_iter().flatten().any(is_beyond)
 }
 
-fn has_long_integers(schema: &JsonObject, levels: usize) -> bool {
+fn is_beyond(value: &Value) -> bool {
+    value.as_f64().is_some_and(|number| number.abs() > SAFE)
+}
+
+/// Returns `true` for a schema of numbers that says nothing of their range, so that an integer among them may be one that JavaScript rounds.
+fn is_unbounded(schema: &JsonObject) -> bool {
+    let bounded = |names: [&str; 2]| {
+        names.iter().filter_map(|name| schema.get(*name)?.as_f64()).any(|bound| bound.abs() <= SAFE)
+    };
+    (allows(schema, "integer") || allows(schema, "number"))
+        && !(bounded(["minimum", "exclusiveMinimum"]) && bounded(["maximum", "exclusiveMaximum"]))
+        && !["enum", "const"].iter().any(|name| schema.contains_key(*name))
+}
+
+/// Returns `true` if `schema` or a part of it `is` so.
+fn any_part(schema: &JsonObject, levels: usize, is: fn(&JsonObject) -> bool) -> bool {
     levels > 0
-        && (is_long_integer(schema)
+        && (is(schema)
             || schema.values().any(|value| match value {
-                Value::Object(inner) => has_long_integers(inner, levels - 1),
-                Value::Array(items) => items
-                    .iter()
-                    .filter_map(Value::as_object)
-                    .any(|inner| has_long_integers(inner, levels - 1)),
+                Value::Object(inner) => any_part(inner, levels - 1, is),
+                Value::Array(items) => {
+                    items.iter().filter_map(Value::as_object).any(|inner| any_part(inner, levels - 1, is))
+                }
                 _ => false,
             }))
 }
 
-/// Adds `string` to the types of integers that JavaScript may round: scripts get their digits.
+/// Returns `true` if a number in a value of `schema` may be one that scripts get as text.
+pub(crate) fn may_have_long_integers(schema: &JsonObject) -> bool {
+    any_part(schema, DEEPEST, is_unbounded) || any_part(schema, DEEPEST, is_long_integer)
+}
+
+/// Returns `true` if this declared schema has decimals.
+pub(crate) fn has_decimals(schema: &JsonObject) -> bool {
+    any_part(schema, DEEPEST, |part| allows(part, "number"))
+}
+
+/// Adds `string` to the types of integers that JavaScript is likely to round: scripts get their digits.
 fn allow_digits(schema: &mut JsonObject, levels: usize) {
     if levels == 0 {
         return;
     }
-    if is_long_integer(schema) {
-        let kinds = match schema.get("type") {
-            Some(Value::Array(kinds)) => kinds.clone(),
-            Some(kind) => vec![kind.clone()],
-            None => Vec::new(),
-        };
+    let kinds = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.clone(),
+        Some(kind) => vec![kind.clone()],
+        None => Vec::new(),
+    };
+    if is_long_integer(schema) && !kinds.is_empty() {
         let kinds: Vec<Value> =
             kinds.into_iter().filter(|kind| kind != "string").chain([json!("string")]).collect();
         schema.insert("type".to_owned(), kinds.into());
-        schema.entry("description").or_insert_with(|| json!("text of its digits beyond 2^53"));
+    }
+    for name in ["enum", "const"] {
+        schema.get_mut(name).into_iter().for_each(spell_long_integers);
     }
     for value in schema.values_mut() {
         match value {
@@ -221,9 +258,35 @@ mod tests {
     #[test]
     fn integers_of_64_bits_may_be_text() {
         let schema = json!({"type": "object", "properties": {
-            "id": {"type": "integer", "format": "int64"}, "age": {"type": "integer", "maximum": 150}}});
+            "id": {"type": "integer", "format": "int64"}, "age": {"type": "integer", "maximum": 150},
+            "code": {"enum": [1, 9_007_199_254_740_993_u64]}, "n": {"type": ["number", "null"], "format": "uint64"}}});
         let seen = seen(schema).unwrap();
         assert_eq!(seen["properties"]["id"]["type"], json!(["integer", "string"]));
         assert_eq!(seen["properties"]["age"]["type"], "integer");
+        assert_eq!(seen["properties"]["code"]["enum"], json!([1, "9007199254740993"]));
+        assert_eq!(seen["properties"]["n"]["type"], json!(["number", "null", "string"]));
+    }
+
+    #[test]
+    fn numbers_without_a_range_may_be_long_integers() {
+        let may = |part: Value| {
+            let schema = json!({"type": "object", "properties": {"a": {"anyOf": [part, {"type": "null"}]}}});
+            may_have_long_integers(schema.as_object().unwrap())
+        };
+        for (part, expected) in [
+            (json!({"type": "integer"}), true),
+            (json!({"type": "number", "minimum": 0}), true),
+            (json!({"type": "integer", "format": "int64"}), true),
+            (json!({"type": "integer", "minimum": 0, "maximum": 1e17}), true),
+            (
+                json!({"type": "integer", "minimum": -9_007_199_254_740_991_i64, "maximum": 9_007_199_254_740_991_i64}),
+                false,
+            ),
+            (json!({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}), false),
+            (json!({"type": "integer", "enum": [1, 2]}), false),
+            (json!({"type": "string"}), false),
+        ] {
+            assert_eq!(may(part.clone()), expected, "{part}");
+        }
     }
 }

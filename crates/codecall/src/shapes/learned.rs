@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{
     ResultShape, declared,
-    reading::Reading,
+    reading::{Read, Reading},
     slot::{Bounds, Slot},
 };
 
@@ -174,7 +174,7 @@ impl Shapes {
     fn look(&self, slot: &Slot, result: &CallToolResult, witness: Witness, bounds: Bounds) {
         let to_share = self.is_shared.load(Ordering::Relaxed);
         let mut learned = slot.lock();
-        let reading = Reading { unwraps: true, text: learned.all.texts.reading() };
+        let reading = Reading::after(learned.all.texts);
         if let Some(value) = &result.structured_content {
             return learned.learn(reading.structured_ref(value), witness, bounds.work, to_share);
         }
@@ -187,7 +187,7 @@ impl Shapes {
         if is_long && text.trim_start().starts_with(['{', '[']) {
             return;
         }
-        let value = if is_long { None } else { reading.parsed(text) };
+        let value = if is_long { None } else { reading.read(text).map(Read::into_value) };
         let is_number = value.is_none() && gatewright_shape::loses_digits(text.trim());
         if !is_number {
             learned.count_text(value.as_ref(), to_share);

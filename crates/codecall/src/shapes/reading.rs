@@ -1,8 +1,12 @@
 //! Turning what a tool answered into the value that scripts get, the same way each time.
 
-use gatewright_core::{ToolEntry, read_json};
-use gatewright_shape::{keep_digits, loses_digits, spell_long_integers};
-use serde_json::Value;
+use std::{borrow::Cow, sync::Arc};
+
+use gatewright_agentscript::json_weight;
+use gatewright_core::{ToolEntry, count_values, rmcp::model::JsonObject};
+use gatewright_shape::{Digits, keep_digits, spell_long_integers};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
 
 use super::declared::{self, RESULT};
 
@@ -10,11 +14,33 @@ use super::declared::{self, RESULT};
 const SETTLED: u32 = 3;
 
 /// The rules by which answers of a tool are unwrapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reading {
     /// An object whose only member is `result` stands for that member.
     pub(crate) unwraps: bool,
     pub(crate) text: Text,
+    /// The output schema, if it says something.
+    pub(crate) declared: Option<Arc<JsonObject>>,
+}
+
+/// A value that was read.
+#[derive(Debug, Clone)]
+pub(crate) enum Read {
+    Value(Value),
+    /// An object or an array as the JSON text it was written in, from which nothing was built.
+    Json(Box<RawValue>),
+}
+
+impl Read {
+    /// The value.
+    pub(crate) fn into_value(self) -> Value {
+        match self {
+            Self::Value(value) => value,
+            Self::Json(json) => {
+                serde_json::from_str(json.get()).unwrap_or_else(|_| json.get().to_owned().into())
+            }
+        }
+    }
 }
 
 /// The treatment of an answer that is one text.
@@ -67,22 +93,29 @@ impl Texts {
 impl Reading {
     /// The reading of a tool: its output schema decides, and where that says nothing, the texts it answered with before.
     pub(crate) fn of(tool: &ToolEntry, before: impl FnOnce() -> Texts) -> Self {
-        match tool.tool.output_schema.as_deref().filter(|schema| declared::tells(schema)) {
-            Some(schema) if declared::is_text(schema) => Self { unwraps: true, text: Text::Plain },
-            Some(schema) => Self { unwraps: declared::wraps(schema), text: Text::Json },
-            None => Self { unwraps: true, text: before().reading() },
-        }
+        let declared = tool.tool.output_schema.clone().filter(|schema| declared::tells(schema));
+        let (unwraps, text) = match declared.as_deref() {
+            Some(schema) if declared::is_text(schema) => (true, Text::Plain),
+            Some(schema) => (declared::wraps(schema), Text::Json),
+            None => (true, before().reading()),
+        };
+        Self { unwraps, text, declared }
+    }
+
+    /// The reading of a tool that declares nothing, after answers with these texts.
+    pub(crate) fn after(texts: Texts) -> Self {
+        Self { unwraps: true, text: texts.reading(), declared: None }
     }
 
     /// The value in `structuredContent`.
-    pub(crate) fn structured(self, value: Value) -> Value {
+    pub(crate) fn structured(&self, value: Value) -> Value {
         let mut value = self.unwrapped(value);
         spell_long_integers(&mut value);
         value
     }
 
     /// The value in `structuredContent`, to look at.
-    pub(crate) fn structured_ref(self, value: &Value) -> &Value {
+    pub(crate) fn structured_ref<'v>(&self, value: &'v Value) -> &'v Value {
         match value {
             Value::Object(members) if self.unwraps && members.len() == 1 => {
                 members.get(RESULT).unwrap_or(value)
@@ -92,37 +125,67 @@ impl Reading {
     }
 
     /// The value of an answer that is one text.
-    pub(crate) fn lone_text(self, text: String) -> Value {
-        self.parsed(&text).unwrap_or(Value::String(text))
+    pub(crate) fn lone_text(&self, text: String) -> Read {
+        self.read(&text).unwrap_or(Read::Value(Value::String(text)))
     }
 
-    /// The JSON in `text`, if it is read as JSON. Numbers keep their digits, as text where a JavaScript number loses them.
-    pub(crate) fn parsed(self, text: &str) -> Option<Value> {
+    /// The JSON in `text`, if it is read as JSON. Numbers keep their digits, as text where a JavaScript number loses them; decimals of
+    /// a tool that declares numbers are numbers.
+    pub(crate) fn read(&self, text: &str) -> Option<Read> {
         if self.text == Text::Plain {
             return None;
         }
-        let value: Value = read_json(text).ok()?;
-        match value {
-            Value::Object(_) | Value::Array(_) => {
-                let kept = keep_digits(text);
-                let value = match kept {
-                    std::borrow::Cow::Borrowed(_) => value,
-                    std::borrow::Cow::Owned(kept) => serde_json::from_str(&kept).ok()?,
-                };
-                Some(self.unwrapped(value))
-            }
-            _ if self.text == Text::Records => None,
-            Value::Number(_) => {
-                let written = text.trim();
+        if text.trim_ascii_start().starts_with(['{', '[']) {
+            return self.container(text);
+        }
+        if self.text == Text::Records {
+            return None;
+        }
+        match serde_json::from_str(text).ok()? {
+            value @ Value::Number(_) => {
+                let (written, digits) = (text.trim(), self.digits());
                 // Alone, `1.0` is a version as likely as a number.
-                let is_exact = !loses_digits(written) && !written.ends_with(".0");
-                is_exact.then_some(value)
+                let is_version = digits == Digits::All && written.ends_with(".0");
+                (!digits.are_lost(written) && !is_version).then_some(Read::Value(value))
             }
-            scalar => Some(scalar),
+            scalar => Some(Read::Value(scalar)),
         }
     }
 
-    fn unwrapped(self, value: Value) -> Value {
+    fn container(&self, text: &str) -> Option<Read> {
+        count_values(text.as_bytes(), usize::MAX).ok()?;
+        // Deeper JSON does not reach scripts.
+        json_weight(text)?;
+        let _: &RawValue = serde_json::from_str(text).ok()?;
+        if has_half_of_a_pair(text) {
+            return None;
+        }
+        let mut kept = keep_digits(text, Digits::All);
+        if matches!(kept, Cow::Owned(_)) && self.digits() != Digits::All {
+            kept = keep_digits(text, self.digits());
+        }
+        // A list of one item would be read as the members of the object in their order.
+        if self.unwraps
+            && kept.trim_ascii_start().starts_with('{')
+            && let Ok(Wrapped { result }) = serde_json::from_str(&kept)
+        {
+            let is_container = result.get().starts_with(['{', '[']);
+            return match is_container {
+                true => Some(Read::Json(result.to_owned())),
+                false => serde_json::from_str(result.get()).ok().map(Read::Value),
+            };
+        }
+        RawValue::from_string(kept.into_owned()).ok().map(Read::Json)
+    }
+
+    fn digits(&self) -> Digits {
+        match &self.declared {
+            Some(schema) if declared::has_decimals(schema) => Digits::OfIntegers,
+            _ => Digits::All,
+        }
+    }
+
+    fn unwrapped(&self, value: Value) -> Value {
         match value {
             Value::Object(mut members) if self.unwraps && members.len() == 1 => {
                 match members.shift_remove(RESULT) {
@@ -135,19 +198,51 @@ impl Reading {
     }
 }
 
+/// Returns `true` if an escape in valid JSON is half of a surrogate pair, which no text can hold. That is not looked at where no values are
+/// built.
+fn has_half_of_a_pair(json: &str) -> bool {
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut at = 0;
+    while let Some(next) = json[at..].find('\\') {
+        at += next;
+        at += match (unit(at), unit(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
+            (Some(0xd800..=0xdfff), _) => return true,
+            (Some(_), _) => 6,
+            (None, _) => 2,
+        };
+    }
+    false
+}
+
+/// An object that stands for its only member.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wrapped<'j> {
+    #[serde(borrow)]
+    result: &'j RawValue,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
-    const FRESH: Reading = Reading { unwraps: true, text: Text::Json };
+    const FRESH: Reading = Reading { unwraps: true, text: Text::Json, declared: None };
+
+    fn read(reading: &Reading, text: &str) -> Value {
+        reading.lone_text(text.to_owned()).into_value()
+    }
 
     #[test]
     fn a_lone_result_is_unwrapped_once_in_structured_content_and_in_text_alike() {
         let wrapped = json!({"result": {"result": [1]}});
         assert_eq!(FRESH.structured(wrapped.clone()), json!({"result": [1]}));
-        assert_eq!(FRESH.lone_text(wrapped.to_string()), json!({"result": [1]}));
+        assert_eq!(read(&FRESH, &wrapped.to_string()), json!({"result": [1]}));
         let page = json!({"result": [1], "next": 2});
         assert_eq!(FRESH.structured(page.clone()), page);
         let declared = Reading { unwraps: false, ..FRESH };
@@ -156,21 +251,55 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_digits_as_text() {
-        assert_eq!(
-            FRESH.lone_text("[1.10, 9007199254740993, 2.5]".into()),
-            json!(["1.10", "9007199254740993", 2.5])
-        );
+        assert_eq!(read(&FRESH, "[1.10, 9007199254740993, 2.5]"), json!(["1.10", "9007199254740993", 2.5]));
         assert_eq!(FRESH.structured(json!({"id": u64::MAX})), json!({"id": "18446744073709551615"}));
         for text in ["1.10", "1.0", "12345678901234567890"] {
-            assert_eq!(FRESH.lone_text(text.into()), json!(text));
+            assert_eq!(read(&FRESH, text), json!(text));
         }
-        assert_eq!(FRESH.lone_text("42".into()), json!(42));
+        assert_eq!(read(&FRESH, "42"), json!(42));
+    }
+
+    #[test]
+    fn decimals_of_a_tool_that_declares_numbers_are_numbers_and_long_integers_stay_text() {
+        let declared = |schema: Value| {
+            let declared = Some(Arc::new(schema.as_object().unwrap().clone()));
+            Reading { declared, ..FRESH }
+        };
+        let prices =
+            declared(json!({"properties": {"price": {"anyOf": [{"type": "number"}, {"type": "null"}]}}}));
+        let text = r#"{"price": 1.10, "rate": 0.12345678901234567890, "id": 9007199254740993, "far": 1e400}"#;
+        assert_eq!(
+            read(&prices, text),
+            json!({"price": 1.1, "rate": 0.123_456_789_012_345_68, "id": "9007199254740993", "far": "1e400"})
+        );
+        assert_eq!((read(&prices, "1.10"), read(&prices, "1.0")), (json!(1.1), json!(1.0)));
+        let ids = declared(json!({"properties": {"id": {"type": "integer"}}}));
+        assert_eq!(read(&ids, text)["price"], "1.10");
+    }
+
+    #[test]
+    fn texts_that_are_no_json_or_that_scripts_cannot_read_stay_text() {
+        let deep = format!("{}{}", "[".repeat(101), "]".repeat(101));
+        for text in ["[1, 2", "{a: 1}", "[1] [2]", r#"["\ud800"]"#, r#"["\udc00\ud800"]"#, &deep, "\u{a0}[1]"]
+        {
+            assert_eq!(read(&FRESH, text), text, "{text}");
+        }
+        for (text, value) in [
+            (" [1,\n 2] ", json!([1, 2])),
+            (r#"["\ud83d\ude00\\ud800"]"#, json!(["\u{1f600}\\ud800"])),
+            (r#"{"a": 1, "a": 2}"#, json!({"a": 2})),
+            ("[1]", json!([1])),
+            (r#"{"result": "one"}"#, json!("one")),
+            (r#"{"result": 1.10}"#, json!("1.10")),
+        ] {
+            assert_eq!(read(&FRESH, text), value, "{text}");
+        }
     }
 
     #[test]
     fn a_tool_that_answered_with_plain_text_keeps_scalars_and_later_everything_as_text() {
         let mut texts = Texts::default();
-        let read = |texts: Texts, text: &str| Reading { unwraps: true, text: texts.reading() }.parsed(text);
+        let read = |texts: Texts, text: &str| Reading::after(texts).read(text).map(Read::into_value);
         texts.count(None);
         assert_eq!(read(texts, "42"), None);
         assert!(read(texts, "[42]").is_some());

@@ -186,6 +186,50 @@ async fn digits_survive_as_text_in_scripts_and_invocations() {
 }
 
 #[tokio::test]
+async fn declared_types_are_those_that_scripts_get() {
+    let declared = json!({"type": "object", "properties": {
+        "id": {"type": "integer", "format": "int64"}, "count": {"type": "integer"}, "price": {"type": "number"},
+        "share": {"type": "number", "minimum": 0, "maximum": 1}}});
+    let bounded = json!({"type": "object", "properties": {
+        "share": {"type": "number", "minimum": 0, "maximum": 1}, "page": {"type": "integer", "minimum": 1, "maximum": 100}}});
+    let row = r#"{"id": 9007199254740993, "count": 9007199254740994, "price": 1.10, "share": 0.50}"#;
+    let served = Served::new(
+        json!({}),
+        [
+            Fixture::new("text", [text(row)]).declaring(declared.clone()),
+            Fixture::new("structured", [structured(serde_json::from_str(row).unwrap())]).declaring(declared),
+            Fixture::new("bounded", [structured(json!({"share": 0.5}))]).declaring(bounded),
+            Fixture::new("observed", [structured(json!({"id": u64::MAX, "count": 1}))]),
+        ],
+    )
+    .await;
+    let ada = served.client("ada").await;
+    ada.invoke("observed", 0).await;
+    let value = json!({"id": "9007199254740993", "count": "9007199254740994", "price": 1.1, "share": 0.5});
+    let note = "// Returned integers beyond 2^53 are strings.\n";
+    for name in ["text", "structured"] {
+        assert_eq!(ada.run(&format!("return await callTool('app:{name}', {{}})")).await, value, "{name}");
+        assert_eq!(ada.invoke(name, 0).await["result"], value, "{name}");
+        let input = json!({"toolNames": [format!("app:{name}")], "detail": "types"});
+        let described = ada.body("codecall:describe", input).await["types"].as_str().unwrap().to_owned();
+        let in_script = ada.run(&format!("return getTool('app:{name}').types")).await;
+        for types in [described.as_str(), in_script.as_str().unwrap()] {
+            assert!(types.contains(note), "{types}");
+            assert!(types.contains("id?: number | string") && types.contains("price?: number"), "{types}");
+            assert!(!types.contains("price?: number |"), "{types}");
+        }
+    }
+    for (name, is_noted) in [("bounded", false), ("observed", true)] {
+        let types = ada.run(&format!("return getTool('app:{name}').types")).await;
+        assert_eq!(types.as_str().unwrap().contains(note), is_noted, "{types}");
+    }
+    let script =
+        "const r = await callTool('app:text', {}); return r.count.padStart(3).length + r.price.toFixed(1)";
+    let body = ada.body("codecall:execute", json!({"script": script})).await;
+    assert_eq!((&body["result"], body.get("warnings")), (&json!("161.1"), None), "{body}");
+}
+
+#[tokio::test]
 async fn a_tool_that_answers_with_text_keeps_doing_so() {
     let answers = ["one line", "another", "a third", r#"{"a": "file of JSON"}"#, "42"].map(text);
     let served = Served::new(json!({}), [Fixture::new("read", answers)]).await;

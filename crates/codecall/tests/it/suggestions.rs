@@ -1,5 +1,7 @@
 //! Suggestions for misspelt tool names.
 
+use gatewright_core::rmcp::model::{CallToolRequestParams, CallToolResult};
+use gatewright_testing::ToolServer;
 use serde_json::json;
 
 use super::support::{Fixture, Served, text};
@@ -23,4 +25,35 @@ async fn the_nearest_of_many_tools_is_suggested_and_none_for_a_name_longer_than_
     assert!(close.contains("did you mean"), "{close}");
     let longer = refusal(&served, &format!("app:{long}{}", "x".repeat(40))).await;
     assert!(!longer.contains("did you mean"), "{longer}");
+}
+
+#[tokio::test]
+async fn a_tool_that_a_way_of_calling_does_not_reach_is_not_suggested_there() {
+    let tool = |name: &str, meta: serde_json::Value| json!({"name": name, "inputSchema": {"type": "object"}, "_meta": {"gatewright": meta}});
+    let hidden = json!({"visibleInListTools": false, "enabledInCodeCall": false});
+    let tools = json!([
+        tool("payroll_export", hidden),
+        tool("invoices_list", json!({"visibleInListTools": false})),
+        tool("orders_list", json!({"enabledInCodeCall": false})),
+    ]);
+    let server = ToolServer::new(tools, |_, _| async { Ok(CallToolResult::success(Vec::new())) });
+    let served = Served::over(json!({}), server).await;
+    let ada = served.client("ada").await;
+    let direct = async |name: &'static str| ada.0.peer().call_tool(CallToolRequestParams::new(name)).await;
+    let said = |answer: Result<CallToolResult, _>| format!("{answer:?}");
+    for name in ["app:payroll_exprt", "app:invoices_lst", "app:orders_lst"] {
+        let in_code = refusal(&served, name).await;
+        let script = format!("try {{ await callTool('{name}', {{}}) }} catch (e) {{ return e.message }}");
+        let in_script = ada.run(&script.replace("callTool('", "callTool('' + '")).await;
+        let directly = said(direct(name).await);
+        let right = name.replace("exprt", "export").replace("lst", "list");
+        let names = |text: &str| text.contains(&right);
+        let found = (names(&in_code), names(in_script.as_str().unwrap()), names(&directly));
+        let expected = match name {
+            "app:payroll_exprt" => (false, false, false),
+            "app:invoices_lst" => (true, true, false),
+            _ => (false, false, true),
+        };
+        assert_eq!(found, expected, "{name}: {in_code} / {in_script} / {directly}");
+    }
 }

@@ -14,7 +14,11 @@ use serde_json::{Value, json};
 use tokio::io::AsyncRead;
 
 use crate::{
-    message_limit::MessageLimit, redactor::Redactor, result_kinds::set_apart, task_tools::TaskTools,
+    message_limit::{MessageLimit, instead},
+    open_calls::OpenCalls,
+    redactor::Redactor,
+    result_kinds::set_apart,
+    task_tools::TaskTools,
 };
 
 /// Junk lines that are logged.
@@ -54,9 +58,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         longest: usize,
         redactor: Redactor,
         task_tools: Arc<TaskTools>,
+        calls: Arc<OpenCalls>,
     ) -> Self {
         let lines = LineReader::new(reader, longest);
-        let limit = MessageLimit::new(id, longest);
+        let limit = MessageLimit::new(id, longest, calls);
         let parser = Parser { id: id.to_owned(), limit, redactor, task_tools, junk: 0 };
         Self { lines, parser: Some(parser) }
     }
@@ -96,11 +101,14 @@ impl Parser {
     }
 
     fn whole(&mut self, line: &[u8]) -> Option<Received> {
-        let Err(why) = self.limit.check(line) else {
-            let messages = self.parse(line);
-            return (!messages.is_empty()).then_some(Received::Messages(messages));
+        let refused = match self.limit.check(line) {
+            Ok(()) => {
+                let messages = self.parse(line);
+                return (!messages.is_empty()).then_some(Received::Messages(messages));
+            }
+            Err(error) => instead(line, error),
         };
-        match self.limit.instead(line, why) {
+        match refused {
             Some(instead) => Some(Received::Messages(vec![instead])),
             // The requests that a batch answers would wait for ever.
             None if line.trim_ascii_start().starts_with(b"[") => Some(Received::TooLong),
@@ -238,7 +246,7 @@ mod tests {
     use super::*;
 
     async fn all(input: &[u8], longest: usize) -> Vec<Received> {
-        let mut lines = Lines::new("a", input, longest, Redactor::default(), Arc::default());
+        let mut lines = Lines::new("a", input, longest, Redactor::default(), Arc::default(), Arc::default());
         let mut all = Vec::new();
         loop {
             match lines.next().await {
@@ -270,7 +278,8 @@ mod tests {
             )
         };
         let input = line(1, 10) + &line(2, 200_000) + &line(3, 10);
-        let mut lines = Lines::new("a", input.as_bytes(), 1 << 20, Redactor::default(), Arc::default());
+        let mut lines =
+            Lines::new("a", input.as_bytes(), 1 << 20, Redactor::default(), Arc::default(), Arc::default());
         for (id, is_long) in [(1, false), (2, true), (3, false)] {
             let mut next = std::pin::pin!(lines.next());
             let received = match futures::poll!(&mut next) {

@@ -24,7 +24,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::{UpstreamConfig, redactor::Redactor, task_tools::TaskTools};
+use crate::{UpstreamConfig, open_calls::OpenCalls, redactor::Redactor, task_tools::TaskTools};
 
 /// Time beyond the longest call for which a server may leave its input unread: one that does one thing at a time reads again after a
 /// call.
@@ -47,10 +47,11 @@ impl StdioTransport {
         config: &UpstreamConfig,
         redactor: Redactor,
         task_tools: Arc<TaskTools>,
+        calls: Arc<OpenCalls>,
     ) -> (Self, InputLost) {
         let outbox = Arc::new(Outbox::default());
         let (from_reader, reader) = mpsc::channel(64);
-        let lines = Lines::new(id, stdout, config.max_message_bytes, redactor, task_tools);
+        let lines = Lines::new(id, stdout, config.max_message_bytes, redactor, task_tools, calls);
         let (lost, input_lost) = watch::channel(None);
         let longest = config.timeout.saturating_add(UNREAD_SLACK);
         let writing = {
