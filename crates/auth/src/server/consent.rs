@@ -31,6 +31,13 @@ async fn decide(services: &Services, parts: &Parts, body: Body) -> Result<Respon
         services.authorizations.read_step(parts, body, "consent").await?;
     let verified = verify(services, &id, stored.request).await?;
     let grant = &verified.request.grant;
+    // The page of one user is not decided by the next one at the same browser.
+    let session = services.sessions.current(&parts.headers).await.map_err(store_page)?;
+    if session.is_some_and(|(_, session)| session.sub != grant.sub) {
+        return Err(bad_request(
+            "Another user has signed in here meanwhile. Start again in the application.",
+        ));
+    }
     let (sub, client) = (Some(grant.sub.as_str()), Some(grant.client.as_str()));
     let status = StatusCode::SEE_OTHER;
     if params.get("decision") != Some("allow") {

@@ -3,7 +3,7 @@
 use gatewright_auth::ConsentTool;
 use serde_json::json;
 
-use crate::support::site::{Answer, Site, ask, post};
+use crate::support::site::{Answer, PASSWORD, Site, ask, post};
 
 fn tool(app: &str, name: &str, scopes: &[&str]) -> ConsentTool {
     let scopes = scopes.iter().map(|scope| (*scope).to_owned()).collect();
@@ -151,4 +151,20 @@ async fn a_registered_client_on_this_computer_is_asked_for_each_time() {
     let browser = site.browser();
     browser.code(&changes).await;
     assert!(asks(&browser.get(&ask(&changes)).await));
+}
+
+#[tokio::test]
+async fn a_page_of_one_user_is_not_decided_after_another_signed_in_at_the_same_browser() {
+    let site = Site::new().await;
+    let browser = site.browser();
+    let page = browser.to_consent(&[]).await;
+    let login = browser.get(&ask(&[("prompt", "login")])).await;
+    let next = browser.log_in(&login, "bob", PASSWORD).await;
+    assert_eq!(next.status, 303, "{}", next.text);
+    let of_bob = browser.follow(&next).await;
+    for decision in ["allow", "deny"] {
+        let answer = browser.decide(&page, &["read"], decision).await;
+        assert!(answer.status == 400 && answer.text.contains("Another user"), "{}", answer.text);
+    }
+    assert_eq!(browser.decide(&of_bob, &["read"], "allow").await.status, 303);
 }
