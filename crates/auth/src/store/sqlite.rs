@@ -101,6 +101,10 @@ impl SqliteStore {
 
 /// Creates the file when it does not exist. SQLite's journals beside it get its mode.
 fn create_private(path: &Path) -> std::io::Result<()> {
+    // Opening a pipe waits for who reads it.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]

@@ -257,6 +257,15 @@ async fn k08_the_memory_store_is_bounded_and_sweeps_what_expired() {
     store.put(&extra, b"v", MINUTE).await.unwrap();
 }
 
+#[test]
+fn a_pipe_is_no_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let opened = SqliteStore::open(&pipe, "gw:", Arc::new(ManualClock::from_system()));
+    assert!(format!("{:?}", opened.err()).contains("not a regular file"));
+}
+
 #[tokio::test]
 async fn k10_a_sqlite_file_outlives_its_process() {
     let clock = Arc::new(ManualClock::from_system());

@@ -1,6 +1,11 @@
 //! `gatewright audit`.
 
-use std::{fs::File, io::BufReader, path::Path, process::ExitCode};
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::Path,
+    process::ExitCode,
+};
 
 use gatewright_operator::audit::{Verified, verify};
 use serde_json::json;
@@ -16,8 +21,8 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     let AuditCommand::Verify { files, json } = &args.command;
     let mut before: Option<Verified> = None;
     for file in files {
-        let opened = File::open(file)
-            .map_err(|error| BadConfig(format!("{} cannot be read: {error}", file.display())))?;
+        let opened =
+            open(file).map_err(|error| BadConfig(format!("{} cannot be read: {error}", file.display())))?;
         let verified = verify(BufReader::new(opened)).map_err(|broken| broken.to_string());
         let follows = verified.and_then(|verified| match &before {
             Some(before) if verified.previous.as_ref() != Some(&before.chain) => {
@@ -54,6 +59,14 @@ pub fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
         output::json(&json!({"ok": true, "lines": lines, "torn": torn, "lost": lost, "chain": chain}))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Opens a regular file: a pipe would be waited for, and some devices have no end.
+fn open(file: &Path) -> io::Result<File> {
+    if !std::fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    File::open(file)
 }
 
 fn print(file: &Path, verified: &Verified) -> anyhow::Result<()> {

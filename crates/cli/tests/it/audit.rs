@@ -95,6 +95,18 @@ async fn events_of_the_authorization_server_are_in_the_same_file() {
 }
 
 #[test]
+fn what_is_no_regular_file_is_not_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for file in [pipe.as_path(), Path::new("/dev/zero")] {
+        let output = Command::new(gatewright()).args(["audit", "verify"]).arg(file).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains("not a regular file"), "{output:?}");
+    }
+}
+
+#[test]
 fn an_audit_file_that_cannot_be_used_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("notes.txt");
