@@ -204,9 +204,22 @@ impl HttpConfig {
             wrong("path", format!("`{}` {problem}", self.path));
         }
         if let Some(url) = &self.public_url
+            && url.password().is_none()
             && (!matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.path() != "/")
         {
             wrong("publicUrl", format!("`{url}` must be `https://host` or `http://host`, without a path"));
+        }
+        if self.public_url.as_ref().is_some_and(|url| !url.username().is_empty() || url.password().is_some())
+        {
+            let problem =
+                "has a user name or a password, which every client and the log would be told; leave it out";
+            wrong("publicUrl", problem.to_owned());
+        }
+        for (field, path) in self.tls.iter().flat_map(|tls| [("tls.cert", &tls.cert), ("tls.key", &tls.key)])
+        {
+            if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+                wrong(field, format!("{} is not a regular file", path.display()));
+            }
         }
         for (field, value, most) in [
             ("maxBodyBytes", self.max_body_bytes, 64 << 20),

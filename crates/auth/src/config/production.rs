@@ -15,13 +15,16 @@ const LEAST_DIFFERENT: usize = 8;
 /// Longest part of a secret that is recognised when the secret is its repetition.
 const LONGEST_PERIOD: usize = 64;
 
-/// Returns `true` if a secret is too short, or too monotonous, to be random: it has few different characters, or repeats its beginning.
+/// Returns `true` if a secret is too short, or too monotonous, to be random: it has few different characters, repeats its
+/// beginning, or is mostly rows such as `abcdef` and `4321`.
 pub fn is_guessable(secret: &str) -> bool {
     let different: HashSet<char> = secret.chars().collect();
     let bytes = secret.as_bytes();
     let repeats = (1..=LONGEST_PERIOD.min(bytes.len() / 2))
         .any(|period| bytes[period..] == bytes[..bytes.len() - period]);
-    secret.chars().count() < LEAST_SECRET || different.len() < LEAST_DIFFERENT || repeats
+    let steps = bytes.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
+    let is_row = 2 * steps >= bytes.len();
+    secret.chars().count() < LEAST_SECRET || different.len() < LEAST_DIFFERENT || repeats || is_row
 }
 
 /// Returns `true` if an entry of `trustedProxies` covers so many addresses that it trusts whoever connects.

@@ -208,6 +208,12 @@ impl AuthConfig {
             if user.username.is_empty() || !names.insert(&user.username) {
                 say(&format!("local.users[{at}].username"), "is empty or used twice".into());
             }
+            if user.username.contains(char::is_control) {
+                say(
+                    &format!("local.users[{at}].username"),
+                    "has line breaks or other control characters".into(),
+                );
+            }
             let path = format!("local.users[{at}].passwordHash");
             match &user.password_hash {
                 Some(hash) => {

@@ -20,6 +20,17 @@ fn production() -> Value {
 }
 
 #[test]
+fn names_of_users_have_no_line_breaks() {
+    let users = |name: &str| json!({"mode": "orchestrated", "local": {"users": [{"username": name, "passwordHash": "x"}]}});
+    let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
+    let is_told = |name: &str| {
+        let problems = read(users(name)).validate(&deployment);
+        problems.iter().any(|problem| problem.path == "auth.local.users[0].username")
+    };
+    assert!(is_told("ann\nbob") && is_told("ann\u{1b}[2J") && !is_told("Ann Ö. Bob"));
+}
+
+#[test]
 fn the_production_example_is_fit_and_each_step_away_from_it_is_found() {
     let deployment = Deployment::new("https://mcp.acme.com", "/mcp", "acme");
     let config = read(production());
@@ -48,6 +59,7 @@ fn the_production_example_is_fit_and_each_step_away_from_it_is_found() {
         (json!({"session": {"absoluteTtl": 31_536_000}}), "auth.session.absoluteTtl"),
         (json!({"encryptionKey": "too short"}), "auth.encryptionKey"),
         (json!({"encryptionKey": "changeme-changeme-changeme-changeme"}), "auth.encryptionKey"),
+        (json!({"encryptionKey": "abcdefghijklmnopqrstuvwxyz012345"}), "auth.encryptionKey"),
         (json!({"dcr": {"initialAccessToken": "short"}}), "auth.dcr.initialAccessToken"),
         (
             json!({"apiKeys": [{"name": "ci", "hash": format!("sha256:{}", "0a".repeat(32)), "scopes": []}]}),

@@ -43,7 +43,7 @@ const AUTH: &[&str] = &[
     "/http/tls",
 ];
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     check(&[], &[], apps),
     check(&["http"], &[], http),
     check(&["http", "auth"], &["/http/cluster", "/auth/tokenStorage"], cluster::findings),
@@ -61,6 +61,7 @@ const CHECKS: [Check; 14] = [
     check(&["auth"], &["/auth/mode", "/auth/scopes"], unreachable_scopes),
     check(&["rateLimits", "apps"], &[], rate_limits),
     check(&["admin"], &[], admin),
+    check(&["admin", "http"], &[], ports),
     check(&["telemetry"], &[], telemetry),
 ];
 
@@ -213,6 +214,21 @@ fn rate_limits(config: &Config) -> Vec<Finding> {
 fn admin(config: &Config) -> Vec<Finding> {
     let problems = config.admin.iter().flat_map(AdminConfig::problems);
     problems.map(|(field, problem)| Finding::new(&format!("/admin/{field}"), problem)).collect()
+}
+
+/// The two listeners have ports of their own.
+fn ports(config: &Config) -> Vec<Finding> {
+    let http = &config.http;
+    let is_taken = |admin: &&AdminConfig| {
+        let is_shared = admin.host == http.host || admin.host.is_unspecified() || http.host.is_unspecified();
+        admin.port != 0 && admin.port == http.port && is_shared
+    };
+    let taken = config.admin.iter().filter(is_taken).map(|admin| {
+        let problem =
+            format!("{} is the port of `http.port`; the two listeners need ports of their own", admin.port);
+        Finding::new("/admin/port", problem)
+    });
+    taken.collect()
 }
 
 fn telemetry(config: &Config) -> Vec<Finding> {

@@ -94,6 +94,33 @@ fn values_of_the_wrong_type_and_contradictions_are_told_together_with_what_to_wr
 }
 
 #[test]
+fn a_port_for_two_listeners_a_password_in_the_public_address_and_devices_as_tls_files_are_told() {
+    let paths = |text: &str| -> Vec<String> {
+        let (_, body) = check(".yaml", &format!("{text}apps: {{ crm: {{ builtin: crm }} }}\n"));
+        let findings = body["findings"].as_array().unwrap();
+        assert!(!body.to_string().contains("hush"), "{body:#}");
+        findings.iter().map(|finding| finding["path"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(paths("http: { port: 4000 }\nadmin: { port: 4000 }\n"), ["admin.port"]);
+    let token = "token: 0f4c1d8e2b7a9653";
+    let everywhere = format!("http: {{ port: 4000 }}\nadmin: {{ port: 4000, host: 0.0.0.0, {token} }}\n");
+    assert_eq!(paths(&everywhere), ["admin.port"]);
+    for apart in [
+        "http: { port: 4000 }\nadmin: { port: 4001 }\n",
+        "http: { port: 0 }\nadmin: { port: 0 }\n",
+        "http: { port: 4000 }\nadmin: { port: 4000, host: 127.0.0.2 }\n",
+    ] {
+        assert_eq!(paths(apart), Vec::<String>::new(), "{apart}");
+    }
+    let device = "http: { tls: { cert: /dev/zero, key: /dev/zero } }\n";
+    assert_eq!(paths(device), ["http.tls.cert", "http.tls.key"]);
+    for address in ["https://ann:hush@mcp.example", "https://ann@mcp.example"] {
+        let text = format!("http: {{ publicUrl: '{address}' }}\nauth: {{ allowDefaultPublic: true }}\n");
+        assert_eq!(paths(&text), ["http.publicUrl"]);
+    }
+}
+
+#[test]
 fn a_value_that_cannot_be_read_does_not_make_others_look_wrong() {
     for text in [
         // Without the mode, nothing is known about who signs in.
