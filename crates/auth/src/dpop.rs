@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use gatewright_core::read_json;
 use http::{StatusCode, request::Parts};
 use serde_json::Value;
 
@@ -11,6 +10,7 @@ use crate::{
     crypto::{b64, same, sha256, unb64},
     error::OAuthError,
     error_codes::Code,
+    json::object,
     keys::{Jwk, Token, VerifyingKey, check_end, check_start},
     store::Key,
     tuning::{DPOP_NONCE_PERIOD_S, DPOP_WINDOW_S},
@@ -78,7 +78,7 @@ async fn check(
     token: Option<&str>,
 ) -> Result<String, OAuthError> {
     let header = proof.split('.').next().and_then(unb64).ok_or_else(|| invalid("the proof is malformed"))?;
-    let header: Value = read_json(&header).map_err(|_| invalid("the proof is malformed"))?;
+    let header = object(&header).map_err(|_| invalid("the proof is malformed, or has a member twice"))?;
     if header.get("typ").and_then(Value::as_str) != Some("dpop+jwt") {
         return Err(invalid("the proof is of another type"));
     }

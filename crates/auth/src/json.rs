@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gatewright_core::count_values;
 use serde::{
     Deserialize, Deserializer,
     de::{Error as _, MapAccess, SeqAccess, Visitor},
@@ -19,6 +20,7 @@ pub(crate) enum NotAnObject {
 
 /// Reads an object none of whose objects, at any depth, names a member twice.
 pub(crate) fn object(text: &[u8]) -> Result<Map<String, Value>, NotAnObject> {
+    count_values(text, usize::MAX).map_err(|_| NotAnObject::Malformed)?;
     match serde_json::from_slice(text) {
         Ok(Unique(Value::Object(object))) => Ok(object),
         Ok(Unique(_)) => Err(NotAnObject::Malformed),

@@ -21,6 +21,7 @@ use crate::{
     crypto::sha256,
     endpoint::EndpointUrl,
     fetch::Fetcher,
+    json::object,
     keys::{Claims, Expected, JwkSet, MAX_TOKEN_BYTES, Token, TokenError, VerifyingKey, check_start},
     metrics::Metrics,
 };
@@ -415,7 +416,7 @@ impl Transparent {
                 None
             },
         )?;
-        let claims: Claims = read_json(&answer.body).map_err(|_| None)?;
+        let claims: Claims = object(&answer.body).map_err(|_| None)?;
         if claims.get("active") != Some(&Value::Bool(true)) {
             return Err(Some(TokenError::Revoked));
         }

@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn an_answer_with_a_reserved_key_becomes_an_error() {
-        let limit = MessageLimit::new("a", 1024);
+        let limit = MessageLimit::new("a", 1024, Arc::default());
         let data = r#"{"jsonrpc":"2.0","id":7,"result":{"a":{"$serde_json::private::RawValue":"1"}}}"#;
         let event = limit.apply(Sse { data: Some(data.to_owned()), ..Sse::default() });
         let message: serde_json::Value = serde_json::from_str(&event.data.unwrap()).unwrap();

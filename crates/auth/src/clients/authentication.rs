@@ -22,6 +22,8 @@ use super::{
     registry::Clients,
 };
 
+/// Types of client assertions; most have none.
+const ASSERTION_TYPES: [&str; 3] = ["", "jwt", "client-authentication+jwt"];
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const BASIC: &str = "Basic realm=\"oauth\", charset=\"UTF-8\"";
 
@@ -166,6 +168,10 @@ impl Clients {
     async fn check_assertion(&self, client: &OAuthClient, text: &str) -> Result<(), OAuthError> {
         let refused = |_| OAuthError::invalid_client();
         let token = Token::parse(text).map_err(refused)?;
+        // Tokens of other kinds that the key of the client signed are not for its authentication (RFC 8725 §3.11).
+        if !token.header.is_of(&ASSERTION_TYPES) {
+            return Err(OAuthError::invalid_client());
+        }
         let keys = client.jwks.iter().flat_map(|set| &set.keys);
         let named = keys.filter(|key| token.header.kid.is_none() || key.kid == token.header.kid);
         let claims = named

@@ -1,11 +1,13 @@
 //! Signed tokens (RFC 7519, RFC 9068), parsed as strictly as RFC 8725 asks.
 
-use gatewright_core::read_json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::jwk::{Algorithm, SigningKey, VerifyingKey};
-use crate::crypto::{b64, unb64};
+use crate::{
+    crypto::{b64, unb64},
+    json::object,
+};
 
 /// Greatest difference between two clocks, in seconds.
 pub const SKEW_S: u64 = 60;
@@ -126,7 +128,8 @@ impl<'a> Token<'a> {
             return Err(TokenError::Malformed);
         }
         let header = unb64(header).ok_or(TokenError::Malformed)?;
-        let header: Header = read_json(&header).map_err(|_| TokenError::Malformed)?;
+        let header: Header =
+            serde_json::from_value(read(&header)?.into()).map_err(|_| TokenError::Malformed)?;
         // The payload of a JSON Web Token is always encoded (RFC 7797 §7).
         if header.crit.is_some() || header.b64.as_ref().is_some_and(|encoded| *encoded != Value::Bool(true)) {
             return Err(TokenError::Critical);
@@ -148,7 +151,7 @@ impl<'a> Token<'a> {
     /// The payload is not a JSON object.
     pub fn unverified(&self) -> Result<Claims, TokenError> {
         let payload = unb64(self.payload).ok_or(TokenError::Malformed)?;
-        read_json(&payload).map_err(|_| TokenError::Malformed)
+        read(&payload)
     }
 
     /// Returns the claims, when `key` signed them.
@@ -166,18 +169,28 @@ impl<'a> Token<'a> {
     }
 }
 
+/// Reads an object. One with a member that is there twice is refused: others may have read the other one.
+fn read(json: &[u8]) -> Result<Claims, TokenError> {
+    object(json).map_err(|_| TokenError::Malformed)
+}
+
+impl Header {
+    /// Returns `true` if the type is one of `types`, compared without regard to case; `application/` before it is ignored, and `""` is a
+    /// header without a type.
+    pub(crate) fn is_of(&self, types: &[&str]) -> bool {
+        let typ = self.typ.as_deref().unwrap_or_default().to_ascii_lowercase();
+        types.contains(&typ.strip_prefix("application/").unwrap_or(&typ))
+    }
+}
+
 impl Expected<'_> {
     /// Checks type, issuer, audience and times.
     ///
     /// # Errors
     /// The first requirement that is not met.
     pub fn check(&self, header: &Header, claims: &Claims) -> Result<(), TokenError> {
-        if !self.types.is_empty() {
-            let typ = header.typ.as_deref().unwrap_or_default().to_ascii_lowercase();
-            let typ = typ.strip_prefix("application/").unwrap_or(&typ);
-            if !self.types.contains(&typ) {
-                return Err(TokenError::Type);
-            }
+        if !self.types.is_empty() && !header.is_of(self.types) {
+            return Err(TokenError::Type);
         }
         if claims.get("iss").and_then(Value::as_str) != Some(self.issuer) {
             return Err(TokenError::Issuer);
@@ -232,5 +245,23 @@ fn time(claims: &Claims, name: &str) -> Result<Option<u64>, TokenError> {
             .or_else(|| value.as_f64().filter(|t| *t >= 0.0).map(|t| t as u64))
             .map(Some)
             .ok_or(TokenError::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_is_there_twice_is_refused_in_the_header_and_in_the_claims() {
+        let token = |header: &str, claims: &str| format!("{}.{}.AAAA", b64(header), b64(claims));
+        let (header, claims) = (r#"{"alg":"ES256","typ":"JWT"}"#, r#"{"sub":"ann","scope":{"a":1}}"#);
+        assert!(Token::parse(&token(header, claims)).unwrap().unverified().is_ok());
+        let twice = token(r#"{"alg":"ES256","typ":"at+jwt","typ":"JWT"}"#, claims);
+        assert_eq!(Token::parse(&twice).unwrap_err(), TokenError::Malformed);
+        for claims in [r#"{"sub":"ann","sub":"bob"}"#, r#"{"sub":"ann","scope":{"a":1,"a":2}}"#] {
+            let twice = token(header, claims);
+            assert_eq!(Token::parse(&twice).unwrap().unverified(), Err(TokenError::Malformed));
+        }
     }
 }

@@ -209,12 +209,13 @@ async fn c24_a_client_assertion_is_for_us_short_and_used_once() {
     let client = json!({"clients": [{"clientId": "signer", "jwks": {"keys": [key.public()]}, "grantTypes": ["client_credentials"]}]});
     let site = Site::with(client).await;
     let now = site.now_s();
-    let make = |changes: Value| {
+    let make_of = |typ: &str, changes: Value| {
         let mut claims = json!({"iss": "signer", "sub": "signer", "aud": "https://mcp.example", "exp": now + 60, "iat": now, "jti": "1"});
         crate::support::site::merge(&mut claims, changes);
         claims.as_object_mut().unwrap().retain(|_, value| !value.is_null());
-        sign(&SigningKey::from_jwk(&key).unwrap(), "JWT", claims.as_object().unwrap())
+        sign(&SigningKey::from_jwk(&key).unwrap(), typ, claims.as_object().unwrap())
     };
+    let make = |changes: Value| make_of("JWT", changes);
     let send = |token: String| {
         let site = &site;
         async move {
@@ -235,6 +236,10 @@ async fn c24_a_client_assertion_is_for_us_short_and_used_once() {
     ] {
         refused(&send(make(bad)).await, 401, "invalid_client");
     }
+    for typ in ["at+jwt", "application/at+jwt", "dpop+jwt"] {
+        refused(&send(make_of(typ, json!({"jti": "4"}))).await, 401, "invalid_client");
+    }
+    assert_eq!(send(make_of("client-authentication+jwt", json!({"jti": "4"}))).await.status, 200);
     let header = |alg: &str| {
         use base64::Engine as _;
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(format!(r#"{{"alg":"{alg}"}}"#))
@@ -243,6 +248,15 @@ async fn c24_a_client_assertion_is_for_us_short_and_used_once() {
     for alg in ["none", "HS256"] {
         refused(&send(format!("{}.{body}.AAAA", header(alg))).await, 401, "invalid_client");
     }
+}
+
+#[tokio::test]
+async fn a_resource_of_another_server_does_not_use_up_a_code() {
+    let site = Site::new().await;
+    let code = site.code(&[]).await;
+    let wrong = site.redeem_with(&code, &[("resource", "https://other.example/mcp")]).await;
+    refused(&wrong, 400, "invalid_target");
+    assert_eq!(site.redeem(&code).await.status, 200);
 }
 
 #[tokio::test]
