@@ -3,7 +3,7 @@
 //! A run depends on nothing but its script, its context, its [`Inputs`](crate::Inputs) and the answers of its host with their order and times. So a run
 //! that replays a journal comes to the point where the journal ends, and goes on from there.
 
-use std::{fmt::Debug, time::Duration};
+use std::{fmt::Debug, future::ready, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -79,6 +79,17 @@ pub struct JournalError {
 pub trait Journal: Debug + Send + Sync {
     /// Writes entries, in order. The run goes on when they are safe: calls among them are sent, and answers reach the script.
     fn write(&self, entries: Vec<JournalEntry>) -> HostFuture<'_, Result<(), JournalError>>;
+
+    /// Returns `true` if [`Journal::read`] gives back what was written. Default: it does not.
+    fn can_be_read(&self) -> bool {
+        false
+    }
+
+    /// Reads all entries that were written, of earlier parts of the run, too.
+    fn read(&self) -> HostFuture<'_, Result<Vec<JournalEntry>, JournalError>> {
+        let message = "the journal of the run cannot be read".to_owned();
+        Box::pin(ready(Err(JournalError { code: "JOURNAL_UNREADABLE".to_owned(), message })))
+    }
 }
 
 /// A journal to go on from.

@@ -1,12 +1,14 @@
 //! A pool of workers that were started in advance and serve one run at a time, and the queue in front of them.
 //!
 //! `config` has the settings of a pool, `slots` the workers that wait, `line` the runs that wait for one, `process` starts and ends workers, `drive` is one run seen from this side and `record` checks and
-//! counts the messages of its worker.
+//! counts the messages of its worker. `answers` has the calls at the host, which go on while a run is `parked` without a worker.
 
+mod answers;
 mod config;
 mod drive;
 mod journaled;
 mod line;
+mod parked;
 mod process;
 mod record;
 mod replay;
@@ -21,12 +23,14 @@ use std::{
 };
 
 use serde_json::value::RawValue;
-use tokio::sync::{SemaphorePermit, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use answers::Calls;
 pub use config::{Adapter, PoolConfig, WorkerCommand};
 pub(crate) use drive::replay;
 use line::{Claim, Claimed, Turn};
+use parked::Parked;
 use process::{Exit, Keeper, Worker};
 pub use slots::MOST_LEVELS;
 use slots::{Slot, WorkerSlots};
@@ -60,6 +64,9 @@ pub struct RunRequest {
     /// Number of runs that wait for this one: 0 for a run of its own, 1 for one that answers a call of its script. Up to [`MOST_LEVELS`] there is a
     /// worker in reserve for each level, so that runs do not wait for each other in circles when every worker is taken.
     pub level: usize,
+    /// Time after which the run gives its worker back while it waits for calls and for nothing else, if its journal can be read
+    /// ([`Journal::can_be_read`]). Default: it keeps its worker.
+    pub park_after: Option<Duration>,
     /// Seed of `Math.random`. Default: a number of the system's generator, another for each run ([`Inputs::seed`]).
     ///
     /// Runs with the same script, context, seed, start and answers of the host have the same outcome.
@@ -88,6 +95,7 @@ impl RunRequest {
             background: false,
             patient: false,
             level: 0,
+            park_after: None,
             seed: None,
             started_at: None,
             journal: None,
@@ -121,6 +129,8 @@ pub struct WorkerPool {
     shared: Arc<WorkerSlots>,
     keeper: Keeper,
     running: TaskTracker,
+    /// Places for runs without a worker.
+    parking: Arc<Semaphore>,
     /// Cancelled by [`WorkerPool::dispose`].
     disposed: CancellationToken,
     finished: AtomicU64,
@@ -161,11 +171,13 @@ impl WorkerPool {
         if config.adapter == Adapter::Processes && !report.is_complete() {
             tracing::warn!(missing = %report.missing.join("; "), "the sandbox around scripts is incomplete");
         }
+        let parking = Arc::new(Semaphore::new(config.most_parked));
         Ok(Arc::new(Self {
             config,
             shared,
             keeper,
             running: TaskTracker::new(),
+            parking,
             disposed: CancellationToken::new(),
             finished: AtomicU64::new(0),
             report,
@@ -190,7 +202,7 @@ impl WorkerPool {
 
     async fn run_inner(
         &self,
-        request: RunRequest,
+        mut request: RunRequest,
         host: Arc<dyn Host>,
         cancel: &CancellationToken,
         started: Instant,
@@ -226,19 +238,37 @@ impl WorkerPool {
             return failed(RunError::Worker(WorkerError::StartupFailed(why)));
         };
         let inputs = Inputs { seed, started_at: request.started_at.unwrap_or_else(SystemTime::now) };
-        let mut tries = 1;
+        let (mut tries, mut calls, mut resumed) = (1, Calls::default(), None);
         loop {
-            let lease = tokio::select! {
-                biased;
-                () = cancel.cancelled() => Err(WorkerError::Aborted.into()),
-                () = request.halt.cancelled() => Err(RunError::Suspended),
-                lease = self.lease(&request) => lease.map_err(RunError::from),
+            let lease = match resumed.take() {
+                Some(lease) => Ok(lease),
+                None => tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => Err(WorkerError::Aborted.into()),
+                    () = request.halt.cancelled() => Err(RunError::Suspended),
+                    lease = self.lease(&request) => lease.map_err(RunError::from),
+                },
             };
             let mut lease = match lease {
                 Ok(lease) => lease,
                 Err(error) => return failed(error),
             };
-            let attempt = drive::drive(&mut lease, &request, inputs, &host, cancel).await;
+            let attempt = drive::drive(&mut lease, &request, inputs, &host, &mut calls, cancel).await;
+            if let Some(elapsed) = attempt.parked {
+                drop(lease);
+                let since = tokio::time::Instant::now();
+                let parked =
+                    Parked { pool: self, request: &request, calls: &mut calls, cancel, elapsed, since };
+                match parked.resume().await {
+                    Ok((lease, replay)) => {
+                        request.replay = Some(replay);
+                        calls.place = None;
+                        (resumed, tries) = (Some(lease), 1);
+                        continue;
+                    }
+                    Err(error) => return Outcome { result: Err(error), ..attempt.outcome },
+                }
+            }
             if !attempt.may_retry || tries == MAX_TRIES {
                 return attempt.outcome;
             }

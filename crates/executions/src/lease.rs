@@ -60,6 +60,17 @@ impl Lease {
         added
     }
 
+    /// Reads the chunks of the journal so far. While the store does not answer, it waits.
+    ///
+    /// # Errors
+    /// The lease is lost, or the journal is damaged.
+    pub async fn read(&self) -> Result<Vec<Vec<u8>>, ExecutionError> {
+        match &self.holder {
+            Holder::Memory(lease) => lease.read(),
+            Holder::Shared(lease) => lease.read().await,
+        }
+    }
+
     /// Releases the lease: the execution waits, and whoever has the answer acquires it. The lease is over then, for all who share it.
     ///
     /// # Errors

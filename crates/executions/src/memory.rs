@@ -273,6 +273,12 @@ impl MemoryLease {
         })
     }
 
+    pub(crate) fn read(&self) -> Result<Vec<Vec<u8>>, ExecutionError> {
+        self.memory.change(self, |table, _| {
+            table.all.get(&self.id).map(|kept| kept.journal.chunks()).ok_or(ExecutionError::LeaseLost)
+        })
+    }
+
     pub(crate) fn give_back(&self) -> Result<(), ExecutionError> {
         self.memory.change(self, |table, _| {
             let Some(kept) = table.all.get_mut(&self.id) else { return Err(ExecutionError::LeaseLost) };

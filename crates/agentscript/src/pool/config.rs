@@ -32,6 +32,7 @@ pub struct PoolConfig {
     pub(super) adapter: Adapter,
     pub(super) workers: usize,
     pub(super) max_workers: usize,
+    pub(super) most_parked: usize,
     pub(super) queue: usize,
     pub(super) queue_timeout: Duration,
     pub(super) idle_timeout: Duration,
@@ -52,6 +53,7 @@ impl Default for PoolConfig {
             workers: cores,
             // A worker is busy while its script waits for a tool, which is most of the time.
             max_workers: (8 * cores).clamp(16, MOST_WORKERS),
+            most_parked: 256,
             queue: 64,
             queue_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(60),
@@ -90,6 +92,14 @@ impl PoolConfig {
     pub fn max_workers(mut self, workers: usize) -> Self {
         self.max_workers = workers.max(1);
         self.workers = self.workers.min(self.max_workers);
+        self
+    }
+
+    /// Runs that may be without a worker while their calls are under way ([`RunRequest::park_after`](super::RunRequest::park_after)); others keep
+    /// theirs, so that calls under way are bounded. Default 256.
+    #[must_use]
+    pub fn most_parked(mut self, runs: usize) -> Self {
+        self.most_parked = runs;
         self
     }
 

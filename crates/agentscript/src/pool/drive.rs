@@ -18,11 +18,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Inputs, Lease, RunRequest,
-    record::{Answer, Answering, FRAME_SLACK, Record, RunEnd},
+    answers::{Answer, Answering, Calls, answer_entry, host_failed},
+    record::{FRAME_SLACK, Record, RunEnd},
 };
 use crate::{
-    engine::names,
-    excerpt,
     host::{Host, ToolAnswer, ToolFailure},
     journal::JournalEntry,
     limits::Limits,
@@ -42,6 +41,8 @@ pub(super) struct Attempt {
     pub(super) outcome: Outcome,
     /// The worker was killed from outside before the script did anything: another one may run it.
     pub(super) may_retry: bool,
+    /// The run gave its worker back while calls are under way; the time since it began.
+    pub(super) parked: Option<Duration>,
 }
 
 /// Code of a call whose answer is too large to be passed on.
@@ -55,6 +56,7 @@ pub(super) async fn drive(
     request: &RunRequest,
     inputs: Inputs,
     host: &Arc<dyn Host>,
+    calls: &mut Calls,
     cancel: &CancellationToken,
 ) -> Attempt {
     let run = lease.worker.as_ref().map_or(0, |worker| worker.runs).wrapping_add(1);
@@ -65,7 +67,7 @@ pub(super) async fn drive(
         request.replay.clone(),
         request.journal.is_some(),
     );
-    let end = match talk(lease, request, inputs, host, cancel, &mut record).await {
+    let end = match talk(lease, request, inputs, host, cancel, &mut record, calls).await {
         Ok(never) => match never {},
         Err(end) => end,
     };
@@ -91,19 +93,25 @@ pub(super) async fn drive(
             (Err(WorkerError::Crashed(exit_text(exit)).into()), killed)
         }
     };
-    Attempt { outcome: record.finish(result, inputs, &request.source), may_retry }
+    let is_parked = record.journaled.parking && matches!(result, Err(RunError::Suspended));
+    let parked = is_parked.then(|| Duration::from_secs_f64(record.elapsed_ms() / 1_000.0));
+    if is_parked {
+        calls.is_resumed = true;
+        calls.open = std::mem::take(&mut record.journaled.at_host);
+    }
+    Attempt { outcome: record.finish(result, inputs, &request.source), may_retry, parked }
 }
 
 /// Takes `received` as everything that a worker sends during its first run. Returns the outcome, and the frames that the worker would
 /// be sent. For the fuzz target.
 pub(crate) fn replay(received: &[u8], limits: Limits, host: &Arc<dyn Host>) -> (Outcome, Vec<u8>) {
     let mut record = Record::new(1, limits, Arc::clone(host), None, false);
-    let (mut input, mut output, mut answering) = (Vec::new(), Vec::new(), FuturesUnordered::new());
+    let (mut input, mut output, mut calls) = (Vec::new(), Vec::new(), Calls::default());
     let mut replay_all = || -> Result<Never, RunEnd> {
         for some in received.chunks(100) {
             input.extend_from_slice(some);
-            act(&mut input, &mut output, &mut record, host, &mut answering)?;
-            while let Some(Some(answer)) = answering.next().now_or_never() {
+            act(&mut input, &mut output, &mut record, host, &mut calls)?;
+            while let Some(Some(answer)) = calls.answering.next().now_or_never() {
                 put_answer(&mut output, &mut record, answer)?;
             }
         }
@@ -137,6 +145,7 @@ async fn talk(
     host: &Arc<dyn Host>,
     cancel: &CancellationToken,
     record: &mut Record,
+    calls: &mut Calls,
 ) -> Result<Never, RunEnd> {
     let Some(worker) = lease.worker.as_ref() else { return Err(RunEnd::Disconnected) };
     let mut stream =
@@ -145,7 +154,6 @@ async fn talk(
     let mut output = Vec::new();
     let mut sent = 0_usize;
     let mut input = Vec::with_capacity(READ);
-    let mut answering: FuturesUnordered<Answering> = FuturesUnordered::new();
     put_run(&mut output, record, request, inputs)?;
     record.check_host(output.len() as u64)?;
     let timeout = record.limits.timeout;
@@ -153,12 +161,18 @@ async fn talk(
     let alarm = tokio::time::sleep(timeout);
     tokio::pin!(alarm);
     let (mut stopping, mut paused) = (false, false);
-    let waited = tokio::time::sleep(record.limits.wait.unwrap_or(Duration::ZERO));
+    let waits_until = record.limits.wait.map(|wait| *calls.waits_until.get_or_insert(Instant::now() + wait));
+    let waited = tokio::time::sleep_until(waits_until.unwrap_or_else(Instant::now));
     tokio::pin!(waited);
+    // Time at which a script that has nothing to do since then is asked whether it needs its worker.
+    let parks = tokio::time::sleep(request.park_after.unwrap_or_default());
+    tokio::pin!(parks);
+    let may_park =
+        request.park_after.is_some() && request.journal.as_ref().is_some_and(|it| it.can_be_read());
     loop {
         let halted = request.halt.is_cancelled();
         if !halted {
-            answer_from_journal(&mut output, record, host, &mut answering)?;
+            answer_from_journal(&mut output, record, host, &mut calls.answering)?;
         }
         let began = Instant::now();
         write_journal(record, request, cancel).await?;
@@ -169,11 +183,12 @@ async fn talk(
                 let deadline = timer.deadline() + took;
                 timer.reset(deadline);
             }
+            calls.waits_until = calls.waits_until.map(|until| until + took);
         }
-        if halted && answering.is_empty() {
+        if halted && calls.answering.is_empty() {
             return Err(RunError::Suspended.into());
         }
-        suspend(&mut output, record);
+        suspend(&mut output, record, || may_park && calls.take_place(&lease.pool.parking));
         if record.limits.wait.is_some() {
             // Time in which the script can do nothing but wait counts for the limit of its waiting.
             let pauses = record.under_way() > 0 && !stopping;
@@ -195,6 +210,10 @@ async fn talk(
             sent = 0;
         }
         let waits = record.judging.is_some();
+        // Answers come after those of the journal, and to a worker that takes them.
+        let takes_answers = !record.journaled.parking
+            && calls.are_known(record.asked())
+            && !record.journaled.is_in_the_past();
         // What the worker asks for after a halt is not looked at.
         tokio::select! {
             biased;
@@ -203,20 +222,28 @@ async fn talk(
             () = request.halt.cancelled(), if !halted => {}
             verdict = async { match &mut record.judging { Some(judging) => judging.await, None => pending().await } }, if !halted => {
                 judged(record, verdict, &mut output)?;
-                act(&mut input, &mut output, record, host, &mut answering)?;
+                act(&mut input, &mut output, record, host, calls)?;
             }
             read = from.read_buf(&mut input), if !waits && !halted => {
                 if read.map_err(|_| RunEnd::Disconnected)? == 0 {
                     return Err(RunEnd::Disconnected);
                 }
-                act(&mut input, &mut output, record, host, &mut answering)?;
+                act(&mut input, &mut output, record, host, calls)?;
+                parks.as_mut().reset(Instant::now() + request.park_after.unwrap_or_default());
             }
-            Some(answer) = answering.next(), if !answering.is_empty() => {
+            Some(answer) = calls.answering.next(), if takes_answers && !calls.answering.is_empty() => {
                 put_answer(&mut output, record, answer)?;
                 // Answers that are ready together travel together.
-                while let Some(Some(answer)) = answering.next().now_or_never() {
+                while let Some(Some(answer)) = calls.answering.next().now_or_never() {
                     put_answer(&mut output, record, answer)?;
                 }
+                parks.as_mut().reset(Instant::now() + request.park_after.unwrap_or_default());
+            }
+            () = &mut parks, if may_park && !stopping && record.under_way() > 0 => {
+                if let Some(ping) = record.ask_to_park() {
+                    protocol::put(&mut output, MessageKind::Ping, record.run, ping, "", &[]);
+                }
+                parks.as_mut().reset(Instant::now() + request.park_after.unwrap_or_default());
             }
             () = async { if output.is_empty() { pending().await } else { let _ = to.writable().await; } } => {}
             () = &mut waited, if record.limits.wait.is_some() && !stopping => {
@@ -279,7 +306,7 @@ fn act(
     output: &mut Vec<u8>,
     record: &mut Record,
     host: &Arc<dyn Host>,
-    answering: &mut FuturesUnordered<Answering>,
+    calls: &mut Calls,
 ) -> Result<(), RunEnd> {
     let written = output.is_empty();
     let largest = record.limits.message_bytes.max(record.limits.result_bytes).max(record.limits.log_bytes)
@@ -296,7 +323,7 @@ fn act(
         };
         let frame = protocol::parse(bytes).map_err(|error| record.refuse(error))?;
         taken += len;
-        if let Some(result) = record.take(&frame, host, answering)? {
+        if let Some(result) = record.take(&frame, host, calls)? {
             // A worker with more to send, or that was not sent everything, is not at the start of its loop.
             let clean = taken == input.len() && written;
             return Err(RunEnd::Finished { result, reuse_worker: clean });
@@ -341,45 +368,36 @@ async fn write_journal(
     }
 }
 
-/// Ends the worker's part of a run that only answers from outside can take on.
-fn suspend(output: &mut Vec<u8>, record: &mut Record) {
+/// Ends the worker's part of a run that only answers from outside, or of calls that take long, can take on.
+fn suspend(output: &mut Vec<u8>, record: &mut Record, may_park: impl FnOnce() -> bool) {
     if let Some(ping) = record.ping() {
         protocol::put(output, MessageKind::Ping, record.run, ping, "", &[]);
-    } else if record.is_suspended() {
+    } else if record.is_suspended() || (record.may_park() && may_park()) {
         record.journaled.suspending = true;
+        record.journaled.parking = record.under_way() > 0;
         protocol::put(output, MessageKind::Stop, record.run, 0, "", &[]);
     }
 }
 
 fn put_answer(output: &mut Vec<u8>, record: &mut Record, answer: Answer) -> Result<(), RunEnd> {
     let Answer::To { id, is_call, answer } = answer else { return Ok(()) };
-    let Some(answer) = answer else {
-        record.close(id, record.elapsed_ms(), CallStatus::Error, Some("HOST_PANIC".to_owned()));
-        let function = if is_call { "callTool" } else { "getTool" };
-        return Err(
-            RunError::runtime(names::HOST, format!("the host failed while it answered {function}")).into()
-        );
-    };
     let at_ms = record.elapsed_ms();
-    let mut kept = None;
     let answer = match answer {
-        Ok(ToolAnswer::Kept { value, kept: beside }) => {
-            kept = Some(beside);
-            Ok(value)
+        None => {
+            record.close(id, at_ms, CallStatus::Error, Some("HOST_PANIC".to_owned()));
+            return Err(host_failed(is_call).into());
         }
-        Ok(ToolAnswer::Waits(state)) => {
+        Some(Ok(ToolAnswer::Waits(state))) => {
             record.wait(id, state);
             return Ok(());
         }
-        Ok(ToolAnswer::Value(value)) => Ok(value),
-        Err(failure) => Err(ToolFailure {
-            code: excerpt::name(&failure.code).into_owned(),
-            message: excerpt::message(&failure.message).into_owned(),
-            ..failure
-        }),
+        Some(answer) => answer,
     };
-    put_result(output, record, id, at_ms, &answer)?;
-    record.answered(id, at_ms as u64, answer, kept);
+    let entry = answer_entry(id, at_ms as u64, answer);
+    if let JournalEntry::Answer { answer, .. } = &entry {
+        put_result(output, record, id, at_ms, answer)?;
+    }
+    record.journaled.note(|| entry);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The place of a run between its journals: the one that it goes through again, and the one that it writes.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use super::replay::Replaying;
 use crate::{
@@ -20,11 +20,17 @@ pub(super) struct Journaled<C> {
     pub(super) unwritten: Option<Vec<JournalEntry>>,
     /// Open calls that wait for something outside of the run.
     pub(super) waiting: u32,
-    /// The script was asked whether it waits when it had made so many host calls, and what it said.
-    pub(super) pinged: Option<usize>,
+    /// Times that the script was asked whether it waits.
+    pub(super) pings: u32,
+    /// The last of them, with the number of host calls before it, if nothing happened since; and what the script said.
+    pub(super) pinged: Option<(u32, usize)>,
     pub(super) is_idle: bool,
     /// The worker was told to stop because the run is suspended.
     pub(super) suspending: bool,
+    /// The same, while calls are under way: the run goes on with another worker.
+    pub(super) parking: bool,
+    /// Calls that the host is at work on.
+    pub(super) at_host: HashSet<u32>,
 }
 
 impl<C> Journaled<C> {
@@ -35,9 +41,12 @@ impl<C> Journaled<C> {
             held: Vec::new(),
             unwritten: has_journal.then(Vec::new),
             waiting: 0,
+            pings: 0,
             pinged: None,
             is_idle: false,
             suspending: false,
+            parking: false,
+            at_host: HashSet::new(),
         }
     }
 

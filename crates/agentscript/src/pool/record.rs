@@ -14,10 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{FutureExt, stream::FuturesUnordered};
+use futures::FutureExt;
 use serde_json::value::RawValue;
 
-use super::journaled::Journaled;
+use super::{
+    answers::{Answer, Answering, Calls},
+    journaled::Journaled,
+};
 use crate::{
     engine::names,
     excerpt::{MESSAGE_BYTES, NAME_BYTES},
@@ -46,18 +49,9 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 /// Most open calls to name in the message of a timeout.
 const MOST_NAMED: usize = 10;
 
-/// The outcome of a request to the host.
-pub(super) enum Answer {
-    /// The answer to message `id`; none when the host panicked.
-    To { id: u32, is_call: bool, answer: Option<Result<ToolAnswer, ToolFailure>> },
-    /// The host took a value of `progress`.
-    Taken,
-}
-
 /// The host's judgement of a plan; `None` when the host panicked.
 pub(super) type Judging = Pin<Box<dyn Future<Output = Option<PlanVerdict>> + Send>>;
 type HostAnswer = Pin<Box<dyn Future<Output = Result<ToolAnswer, ToolFailure>> + Send>>;
-pub(super) type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// The end of a conversation with a worker.
 pub(super) enum RunEnd {
@@ -171,7 +165,7 @@ impl Record {
         &mut self,
         frame: &Frame<'_>,
         host: &Arc<dyn Host>,
-        answering: &mut FuturesUnordered<Answering>,
+        calls: &mut Calls,
     ) -> Result<Option<RunResult>, RunEnd> {
         let invalid = || RunEnd::from(WorkerError::MessageInvalid);
         if frame.run != self.run {
@@ -193,7 +187,7 @@ impl Record {
                 Ok(None)
             }
             MessageKind::Call | MessageKind::Content | MessageKind::GetTool => {
-                self.ask(frame, host, answering)?;
+                self.ask(frame, host, calls)?;
                 Ok(None)
             }
             MessageKind::Idle => {
@@ -205,7 +199,7 @@ impl Record {
                 Ok(None)
             }
             MessageKind::Progress => {
-                answering.extend(self.keep_progress(frame.body, host)?);
+                calls.answering.extend(self.keep_progress(frame.body, host)?);
                 Ok(None)
             }
             MessageKind::Log => {
@@ -410,6 +404,10 @@ impl Record {
     /// Closes an open call at `at_ms`.
     pub(super) fn close(&mut self, id: u32, at_ms: f64, status: CallStatus, code: Option<String>) {
         self.open = self.open.saturating_sub(1);
+        self.journaled.at_host.remove(&id);
+        // The script has something to do.
+        self.journaled.is_idle = false;
+        self.journaled.pinged = None;
         let Some(asked) = self.asked.get_mut(id as usize) else { return };
         self.memory -= std::mem::take(&mut asked.memory);
         if let Some(call) = asked.call.and_then(|at| self.calls.get_mut(at)) {
@@ -417,6 +415,11 @@ impl Record {
             call.code = code;
             call.duration_ms = at_ms - call.started_ms;
         }
+    }
+
+    /// Number of host calls that the script has made.
+    pub(super) fn asked(&self) -> usize {
+        self.asked.len()
     }
 
     /// Returns true when the worker has asked for nothing and written nothing.

@@ -18,6 +18,8 @@ mod limits;
 #[cfg(test)]
 mod locale;
 #[cfg(test)]
+mod parked;
+#[cfg(test)]
 mod plan_check;
 #[cfg(test)]
 mod plan_facts;

@@ -149,6 +149,18 @@ impl SharedLease {
         Ok(())
     }
 
+    pub(crate) async fn read(&self) -> Result<Vec<Vec<u8>>, ExecutionError> {
+        let (writing, until) = (self.settled().await?, Instant::now() + PATIENCE);
+        loop {
+            let mut read = Read::default();
+            match self.directory.journals.read_journal(&writing.stored.head, &mut read).await {
+                Ok(()) => return Ok(read.chunks),
+                Err(ExecutionError::Unavailable) if Instant::now() < until => tokio::time::sleep(PAUSE).await,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     pub(crate) async fn give_back(&self) -> Result<(), ExecutionError> {
         let mut writing = self.settled().await?;
         writing.is_over = true;

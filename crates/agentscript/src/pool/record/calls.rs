@@ -5,10 +5,16 @@ use std::{mem, sync::Arc};
 use futures::stream::FuturesUnordered;
 use serde_json::value::RawValue;
 
-use super::{super::replay::Recorded, Answering, Record, RunEnd};
+use super::{
+    super::{
+        answers::{Answering, Calls},
+        replay::Recorded,
+    },
+    Record, RunEnd,
+};
 use crate::{
-    host::{Host, ToolFailure},
-    journal::{HostFunction, JournalEntry},
+    host::Host,
+    journal::{HostFunction, JournalEntry, Resumed},
     outcome::WorkerError,
     protocol::{self, Frame, MessageKind},
 };
@@ -19,21 +25,39 @@ impl Record {
         self.open.saturating_sub(self.journaled.waiting)
     }
 
+    /// Has the script asked whether it waits for nothing but calls that take long. Returns the ping to send.
+    pub(in crate::pool) fn ask_to_park(&mut self) -> Option<u32> {
+        let may_park = self.under_way() > 0 && self.judging.is_none() && !self.journaled.suspending;
+        if !may_park || self.journaled.is_in_the_past() || self.journaled.pinged.is_some() {
+            return None;
+        }
+        self.ping_now()
+    }
+
+    /// Returns `true` once the script waits for nothing but calls that take long.
+    pub(in crate::pool) fn may_park(&self) -> bool {
+        self.journaled.is_idle && self.under_way() > 0 && !self.journaled.suspending
+    }
+
+    fn ping_now(&mut self) -> Option<u32> {
+        self.journaled.pings += 1;
+        self.journaled.pinged = Some((self.journaled.pings, self.asked.len()));
+        self.journaled.is_idle = false;
+        Some(self.journaled.pings)
+    }
+
     /// The ping to send, when nothing but answers from outside can take the run on, as far as this side knows.
     pub(in crate::pool) fn ping(&mut self) -> Option<u32> {
         let is_stalled = self.open > 0 && self.under_way() == 0 && self.judging.is_none();
-        if !is_stalled || self.journaled.suspending || self.journaled.pinged == Some(self.asked.len()) {
+        if !is_stalled || self.journaled.suspending || self.journaled.pinged.is_some() {
             return None;
         }
-        self.journaled.pinged = Some(self.asked.len());
-        self.journaled.is_idle = false;
-        u32::try_from(self.asked.len()).ok()
+        self.ping_now()
     }
 
-    /// Takes the worker's word that it has nothing left to run, since it had made `asked` host calls.
-    pub(super) fn idle(&mut self, asked: u32) {
-        let asked = asked as usize;
-        self.journaled.is_idle = self.journaled.pinged == Some(asked) && self.asked.len() == asked;
+    /// Takes the worker's word that it had nothing left to run when it got this ping.
+    pub(super) fn idle(&mut self, ping: u32) {
+        self.journaled.is_idle = self.journaled.pinged == Some((ping, self.asked.len()));
     }
 
     /// Returns `true` once the script waits for answers from outside, and for nothing else.
@@ -63,7 +87,7 @@ impl Record {
         &mut self,
         frame: &Frame<'_>,
         host: &Arc<dyn Host>,
-        answering: &mut FuturesUnordered<Answering>,
+        calls: &mut Calls,
     ) -> Result<(), RunEnd> {
         let invalid = || RunEnd::from(WorkerError::MessageInvalid);
         let function = match frame.kind {
@@ -99,7 +123,16 @@ impl Record {
             name: frame.head.to_owned(),
             input: input.clone(),
         };
+        if calls.open.contains(&frame.id) {
+            // Its answer is on its way.
+            self.journaled.at_host.insert(frame.id);
+            return Ok(());
+        }
         let (entry, resumed) = match recorded {
+            Recorded::Open(Resumed::Waited(_)) if calls.is_resumed => {
+                self.journaled.waiting += 1;
+                return Ok(());
+            }
             Recorded::Answered { at_ms } => {
                 if let Some(call) = self.calls.last_mut().filter(|_| function != HostFunction::GetTool) {
                     call.started_ms = at_ms as f64;
@@ -112,11 +145,15 @@ impl Record {
         };
         let is_held = self.journaled.is_in_the_past();
         let call = self.answer(frame, function, weight.is_none(), input, resumed, host)?;
+        self.journaled.at_host.insert(frame.id);
+        // The script does something: it is to be asked again whether it waits.
+        self.journaled.is_idle = false;
+        self.journaled.pinged = None;
         if is_held {
             self.journaled.held.push((entry, call));
         } else {
             self.journaled.note(|| entry);
-            answering.push(call);
+            calls.answering.push(call);
         }
         Ok(())
     }
@@ -124,17 +161,9 @@ impl Record {
     /// Notes that an open call waits for something outside of the run.
     pub(in crate::pool) fn wait(&mut self, id: u32, state: Box<RawValue>) {
         self.journaled.waiting += 1;
+        self.journaled.at_host.remove(&id);
+        self.journaled.is_idle = false;
+        self.journaled.pinged = None;
         self.journaled.note(|| JournalEntry::Waits { id, state });
-    }
-
-    /// Notes the answer that the script is about to see.
-    pub(in crate::pool) fn answered(
-        &mut self,
-        id: u32,
-        at_ms: u64,
-        answer: Result<Box<RawValue>, ToolFailure>,
-        kept: Option<Box<RawValue>>,
-    ) {
-        self.journaled.note(|| JournalEntry::Answer { id, at_ms, answer, kept });
     }
 }
