@@ -99,6 +99,11 @@ impl Grants {
         !is_revoked && self.users.is_unchanged(grant)
     }
 
+    /// Returns whether the user `sub`, where the configuration knows users, may sign in.
+    pub(crate) fn may_sign_in(&self, sub: &str) -> bool {
+        self.users.may_sign_in(sub)
+    }
+
     /// Returns the ceiling of a grant by `sub` to `client`. Before the login `sub` is empty, and no user limits it.
     pub(crate) fn ceiling<'a>(&'a self, sub: &str, client: &'a OAuthClient) -> Ceiling<'a> {
         self.ceiling_for(sub, &client.id, client.scopes.as_deref())

@@ -37,6 +37,27 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
+    /// Returns what is known of the grant under which `client` began something for `sub` at `issued_ms`.
+    pub(crate) fn behind(sub: &str, client: &str, issued_ms: u64) -> Self {
+        Self {
+            sub: sub.to_owned(),
+            client: client.to_owned(),
+            scopes: RecordedScopes::default(),
+            resources: Vec::new(),
+            redirect: String::new(),
+            challenge: String::new(),
+            code_expires_ms: 0,
+            issued_ms,
+            auth_s: 0,
+            session: None,
+            jkt: None,
+            credential: None,
+            refreshes: false,
+            nonce: None,
+            person: UserClaims::default(),
+        }
+    }
+
     /// Returns whether a user gave it: clients that act for themselves, and callers without a login, are their own subjects.
     pub(crate) fn is_of_user(&self) -> bool {
         self.sub != self.client

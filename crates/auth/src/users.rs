@@ -92,6 +92,16 @@ impl Users {
             .is_some_and(|user| !user.config.disabled && user.credential == *credential)
     }
 
+    /// Returns whether the user `sub`, where the configuration knows users, may sign in.
+    pub(crate) fn may_sign_in(&self, sub: &str) -> bool {
+        match sub.strip_prefix(USER_PREFIX) {
+            Some(name) if self.ctx.config.local.login != LoginMethod::Demo => {
+                self.by_name.get(name).is_some_and(|user| !user.config.disabled)
+            }
+            _ => true,
+        }
+    }
+
     /// Returns a new session of `user`.
     pub(crate) fn session_of(&self, user: &User) -> Session {
         self.new_session(&user.config.username, Some(user.credential.clone()))

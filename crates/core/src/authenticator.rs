@@ -2,10 +2,12 @@
 //!
 //! Transports ask an [`Authenticator`]; the crate `gatewright-auth` has one for its own tokens and for those of external providers.
 
+use std::time::SystemTime;
+
 use futures::future::BoxFuture;
 use http::request::Parts;
 
-use crate::Principal;
+use crate::{Principal, RecordsError, Scopes};
 
 /// Response to a request that is not let through: its status and headers are sent, and its body, a JSON text such as
 /// `{"error": …, "error_description": …}`, becomes the `data` of a JSON-RPC error.
@@ -20,6 +22,19 @@ pub trait Authenticator: Send + Sync + 'static {
     /// The default never resolves.
     fn until_ended(&self, _parts: &Parts) -> BoxFuture<'static, ()> {
         Box::pin(std::future::pending())
+    }
+
+    /// Returns the scopes that `principal`, who was authenticated at `since`, has now of those that it had then: for work that goes on without a
+    /// request. `None` once its access has ended. The default: all of them, for ever.
+    ///
+    /// # Errors
+    /// The store that knows does not answer.
+    fn scopes_now<'a>(
+        &'a self,
+        principal: &'a Principal,
+        _since: SystemTime,
+    ) -> BoxFuture<'a, Result<Option<Scopes>, RecordsError>> {
+        Box::pin(std::future::ready(Ok(Some(principal.scopes.clone()))))
     }
 
     /// Returns the response to a call that needs scopes its caller lacks: 403 with `error="insufficient_scope"` (RFC 6750 §3.1).

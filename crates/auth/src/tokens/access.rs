@@ -65,8 +65,32 @@ impl Tokens {
         grant: &Grant,
         claims: &Claims,
     ) -> Result<Option<GrantedScopes>, StoreError> {
+        self.scopes_now(Some(family), grant, &RecordedScopes::of_claims(claims)).await
+    }
+
+    /// Returns those of `scopes` that work has now which `client` began for `sub` at `since_ms` and which goes on without a token; `None` when
+    /// everything that was granted until then has ended, the user may not sign in any more, or the client is not known.
+    pub(crate) async fn scopes_of_work(
+        &self,
+        (sub, client): (&str, &str),
+        scopes: &RecordedScopes,
+        since_ms: u64,
+    ) -> Result<Option<GrantedScopes>, StoreError> {
+        if !self.grants.may_sign_in(sub) {
+            return Ok(None);
+        }
+        self.scopes_now(None, &Grant::behind(sub, client, since_ms), scopes).await
+    }
+
+    /// Returns those of `scopes` that `grant` gives now; `None` when it has ended, its client is not known any more, or its `family` has ended.
+    async fn scopes_now(
+        &self,
+        family: Option<&FamilyId>,
+        grant: &Grant,
+        scopes: &RecordedScopes,
+    ) -> Result<Option<GrantedScopes>, StoreError> {
         let source = self.clients.source(&grant.client);
-        let mut keys = vec![Key::family(family)];
+        let mut keys: Vec<Key> = family.map(Key::family).into_iter().collect();
         keys.extend(Grants::revocation_keys(grant));
         if let ClientSource::Registered(key) = &source {
             keys.push(key.clone());
@@ -87,12 +111,12 @@ impl Tokens {
             ClientSource::Anonymous | ClientSource::Document => return Ok(None),
         };
         let mut records = records.into_iter();
-        let is_alive = records.next().flatten().is_some();
+        let is_alive = family.is_none() || records.next().flatten().is_some();
         if !is_alive || !self.grants.is_active_given(grant, records.flatten()) {
             return Ok(None);
         }
         let ceiling = self.grants.ceiling_for(&grant.sub, &grant.client, client_scopes);
-        Ok(Some(ceiling.narrow(&RecordedScopes::of_claims(claims))))
+        Ok(Some(ceiling.narrow(scopes)))
     }
 
     /// Returns the grant of an access token and the scopes it grants now, when the grant holds.

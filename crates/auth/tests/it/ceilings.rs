@@ -108,6 +108,50 @@ async fn an_access_token_loses_at_once_what_the_user_the_client_or_the_configura
 }
 
 #[tokio::test]
+async fn work_that_goes_on_without_a_token_keeps_what_a_token_would_keep_and_ends_with_its_user_and_client() {
+    let since = |site: &Site| std::time::UNIX_EPOCH + std::time::Duration::from_secs(site.now_s());
+    let owner = async |site: &Site| {
+        let tokens = all_tokens(site).await;
+        let request = Request::post("/mcp")
+            .header(header::AUTHORIZATION, format!("Bearer {}", text(&tokens, "access_token")));
+        let parts = request.body(()).unwrap().into_parts().0;
+        site.resource_server().authenticate(&parts).await.unwrap()
+    };
+    let all = Some(Scopes::parse("read write openid"));
+    let user = |user: Value| json!({"local": {"users": [user]}});
+    let client = |id: &str, scopes: Value| {
+        json!({"clients": [
+            {"clientId": id, "redirectUris": ["https://c.example/cb"], "scopes": scopes},
+            {"clientId": "rs", "clientSecret": SECRET, "grantTypes": [], "introspects": "https://mcp.example/mcp"},
+        ]})
+    };
+    let disabled = json!({"username": "alice", "passwordHash": password_hash(), "disabled": true});
+    for (after, expected) in [
+        (json!({}), all.clone()),
+        (alice_reads(), Some(Scopes::parse("read"))),
+        (client("app", json!(["read"])), Some(Scopes::parse("read"))),
+        (json!({"scopes": {"write": null}}), Some(Scopes::parse("read openid"))),
+        (client("another", json!(["read"])), None),
+        (user(json!({"username": "bob", "passwordHash": password_hash()})), None),
+        (user(disabled), None),
+    ] {
+        let (before, after) = before_and_after(json!({}), after).await;
+        let (owner, guard) = (owner(&before).await, after.resource_server());
+        assert_eq!(guard.scopes_now(&owner, since(&before)).await, Ok(expected));
+    }
+    let site = Site::new().await;
+    let (owner, guard, before) = (owner(&site).await, site.resource_server(), since(&site));
+    let local = gatewright_core::Principal::local();
+    assert_eq!(guard.scopes_now(&local, before).await, Ok(None), "begun while nobody had to authenticate");
+    site.server.revoke_user("user:alice").await.unwrap();
+    assert_eq!(guard.scopes_now(&owner, before).await, Ok(None), "an operator signed the user out");
+    site.clock.advance(std::time::Duration::from_secs(2));
+    assert_eq!(guard.scopes_now(&owner, since(&site)).await, Ok(all.clone()), "begun after that");
+    site.server.revoke_client("app").await.unwrap();
+    assert_eq!(guard.scopes_now(&owner, since(&site)).await, Ok(None));
+}
+
+#[tokio::test]
 async fn userinfo_is_for_tokens_that_still_have_openid() {
     let (before, after) = before_and_after(json!({}), alice_reads()).await;
     let tokens = all_tokens(&before).await;
