@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatewright_agentscript::{Resumed, ToolAnswer};
 use gatewright_core::{
-    CountedBefore, InvokeError, PermittedTool, Rehearsed, RequestObject, Trail,
+    ApprovalExpired, CountedBefore, InvokeError, PermittedTool, Rehearsed, RequestObject, Trail,
     rmcp::model::{CallToolRequestParams, CallToolResponse, JsonObject},
 };
 use serde_json::{
@@ -44,6 +44,10 @@ impl ScriptHost {
             context.extensions.insert(within.clone());
             if is_repeated {
                 context.extensions.insert(CountedBefore);
+            }
+            if self.is_detached && asking.is_expired() {
+                // Nobody looks at it: it would be asked for again and again.
+                context.extensions.insert(ApprovalExpired);
             }
             match self.invoker.call(tool, params.clone(), context).await {
                 Err(InvokeError::ApprovalRequired { request: Ok(request), .. })

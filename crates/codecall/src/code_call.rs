@@ -2,7 +2,10 @@
 //!
 //! Each meta-tool has a file of its own; `plugin` is what the gateway sees.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use gatewright_agentscript::{Limits, WorkerPool};
@@ -41,6 +44,7 @@ pub struct CodeCall {
     pub(crate) kept: Arc<KeptResults>,
     own_paths: OnceLock<Arc<OwnPaths>>,
     pub(crate) executions: Executions,
+    pub(crate) has_journals: bool,
     pub(crate) background: Background,
     /// Itself, once runs in the background are allowed.
     pub(crate) this: OnceLock<Weak<CodeCall>>,
@@ -76,6 +80,7 @@ impl CodeCall {
             this: OnceLock::new(),
             plan_apps: Mutex::default(),
             executions: Executions::in_memory(ExecutionsConfig::default()),
+            has_journals: true,
             own_paths: OnceLock::new(),
             index: LiveIndex::follow(invoker.registry().clone(), semantic.clone()),
             semantic,
@@ -92,6 +97,20 @@ impl CodeCall {
     #[must_use]
     pub fn kept_in(mut self, executions: Executions) -> Self {
         self.executions = executions;
+        self
+    }
+
+    /// Keeps no journals of runs, which can then neither wait nor run in the background: to measure what journals cost.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_journals(self) -> Self {
+        Self { has_journals: false, ..self }
+    }
+
+    /// Gives the worker of a run in the background to others once the run has only waited for its calls for this long. Default 5 s.
+    #[must_use]
+    pub fn park_after(mut self, time: Duration) -> Self {
+        self.background.park_after = time;
         self
     }
 

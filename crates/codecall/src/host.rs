@@ -65,6 +65,8 @@ pub(crate) struct ScriptHost {
     journal: Arc<RunJournal>,
     /// The gateway stops.
     pub(crate) halt: CancellationToken,
+    /// It runs without a client.
+    pub(crate) is_detached: bool,
     /// The plan is only tried.
     pub(crate) rehearsal: Option<Rehearsal>,
     /// Apps of saved plans, which a rehearsal runs as rehearsals, too.
@@ -125,6 +127,7 @@ impl ScriptHost {
             questions,
             journal,
             halt: code_call.background.halt.clone(),
+            is_detached: start.detached,
             plans: if start.dry_run.is_some() { code_call.plan_apps() } else { Vec::new() },
             rehearsal: nesting.rehearsal().cloned(),
             memory: nesting.memory(),

@@ -56,8 +56,9 @@ pub use access::{
 };
 pub use app::{App, AppEvent, AppFuture, AppHealth, PerCaller};
 pub use approvals::{
-    ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalRequest, ApprovalState,
-    ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed, ScriptStep, Standing,
+    ApprovalEvent, ApprovalEventKind, ApprovalExpired, ApprovalListener, ApprovalRecord, ApprovalRequest,
+    ApprovalState, ApprovalStore, Approver, CannotDecide, NotRequested, Rehearsed, ScriptStep, SettledRun,
+    Standing,
 };
 pub use authenticator::{AuthRefusal, Authenticator};
 pub use bulk::{Unreadable, begin_off_thread, count_values, off_thread, read_json};

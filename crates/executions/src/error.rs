@@ -19,6 +19,11 @@ pub enum ExecutionError {
     /// Its journal is damaged, or was sealed with another key.
     #[error("the journal of the execution cannot be read")]
     Unreadable,
+    /// Whoever began it may not use the gateway any more.
+    #[error(
+        "the execution was ended when it was to go on without a client: the access of whoever began it has been revoked since; start it again"
+    )]
+    AccessEnded,
     /// Another instance goes on with it, or it was cancelled. Whoever gets this must stop the run.
     #[error("the execution has been taken over by another instance, or was cancelled")]
     LeaseLost,
@@ -46,6 +51,7 @@ impl ExecutionError {
             Self::Busy => "EXECUTION_BUSY",
             Self::Ended => "EXECUTION_ENDED",
             Self::Unreadable => "EXECUTION_UNREADABLE",
+            Self::AccessEnded => "EXECUTION_ACCESS_ENDED",
             Self::LeaseLost => "EXECUTION_TAKEN_OVER",
             Self::TooLarge => "EXECUTION_TOO_LARGE",
             Self::TooMany => "TOO_MANY_EXECUTIONS",

@@ -30,6 +30,9 @@ pub struct Builder {
     executions: Option<Executions>,
     approvals: Option<Arc<ApprovalStore>>,
     observers: Vec<Arc<dyn Observer>>,
+    has_journals: bool,
+    /// A guard begins the runs in the background, once it knows who authenticates their owners.
+    is_guarded: bool,
     #[cfg(feature = "guard")]
     sending: Option<Sending>,
 }
@@ -55,6 +58,8 @@ impl Builder {
             executions: None,
             approvals: None,
             observers: Vec::new(),
+            has_journals: true,
+            is_guarded: false,
             #[cfg(feature = "guard")]
             sending: None,
         }
@@ -144,6 +149,19 @@ impl Builder {
         self
     }
 
+    /// Keeps no journals of scripts, which can then neither wait nor run in the background: to measure what journals cost.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_journals(self) -> Self {
+        Self { has_journals: false, ..self }
+    }
+
+    /// Leaves it to a guard to begin the runs in the background.
+    #[cfg(feature = "guard")]
+    pub(crate) fn guarded(self) -> Self {
+        Self { is_guarded: true, ..self }
+    }
+
     /// Sends the last traces when the gateway stops.
     #[cfg(feature = "guard")]
     pub(crate) fn sending(mut self, sending: Sending) -> Self {
@@ -184,8 +202,11 @@ impl Builder {
             }
             let pool = WorkerPool::new(workers)?;
             let plugin = CodeCall::new(config, invoker.clone(), pool.clone(), self.names);
-            let plugin = Arc::new(plugin.kept_in(executions.clone()));
-            plugin.run_in_background();
+            let plugin = plugin.kept_in(executions.clone());
+            let plugin = Arc::new(if self.has_journals { plugin } else { plugin.without_journals() });
+            if !self.is_guarded {
+                plugin.run_in_background(None);
+            }
             for plans in &self.plans {
                 plugin.run_plans_of(plans);
             }

@@ -106,6 +106,7 @@ fn calls(text: &mut String) {
                     page: Some("https://mcp.example.com/oauth/account/approvals".to_owned()),
                     approvers: None,
                     asks: None,
+                    expires_ms: 0,
                 })),
             },
             "Somebody has to approve the call with exactly these arguments; `approval` in `_meta` has its `id` and the `url` of the page. Then make the call again, or go on with the script (`resume`).",
@@ -247,6 +248,10 @@ fn executions(text: &mut String) {
         (
             ExecutionError::LeaseLost,
             "Ask for the execution again: it has ended, or another instance runs it.",
+        ),
+        (
+            ExecutionError::AccessEnded,
+            "An operator revoked the access of the user or the client, or removed it, while the run waited or after its instance stopped. Sign in and start it again.",
         ),
         (ExecutionError::TooLarge, "Request less data, or raise `executions.maxJournalBytes`."),
         (

@@ -108,7 +108,7 @@ impl CodeCall {
             State::Waiting => {
                 let waiting = past.ok_or(ExecutionError::Unreadable)?.waiting();
                 let is_parked = requests(&waiting).is_empty() && !waits_for_approval(&waiting);
-                if !is_parked && !self.has_settled(&waiting).await {
+                if !is_parked && self.has_settled(&waiting).await != Ok(true) {
                     let (id, request) = (head.id, request.to_owned());
                     return Ok(Entered::Asks(Open {
                         id,
@@ -184,6 +184,9 @@ impl CodeCall {
             return Ok(Next::Reply(Box::new(CallToolResponse::InputRequired(asks))));
         }
         run.journal.wait(&described(&waiting), calls).await?;
+        if run.start.detached {
+            self.wake_if_settled(run.id(), &waiting).await;
+        }
         let expires_ms = run.start.started_ms.saturating_add(self.retention_ms());
         let (id, is_new) = (run.id(), run.is_new);
         let open = Open { id, waiting, request: run.request, expires_ms, is_new };

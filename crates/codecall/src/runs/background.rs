@@ -1,26 +1,33 @@
 //! Tasks of runs without a client, and the connection that stands for one.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, OnceLock, Weak},
+    time::{Duration, UNIX_EPOCH},
+};
 
 use gatewright_core::{
-    Principal, memory_transport,
+    Authenticator, Principal, memory_transport,
     rmcp::{
         ErrorData, RoleServer, ServerHandler, ServiceExt as _,
         model::NumberOrString,
         service::{RequestContext, RoleClient, RunningService},
     },
 };
+use gatewright_executions::{ExecutionError, Head};
 use tokio::sync::OnceCell;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// Runs in the background.
-#[derive(Debug, Default)]
 pub(crate) struct Background {
     pub(super) tasks: TaskTracker,
     /// Runs make no new calls, and are left to other instances once those under way are answered.
     pub(crate) halt: CancellationToken,
     pub(super) stop: CancellationToken,
+    /// Time after which a run that only waits for its calls gives its worker back.
+    pub(crate) park_after: Duration,
     nobody: OnceCell<Nobody>,
+    /// Knows what those who began runs may still do. It belongs to the server, which may be gone.
+    pub(super) owners: OnceLock<Weak<dyn Authenticator>>,
 }
 
 /// The connection of a client that is not there: it takes messages and answers none.
@@ -35,7 +42,36 @@ struct Silent;
 
 impl ServerHandler for Silent {}
 
+impl Default for Background {
+    fn default() -> Self {
+        Self {
+            tasks: TaskTracker::new(),
+            halt: CancellationToken::new(),
+            stop: CancellationToken::new(),
+            park_after: PARK,
+            nobody: OnceCell::new(),
+            owners: OnceLock::new(),
+        }
+    }
+}
+
+/// Calls of most tools take less; a worker that goes through a journal again takes milliseconds.
+const PARK: Duration = Duration::from_secs(5);
+
 impl Background {
+    /// The owner of an execution, with the scopes that it has now of those that it had; none once its access has ended.
+    ///
+    /// # Errors
+    /// The store that knows does not answer.
+    pub(super) async fn owner_now(&self, head: &Head) -> Result<Option<Principal>, ExecutionError> {
+        let owner = &head.owner;
+        let Some(owners) = self.owners.get() else { return Ok(Some(owner.clone())) };
+        let owners = owners.upgrade().ok_or(ExecutionError::Unavailable)?;
+        let since = UNIX_EPOCH + Duration::from_millis(head.created_ms);
+        let scopes = owners.scopes_now(owner, since).await?;
+        Ok(scopes.map(|scopes| Principal { scopes, ..owner.clone() }))
+    }
+
     /// The context of a request that nobody waits for.
     ///
     /// # Errors

@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use gatewright_core::{Caller, rmcp::model::CallToolResult};
-use gatewright_executions::{Ending, ExecutionId, Reader};
+use gatewright_core::{Authenticator, Caller, rmcp::model::CallToolResult};
+use gatewright_executions::{Ending, ExecutionError, ExecutionId, Reader};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -14,22 +14,39 @@ use super::flow::{Refusal, Run, of_execution};
 use crate::{CodeCall, reply::answer};
 
 impl CodeCall {
-    /// Allows runs in the background from now on, and goes on with those whose instance is gone. Must be called within a Tokio runtime, once.
-    pub fn run_in_background(self: &Arc<Self>) {
+    /// Allows runs in the background from now on, and goes on with those whose instance is gone or whose approvals are settled. `owners` says what those who
+    /// began them may still do; without it, they may what they might then. Must be called within a Tokio runtime, once.
+    pub fn run_in_background(self: &Arc<Self>, owners: Option<&Arc<dyn Authenticator>>) {
         if self.this.set(Arc::downgrade(self)).is_err() {
             return;
         }
+        if let Some(owners) = owners {
+            let _ = self.background.owners.set(Arc::downgrade(owners));
+        }
         let (this, halt) = (Arc::downgrade(self), self.background.halt.clone());
-        let lease = self.executions.config().lease;
+        let (lease, approvals) = (self.executions.config().lease, self.invoker.approvals().clone());
         let pause = (lease / 2).min(LOOK);
         self.background.tasks.spawn(async move {
-            let mut may_take = Instant::now();
+            let now = Instant::now();
+            let (mut may_take, mut look, mut expire) = (now, now + pause, now);
             loop {
-                tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
+                let is_woken = tokio::select! {
+                    () = tokio::time::sleep_until(look) => false,
+                    () = approvals.woken() => true,
                     () = halt.cancelled() => return,
-                }
+                };
                 let Some(code_call) = this.upgrade() else { return };
+                if !is_woken && Instant::now() >= expire {
+                    let next = approvals.expire().await.ok().flatten();
+                    expire = Instant::now() + next.map_or(EXPIRE, |next| next.min(EXPIRE));
+                }
+                if let Err(error) = code_call.take_up_settled().await {
+                    tracing::debug!(%error, "it is not known which runs can go on");
+                }
+                if is_woken {
+                    continue;
+                }
+                look = Instant::now() + pause;
                 let abandoned = code_call.executions.abandoned().await;
                 match abandoned {
                     Ok(abandoned) if Instant::now() >= may_take => code_call.take_over(abandoned).await,
@@ -50,23 +67,35 @@ impl CodeCall {
     async fn take_over(self: &Arc<Self>, abandoned: Vec<ExecutionId>) {
         for id in abandoned {
             // Another instance may have been faster.
-            let Ok((lease, execution)) = self.executions.acquire(&id.to_string(), Reader::Operator).await
-            else {
-                continue;
-            };
-            let owner = execution.head.owner.clone();
-            match Run::resume(self, lease, &execution) {
-                Some(run) => {
-                    tracing::info!(execution.id = %id, "going on with an execution whose instance is gone");
-                    self.spawn(run, Caller::new(owner)).await;
-                }
-                None => {
-                    tracing::warn!(execution.id = %id, "the journal of an execution cannot be read");
-                    let ending = Ending::new("runtime_error").code("EXECUTION_UNREADABLE");
-                    let _ = self.executions.cancel(&id.to_string(), Reader::Operator, &ending).await;
-                }
+            if self.go_on_alone(&id.to_string()).await.is_ok() {
+                tracing::info!(execution.id = %id, "going on with an execution whose instance is gone");
             }
         }
+    }
+
+    /// Goes on with a run in the background that no instance has, without a client, as far as its owner may. One whose owner may not, or that cannot be read,
+    /// ends.
+    ///
+    /// # Errors
+    /// Another instance has it, it has ended, or a store does not answer.
+    pub(super) async fn go_on_alone(self: &Arc<Self>, id: &str) -> Result<(), ExecutionError> {
+        let head = self.executions.head(id, Reader::Operator).await?;
+        let owner = self.background.owner_now(&head).await?;
+        let (lease, execution) = self.executions.acquire(id, Reader::Operator).await?;
+        let Some(run) = Run::resume(self, lease, &execution) else {
+            tracing::warn!(execution.id = id, "the journal of an execution cannot be read");
+            let ending = Ending::new("runtime_error").code(ExecutionError::Unreadable.code());
+            let _ = self.executions.cancel(id, Reader::Operator, &ending).await;
+            return Err(ExecutionError::Unreadable);
+        };
+        match owner {
+            Some(owner) => self.spawn(run, Caller::new(owner)).await,
+            None => {
+                tracing::warn!(execution.id = id, "the access of whoever began an execution has ended");
+                run.refuse(ExecutionError::AccessEnded).await;
+            }
+        }
+        Ok(())
     }
 
     /// Runs in the background from here on, and says so.
@@ -116,6 +145,9 @@ impl CodeCall {
 
 /// Longest time after which runs are looked for that no instance has.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// Longest time between two searches for approvals that have expired.
+const EXPIRE: Duration = Duration::from_secs(30);
 
 /// Longest time that runs in the background are waited for when the gateway stops.
 const LAST: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@ use std::{
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use gatewright_agentscript::{CallStatus, Outcome, RunError, RunRequest, RunResult, WorkerError};
+use gatewright_agentscript::{CallStatus, Journal, Outcome, RunError, RunRequest, RunResult, WorkerError};
 use gatewright_core::{
     Caller, CallerAddress, Era, Principal, codes, off_thread,
     rmcp::{
@@ -118,6 +118,13 @@ impl Run {
 
     pub(crate) fn id(&self) -> ExecutionId {
         self.journal.id()
+    }
+
+    /// Ends it without going on.
+    pub(crate) async fn refuse(&self, why: ExecutionError) {
+        let reply = Refusal::from(why).reply();
+        let _ = self.journal.add(&Chunk::Ended(Box::new(reply))).await;
+        self.journal.end(&Ending::new("runtime_error").code(why.code()), self.calls).await;
     }
 
     /// Makes its journal durable.
@@ -244,7 +251,10 @@ impl CodeCall {
             ..NewExecution::default()
         };
         let draft = self.executions.draft(caller.principal(), about);
-        let journal = RunJournal::begin(draft, &start, settings.limits.host_bytes);
+        let journal = match self.has_journals {
+            true => RunJournal::begin(draft, &start, settings.limits.host_bytes),
+            false => RunJournal::none(draft.id()),
+        };
         let journal = if Nesting::is_within(&context.extensions) { journal.within() } else { journal };
         Ok(Run::new(start, Past::default(), journal, settings))
     }
@@ -264,12 +274,13 @@ impl CodeCall {
                 request.level = nesting.level();
                 request.limits.max_tool_calls = most_calls;
             }
-            request.journal = Some(run.journal.clone());
+            request.journal = self.has_journals.then(|| run.journal.clone() as Arc<dyn Journal>);
             let around = context.extensions.get::<Nesting>();
             request.background = run.start.detached || around.is_some_and(Nesting::is_in_background);
             request.patient = request.background || run.patient;
             if request.background {
                 request.halt = self.background.halt.clone();
+                request.park_after = Some(self.background.park_after);
             }
             request.principal_key = share_of(&caller, &context);
             if run.journal.is_stored() {

@@ -11,7 +11,7 @@ use std::{
 use gatewright_agentscript::{HostFuture, Journal, JournalEntry, JournalError};
 use gatewright_executions::{CallCounts, Draft, Ending, ExecutionError, ExecutionId, Lease, WaitingFor};
 
-use super::record::{Chunk, RunStart};
+use super::record::{Chunk, Past, RunStart};
 
 /// The place of the journal of a run.
 #[derive(Debug)]
@@ -58,6 +58,12 @@ impl RunJournal {
             is_within: false,
             answers: Mutex::default(),
         }
+    }
+
+    /// No journal.
+    pub(crate) fn none(id: ExecutionId) -> Self {
+        let (bytes, answers) = (AtomicU64::new(0), Mutex::default());
+        Self { id, stored: Mutex::new(Stored::Over), bytes, most_bytes: 0, is_within: false, answers }
     }
 
     /// Makes it part of the journal of the run around it.
@@ -160,6 +166,12 @@ impl RunJournal {
     /// # Errors
     /// The journal is durable and cannot be written: the run must end.
     pub(crate) async fn add(&self, chunk: &Chunk) -> Result<(), ExecutionError> {
+        if !self.has_room(0) {
+            return match &*self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+                Stored::Over => Err(ExecutionError::LeaseLost),
+                Stored::Draft(_) | Stored::Lease(_) => Ok(()),
+            };
+        }
         let bytes = chunk.to_bytes();
         let is_kept = self.has_room(bytes.len() as u64);
         let lease = match &mut *self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -268,12 +280,31 @@ impl RunJournal {
 impl Journal for RunJournal {
     fn write(&self, entries: Vec<JournalEntry>) -> HostFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
-            let failed = |error: ExecutionError| JournalError {
-                code: error.code().to_owned(),
-                message: error.to_string(),
-            };
             self.settle().await.map_err(failed)?;
             self.add(&Chunk::Steps(entries)).await.map_err(failed)
         })
     }
+
+    fn can_be_read(&self) -> bool {
+        self.is_stored()
+    }
+
+    fn read(&self) -> HostFuture<'_, Result<Vec<JournalEntry>, JournalError>> {
+        Box::pin(async move {
+            let lease = match &*self.stored.lock().unwrap_or_else(PoisonError::into_inner) {
+                Stored::Lease(lease) => Some(lease.clone()),
+                Stored::Draft(_) | Stored::Over => None,
+            };
+            let chunks = match lease {
+                Some(lease) => lease.read().await.map_err(failed)?,
+                None => return Err(failed(ExecutionError::LeaseLost)),
+            };
+            let past = Past::read(&chunks).ok_or_else(|| failed(ExecutionError::Unreadable))?;
+            Ok(past.1.entries)
+        })
+    }
+}
+
+fn failed(error: ExecutionError) -> JournalError {
+    JournalError { code: error.code().to_owned(), message: error.to_string() }
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use gatewright_agentscript::{Resumed, ToolAnswer};
@@ -50,6 +51,13 @@ pub(crate) struct WaitingApproval {
     pub(crate) text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) page: Option<String>,
+    /// Time at which it expires, in milliseconds since 1970-01-01 UTC.
+    #[serde(default = "never")]
+    pub(crate) expires_ms: u64,
+}
+
+fn never() -> u64 {
+    u64::MAX
 }
 
 /// Approvals that calls of a saved plan wait for: an extension of the context in which a script calls it.
@@ -149,11 +157,20 @@ impl Questions {
         resumed: Option<&Resumed>,
         is_approval: impl FnOnce(&str) -> bool,
     ) -> Result<Asking<'_>, ToolAnswer> {
-        let new =
-            Asking { questions: self, index, name: name.to_owned(), round: 0, answers: None, state: None };
+        let new = Asking {
+            questions: self,
+            index,
+            name: name.to_owned(),
+            round: 0,
+            answers: None,
+            state: None,
+            is_expired: false,
+        };
         let Some(Resumed::Waited(state)) = resumed else { return Ok(new) };
         let Ok(waiting) = serde_json::from_str::<Waiting>(state.get()) else { return Ok(new) };
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).remove(&index);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let is_expired = waiting.approvals.iter().any(|approval| now >= approval.expires_ms.into());
         let may_go_on =
             !waiting.approvals.is_empty() || waiting.request_state.as_deref().is_some_and(is_approval);
         if answers.is_none()
@@ -165,7 +182,7 @@ impl Questions {
         // An approval that nobody decided on was not asked in vain.
         let round =
             if may_go_on && answers.is_none() { waiting.round.saturating_sub(1) } else { waiting.round };
-        Ok(Asking { round, answers, state: waiting.request_state, ..new })
+        Ok(Asking { round, answers, state: waiting.request_state, is_expired, ..new })
     }
 
     /// Notes that call `index` waits, and returns the host's answer to it; none if it asks nothing.
@@ -207,9 +224,16 @@ pub(crate) struct Asking<'a> {
     round: usize,
     answers: Option<InputResponses>,
     state: Option<String>,
+    /// It waited for an approval that has expired.
+    is_expired: bool,
 }
 
 impl Asking<'_> {
+    /// Returns `true` if it waited for an approval that nobody gave in time.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.is_expired
+    }
+
     /// The name of the tool or content.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -264,6 +288,7 @@ impl Asking<'_> {
                 name: self.name.clone(),
                 text: request.place(),
                 page: request.page.clone(),
+                expires_ms: request.expires_ms,
             }],
         };
         self.questions.wait(self.index, &waiting)

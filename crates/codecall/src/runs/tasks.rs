@@ -46,7 +46,7 @@ impl CodeCall {
 impl CodeCall {
     /// Goes on with a run in the background whose approval was decided on elsewhere. Returns `true` if it did.
     async fn goes_on(&self, id: &str, waiting: &[Waiting], caller: &Caller) -> bool {
-        if !self.has_settled(waiting).await {
+        if self.has_settled(waiting).await != Ok(true) {
             return false;
         }
         match self.acquire(id, caller).await {

@@ -145,6 +145,24 @@ async fn a_run_in_the_background_answers_at_once_and_its_result_is_there_for_who
 }
 
 #[tokio::test]
+async fn a_run_in_the_background_whose_call_takes_long_leaves_the_only_worker_to_others() {
+    let desk = Desk::default();
+    let served = Served::over(json!({}), desk.server()).await;
+    let ada = served.client("ada").await;
+    let script = "const a = (await callTool('app:step', {})).n, both = await Promise.all([callTool('app:hold', {}), callTool('app:look', {})]);
+        return [a, both.map((one) => one.held), (await callTool('app:step', {})).n]";
+    let id = detach(&ada, script).await;
+    desk.entered.notified().await;
+    // It would wait for a worker until `queueTimeout` otherwise.
+    assert_eq!(ada.run("return 1 + 1").await, json!(2));
+    assert_eq!(resume(&ada, &id).await["status"], "running");
+    desk.go.add_permits(2);
+    let answer = ended(&ada, &id).await;
+    assert_eq!(answer["result"], json!([1, ["hold", "look"], 2]), "{answer}");
+    assert_eq!(desk.steps.load(Ordering::SeqCst), 2, "nothing is done twice");
+}
+
+#[tokio::test]
 async fn a_run_in_the_background_that_asks_waits_until_a_client_answers() {
     let desk = Desk::default();
     let served = Served::over(json!({}), desk.server()).await;

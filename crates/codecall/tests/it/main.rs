@@ -51,3 +51,5 @@ mod support;
 mod turns;
 #[cfg(test)]
 mod waiting;
+#[cfg(test)]
+mod woken;

@@ -1,12 +1,12 @@
 //! A gateway in this process with one app, `app`, and clients of it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gatewright_agentscript::{Adapter, PoolConfig, WorkerPool};
 use gatewright_codecall::{CodeCall, CodeCallConfig, Mode};
 use gatewright_core::{
-    App, AppOptions, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, Scopes, ToolNames,
-    memory_transport,
+    App, AppOptions, Authenticator, Gateway, GatewayConfig, Invoker, LocalApp, Principal, Registry, Scopes,
+    ToolNames, memory_transport,
     rmcp::{
         ClientHandler, ErrorData, RoleClient, ServerHandler, ServiceError, ServiceExt as _,
         model::{CallToolRequestParams, CallToolResult, ReadResourceRequestParams, ReadResourceResult},
@@ -142,6 +142,17 @@ impl Served {
         executions: Option<Executions>,
         calling: impl FnOnce(Invoker) -> Invoker,
     ) -> Self {
+        Self::of_owners(pool, config, apps, (executions, None), calling)
+    }
+
+    /// The same, with an authenticator that says what those may do whose runs go on without them.
+    pub fn of_owners(
+        pool: PoolConfig,
+        config: CodeCallConfig,
+        apps: Vec<(&str, Arc<dyn App>, AppOptions)>,
+        (executions, owners): (Option<Executions>, Option<&Arc<dyn Authenticator>>),
+        calling: impl FnOnce(Invoker) -> Invoker,
+    ) -> Self {
         let registry = Registry::new(ToolNames::Colon);
         for (name, app, options) in apps {
             registry.add(name, app, options);
@@ -152,8 +163,9 @@ impl Served {
         if let Some(executions) = executions {
             code_call = code_call.kept_in(executions);
         }
+        code_call = code_call.park_after(Duration::from_millis(10));
         let code_call = Arc::new(code_call);
-        code_call.run_in_background();
+        code_call.run_in_background(owners);
         let gateway = Gateway::new(GatewayConfig::new("test", "1"), invoker.clone(), vec![code_call.clone()]);
         Self { code_call, invoker, gateway }
     }

@@ -9,8 +9,8 @@ use rmcp::{
 };
 
 use super::{
-    Answered, ApprovalEventKind, ApprovalRecord, ApprovalRequest, ApprovalState, NotRequested, Rehearsed,
-    ScriptStep, SealedState, Standing,
+    Answered, ApprovalEventKind, ApprovalExpired, ApprovalRecord, ApprovalRequest, ApprovalState,
+    NotRequested, Rehearsed, ScriptStep, SealedState, Standing,
     question::{self, KEY, Reply},
     record::{RequestFacts, millis, now_ms},
 };
@@ -111,6 +111,7 @@ impl Invoker {
             Some(Found::Approved) => Ok(passes(call)),
             Some(Found::Denied { by }) => Err(denied(&call, by)),
             Some(Found::Used) => Err(InvokeError::InputExpired { name: call.object().to_string() }),
+            None if context.extensions.get::<ApprovalExpired>().is_some() => Err(denied(&call, None)),
             None => self.ask_for(call, sealed_for, context).await,
         }
     }
@@ -245,6 +246,7 @@ impl Invoker {
             page: self.approvals().page(),
             asks: is_own.then(|| Box::new(asks())),
             approvers: waits.approvers,
+            expires_ms: waits.expires_ms,
         };
         Err(required(&call, Ok(Box::new(request))))
     }

@@ -20,6 +20,8 @@ pub struct ApprovalRequest {
     pub approvers: Option<String>,
     /// The question for the caller, if the caller may give it: for those who can ask later.
     pub asks: Option<Box<InputRequiredResult>>,
+    /// Time at which it expires, in milliseconds since 1970-01-01 UTC.
+    pub expires_ms: u64,
 }
 
 /// Why an approval was not requested.
@@ -122,3 +124,7 @@ impl Rehearsed {
         self.learned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Marks a call whose approval expired while it waited for it: it is not asked for again. An extension of its context.
+#[derive(Debug, Clone, Copy)]
+pub struct ApprovalExpired;

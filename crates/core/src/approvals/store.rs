@@ -10,6 +10,7 @@ use std::{
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
 use super::{
     ApprovalEvent, ApprovalEventKind, ApprovalListener, ApprovalRecord, ApprovalState, Approver,
@@ -22,6 +23,8 @@ use crate::{MemoryRecords, Principal, RecordsError, RequestDigest, RequestObject
 
 /// Approvals that wait at the same time, of all callers.
 const MOST_WAITING: usize = 500;
+/// Scripts that an approval is known to be waited for by; more go on with the next look of their clients.
+const MOST_RUNS: usize = 32;
 /// Time for which an approval stands that is given for an hour.
 const HOUR: Duration = Duration::from_secs(3_600);
 /// Name of the list.
@@ -29,9 +32,11 @@ const LIST: &str = "waiting";
 
 /// The approvals of a gateway.
 pub struct ApprovalStore {
-    records: SealedRecords,
+    pub(super) records: SealedRecords,
     listener: OnceLock<Arc<dyn ApprovalListener>>,
     page: OnceLock<String>,
+    /// Notified when an approval was settled here that a script waits for.
+    pub(super) woken: Notify,
 }
 
 impl std::fmt::Debug for ApprovalStore {
@@ -51,15 +56,18 @@ pub(super) type Taken = Result<Standing, Option<String>>;
 
 /// An approval that waits, as the list has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Entry {
-    id: String,
+pub(super) struct Entry {
+    pub(super) id: String,
     subject: String,
     client: Option<String>,
     #[serde(flatten)]
     object: RequestObject,
     policy: String,
     digest: String,
-    expires_ms: u64,
+    pub(super) expires_ms: u64,
+    /// Scripts that make the call, at most [`MOST_RUNS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) runs: Vec<String>,
 }
 
 impl ApprovalStore {
@@ -70,7 +78,8 @@ impl ApprovalStore {
 
     /// Approvals in `records`, sealed with keys of `key`.
     pub fn new(records: Arc<dyn SharedRecords>, key: SealKey) -> Self {
-        Self { records: SealedRecords::new(records, key), listener: OnceLock::new(), page: OnceLock::new() }
+        let records = SealedRecords::new(records, key);
+        Self { records, listener: OnceLock::new(), page: OnceLock::new(), woken: Notify::new() }
     }
 
     /// Notifies `listener` of every step from now on. Only the first listener is kept.
@@ -210,11 +219,16 @@ impl ApprovalStore {
             policy: record.policy.clone(),
             digest: record.digest.clone(),
             expires_ms: record.expires_ms,
+            runs: record.run.iter().cloned().collect(),
         };
         let has_room = self
             .change_list(|list| {
-                if list.iter().any(|one| one.id == entry.id) {
-                    return (false, true);
+                if let Some(one) = list.iter_mut().find(|one| one.id == entry.id) {
+                    let (room, added) = (MOST_RUNS.saturating_sub(one.runs.len()), entry.runs.iter());
+                    let added = added.filter(|run| !one.runs.contains(run)).take(room);
+                    let added: Vec<String> = added.cloned().collect();
+                    one.runs.extend_from_slice(&added);
+                    return (!added.is_empty(), true);
                 }
                 let own = list.iter().filter(|one| one.subject == entry.subject).count();
                 if own >= most_of_caller || list.len() >= MOST_WAITING {
@@ -285,13 +299,18 @@ impl ApprovalStore {
         if !is_id(id) {
             return Err(CannotDecide::NotFound);
         }
+        let waits = |one: &ApprovalRecord, now| one.state == ApprovalState::Waiting && one.expires_ms > now;
+        let (_, record) = self.records.read::<ApprovalRecord>(id).await?;
+        if !record.is_some_and(|one| waits(&one, now_ms()) && approver.may_decide(&one)) {
+            return Err(CannotDecide::NotFound);
+        }
+        self.announce(id).await?;
         let decided = self
             .records
             .change(id, |record: Option<ApprovalRecord>| {
                 let now = now_ms();
-                let waits =
-                    |one: &ApprovalRecord| one.state == ApprovalState::Waiting && one.expires_ms > now;
-                let Some(mut record) = record.filter(waits).filter(|one| approver.may_decide(one)) else {
+                let may = |one: &ApprovalRecord| waits(one, now) && approver.may_decide(one);
+                let Some(mut record) = record.filter(may) else {
                     return (Write::Leave, None);
                 };
                 // Whoever waited long for it has as long again to use it.
@@ -332,17 +351,19 @@ impl ApprovalStore {
         }
     }
 
+    /// Removes an approval from the list, and wakes the scripts that wait for it.
     async fn unlist(&self, id: &str) -> Result<(), RecordsError> {
-        self.change_list(|list| {
-            let before = list.len();
-            list.retain(|entry| entry.id != id);
-            (list.len() != before, ())
-        })
-        .await
+        let runs = self
+            .change_list(|list| {
+                let removed = list.extract_if(.., |entry| entry.id == id).collect::<Vec<_>>();
+                (!removed.is_empty(), removed.into_iter().flat_map(|entry| entry.runs).collect::<Vec<_>>())
+            })
+            .await?;
+        self.settle(&runs).await
     }
 
     /// Changes the list, without those that have expired. `step` says whether it changed something.
-    async fn change_list<R: Send>(
+    pub(super) async fn change_list<R: Send>(
         &self,
         mut step: impl FnMut(&mut Vec<Entry>) -> (bool, R) + Send,
     ) -> Result<R, RecordsError> {
@@ -366,6 +387,7 @@ impl ApprovalStore {
                 }
             })
             .await?;
+        let runs: Vec<String> = expired.iter().flat_map(|entry| entry.runs.iter().cloned()).collect();
         for entry in expired {
             self.tell(&ApprovalEvent {
                 kind: ApprovalEventKind::Expired,
@@ -378,6 +400,9 @@ impl ApprovalStore {
                 by: None,
                 standing: None,
             });
+        }
+        if let Err(error) = self.settle(&runs).await {
+            tracing::debug!(%error, "scripts whose approval expired go on with the next look of their clients");
         }
         Ok(result)
     }

@@ -20,6 +20,8 @@ mod person;
 #[cfg(test)]
 mod policy;
 #[cfg(test)]
+mod settled_approvals;
+#[cfg(test)]
 mod shop;
 #[cfg(test)]
 mod support;

@@ -79,7 +79,7 @@ impl Guard {
         if let Some(audit) = audit.clone() {
             approvals.notify(audit as Arc<dyn ApprovalListener>);
         }
-        builder = builder.approvals(approvals);
+        builder = builder.approvals(approvals).guarded();
         if let Some(key) = config.seal_key() {
             builder = builder.seal_key(key);
         }

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use gatewright_auth::{ApprovalPages, AuthorizationServer, ResourceServer};
+use gatewright_core::Authenticator;
 use gatewright_server::{Bound, Certificate, serve_stdio, until_ctrl_c};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -54,6 +55,7 @@ impl Guard {
         let address = listener.local_addr().map_err(|source| GuardError::Listen { address, source })?;
         server = server.listener(listener);
         let (mut counts, mut issuer, mut resource) = (None, None, None);
+        let mut owners: Option<Arc<dyn Authenticator>> = None;
         if let Some(layer) = auth::open(&self.config, address, self.audit).await? {
             let AuthLayer { authenticator, routes, metrics, issuer: opened } = layer;
             if let Some((opened, vault)) = opened {
@@ -65,11 +67,14 @@ impl Guard {
                 server = server.merge(pages.router());
                 issuer = Some(opened);
             }
-            server = server.authenticator(Arc::new(authenticator.clone())).merge(routes);
+            let shared: Arc<dyn Authenticator> = Arc::new(authenticator.clone());
+            server = server.authenticator(shared.clone()).merge(routes);
+            owners = Some(shared);
             resource = Some(authenticator);
             counts = Some(metrics);
         }
         let bound = server.bind().await?;
+        run_in_background(running, owners.as_ref());
         let background = CancellationToken::new();
         let mut admin_server = None;
         if let Some(admin) = self.admin {
@@ -92,6 +97,7 @@ impl Guard {
     /// The address for operators is taken, or the client does not speak MCP.
     pub async fn serve_stdio(self, running: &Running, stop: CancellationToken) -> Result<(), GuardError> {
         records::share_shapes(&self.config, running).await;
+        run_in_background(running, None);
         let background = stop.child_token();
         let _stopped = background.clone().drop_guard();
         if let Some(admin) = self.admin {
@@ -99,6 +105,13 @@ impl Guard {
             admin.serve(running, sources, background).await?.log();
         }
         Ok(serve_stdio(running.gateway().clone(), stop).await?)
+    }
+}
+
+/// Begins the runs in the background, as far as `owners` lets those go on who began them.
+fn run_in_background(running: &Running, owners: Option<&Arc<dyn Authenticator>>) {
+    if let Some(code_call) = running.code_call() {
+        code_call.run_in_background(owners);
     }
 }
 

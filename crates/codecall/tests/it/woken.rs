@@ -1,0 +1,259 @@
+//! Runs in the background that go on without their client: woken by an approval, with what their owner may do by then.
+
+use std::{
+    sync::{Arc, Mutex, atomic::Ordering},
+    time::{Duration, SystemTime},
+};
+
+use gatewright_agentscript::PoolConfig;
+use gatewright_codecall::{CodeCallConfig, Mode};
+use gatewright_core::{
+    App, AppOptions, Approval, ApprovalStore, Approvals, Approver, AuthRefusal, Authenticator, LocalApp,
+    MemoryRecords, Policies, Principal, RecordsError, Scopes, SealKey, Standing, ToolOverride,
+};
+use gatewright_executions::{Execution, Executions, ExecutionsConfig, Reader, State};
+use serde_json::{Value, json};
+
+use super::{
+    support::{Client, Served},
+    waiting::Asking,
+};
+
+const CAUGHT: &str = "
+    try { return (await callTool('app:effect', { n: 1 })).count } catch (error) { return error.code }
+";
+
+/// The records that instances share.
+struct Shared {
+    executions: Executions,
+    approvals: Arc<MemoryRecords>,
+    key: SealKey,
+    app: Asking,
+}
+
+impl Shared {
+    fn new() -> Self {
+        let config = ExecutionsConfig { lease: Duration::from_secs(3), ..ExecutionsConfig::default() };
+        let (executions, key) = (Executions::in_memory(config), SealKey::random());
+        Self { executions, approvals: Arc::default(), key, app: Asking::default() }
+    }
+
+    /// The approvals, as one instance sees them.
+    fn store(&self) -> Arc<ApprovalStore> {
+        Arc::new(ApprovalStore::new(self.approvals.clone(), self.key.clone()))
+    }
+
+    /// An instance whose calls need an approval under `terms`, for owners as `owners` knows them. The tool `effect` needs the scope `write`.
+    async fn instance(&self, terms: Option<Approvals>, owners: Option<&Arc<dyn Authenticator>>) -> Served {
+        let config = CodeCallConfig { mode: Mode::MetadataDriven, ..CodeCallConfig::default() };
+        let local = Arc::new(LocalApp::start(self.app.clone()).await.unwrap());
+        let write = ToolOverride { scopes: vec!["write".to_owned()], ..ToolOverride::default() };
+        let options = AppOptions { tools: [("effect".to_owned(), write)].into(), ..AppOptions::default() };
+        let apps: Vec<(_, Arc<dyn App>, _)> = vec![("app", local, options)];
+        let kept = (Some(self.executions.clone()), owners);
+        let store = self.store();
+        let served = Served::of_owners(PoolConfig::default(), config, apps, kept, |invoker| {
+            invoker.approvals_in(store).seal_key(&self.key)
+        });
+        let asked = |terms| Approvals { writes: Some(Approval::Ask), ..terms };
+        let policies = Policies { engine: None, approvals: terms.map(asked).unwrap_or_default() };
+        served.gateway.registry().set_policies(Some(policies));
+        served
+    }
+
+    /// The execution once it is in `state`. Nobody who could take it on looks at it.
+    async fn until(&self, id: &str, state: State) -> Execution {
+        loop {
+            let execution = self.executions.open(id, Reader::Operator).await.unwrap();
+            if execution.head.state == state {
+                return execution;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn detach(client: &Client, script: &str) -> String {
+    let begun = client.body("codecall:execute", json!({"script": script, "detach": true})).await;
+    assert_eq!(begun["status"], "running", "{begun}");
+    begun["executionId"].as_str().unwrap().to_owned()
+}
+
+async fn result(served: &Served, id: &str) -> Value {
+    served.client("ada").await.body("codecall:execute", json!({"resume": id})).await
+}
+
+async fn waiting(store: &ApprovalStore) -> String {
+    store.list(Approver::Operator("ops")).await.unwrap().pop().expect("one waits").id
+}
+
+#[tokio::test]
+async fn a_run_in_the_background_goes_on_when_its_approval_is_decided_on_and_nobody_looks() {
+    for (decision, expected) in [(Some(Standing::Once), json!(1)), (None, json!("APPROVAL_DENIED"))] {
+        let shared = Shared::new();
+        let served = shared.instance(Some(Approvals::default()), None).await;
+        let id = detach(&served.client("ada").await, CAUGHT).await;
+        shared.until(&id, State::Waiting).await;
+        let store = served.gateway.invoker().approvals();
+        store.decide(&waiting(store).await, decision, Approver::Operator("ops")).await.unwrap();
+        shared.until(&id, State::Ended).await;
+        assert_eq!(result(&served, &id).await["result"], expected);
+        assert_eq!(shared.app.effects.load(Ordering::SeqCst), usize::from(decision.is_some()));
+    }
+}
+
+#[tokio::test]
+async fn one_of_several_instances_goes_on_once_when_another_process_decides() {
+    let shared = Shared::new();
+    let first = shared.instance(Some(Approvals::default()), None).await;
+    let _second = shared.instance(Some(Approvals::default()), None).await;
+    let script = "const all = [];
+        for (const n of [1, 2]) all.push((await callTool('app:effect', { n })).count);
+        return all";
+    let id = detach(&first.client("ada").await, script).await;
+    let store = shared.store();
+    for decision in 1..=2 {
+        shared.until(&id, State::Waiting).await;
+        // Decided where no scripts run, as by another process.
+        let approval = waiting(&store).await;
+        store.decide(&approval, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+        while shared.executions.head(&id, Reader::Operator).await.unwrap().resumed < decision {
+            tokio::task::yield_now().await;
+        }
+    }
+    let ended = shared.until(&id, State::Ended).await;
+    assert_eq!(ended.head.resumed, 2, "each decision takes it on once");
+    assert_eq!(result(&first, &id).await["result"], json!([1, 2]));
+    while !store.settled().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn runs_that_make_the_same_call_are_all_woken_and_one_approval_counts_once() {
+    let shared = Shared::new();
+    let served = shared.instance(Some(Approvals::default()), None).await;
+    let ada = served.client("ada").await;
+    let ids = [detach(&ada, CAUGHT).await, detach(&ada, CAUGHT).await];
+    for id in &ids {
+        shared.until(id, State::Waiting).await;
+    }
+    let store = served.gateway.invoker().approvals();
+    let mut effects = 0;
+    for decision in [Some(Standing::Once), None] {
+        store.decide(&waiting(store).await, decision, Approver::Operator("ops")).await.unwrap();
+        effects += 1;
+        let ended = async || {
+            let mut ended = 0;
+            for id in &ids {
+                let head = shared.executions.head(id, Reader::Operator).await.unwrap();
+                ended += usize::from(head.state == State::Ended);
+            }
+            ended
+        };
+        while ended().await < effects
+            || (effects == 1 && store.list(Approver::Operator("ops")).await.unwrap().is_empty())
+        {
+            tokio::task::yield_now().await;
+        }
+        // The other one asks again, and waits.
+        for id in &ids {
+            while shared.executions.head(id, Reader::Operator).await.unwrap().state == State::Running {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+    let mut results =
+        [result(&served, &ids[0]).await["result"].clone(), result(&served, &ids[1]).await["result"].clone()];
+    results.sort_by_key(|result| result.is_string());
+    assert_eq!(results, [json!(1), json!("APPROVAL_DENIED")]);
+}
+
+#[tokio::test]
+async fn an_approval_that_nobody_gives_in_time_is_denied_to_a_run_in_the_background() {
+    let shared = Shared::new();
+    let terms = Approvals { expires_in: Duration::from_millis(300), ..Approvals::default() };
+    let served = shared.instance(Some(terms), None).await;
+    let id = detach(&served.client("ada").await, CAUGHT).await;
+    shared.until(&id, State::Ended).await;
+    assert_eq!(result(&served, &id).await["result"], "APPROVAL_DENIED");
+    assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0);
+    let store = served.gateway.invoker().approvals();
+    assert!(store.list(Approver::Operator("ops")).await.unwrap().is_empty(), "it is not asked for again");
+}
+
+/// Knows what an owner may do now.
+struct Owners(Mutex<Result<Option<Scopes>, RecordsError>>);
+
+impl Authenticator for Owners {
+    fn authenticate<'a>(
+        &'a self,
+        _: &'a http::request::Parts,
+    ) -> futures::future::BoxFuture<'a, Result<Principal, AuthRefusal>> {
+        unreachable!("nobody comes over HTTP")
+    }
+
+    fn scopes_now<'a>(
+        &'a self,
+        principal: &'a Principal,
+        since: SystemTime,
+    ) -> futures::future::BoxFuture<'a, Result<Option<Scopes>, RecordsError>> {
+        assert_eq!(&*principal.subject, "ada");
+        assert!(since <= SystemTime::now());
+        Box::pin(std::future::ready(self.0.lock().unwrap().clone()))
+    }
+
+    fn insufficient_scope(&self, _: &[String]) -> AuthRefusal {
+        unreachable!("nobody comes over HTTP")
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_is_taken_over_goes_on_with_what_its_owner_may_do_by_then_or_ends() {
+    let script = "
+        await callTool('app:hold', {}).catch(() => 0);
+        try { return (await callTool('app:effect', { n: 1 })).count } catch (error) { return error.code }
+    ";
+    let cases = [
+        (Some(Scopes::parse("read write")), Some(json!(1))),
+        (Some(Scopes::parse("read")), Some(json!("ACCESS_DENIED"))),
+        (None, None),
+    ];
+    for (scopes, expected) in cases {
+        let shared = Shared::new();
+        let first = shared.instance(None, None).await;
+        let id = detach(&first.client("ada").await, script).await;
+        shared.app.held.notified().await;
+        // It stops in the middle of a call, and its store of tokens does not answer at first.
+        first.code_call.close().await;
+        let owners = Arc::new(Owners(Mutex::new(Err(RecordsError::Unavailable))));
+        let known: Arc<dyn Authenticator> = owners.clone();
+        let second = shared.instance(None, Some(&known)).await;
+        assert_eq!(shared.executions.head(&id, Reader::Operator).await.unwrap().state, State::Running);
+        *owners.0.lock().unwrap() = Ok(scopes);
+        let ended = shared.until(&id, State::Ended).await;
+        let told = result(&second, &id).await;
+        match expected {
+            Some(expected) => assert_eq!(told["result"], expected, "{told}"),
+            None => {
+                assert_eq!(told["error"]["code"], "EXECUTION_ACCESS_ENDED", "{told}");
+                assert_eq!(ended.head.ending.unwrap().code.as_deref(), Some("EXECUTION_ACCESS_ENDED"));
+                assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_approval_is_given_goes_on_with_what_its_owner_may_do_by_then() {
+    let shared = Shared::new();
+    let owners: Arc<dyn Authenticator> = Arc::new(Owners(Mutex::new(Ok(Some(Scopes::parse("read"))))));
+    let served = shared.instance(Some(Approvals::default()), Some(&owners)).await;
+    let id = detach(&served.client("ada").await, CAUGHT).await;
+    shared.until(&id, State::Waiting).await;
+    let store = served.gateway.invoker().approvals();
+    store.decide(&waiting(store).await, Some(Standing::Once), Approver::Operator("ops")).await.unwrap();
+    shared.until(&id, State::Ended).await;
+    assert_eq!(result(&served, &id).await["result"], "ACCESS_DENIED");
+    assert_eq!(shared.app.effects.load(Ordering::SeqCst), 0);
+}
