@@ -1,5 +1,6 @@
-// Plans that wait, are resumed, run in the background and are taken over, on two instances and one Redis, of which one instance after the other is
-// killed. Every effect is counted: none may be lost, none may happen twice.
+// Plans that wait, are resumed, are approved or denied in the client and on the operator's page, run in the background and are taken over, on two
+// instances and one Redis, of which one instance after the other is killed. Every effect is counted: none may be lost, none may happen twice, and none
+// that was denied may happen.
 //
 // node plans.mjs [--seconds 30] [--width 16] [--gap 5] [--report FILE]: exit code 0 when everything held.
 
@@ -36,12 +37,19 @@ const config = {
   apps: {
     ledger: { command: process.execPath, args: [script("../cluster/ledger.mjs"), file] },
     asks: { command: process.execPath, args: [script("asks.mjs")] },
+    guarded: {
+      command: process.execPath,
+      args: [script("../cluster/ledger.mjs"), file],
+      tools: { add: { approval: "always" } },
+    },
   },
   auth: { mode: "public", tokenStorage: { type: "redis", config: { host: "127.0.0.1", port: redisPort } } },
   executions: { store: "redis", lease: "3s", maxPerPrincipal: 10_000 },
   codecall: { vm: { timeoutMs: 30_000 }, worker: { queue: 1_000, queueTimeout: "60s" } },
 };
-const instances = [await instance(config), await instance(config)];
+const pages = [await freePort(), await freePort()];
+const start = (at) => instance({ ...config, admin: { port: pages[at], console: true } });
+const instances = [await start(0), await start(1)];
 process.on("exit", () => {
   for (const one of instances) one.child.kill("SIGKILL");
   store.kill("SIGKILL");
@@ -57,30 +65,35 @@ const waits = `${effect}
   const before = await effect(codecallContext.plan + '-0');
   const said = await callTool('asks:ask', {});
   return { said: said.name, effects: [before, await effect(codecallContext.plan + '-1')] };`;
+const approved = `${effect}
+  const plan = codecallContext.plan, before = await effect(plan + '-0');
+  let said;
+  try { said = (await callTool('guarded:add', { id: plan + '-1' })).id === plan + '-1' ? 'done' : 'wrong' } catch (error) { said = error.code }
+  return { effects: [before, said, await effect(plan + '-2')] };`;
 const detached = `${effect}
   const effects = [];
   for (let n = 0; n < ${CALLS}; n++) effects.push(await effect(codecallContext.plan + '-' + n));
   return { effects };`;
 
 const wrong = [];
-const seen = { waited: 0, resumed: 0, detached: 0, takenOver: 0, killed: 0, done: 0, unknown: 0, again: 0 };
+const seen = { waited: 0, resumed: 0, inClient: 0, onPage: 0, denied: 0, detached: 0, takenOver: 0, killed: 0, done: 0, unknown: 0, again: 0, refused: 0 };
 const expected = new Map();
 let number = 0;
 
 const asking = { capabilities: { elicitation: { form: {} } } };
 
-async function execute(port, input, more = {}) {
-  const answer = await modern(port, "tools/call", { name: "codecall:execute", arguments: input, ...more }, asking);
+async function execute(port, input, more = {}, options = asking) {
+  const answer = await modern(port, "tools/call", { name: "codecall:execute", arguments: input, ...more }, options);
   if (answer.status !== 200 || !answer.message?.result) throw new Error(`${answer.status} ${JSON.stringify(answer.message)}`);
   return answer.message.result;
 }
 
 /// Asks until an instance answers: what breaks off on the way is asked again.
-async function anywhere(input, more) {
+async function anywhere(input, more, options) {
   const until = Date.now() + LONGEST;
   for (let tries = number; ; tries += 1) {
     try {
-      return await execute(instances[tries % 2].port, input, more);
+      return await execute(instances[tries % 2].port, input, more, options);
     } catch (error) {
       if (Date.now() > until) throw error;
       seen.again += 1;
@@ -107,12 +120,20 @@ async function answered(input, { requestState, inputRequests }, name) {
   return anywhere(input, { requestState, inputResponses: Object.fromEntries(answers) });
 }
 
+/// The store was too slow for one step: whoever asks is told to ask again, and effects are counted once at most.
+function isRefused({ error }) {
+  const refused = error?.code === "EXECUTIONS_UNAVAILABLE";
+  if (refused) seen.refused += 1;
+  return refused;
+}
+
 function judge(name, { status, result, error }, count) {
   if (status !== "ok" || result.effects.length !== count) throw new Error(JSON.stringify({ status, result, error }));
   for (const [n, said] of result.effects.entries()) {
     expected.set(`${name}-${n}`, said);
     if (said === "done") seen.done += 1;
     else if (said === "OUTCOME_UNKNOWN") seen.unknown += 1;
+    else if (said === "APPROVAL_DENIED" && n === 1 && isDenied(name)) seen.denied += 1;
     else throw new Error(JSON.stringify(result.effects));
   }
 }
@@ -123,7 +144,10 @@ async function oneThatWaits() {
   // A run for its client ends with its instance: begun anew, it would be another plan.
   const first = await execute(port, { script: waits, context: { plan: name } }).catch(() => undefined);
   if (!first) return;
-  if (first.resultType !== "input_required") throw new Error(`${name} did not ask: ${JSON.stringify(first)}`);
+  if (first.resultType !== "input_required") {
+    if (isRefused(first.structuredContent)) return;
+    throw new Error(`${name} did not ask: ${JSON.stringify(first)}`);
+  }
   seen.waited += 1;
   await sleep(Math.random() * 1_000);
   const answers = Object.keys(first.inputRequests).map((key) => [key, { action: "accept", content: { name } }]);
@@ -133,6 +157,7 @@ async function oneThatWaits() {
   // The instance that went on with it was killed: its client is told nothing, and its effects are counted once at most.
   if (!last) return;
   const body = last.structuredContent;
+  if (isRefused(body)) return;
   if (body.result?.said !== name) throw new Error(`${name}: ${JSON.stringify(body)}`);
   judge(name, body, 2);
   seen.resumed += 1;
@@ -143,6 +168,7 @@ async function oneInTheBackground() {
   const at = number % 2;
   const begun = await execute(instances[at].port, { script: detached, context: { plan: name }, detach: true }).catch(() => undefined);
   if (!begun) return;
+  if (isRefused(begun.structuredContent)) return;
   if (begun.structuredContent.status !== "running") throw new Error(`${name}: ${JSON.stringify(begun)}`);
   const { child } = instances[at];
   judge(name, await ended(begun.structuredContent.executionId, name), CALLS);
@@ -150,6 +176,77 @@ async function oneInTheBackground() {
   if (child.exitCode !== null || child.signalCode !== null) seen.takenOver += 1;
 }
 
+/// Every third plan that needs an approval gets a no.
+const isDenied = (name) => /^[cp]/.test(name) && Number(name.slice(1)) % 3 === 0;
+
+async function oneApprovedInTheClient() {
+  const name = `c${number++}`;
+  const input = { script: approved, context: { plan: name } };
+  const first = await execute(instances[number % 2].port, input).catch(() => undefined);
+  if (!first) return;
+  if (first.resultType !== "input_required") {
+    if (isRefused(first.structuredContent)) return;
+    throw new Error(`${name} did not ask: ${JSON.stringify(first)}`);
+  }
+  await sleep(Math.random() * 500);
+  const answer = isDenied(name) ? { action: "decline" } : { action: "accept", content: { approve: true } };
+  const answers = Object.keys(first.inputRequests).map((key) => [key, answer]);
+  const retry = { requestState: first.requestState, inputResponses: Object.fromEntries(answers) };
+  const last = await execute(instances[number % 2].port, input, retry).catch(() => undefined);
+  if (!last || isRefused(last.structuredContent)) return;
+  judge(name, last.structuredContent, 3);
+  seen.inClient += 1;
+}
+
+/// Nobody looks at the plan until it has gone on: the decision on the page takes it on.
+async function oneApprovedOnThePage() {
+  const name = `p${number++}`;
+  const begun = await execute(instances[number % 2].port, { script: approved, context: { plan: name }, detach: true }).catch(() => undefined);
+  if (!begun) return;
+  if (isRefused(begun.structuredContent)) return;
+  const id = begun.structuredContent.executionId;
+  const isOver = () => readFileSync(file, "utf8").includes(`${name}-2\n`);
+  for (const last = Date.now() + LONGEST / 2; Date.now() < last && !isOver(); ) await sleep(100);
+  const isLate = !isOver();
+  for (const last = Date.now() + LONGEST; Date.now() < last; await sleep(100)) {
+    // A client that cannot be asked.
+    const { structuredContent: told } = await anywhere({ resume: id }, {}, {});
+    if (told.error?.code === "APPROVAL_REQUIRED") throw new Error(`${name} waits: ${JSON.stringify(told)}`);
+    if (told.status === "running" || told.error?.code === "EXECUTION_BUSY") continue;
+    judge(name, told, 3);
+    const isKnown = told.result.effects[2] !== "OUTCOME_UNKNOWN";
+    if (isLate && isKnown) throw new Error(`${name} went on only when its client looked`);
+    seen.onPage += 1;
+    return;
+  }
+  throw new Error(`${name} never ended`);
+}
+
+/// Decides on everything that waits on the operator's page of one instance.
+async function decideAt(port) {
+  const url = `http://127.0.0.1:${port}/console/approvals`;
+  const page = await (await fetch(url)).text();
+  const csrf = page.match(/name="csrf" value="([^"]+)"/)?.[1];
+  for (const [, entry] of page.matchAll(/<li><h2(.*?)<\/form><\/li>/gs)) {
+    const id = entry.match(/name="id" value="([^"]+)"/)[1];
+    const plan = entry.match(/id: &quot;([cp]\d+)-1&quot;/)?.[1];
+    if (!plan) throw new Error(`an approval of no plan: ${entry}`);
+    const body = new URLSearchParams({ csrf, id, decision: isDenied(plan) ? "deny" : "approve" });
+    await (await fetch(url, { method: "POST", headers: { origin: `http://127.0.0.1:${port}` }, body })).text();
+  }
+}
+
+async function operator() {
+  for (let turn = 0; !isDone; turn += 1) {
+    await decideAt(pages[turn % 2]).catch((error) => {
+      // The instance was killed.
+      if (!(error instanceof TypeError)) wrong.push(error.message);
+    });
+    await sleep(200);
+  }
+}
+
+let isDone = false;
 const until = Date.now() + Number(values.seconds) * 1_000;
 
 async function load(kind) {
@@ -168,23 +265,30 @@ async function kills() {
     await sleep(Number(values.gap) * 1_000);
     await instances[victim].stop("SIGKILL");
     seen.killed += 1;
-    instances[victim] = await instance(config);
+    instances[victim] = await start(victim);
   }
 }
 
 const width = Number(values.width);
-const loads = Array.from({ length: width }, (_, n) => load(n % 2 ? oneInTheBackground : oneThatWaits));
+const kinds = [oneThatWaits, oneInTheBackground, oneApprovedInTheClient, oneApprovedOnThePage];
+const loads = Array.from({ length: width }, (_, n) => load(kinds[n % kinds.length]));
+const deciding = operator();
 await Promise.all([...loads, kills()]);
+isDone = true;
+await deciding;
 
 const counts = new Map();
 for (const line of readFileSync(file, "utf8").split("\n").filter(Boolean)) counts.set(line, (counts.get(line) ?? 0) + 1);
 const twice = [...counts].filter(([, count]) => count > 1);
 const lost = [...expected].filter(([id, said]) => said === "done" && !counts.has(id));
+const allowed = [...expected].filter(([id, said]) => said === "APPROVAL_DENIED" && counts.has(id));
 const failures = [];
 const must = (holds, what) => holds || failures.push(what);
 must(wrong.length === 0, `${wrong.length} wrong answers:\n  ${wrong.slice(0, 10).join("\n  ")}`);
 must(twice.length === 0, `${twice.length} effects happened twice: ${twice.slice(0, 5)}`);
 must(lost.length === 0, `${lost.length} effects are lost: ${lost.slice(0, 5)}`);
+must(allowed.length === 0, `${allowed.length} effects happened although they were denied: ${allowed.slice(0, 5)}`);
+must(seen.inClient > 0 && seen.onPage > 0 && seen.denied > 0, "no plan was approved in the client or on the page, or none was denied");
 must(seen.resumed > 0 && seen.detached > 0, "no plan was resumed, or none ran in the background");
 must(seen.killed === 0 || seen.takenOver > 0, "no plan was taken over");
 
@@ -193,8 +297,9 @@ const report = `| | |
 | machine | ${machine()} |
 | time, plans at a time, instances killed | ${values.seconds} s, ${width}, ${seen.killed} |
 | plans that waited; resumed; in the background; of these taken over | ${seen.waited}; ${seen.resumed}; ${seen.detached}; ${seen.takenOver} |
+| plans approved or denied in the client; on the page; calls denied | ${seen.inClient}; ${seen.onPage}; ${seen.denied} |
 | effects done; in doubt; doubled; lost | ${seen.done}; ${seen.unknown}; ${twice.length}; ${lost.length} |
-| wrong answers; requests that broke off and were sent again | ${wrong.length}; ${seen.again} |
+| wrong answers; requests that broke off and were sent again; refused because the store was slow | ${wrong.length}; ${seen.again}; ${seen.refused} |
 `;
 console.log(report);
 if (values.report) writeFileSync(values.report, report);
