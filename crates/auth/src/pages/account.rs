@@ -88,7 +88,7 @@ fn approvals(waiting: &[ApprovalRecord], address: &str) -> Markup {
             ul.list {
                 @for approval in waiting.iter().take(MOST_APPROVALS) {
                     li {
-                        code.name { (breakable(&plain(&approval.tool, 120))) }
+                        code.name { (breakable(&plain(&approval.object.to_string(), 120))) }
                         p.soft { (plain(&approval.reason, 200)) }
                     }
                 }

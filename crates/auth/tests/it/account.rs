@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use gatewright_auth::ApprovalPages;
-use gatewright_core::{ApprovalRecord, ApprovalState, ApprovalStore, Standing};
+use gatewright_core::{ApprovalRecord, ApprovalState, ApprovalStore, Claimant, Standing};
 use http::{Request, header};
 use serde_json::json;
 
@@ -165,7 +165,7 @@ async fn approvals_that_wait_are_on_the_account_page() {
             standing: Standing::Once,
             by: None,
         };
-        store.request(record, 20).await.unwrap();
+        store.request(record, &Claimant::default(), 20).await.unwrap();
     }
     let page = browser.get(ACCOUNT).await;
     assert_eq!(page.text.matches("shop:refund_").count(), 3);

@@ -10,7 +10,8 @@ use gatewright_auth::{
     store::{RedisStore, StoreRecords},
 };
 use gatewright_core::{
-    ApprovalRecord, ApprovalState, ApprovalStore, Approver, CannotDecide, RequestObject, SealKey, Standing,
+    ApprovalRecord, ApprovalState, ApprovalStore, Approver, CannotDecide, Claimant, RequestObject, SealKey,
+    Standing,
 };
 use http::{StatusCode, header};
 use serde_json::json;
@@ -55,7 +56,7 @@ async fn site(records: impl IntoIterator<Item = ApprovalRecord>) -> (Site, Arc<A
     let mut site = Site::with(users).await;
     let store = Arc::new(ApprovalStore::in_memory());
     for record in records {
-        store.request(record, 20).await.unwrap();
+        store.request(record, &Claimant::default(), 20).await.unwrap();
     }
     let pages = ApprovalPages::new(&site.server, store.clone());
     assert_eq!(pages.address(), format!("{ISSUER}{PATH}"));
@@ -145,7 +146,10 @@ async fn of_two_instances_on_redis_one_decides_and_both_know() {
     };
     let (one, other) = (instance().await, instance().await);
     let own = record(1, "user:alice", None);
-    let (first, second) = tokio::join!(one.request(own.clone(), 20), other.request(own.clone(), 20));
+    let (first, second) = tokio::join!(
+        one.request(own.clone(), &Claimant::default(), 20),
+        other.request(own.clone(), &Claimant::default(), 20)
+    );
     assert_eq!(first.unwrap(), second.unwrap(), "the same call waits once");
     let alice = Approver::User { subject: "user:alice", holds: &|_| false };
     let ops = Approver::Operator("ops");

@@ -1,7 +1,7 @@
 //! Approvals that the operator gives.
 
 use gatewright_core::{
-    Approval, ApprovalRecord, ApprovalState, Approvals, Approver, Policies, RequestObject, Standing,
+    Approval, ApprovalRecord, ApprovalState, Approvals, Approver, Claimant, Policies, RequestObject, Standing,
 };
 use http::StatusCode;
 
@@ -41,7 +41,7 @@ async fn the_operator_decides_on_calls_of_others_and_hostile_texts_stay_text() {
         let site = site().await;
         let store = site.running.gateway().invoker().approvals();
         let record = record(HOSTILE, Some(HOSTILE));
-        store.request(record.clone(), 20).await.unwrap();
+        store.request(record.clone(), &Claimant::default(), 20).await.unwrap();
         let page = site.get("/console/approvals").await;
         assert_eq!(page.status, StatusCode::OK);
         assert_clean(&page);

@@ -54,7 +54,8 @@ enum Found {
 impl Invoker {
     /// Returns `true` if `state` waits for an approval of a request of `principal` for `object`, by its public name.
     pub fn awaits_approval(&self, principal: &Principal, object: &RequestObject, state: &str) -> bool {
-        let state: Option<SealedState> = self.sealer().open_approval(principal, &object.to_string(), state);
+        let state: Option<SealedState> =
+            self.approvals().sealer().open_approval(principal, &object.to_string(), state);
         state.is_some_and(|state| !state.granted)
     }
 
@@ -72,7 +73,7 @@ impl Invoker {
             asks.request_state.take(),
             millis(LONGEST_CONVERSATION),
         );
-        asks.request_state = Some(self.sealer().approval(principal, sealed_for, &state));
+        asks.request_state = Some(self.approvals().sealer().approval(principal, sealed_for, &state));
     }
 
     /// Lets a request pass that needs no approval or has one, or asks for it with a state that is `sealed_for` the public name of its
@@ -123,7 +124,7 @@ impl Invoker {
         context: &RequestContext<RoleServer>,
     ) -> Result<bool, RecordsError> {
         let needed = call.needed();
-        if !needed.standing {
+        if !may_stand(call) {
             return Ok(false);
         }
         let (object, approvers) = (call.object().to_string(), needed.approvers.as_deref());
@@ -170,7 +171,7 @@ impl Invoker {
         }
         match store.take(&id, approvers).await? {
             Some(Ok(standing)) => {
-                let standing = if needed.standing { standing } else { Standing::Once };
+                let standing = if may_stand(call) { standing } else { Standing::Once };
                 let object = call.object().to_string();
                 let about = (&*object, &*needed.policy);
                 store.stand(principal, standing, about, approvers, run_of(context)).await?;
@@ -196,7 +197,7 @@ impl Invoker {
                 Ok(Found::Denied { by: None })
             }
             Reply::Approved(standing) => {
-                let offered = super::record::standings(needed.standing, run_of(context).is_some());
+                let offered = super::record::standings(may_stand(call), run_of(context).is_some());
                 let standing = if offered.contains(&standing) { standing } else { Standing::Once };
                 self.approvals().tell(&facts(call).event(ApprovalEventKind::Approved, by, Some(standing)));
                 let object = call.object().to_string();
@@ -219,7 +220,7 @@ impl Invoker {
         let questions = question::ask(&record);
         let state = || {
             let state = SealedState::asking(call.needed().digest, millis(life));
-            self.sealer().approval(call.caller().principal(), sealed_for, &state)
+            self.approvals().sealer().approval(call.caller().principal(), sealed_for, &state)
         };
         let asks = || InputRequiredResult::new(Some(questions.clone()), Some(state()));
         let has = context.client_capabilities().unwrap_or_default();
@@ -240,7 +241,11 @@ impl Invoker {
             }
         }
         let most = usize::try_from(most).unwrap_or(usize::MAX);
-        let waits = self.approvals().request(record, most).await.map_err(|why| unasked(&call, why))?;
+        let waits = self
+            .approvals()
+            .request(record, &call.caller().claimant(), most)
+            .await
+            .map_err(|why| unasked(&call, why))?;
         let request = ApprovalRequest {
             id: waits.id,
             page: self.approvals().page(),
@@ -286,7 +291,7 @@ impl Invoker {
             policy: needed.policy.to_string(),
             run: run_of(context).map(str::to_owned),
             step: context.extensions.get::<ScriptStep>().map(|step| step.0.saturating_add(1)),
-            may_stand: needed.standing,
+            may_stand: may_stand(call),
             approvers: needed.approvers.as_deref().map(str::to_owned),
             created_ms,
             expires_ms: created_ms.saturating_add(millis(call.terms().expires_in)),
@@ -295,6 +300,13 @@ impl Invoker {
             by: None,
         }
     }
+}
+
+/// Returns `true` if an approval of the request may stand for later ones. None does for callers that are known by their addresses alone:
+/// it would stand for all of them.
+fn may_stand<O: Requested>(call: &PendingRequest<O>) -> bool {
+    let claimant = call.caller().claimant();
+    call.needed().standing && (claimant.is_named() || claimant.parties().next().is_none())
 }
 
 fn run_of(context: &RequestContext<RoleServer>) -> Option<&str> {

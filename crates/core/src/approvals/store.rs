@@ -19,7 +19,10 @@ use super::{
     record::now_ms,
     sealed::{SealedRecords, Write},
 };
-use crate::{MemoryRecords, Principal, RecordsError, RequestDigest, RequestObject, SealKey, SharedRecords};
+use crate::{
+    Claimant, MemoryRecords, Portion, Principal, RecordsError, RequestDigest, RequestObject, SealKey,
+    SharedRecords, access::Sealer,
+};
 
 /// Approvals that wait at the same time, of all callers.
 const MOST_WAITING: usize = 500;
@@ -59,6 +62,9 @@ pub(super) type Taken = Result<Standing, Option<String>>;
 pub(super) struct Entry {
     pub(super) id: String,
     subject: String,
+    /// The subject or networks whose shares it takes part of.
+    #[serde(default)]
+    parties: Vec<String>,
     client: Option<String>,
     #[serde(flatten)]
     object: RequestObject,
@@ -90,6 +96,11 @@ impl ApprovalStore {
     /// Names the page on which users decide. Only the first address is kept.
     pub fn decided_at(&self, page: impl Into<String>) {
         let _ = self.page.set(page.into());
+    }
+
+    /// The sealer of states: those of a store in memory are good as long as the record of those that were used.
+    pub(super) fn sealer(&self) -> Sealer {
+        Sealer::new(self.records.key())
     }
 
     pub(super) fn page(&self) -> Option<String> {
@@ -209,11 +220,13 @@ impl ApprovalStore {
     pub async fn request(
         &self,
         record: ApprovalRecord,
+        claimant: &Claimant,
         most_of_caller: usize,
     ) -> Result<ApprovalRecord, NotRequested> {
         let entry = Entry {
             id: record.id.clone(),
             subject: record.subject.clone(),
+            parties: claimant.parties().map(|(party, _)| party).collect(),
             client: record.client.clone(),
             object: record.object.clone(),
             policy: record.policy.clone(),
@@ -230,12 +243,11 @@ impl ApprovalStore {
                     one.runs.extend_from_slice(&added);
                     return (!added.is_empty(), true);
                 }
-                let own = list.iter().filter(|one| one.subject == entry.subject).count();
-                if own >= most_of_caller || list.len() >= MOST_WAITING {
-                    return (false, false);
+                let has_room = has_room(list, claimant, &entry.subject, most_of_caller);
+                if has_room {
+                    list.push(entry.clone());
                 }
-                list.push(entry.clone());
-                (true, true)
+                (has_room, has_room)
             })
             .await?;
         if !has_room {
@@ -419,6 +431,19 @@ fn caller_name(principal: &Principal) -> Vec<u8> {
     name
 }
 
+/// Returns `true` if one more of `claimant` may wait: a quarter of the free places at most, and the first one as long as there is one.
+fn has_room(list: &[Entry], claimant: &Claimant, subject: &str, most_of_caller: usize) -> bool {
+    let Some(free) = MOST_WAITING.checked_sub(list.len() + 1) else { return false };
+    let own = |is_own: &dyn Fn(&Entry) -> bool| list.iter().filter(|one| is_own(one)).count();
+    let share = Portion::UpTo(most_of_caller);
+    let mut parties = claimant.parties().peekable();
+    if parties.peek().is_none() {
+        // Callers without a name and an address count as one.
+        return own(&|one| one.subject == subject) < most_of_caller;
+    }
+    parties.all(|(party, times)| share.allows(own(&|one| one.parties.contains(&party)), times, 1, free))
+}
+
 fn is_id(id: &str) -> bool {
     id.strip_prefix("apr_").is_some_and(|rest| rest.len() == 32 && HEXLOWER.decode(rest.as_bytes()).is_ok())
 }
@@ -438,5 +463,67 @@ fn event(record: &ApprovalRecord, kind: ApprovalEventKind) -> ApprovalEvent {
         digest: record.digest.clone(),
         by: record.by.clone(),
         standing: (kind == ApprovalEventKind::Approved).then_some(record.standing),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(claimant: &Claimant, subject: &str, most: usize) -> impl FnMut(&mut Vec<Entry>) -> bool {
+        move |list| {
+            let may = has_room(list, claimant, subject, most);
+            if may {
+                list.push(Entry {
+                    id: String::new(),
+                    subject: subject.to_owned(),
+                    parties: claimant.parties().map(|(party, _)| party).collect(),
+                    client: None,
+                    object: RequestObject::Tool("a:b".to_owned()),
+                    policy: String::new(),
+                    digest: String::new(),
+                    expires_ms: 0,
+                    runs: Vec::new(),
+                });
+            }
+            may
+        }
+    }
+
+    #[test]
+    fn many_subjects_with_all_they_may_have_leave_room_for_others() {
+        let mut list = Vec::new();
+        for n in 0..25 {
+            let subject = format!("s{n}");
+            let claimant = Claimant::new(Some(subject.as_str().into()), None, &[]);
+            while waiting(&claimant, &subject, 20)(&mut list) {}
+        }
+        for n in 0..20 {
+            let subject = format!("late{n}");
+            let claimant = Claimant::new(Some(subject.as_str().into()), None, &[]);
+            assert!(waiting(&claimant, &subject, 20)(&mut list), "{n} {}", list.len());
+        }
+    }
+
+    #[test]
+    fn callers_without_names_have_shares_by_network_and_those_without_addresses_count_as_one() {
+        let mut list = Vec::new();
+        let at = |address: &str| Claimant::new(None, Some(address.parse().unwrap()), &[]);
+        while waiting(&at("192.0.2.1"), "anonymous", 20)(&mut list) {}
+        assert_eq!(list.len(), 20);
+        assert!(waiting(&at("198.51.100.1"), "anonymous", 20)(&mut list));
+        assert!(!waiting(&Claimant::default(), "anonymous", 20)(&mut list));
+    }
+
+    #[test]
+    fn states_of_a_store_in_memory_open_in_that_store_alone() {
+        let (principal, stores) =
+            (Principal::local(), [ApprovalStore::in_memory(), ApprovalStore::in_memory()]);
+        let state = SealedState::asking(RequestDigest::of("a:b", &rmcp::model::JsonObject::default()), 1_000);
+        let sealed = stores[0].sealer().approval(&principal, "a:b", &state);
+        let opens = |store: &ApprovalStore| {
+            store.sealer().open_approval::<SealedState>(&principal, "a:b", &sealed).is_some()
+        };
+        assert_eq!(stores.each_ref().map(opens), [true, false]);
     }
 }

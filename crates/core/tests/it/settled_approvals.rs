@@ -9,8 +9,8 @@ use std::{
 };
 
 use gatewright_core::{
-    ApprovalRecord, ApprovalStore, Approver, MemoryRecords, NewRecord, RecordsError, RecordsFuture, SealKey,
-    SharedRecords, Standing,
+    ApprovalRecord, ApprovalStore, Approver, Claimant, MemoryRecords, NewRecord, RecordsError, RecordsFuture,
+    SealKey, SharedRecords, Standing,
 };
 use serde_json::json;
 
@@ -81,7 +81,10 @@ async fn a_decision_whose_process_ends_at_any_step_leaves_its_script_noted() {
     for left in 0..20 {
         let (records, key) = (Arc::<MemoryRecords>::default(), SealKey::random());
         let store = ApprovalStore::new(records.clone(), key.clone());
-        store.request(approval(&id(1), "exe_1", Duration::from_secs(600)), 20).await.unwrap();
+        store
+            .request(approval(&id(1), "exe_1", Duration::from_secs(600)), &Claimant::default(), 20)
+            .await
+            .unwrap();
         assert_eq!(runs(&store).await, [""; 0]);
         let ends = Arc::new(Ends { records, left: left.into() });
         let _ = ApprovalStore::new(ends, key).decide(&id(1), Some(Standing::Once), OPS).await;
@@ -97,7 +100,10 @@ async fn a_decision_whose_process_ends_at_any_step_leaves_its_script_noted() {
 async fn all_scripts_that_make_a_call_are_noted_and_a_later_note_is_not_removed_with_an_earlier_one() {
     let store = ApprovalStore::in_memory();
     for run in ["exe_1", "exe_2", "exe_1"] {
-        store.request(approval(&id(1), run, Duration::from_secs(600)), 20).await.unwrap();
+        store
+            .request(approval(&id(1), run, Duration::from_secs(600)), &Claimant::default(), 20)
+            .await
+            .unwrap();
     }
     let eve = Approver::User { subject: "eve", holds: &|_| false };
     assert!(store.decide(&id(1), None, eve).await.is_err());
@@ -115,9 +121,12 @@ async fn all_scripts_that_make_a_call_are_noted_and_a_later_note_is_not_removed_
 #[tokio::test]
 async fn the_script_of_an_approval_that_expired_is_noted() {
     let store = ApprovalStore::in_memory();
-    store.request(approval(&id(1), "exe_1", Duration::ZERO), 20).await.unwrap();
+    store.request(approval(&id(1), "exe_1", Duration::ZERO), &Claimant::default(), 20).await.unwrap();
     let next = {
-        store.request(approval(&id(2), "exe_2", Duration::from_secs(600)), 20).await.unwrap();
+        store
+            .request(approval(&id(2), "exe_2", Duration::from_secs(600)), &Claimant::default(), 20)
+            .await
+            .unwrap();
         store.expire().await.unwrap().unwrap()
     };
     assert!(next > Duration::from_secs(500) && next <= Duration::from_secs(600), "{next:?}");
