@@ -112,47 +112,9 @@ pub fn write_new(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The lines that differ in more than commas, as a diff without lines around them: those may contain secrets of others.
-pub fn difference(before: &str, after: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let several = old.len() > 1 || new.len() > 1;
-    let is_same = |(a, b): &(&&str, &&str)| a == b || (several && a.replace(',', "") == b.replace(',', ""));
-    let same = old.iter().zip(&new).take_while(is_same).count();
-    let (old, new) = (&old[same..], &new[same..]);
-    let same_end = old.iter().rev().zip(new.iter().rev()).take_while(is_same).count();
-    let (old, new) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
-    let mut lines = vec![format!("@@ line {} @@", same + 1)];
-    if let ([old], [new]) = (old, new) {
-        lines.push(within_line(old, new));
-    } else {
-        lines.extend(old.iter().map(|line| format!("- {line}")));
-        lines.extend(new.iter().map(|line| format!("+ {line}")));
-    }
-    lines.join("\n")
-}
-
-/// The part of one line that differs.
-fn within_line(old: &str, new: &str) -> String {
-    let same: usize =
-        old.chars().zip(new.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
-    let (old, new) = (&old[same..], &new[same..]);
-    let same_end: usize =
-        old.chars().rev().zip(new.chars().rev()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum();
-    let (old, new) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
-    let part = |sign: char, text: &str| (!text.is_empty()).then(|| format!("{sign} … {text} …"));
-    part('-', old).into_iter().chain(part('+', new)).collect::<Vec<_>>().join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_difference_shows_changed_lines_only() {
-        let (before, after) = ("a\n\"key\": \"hush\"\n}", "a\n\"key\": \"hush\",\nc\n}");
-        assert_eq!(difference(before, after), "@@ line 3 @@\n+ c");
-        assert_eq!(difference("{hush{}}", "{hush{gw}}"), "@@ line 1 @@\n+ … gw …");
-    }
 
     #[test]
     fn a_file_that_changed_meanwhile_or_is_read_only_stays_as_it_is() {

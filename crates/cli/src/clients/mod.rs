@@ -80,6 +80,13 @@ pub fn value(format: FileFormat, text: &str) -> Result<Value, String> {
     }
 }
 
+/// The server `name` in a client's file, as JSON.
+pub fn server(client: Client, text: &str, name: &str) -> Option<Value> {
+    let facts = client.facts();
+    let mut file = value(facts.format, text).ok()?;
+    file.get_mut(facts.section)?.get_mut(name).map(Value::take)
+}
+
 /// The copy beside a file, made before it is changed.
 pub fn copy_of(file: &Path) -> PathBuf {
     let mut name = file.file_name().unwrap_or_default().to_owned();

@@ -1,5 +1,7 @@
 //! `gatewright connect` and `disconnect`: this gateway in the configuration of a client.
 
+mod change;
+
 use std::{
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -20,6 +22,7 @@ use crate::{
     exit::BadConfig,
     output::{errln, outln},
 };
+use change::Values;
 
 /// Address of a gateway without a configuration.
 const DEFAULT_URL: &str = "http://127.0.0.1:3000/mcp";
@@ -52,7 +55,7 @@ pub fn connect(args: &ConnectArgs) -> anyhow::Result<ExitCode> {
         outln!("{} has it already: {}", client.facts().title, file.display())?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !agreed(entry, &file, old, &after)? {
+    if !agreed(entry, &file, old, &after, Values::Shown)? {
         return Ok(ExitCode::SUCCESS);
     }
     // A copy from before the first connection is worth more than one that has an older entry.
@@ -96,7 +99,7 @@ pub fn disconnect(args: &DisconnectArgs) -> anyhow::Result<ExitCode> {
     let was = original.filter(|original| is_what_connect_made(client, original, before, &entry.name));
     let is_new = was.is_none() && !copy.exists() && is_what_connect_made(client, "", before, &entry.name);
     let after = if is_new { String::new() } else { was.clone().unwrap_or(rest) };
-    if !agreed(entry, &file, before, &after)? {
+    if !agreed(entry, &file, before, &after, Values::Hidden)? {
         return Ok(ExitCode::SUCCESS);
     }
     let title = client.facts().title;
@@ -121,16 +124,12 @@ pub fn disconnect(args: &DisconnectArgs) -> anyhow::Result<ExitCode> {
 
 /// Returns true if the file has this entry, wherever it stands.
 fn has_entry(client: Client, text: &str, name: &str, way: Way<'_>) -> bool {
-    let facts = client.facts();
-    let value = clients::value(facts.format, text).unwrap_or_default();
-    value.pointer(&format!("/{}/{name}", facts.section)) == Some(&Value::Object(client.entry(way)))
+    clients::server(client, text, name) == Some(Value::Object(client.entry(way)))
 }
 
 /// Returns true if adding the entry that is in `now` to `before` gives `now`.
 fn is_what_connect_made(client: Client, before: &str, now: &str, name: &str) -> bool {
-    let facts = client.facts();
-    let Ok(value) = clients::value(facts.format, now) else { return false };
-    let Some(entry) = value.pointer(&format!("/{}/{name}", facts.section)) else { return false };
+    let Some(entry) = clients::server(client, now, name) else { return false };
     let text = |key: &str| ["url", "serverUrl", "httpUrl", "command"].contains(&key);
     let Some(way) = entry.as_object().and_then(|entry| entry.iter().find(|(key, _)| text(key))) else {
         return false;
@@ -148,8 +147,15 @@ fn is_what_connect_made(client: Client, before: &str, now: &str, name: &str) -> 
 }
 
 /// Shows the change, and asks unless the command line has answered.
-fn agreed(entry: &EntryArgs, file: &Path, before: &str, after: &str) -> anyhow::Result<bool> {
-    outln!("{}\n{}", file.display(), files::difference(before, after))?;
+fn agreed(
+    entry: &EntryArgs,
+    file: &Path,
+    before: &str,
+    after: &str,
+    new_values: Values,
+) -> anyhow::Result<bool> {
+    let change = change::shown(entry.client.0, &entry.name, before, after, new_values);
+    outln!("{}\n{change}", file.display())?;
     if entry.print {
         return Ok(false);
     }

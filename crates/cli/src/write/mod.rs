@@ -12,6 +12,7 @@ use crate::{
     config::{self, Config},
     environment::environment,
     exit::BadConfig,
+    output::ascii_controls,
 };
 
 pub use yaml::app as yaml_app;
@@ -46,8 +47,12 @@ pub fn with_app(text: &str, format: Format, id: &str, keys: &Map<String, Value>)
 
 fn with_table(text: &str, id: &str, keys: &Map<String, Value>) -> String {
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let lines: String = keys.iter().map(|(key, value)| format!("{key} = {}\n", inline(value))).collect();
-    format!("{text}{end}\n[apps.{}]\n{lines}", Value::from(id))
+    format!("{text}{end}\n[apps.{}]\n{}", Value::from(id), toml_lines(keys))
+}
+
+/// The lines of a table of TOML.
+pub fn toml_lines(keys: &Map<String, Value>) -> String {
+    keys.iter().map(|(key, value)| format!("{key} = {}\n", inline(value))).collect()
 }
 
 /// A value of TOML on one line. Strings of JSON are basic strings of TOML.
@@ -56,12 +61,17 @@ fn inline(value: &Value) -> String {
         Value::Object(fields) => {
             let fields: Vec<String> = fields
                 .iter()
-                .map(|(key, value)| format!("{} = {}", Value::from(key.as_str()), inline(value)))
+                .map(|(key, value)| format!("{} = {}", literal(&Value::from(key.as_str())), inline(value)))
                 .collect();
             format!("{{ {} }}", fields.join(", "))
         }
-        value => value.to_string(),
+        value => literal(value),
     }
+}
+
+/// JSON that YAML and TOML read too: they allow fewer control characters in strings.
+fn literal(value: &Value) -> String {
+    ascii_controls(&value.to_string())
 }
 
 /// Checks a configuration before it is written to `path`, and returns the variables that are still to be set.
@@ -132,6 +142,22 @@ mod tests {
             let edited = with_app(text, format, "new", &keys()).unwrap();
             assert!(edited.contains("new") && edited.contains("npx"), "{edited}");
         }
+    }
+
+    #[test]
+    fn control_characters_of_any_value_are_escaped_and_read_again() {
+        let odd = "a\u{7f}\u{85}\u{9b}\u{2028}\u{1b}\n\u{202e}é";
+        let keys = json!({"command": odd, "args": [odd], "env": {"KEY": odd, odd: "x"}});
+        for format in [Format::Yaml, Format::Toml, Format::Json] {
+            let text = if matches!(format, Format::Json) { "{}" } else { "" };
+            let edited = with_app(text, format, "new", keys.as_object().unwrap()).unwrap();
+            let plain = |c: char| c == '\n' || !gatewright_findings::must_be_escaped(c);
+            assert!(matches!(format, Format::Json) || edited.chars().all(plain), "{edited:?}");
+            assert_eq!(config::value_of(&edited, format).unwrap()["apps"]["new"], keys);
+        }
+        let flow =
+            with_app("apps: { a: { builtin: crm } }\n", Format::Yaml, "new", keys.as_object().unwrap());
+        assert!(flow.unwrap().contains("\\u007f\\u0085"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use granit_parser::{Event, Parser};
 use serde_json::{Map, Value};
 
+use super::literal;
+
 /// The text with one more app at the end of `apps`; `None` if its place cannot be found.
 pub(super) fn insert(text: &str, id: &str, keys: &Map<String, Value>) -> Option<String> {
     let line_break = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -63,15 +65,15 @@ fn flow(value: &Value) -> String {
                 fields.iter().map(|(key, value)| format!("{}: {}", scalar(key), flow(value))).collect();
             format!("{{ {} }}", fields.join(", "))
         }
-        value => value.to_string(),
+        value => literal(value),
     }
 }
 
-/// A value with its text in quotes: a string of JSON is one of YAML.
+/// A value with its text in quotes.
 fn quoted(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => flow(value),
-        value => value.to_string(),
+        value => literal(value),
     }
 }
 
@@ -86,7 +88,7 @@ fn scalar(text: &str) -> String {
     let is_word = (2..=3).contains(&text.len())
         && text.chars().all(|c| c.is_ascii_alphabetic())
         && !["yes", "no", "on", "off"].contains(&text.to_ascii_lowercase().as_str());
-    if is_plain || is_word { text.to_owned() } else { Value::from(text).to_string() }
+    if is_plain || is_word { text.to_owned() } else { literal(&Value::from(text)) }
 }
 
 /// The place of the apps in a file.

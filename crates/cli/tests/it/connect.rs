@@ -168,11 +168,53 @@ fn nothing_is_changed_without_an_answer_and_print_shows_the_change() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("--yes"), "{}", said(&output));
     let printed = succeeds(home.path(), &["connect", "cursor", "--print"]);
-    assert!(printed.contains(&format!("+       \"url\": \"{URL}\"")), "{printed}");
+    assert!(printed.contains(&format!("+ \"gatewright\": {{\n+   \"url\": \"{URL}\"\n+ }}")), "{printed}");
     assert!(!file_of(home.path(), Client::Cursor).exists());
     fs::remove_file(home.path().join("work/gatewright.yaml")).unwrap();
     let output = run(home.path(), &["connect", "cursor", "--stdio", "--yes"]);
     assert!(said(&output).contains("`gatewright init`"), "{}", said(&output));
+}
+
+#[test]
+fn what_others_wrote_into_the_file_is_not_printed_wherever_it_stands() {
+    let old =
+        r#""gatewright":{"url":"https://x.example/?key=hush","headers":{"Authorization":"Bearer hush"}}"#;
+    let other = r#""gh":{"command":"x","env":{"GITHUB_TOKEN":"hush"}}"#;
+    let large = format!("{{\"x\":[{}0],\"mcpServers\":{{}}}}", "{\"a\":\"hush\"},".repeat(100_000));
+    for text in [
+        r#"{"oauthAccount":{"accessToken":"hush"},"mcpServers":{}}"#.to_owned(),
+        format!("{{\n  \"mcpServers\": {{\n    {other}}}\n}}"),
+        format!("{{\"mcpServers\":{{{old},{other}}}}}"),
+        format!("{{\n\"mcpServers\": {{\n{old},\n{other} // hush\n}}, \"y\": \"hush\"}}\n"),
+        large,
+    ] {
+        let home = home();
+        let file = file_of(home.path(), Client::Cursor);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, &text).unwrap();
+        let start = &text[..text.len().min(300)];
+        for arguments in [
+            &["connect", "cursor", "--print"][..],
+            &["connect", "cursor", "--yes"],
+            &["disconnect", "cursor", "--print"],
+            &["disconnect", "cursor", "--yes"],
+        ] {
+            let said = succeeds(home.path(), arguments);
+            assert!(said.contains("\"gatewright\": {") && said.contains("\"url\""), "{start}: {said}");
+            assert!(!said.contains("hush") && said.len() < 4_000, "{start}: {said}");
+        }
+        assert!(fs::read_to_string(&file).unwrap() == text, "{start}");
+    }
+    let home = home();
+    let file = file_of(home.path(), Client::Codex);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let old = "[mcp_servers.gatewright]\nurl = \"x\"\nhttp_headers = { A = \"hush\" } # hush\n";
+    fs::write(&file, format!("a = \"hush\"\n{old}\n[mcp_servers.b.env]\nKEY = \"hush\" # hush")).unwrap();
+    for arguments in [["connect", "codex", "--yes"], ["disconnect", "codex", "--yes"]] {
+        let said = succeeds(home.path(), &arguments);
+        assert!(said.contains("[mcp_servers.gatewright]") && !said.contains("hush"), "{said}");
+        assert!(said.contains("http_headers = { \"A\" = \"…\" }"), "{said}");
+    }
 }
 
 #[test]
